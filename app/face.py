@@ -24,12 +24,18 @@ from starlette.types import ASGIApp, Message, Receive, Scope
 
 from .access.gate.caller import IS_INNER, Services
 from .base.errors import EndpointRefused, InvalidInput, ScoringFailed
-from .base.frozen import frozen
+from .base.frozen import frozen_by_name
 from .calls.call_failures import CallFailure
-from .calls.credential_headers import build_auth_header, encode_header, make_bearer_credentials, redacted
+from .calls.credentials import (
+    TokenSource,
+    build_auth_header,
+    encode_header,
+    make_bearer_credentials,
+    read_body,
+    redacted,
+)
 from .calls.egress_policy import check_url
 from .calls.pinned_transport import PinnedTransport
-from .calls.token_source import TokenSource, read_body
 from .database.reseal import begin_sealing
 from .domain.deployment import Credentials, CredentialsKind
 from .web import problems
@@ -54,7 +60,7 @@ _HOT_ROUTES = ("/payload-records", "/feedback-records")
 Result = TypeVar("Result")
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Face:
     """A mounted face.
 

@@ -27,7 +27,7 @@ from .base.settings import Settings, load_settings
 from .base.telemetry.json_logs import configure_logging
 from .base.telemetry.traces import tracing
 from .base.turns import Room
-from .calls.hops import HEADER, enter, identify
+from .calls.pinned_transport import HEADER, enter, identify
 from .calls.scoring.live_model import LiveModels
 from .charts import measurement_routes as measurements
 from .charts import routes as charts

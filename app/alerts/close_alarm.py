@@ -2,6 +2,7 @@
 
 from sqlalchemy.orm import Session
 
+from ..database.binary_rows import read_row
 from ..deployments.monitor.queries import find_monitor
 from ..domain.alert import Alert, AlertSubject
 from ..evidence.count_hours import FollowedEra
@@ -26,14 +27,12 @@ def close_alarms(session: Session, alert: Alert) -> None:
     if era is None or alert.facts.get("model_revision") != era.model_revision:
         return
     followed = FollowedEra(deployment, monitor, era)
-    metrics = {(metric.place, metric.definition.metric): metric for metric in followed.metrics}
+    metrics = {metric.key: metric for metric in followed.metrics}
     for figure in read_era_figures(session, era.no):
         key = figure.key
-        about = AlertSubject(
-            data=key.place.data, metric=key.metric, attribute=key.place.attribute, group=key.group
-        )
+        about = read_row(AlertSubject, key)
         if about == alert.subject and figure.state and followed.compares(figure):
-            watched = metrics[key.place, key.metric]
+            watched = metrics[figure.metric_key]
             state = FigureState.decode(figure.state, watched)
             for limit, follower in zip(watched.limits, state.followers, strict=True):
                 if follower.open_episode is not None:

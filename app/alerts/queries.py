@@ -12,7 +12,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ..base.errors import Conflict, NotFound
-from ..base.frozen import frozen
+from ..base.frozen import frozen, frozen_by_name
 from ..database.binary_rows import list_column_values, read_row
 from ..database.paging import equal, page_newest, page_oldest
 from ..database.tables import AlertCommentRow, AlertRow, AlertRuleRow, CheckRow, DeploymentRow
@@ -28,7 +28,7 @@ _SELECT: Select[Any] = select(
 ).join(DeploymentRow, DeploymentRow.no == AlertRow.deployment_no)
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class AlertFilter:
     deployment_no: int | None = None
     deployment_id: str | None = None
@@ -86,6 +86,17 @@ def alerts_between(
     about = {AlertRow.deployment_no: deployment_no, AlertRow.metric: metric, AlertRow.data: data}
     statement = _SELECT.where(condition, *equal(about))
     return _read(session, statement.order_by(AlertRow.no.desc()).limit(MOST_BETWEEN))
+
+
+def present_alerts(session: Session, deployment_no: int, *, opened_in: Span | None = None) -> list[Alert]:
+    """Returns the deployment's unresolved alerts, then those opened in the span (half-open), newest first, at
+    most `MOST_BETWEEN`.
+    """
+    condition = _UNRESOLVED
+    if opened_in is not None:
+        condition |= (AlertRow.opened_at >= opened_in.start) & (AlertRow.opened_at < opened_in.end)
+    statement = _SELECT.where(AlertRow.deployment_no == deployment_no, condition)
+    return _read(session, statement.order_by(~_UNRESOLVED, AlertRow.no.desc()).limit(MOST_BETWEEN))
 
 
 def unresolved_of_rule(session: Session, rule_no: int) -> list[Alert]:
@@ -296,7 +307,7 @@ def _read(session: Session, statement: Select[Any]) -> list[Alert]:
 MAX_COMMENTS = 1_000
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class AlertComment:
     """One comment. `author` is a key's id, or `user:` and a name."""
 

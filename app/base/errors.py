@@ -55,16 +55,20 @@ class EvenhandError(Exception):
 
 
 class InvalidInput(EvenhandError):
-    """Input that breaks a stated rule; `problems` names every offending field, never none."""
+    """Input that breaks a stated rule; `problems` names every offending field, never none: made of them, or of
+    one field and its message.
+    """
 
-    def __init__(self, problems: Sequence[FieldProblem]) -> None:
+    def __init__(self, problems: Sequence[FieldProblem] | str, message: str = "") -> None:
+        if isinstance(problems, str):
+            problems = [FieldProblem(problems, message)]
         self.problems = tuple(problems)
         super().__init__("; ".join(f"{p.field}: {p.message}" for p in self.problems))
 
     @classmethod
     def of(cls, field: str, message: str) -> "InvalidInput":
         """Returns the common case: one field, one message."""
-        return cls([FieldProblem(field, message)])
+        return cls(field, message)
 
 
 def refuse(problems: Sequence[FieldProblem]) -> None:

@@ -9,7 +9,7 @@ from http.client import responses
 
 import httpx
 
-from ..base.frozen import frozen
+from ..base.frozen import frozen_by_name
 
 _MAY_PASS = frozenset({408, 425, 429, 500, 502, 503, 504})
 _OF_RECORDS = frozenset({400, 422})
@@ -34,7 +34,7 @@ _SHOWN_CHARACTERS = 200
 _CERTIFICATE_ALERT = re.compile("CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED")
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class CallFailure:
     """One failed attempt. `what` continues "The model's endpoint HOST …".
 
@@ -163,6 +163,6 @@ def excerpt(text: str) -> str:
 
 
 def _list_causes(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
+    while error:
         yield error
         error = error.__cause__ or error.__context__

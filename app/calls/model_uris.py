@@ -34,7 +34,7 @@ def check_model(uri: str, prefixes: Sequence[str]) -> str:
         )
     if not prefixes:
         raise _refuse(uri, "no MLflow model may be loaded here", registered)
-    if registered is not None:
+    if registered:
         # models:/credit is not the beginning of models:/credit-cards/1.
         ends = {
             prefix: prefix.endswith("/") or uri[len(prefix) : len(prefix) + 1] in {"", "/", "@"}

@@ -1,13 +1,17 @@
 """Resolves a name, checks its address by the policy, and connects to the same address.
 
-A name is resolved once per connection, so a name server that changes its answer gains nothing.
+A name is resolved once per connection, so a name server that changes its answer gains nothing. Every call is
+marked, so that one that comes back to this installation ends there.
 """
 
 import asyncio
+import hashlib
+import os
 import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from ipaddress import ip_address
 from typing import Any
@@ -18,9 +22,7 @@ import httpx
 from ..base.errors import EndpointRefused
 from ..domain.deployment import EndpointTls
 from .certificates import add_certificates
-from .egress_policy import EgressPolicy
-from .hops import sent_header
-from .ip_addresses import Address, parse_address
+from .egress_policy import Address, EgressPolicy, parse_address
 
 Resolver = Callable[[str, int], Awaitable[list[Address]]]
 """In the order in which the addresses should be tried."""
@@ -228,6 +230,37 @@ def load_tls_context(tls: EndpointTls | None) -> ssl.SSLContext:
     """
     # Reads SSL_CERT_FILE and SSL_CERT_DIR; takes some 20 ms.
     context = httpx.create_ssl_context(trust_env=True)
-    if tls is not None:
+    if tls:
         add_certificates(context, tls)
     return context
+
+
+HEADER = b"evenhand-hops"
+"""The ids of the installations that a call came through."""
+
+MAX_HOPS = 4
+
+_instance = [os.urandom(8).hex()]
+_passed: ContextVar[bytes] = ContextVar("passed", default=b"")
+
+
+def identify(database: str | None) -> None:
+    """Gives all processes of one database the same id; until then, each has one of its own."""
+    if database is not None:
+        _instance[0] = hashlib.sha256(database.encode()).hexdigest()[:16]
+
+
+def own_id() -> str:
+    return _instance[0]
+
+
+def enter(passed: bytes) -> bool:
+    """Notes the hops of the present request for the calls that it makes; returns whether it may make any."""
+    _passed.set(passed)
+    ids = [hop.strip() for hop in passed.split(b",")]
+    return len(ids) < MAX_HOPS and own_id().encode() not in ids
+
+
+def sent_header() -> tuple[bytes, bytes]:
+    passed = _passed.get()
+    return HEADER, b"%b,%b" % (passed, own_id().encode()) if passed else own_id().encode()

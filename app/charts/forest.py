@@ -6,13 +6,15 @@ from datetime import UTC, datetime
 
 from sqlalchemy.orm import Session
 
-from ..base.frozen import frozen
+from ..base.frozen import frozen, frozen_by_name
 from ..checks.advice.advice import STALE_AFTER
-from ..checks.recent_queries import RecentCheck, RecentFigure, recent_checks, recent_figures
+from ..checks.result_queries import RecentCheck, RecentFigure, RecentFigures, recent_figures
 from ..checks.views.headlines import IMPACT
 from ..checks.views.logged_view import notes_on_unseen
 from ..checks.views.view_source import counted_check
-from ..domain.check import CheckRun, CheckState, DataSet, Measurement, Scope
+from ..database.binary_rows import read_row
+from ..domain.check import CheckRun, CheckState, DataSet, FigureKey, Measurement, Scope
+from ..domain.figure_details import Side
 from ..domain.group_words import GroupWords
 from ..domain.monitor import Monitor
 from ..evidence.present_state import ComparisonState, DeploymentEvidence
@@ -31,7 +33,7 @@ LOGGED = (DataSet.AS_LOGGED, DataSet.LABELLED)
 SHOWN = (*LOGGED, DataSet.COUNTERFACTUAL)
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class StripPoint:
     """`value` and `verdict` are None where the check has no figure of the group."""
 
@@ -66,7 +68,7 @@ class ForestFigure:
         return GRAVEST.index(self.verdict), -beyond
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class ForestRow:
     """One group compared with its reference. At least one figure is there.
 
@@ -118,21 +120,14 @@ class ForestRow:
     def evidence(self) -> ComparisonState | None:
         return self.leading.evidence
 
-    def _count(self, side: str) -> int | None:
-        for figure in self.figures:
-            details = figure.measurement.details
-            counts = details.monitored_counts if side == "monitored" else details.reference_counts
-            count = next(
-                (counts[name] for name in ("own_n", "original_n", "n") if counts.get(name) is not None), None
-            )
-            if count is not None:
-                return round(count)
-        return None
+    def _count(self, side: Side) -> int | None:
+        numbers = (figure.measurement.details.records_of(side) for figure in self.figures)
+        return next((number for number in numbers if number is not None), None)
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Forest:
-    """Forest of one metric. `check` is the newest with figures; `checks` are newest first.
+    """Forest of one metric. `checks` are those with figures, newest first.
 
     `is_stale`: figures are older than a day. `is_outdated`: they were measured under another version of
     the monitor.
@@ -141,11 +136,15 @@ class Forest:
     metric: str
     rows: tuple[ForestRow, ...]
     words: GroupWords
-    check: RecentCheck | None
-    checks: tuple[RecentCheck, ...]
+    checks: Sequence[RecentCheck]
     recent: Sequence[RecentFigure]
     is_stale: bool
     is_outdated: bool
+
+    @property
+    def check(self) -> RecentCheck | None:
+        """The newest."""
+        return self.checks[0] if self.checks else None
 
     @property
     def year(self) -> int | None:
@@ -168,17 +167,6 @@ class Forest:
         return sum(figure.verdict not in few for row in self.rows for figure in row.figures)
 
 
-@frozen(kw_only=True)
-class ForestSource:
-    """`measured` are of the newest check, `recent` of the last checks."""
-
-    monitor: Monitor | None
-    evidence: DeploymentEvidence | None
-    checks: Sequence[RecentCheck]
-    measured: Sequence[Measurement]
-    recent: Sequence[RecentFigure] = ()
-
-
 def choose_metric(measured: Iterable[Measurement]) -> str:
     """Disparate impact, else the first metric of groups with limits, else the first."""
     eligible = [
@@ -191,14 +179,22 @@ def choose_metric(measured: Iterable[Measurement]) -> str:
     return min(eligible, key=lambda measurement: measurement.verdict is None).metric
 
 
-def build_forest(source: ForestSource, *, metric: str, now: datetime) -> Forest:
-    """Without rows where the newest check did not measure the metric."""
-    names, unseen = (
-        GroupWords.of(source.monitor),
-        notes_on_unseen(source.checks[0].unseen if source.checks else {}),
-    )
+def build_forest(
+    recent: RecentFigures,
+    measured: Sequence[Measurement],
+    *,
+    monitor: Monitor | None,
+    evidence: DeploymentEvidence | None,
+    metric: str,
+    now: datetime,
+) -> Forest:
+    """Forest of the newest of the checks, which measured `measured`; without rows where the metric is none of
+    them.
+    """
+    names, newest = GroupWords.of(monitor), next(iter(recent.checks), None)
+    unseen = {} if newest is None else notes_on_unseen(newest.unseen)
     figures: dict[str, dict[str, dict[DataSet, Measurement]]] = {}
-    for figure in source.measured:
+    for figure in measured:
         if (
             figure.metric == metric
             and figure.scope is Scope.GROUP
@@ -207,18 +203,14 @@ def build_forest(source: ForestSource, *, metric: str, now: datetime) -> Forest:
             and figure.group is not None
         ):
             figures.setdefault(figure.attribute, {}).setdefault(figure.group, {})[figure.data] = figure
-    strips = collect_strips(source)
-    states = [] if source.evidence is None else source.evidence.comparisons
+    strips = collect_strips(recent, metric)
+    states = [] if evidence is None else evidence.comparisons
 
     def figure_of(measurement: Measurement | None) -> ForestFigure | None:
         if measurement is None:
             return None
-        key = _Series(measurement.data, measurement.attribute, measurement.group)
-        matching = [
-            state
-            for state in states
-            if _Series(state.data, state.attribute, state.group) == key and state.metric == metric
-        ]
+        key = measurement.key
+        matching = [state for state in states if state.key == key]
         return ForestFigure(measurement, strips.get(key, ()), find_evidence(measurement, matching))
 
     rows = []
@@ -244,18 +236,14 @@ def build_forest(source: ForestSource, *, metric: str, now: datetime) -> Forest:
                 notes=unseen.get(attribute, ()) if DataSet.COUNTERFACTUAL in by_data else (),
             )
             rows.append(row)
-    newest = source.checks[0] if source.checks else None
     return Forest(
         metric=metric,
         rows=tuple(sorted(rows, key=lambda row: row.leading.gravity)),
         words=names,
-        check=newest,
-        checks=tuple(source.checks),
-        recent=source.recent,
+        checks=recent.checks,
+        recent=recent.figures,
         is_stale=newest is not None and now - newest.measured_at > STALE_AFTER,
-        is_outdated=newest is not None
-        and source.monitor is not None
-        and newest.monitor_version != source.monitor.version,
+        is_outdated=newest is not None and monitor is not None and newest.monitor_version != monitor.version,
     )
 
 
@@ -263,28 +251,20 @@ def is_on_ratios(metric: str) -> bool:
     return is_ratio(CATALOGUE[metric])
 
 
-@frozen
-class _Series:
-    data: DataSet
-    attribute: str | None
-    group: str | None
-
-
-def collect_strips(source: ForestSource) -> dict[_Series, tuple[StripPoint, ...]]:
-    """Last verdicts by series: one for each check since the first with a figure, oldest first."""
-    by_series: dict[_Series, dict[int, RecentFigure]] = {}
-    for figure in source.recent:
-        by_series.setdefault(_Series(figure.data, figure.attribute, figure.group), {})[figure.check_no] = (
-            figure
-        )
+def collect_strips(recent: RecentFigures, metric: str) -> dict[FigureKey, tuple[StripPoint, ...]]:
+    """Last verdicts by figure: one for each check since the first that has it, oldest first."""
+    by_key: dict[FigureKey, dict[int, RecentFigure]] = {}
+    for figure in recent.figures:
+        key = FigureKey(metric=metric, data=figure.data, attribute=figure.attribute, group=figure.group)
+        by_key.setdefault(key, {})[figure.check_no] = figure
     strips = {}
-    oldest_first = list(reversed(source.checks))
-    for series, by_check in by_series.items():
+    oldest_first = list(reversed(recent.checks))
+    for key, by_check in by_key.items():
         # Figures of an earlier definition are other figures.
         definition = list(by_check.values())[-1].definition
         comparable = {no: figure for no, figure in by_check.items() if figure.definition == definition}
         start = next(position for position, check in enumerate(oldest_first) if check.no in comparable)
-        strips[series] = tuple(
+        strips[key] = tuple(
             StripPoint(
                 check_id=check.id,
                 at=check.at,
@@ -319,26 +299,25 @@ def build_past_forest(
     end: datetime,
 ) -> Forest:
     """Forest of the newest check before `end`; the verdicts of those before it are included."""
-    checks = _list_checks(session, check) if check is not None and check.state == CheckState.SUCCEEDED else []
     metric = choose_metric(measured)
+    recent = RecentFigures((), ())
+    if check is not None and check.state == CheckState.SUCCEEDED:
+        recent = _read_recent(session, check, metric, measured)
     # States that began before that moment.
     past = evidence and replace(
         evidence,
         comparisons=[state for state in evidence.comparisons if state.since is None or state.since < end],
     )
-    source = ForestSource(
-        monitor=None if evidence is None else evidence.monitor,
-        evidence=past,
-        checks=checks,
-        measured=measured,
-        recent=[] if check is None else recent_figures(session, check.deployment_no, metric, checks),
-    )
     # Judged from the end of the time: it does not become stale.
-    return build_forest(source, metric=metric, now=end)
+    return build_forest(
+        recent, measured, monitor=past and past.monitor, evidence=past, metric=metric, now=end
+    )
 
 
-def _list_checks(session: Session, check: CheckRun) -> list[RecentCheck]:
-    """The check and those before it, newest first."""
+def _read_recent(
+    session: Session, check: CheckRun, metric: str, measured: Sequence[Measurement]
+) -> RecentFigures:
+    """The check and those before it."""
     counted, window = counted_check(session, check), check.window or {}
     newest = RecentCheck(
         no=check.no,
@@ -354,5 +333,17 @@ def _list_checks(session: Session, check: CheckRun) -> list[RecentCheck]:
         },
         is_topped_up=bool(window.get("additional_records")),
     )
-    before = recent_checks(session, check.deployment_no, most=STRIP_CHECKS, until=check.span.end)
-    return [newest, *(earlier for earlier in before if earlier.at < newest.at)][:STRIP_CHECKS]
+    before = recent_figures(session, check.deployment_no, metric, most=STRIP_CHECKS, until=check.span.end)
+    earlier = [past for past in before.checks if past.at < newest.at][: STRIP_CHECKS - 1]
+    numbers = {past.no for past in earlier}
+    own = [
+        read_row(RecentFigure, figure, check_no=check.no)
+        for figure in measured
+        if figure.metric == metric
+        and figure.scope is Scope.GROUP
+        and figure.attribute
+        and figure.group is not None
+    ]
+    return RecentFigures(
+        [newest, *earlier], [*(figure for figure in before.figures if figure.check_no in numbers), *own]
+    )

@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import TypeAlias
 
 from ..base.clock import HOUR
-from ..base.frozen import frozen
+from ..base.frozen import frozen_by_name
 from ..checks.views.explain_figure import describe_measurement, judged_figure
 from ..domain.check import DataSet
 from ..domain.group_words import GroupWords
@@ -38,7 +38,7 @@ Ends: TypeAlias = tuple[float | None, float | None]
 """None is unbounded."""
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class ForestHeadline:
     """`lead`, its 95 % interval (may be empty), which `note` explains, and further `parts`.
 
@@ -64,7 +64,7 @@ class ForestHeadline:
         return " · ".join((lead, *self.parts))
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Clause:
     """Figure without a full stop, and its 95 % interval, empty where the clause has it or there is none.
 

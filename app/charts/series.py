@@ -10,18 +10,21 @@ from sqlalchemy.orm import Session
 
 from ..base.clock import HOUR
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen
+from ..base.frozen import frozen, frozen_by_name
 from ..checks.counting.tabulate import table_data
-from ..checks.days.measurement_queries import Point, SeriesFilter, series, summed_tables
-from ..checks.days.roll_up import Period, period_start, roll_up
-from ..checks.days.series_queries import (
+from ..checks.days.measurement_queries import (
     EndedRun,
+    Point,
+    SeriesFilter,
     SeriesKey,
     StoredPoint,
     ended_runs,
+    series,
     span_counts,
     stored_points,
+    summed_tables,
 )
+from ..checks.days.roll_up import Period, period_start, roll_up
 from ..checks.queries import get
 from ..checks.views.view_source import counted_check, read_check_source
 from ..database.binary_rows import read_row
@@ -83,7 +86,7 @@ class Gap:
     reason: str | None
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Series:
     """`attribute` None: of all records. The limits are those of the newest point. `rollup` None: one point
     a check.
@@ -108,7 +111,7 @@ class Volume:
     additional: int
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class SeriesWanted(SeriesKey):
     scopes: tuple[Scope, ...] = SHOWN_SCOPES
     rollup: Period | None = None

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ..base.clock import HOUR, floor_to_hour
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen
+from ..base.frozen import frozen_by_name
 from ..domain.check import Span
 
 
@@ -56,7 +56,7 @@ _FORM = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?([Zz]|[+-]
 _EXPECTED = "must be a date and time such as 2026-03-01T09:00, with or without an offset such as Z or +01:00"
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class RangeChoice:
     """Choice of a person; without preset and start, the page decides. `end` without a `start` does not
     occur.

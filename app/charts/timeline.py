@@ -7,32 +7,29 @@ were joined when stored; only the ends of the time, which are parts of a day, ar
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from operator import attrgetter
 from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
-from ..alerts.queries import alerts_between
-from ..base.frozen import frozen
+from ..base.frozen import frozen, frozen_by_name
 from ..checks.days.day_queries import (
     DAY,
+    ORIGIN,
     CheckStep,
+    FigureStep,
+    FiguresWanted,
     VersionChange,
     ended_checks,
+    figure_days,
+    figure_steps,
     join_steps,
+    revision_before,
     version_changes,
     whole_days,
 )
-from ..checks.days.timeline_queries import (
-    ORIGIN,
-    FigureStep,
-    FiguresWanted,
-    figure_days,
-    figure_steps,
-    oldest_check_start,
-    revision_before,
-)
 from ..domain.alert import Alert
-from ..domain.check import DataSet, Scope, Span
+from ..domain.check import DataSet, FigureKey, Scope, Span
 from ..domain.group_words import GroupWords
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.intervals.verdicts import GRAVEST, Limits, Verdict
@@ -92,7 +89,7 @@ class TimeStep(NamedTuple):
         return None
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class TimePanel:
     """Steps oldest first; `earlier` are those compared with, at their own times."""
 
@@ -124,7 +121,7 @@ class EarlierTime:
     revision: str | None = None
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Timeline:
     """Groups, those outside their limits most often first. `accuracy` is None if it was not measured.
 
@@ -148,52 +145,55 @@ class Timeline:
         return all(sum(step.figures + step.carried for step in panel.steps) <= 1 for panel in self.panels)
 
 
-@frozen
-class TimelineWanted:
-    metric: str
-    data: DataSet
-    choice: RangeChoice
-    words: GroupWords
-
-
-def choose_range(session: Session, deployment_no: int, choice: RangeChoice, *, now: datetime) -> ShownRange:
-    """Asks the database once if all of the time, or nothing, is chosen, else not at all.
+def choose_range(choice: RangeChoice, *, oldest: datetime | None, now: datetime) -> ShownRange:
+    """`oldest` is the start of the first check, of which all of the time, or what nothing chosen shows, goes.
 
     Raises:
         InvalidInput: the start is not before the end, which is now if none is chosen.
     """
     is_open = choice.start is None and choice.preset in (None, RangePreset.ALL)
-    oldest = oldest_check_start(session, deployment_no) if is_open else None
+    oldest = oldest if is_open else None
     usual = preset_holding(oldest, now)
     return ShownRange(choice.span(now, usual=usual, oldest=oldest), usual)
 
 
-def read_timeline(session: Session, deployment_no: int, span: Span, query: TimelineWanted) -> Timeline:
-    """At most 12 statements, however long the time and many the checks and groups."""
+def read_timeline(
+    session: Session,
+    deployment_no: int,
+    span: Span,
+    figures: FiguresWanted,
+    *,
+    words: GroupWords,
+    alerts: Iterable[Alert] = (),
+    compared: Earlier | None = None,
+) -> Timeline:
+    """At most 8 statements, however long the time and many the checks and groups. Of the alerts those that
+    opened in the span are shown.
+    """
     step = step_of_picture(span, MAX_STEPS)
     if span.end - span.start > LONGEST_OF_FIGURES:
         step = max(step, DAY)
-    figures = FiguresWanted(metric=query.metric, data=query.data)
-    earlier, no_earlier = _find_earlier(session, deployment_no, span, query.choice.earlier)
+    earlier, no_earlier = _find_earlier(session, deployment_no, span, compared)
 
-    shown = _by_group(_read_steps(session, deployment_no, span, step, figures), span, step, query.metric)
+    rows = _read_steps(session, deployment_no, span, step, figures, ACCURACY)
+    shown = _by_group((row for row in rows if row.attribute is not None), span, step, figures)
+    of_all = _by_group((row for row in rows if row.attribute is None), span, step, ACCURACY)
     before = {}
     if earlier is not None:
-        rows = _read_steps(session, deployment_no, earlier.span, step, figures)
-        before = _by_group(rows, earlier.span, step, query.metric)
+        earlier_rows = _read_steps(session, deployment_no, earlier.span, step, figures)
+        before = _by_group(earlier_rows, earlier.span, step, figures)
     panels = [
         TimePanel(
             attribute=key.attribute,
             group=key.group,
-            scope=Scope(key.scope),
-            name=_name(key, query.words),
+            scope=key.scope,
+            name=_name(key, words),
             steps=steps,
             earlier=before.get(key, ()),
         )
         for key, steps in shown.items()
     ]
     checks = ended_checks(session, deployment_no, span, step)
-    of_all = _by_group(_read_steps(session, deployment_no, span, step, ACCURACY), span, step, ACCURACY.metric)
     name = "Accuracy on labelled records"
     accuracy = next(
         (
@@ -203,8 +203,8 @@ def read_timeline(session: Session, deployment_no: int, span: Span, query: Timel
         None,
     )
     return Timeline(
-        metric=query.metric,
-        data=query.data,
+        metric=figures.metric,
+        data=figures.data,
         span=span,
         step=step,
         panels=tuple(sorted(panels, key=_order)),
@@ -212,9 +212,9 @@ def read_timeline(session: Session, deployment_no: int, span: Span, query: Timel
         checks=tuple(join_steps(checks, step)),
         changes=tuple(version_changes(checks)),
         alerts=tuple(
-            alert
-            for alert in reversed(alerts_between(session, deployment_no, span))
-            if span.start <= alert.opened_at <= span.end
+            sorted(
+                (alert for alert in alerts if span.start <= alert.opened_at < span.end), key=attrgetter("no")
+            )
         ),
         earlier=earlier,
         no_earlier=no_earlier,
@@ -301,44 +301,37 @@ def _find_earlier(
 
 
 def _read_steps(
-    session: Session, deployment_no: int, span: Span, step: timedelta, query: FiguresWanted
+    session: Session, deployment_no: int, span: Span, step: timedelta, *wanted: FiguresWanted
 ) -> Sequence[FigureStep]:
     """Rows by step, or from a day on by day, of which the ends of the span may be parts."""
     if step < DAY:
-        return figure_steps(session, deployment_no, span, step, query)
+        return figure_steps(session, deployment_no, span, step, *wanted)
     days = whole_days(span)
-    head = (
-        figure_steps(session, deployment_no, Span(start=span.start, end=days.start), DAY, query)
-        if span.start < days.start
-        else []
+    head, tail = (
+        figure_steps(session, deployment_no, part, DAY, *wanted) if part.start < part.end else []
+        for part in (Span(start=span.start, end=days.start), Span(start=days.end, end=span.end))
     )
-    tail = (
-        figure_steps(session, deployment_no, Span(start=days.end, end=span.end), DAY, query)
-        if days.end < span.end
-        else []
-    )
-    return [*head, *figure_days(session, deployment_no, days, query), *tail]
-
-
-@frozen
-class _GroupKey:
-    attribute: str | None
-    scope: str
-    group: str | None
+    return [*head, *figure_days(session, deployment_no, days, *wanted), *tail]
 
 
 def _by_group(
-    rows: Iterable[FigureStep], span: Span, step: timedelta, metric: str
-) -> dict[_GroupKey, tuple[TimeStep, ...]]:
+    rows: Iterable[FigureStep], span: Span, step: timedelta, query: FiguresWanted
+) -> dict[FigureKey, tuple[TimeStep, ...]]:
     """Steps oldest first; shorter rows are joined to the step that they lie in."""
-    grouped: dict[_GroupKey, dict[tuple[datetime, int], list[FigureStep]]] = {}
+    grouped: dict[FigureKey, dict[tuple[datetime, int], list[FigureStep]]] = {}
     for row in rows:
         start = row.start if step <= DAY else ORIGIN + (row.start - ORIGIN) // step * step
-        of_group = grouped.setdefault(_GroupKey(row.attribute, row.scope, row.group), {})
-        of_group.setdefault((start, row.definition), []).append(row)
+        key = FigureKey(
+            metric=query.metric,
+            data=query.data,
+            scope=Scope(row.scope),
+            attribute=row.attribute,
+            group=row.group,
+        )
+        grouped.setdefault(key, {}).setdefault((start, row.definition), []).append(row)
     return {
         key: tuple(
-            _join(members, start, span, step, metric)
+            _join(members, start, span, step, query.metric)
             for (start, _), members in sorted(steps.items(), key=lambda item: item[0])
         )
         for key, steps in sorted(
@@ -409,9 +402,10 @@ def _is_further_out(highest: float, lowest: float, metric: str, limits: Limits) 
     return rank(highest, CATALOGUE[metric], limits) < rank(lowest, CATALOGUE[metric], limits)
 
 
-def _name(key: _GroupKey, names: GroupWords) -> str:
+def _name(key: FigureKey, names: GroupWords) -> str:
     if key.attribute is None or key.group is None:
-        return f"{_SCOPE_NAMES.get(Scope(key.scope), key.scope)}{'' if key.attribute is None else f' of {key.attribute}'}"
+        of_attribute = "" if key.attribute is None else f" of {key.attribute}"
+        return f"{_SCOPE_NAMES.get(key.scope, key.scope.value)}{of_attribute}"
     return names.label(key.attribute, key.group) or "(blank)"
 
 

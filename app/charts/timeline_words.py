@@ -68,3 +68,9 @@ def name_step(step: timedelta) -> str:
         if step >= unit and not step % unit:
             return name if step == unit else f"{step // unit} {name}s"
     return str(step)
+
+
+def count_step(step: timedelta) -> str:
+    """`one hour`, `6 hours`."""
+    name = name_step(step)
+    return name if name[0].isdigit() else f"one {name}"

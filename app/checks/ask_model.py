@@ -6,29 +6,26 @@ The breaker counts checks, not requests: a check has failed once a request's rep
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import TypeAlias
 
 from ..base.errors import EndpointDown, EndpointRefused, ScoringFailed
 from ..base.frozen import frozen
 from ..calls.egress_policy import EgressPolicy
 from ..calls.scoring.ask_page import name_model
-from ..calls.scoring.refused_records import Scored
-from ..calls.scoring.scoring_client import OnScored, ScoringClient
+from ..calls.scoring.scoring_client import OnScored, Scored, ScoringClient
 from ..database.engine import Database
 from ..deployments.queries import record_answer, record_no_answer
 from ..domain.check import Progress, Trigger
-from ..domain.deployment import Deployment, Endpoint
-from ..domain.endpoint_health import BreakerState
+from ..domain.deployment import BreakerState, Deployment, Endpoint
 from ..payloads.wire import Rows
 
-Report: TypeAlias = Callable[[Progress], None]
+Report = Callable[[Progress], None]
 """Reports progress; raises when the check must stop."""
 
-Waiting: TypeAlias = Callable[[], AbstractContextManager[None]]
+Waiting = Callable[[], AbstractContextManager[None]]
 """Context entered while the model is called: other checks run meanwhile."""
 
 
-Egress: TypeAlias = Callable[[], EgressPolicy]
+Egress = Callable[[], EgressPolicy]
 """Policy for allowed addresses, asked before each call."""
 
 

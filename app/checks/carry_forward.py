@@ -1,17 +1,29 @@
 """Carries the figures of the last check forward where nothing has changed since."""
 
+import hashlib
 from dataclasses import replace
+from functools import partial
 
+import numpy as np
 from sqlalchemy.orm import Session
 
 from ..database.engine import ArrowReader
 from ..domain.check import Measurement, Span, Trigger
-from ..sources.stored.window_queries import WindowQuery, count_payload, is_logged_between
-from .copies.not_scored import RECORDS_NOT_SCORED
+from ..sources.stored.window_queries import (
+    WindowQuery,
+    count_payload,
+    is_logged_between,
+    newest_feedback_numbers,
+    newest_payload_numbers,
+)
+from .copies.copy_outcomes import RECORDS_NOT_SCORED
 from .result_queries import EarlierCheck, StoredTable, find_origin, read_measurements, read_stored_tables
 from .subject import Subject
-from .window.fingerprint import FINGERPRINT, fingerprint_now
-from .window.window_details import describe_setting
+from .window.window import Window, read_window
+from .window.window_records import describe_setting
+
+FINGERPRINT = "fingerprint"
+"""Member of a check's window: digests of the numbers of what it read; earlier versions have none."""
 
 
 def find_earlier_check(session: Session, subject: Subject) -> EarlierCheck | None:
@@ -44,14 +56,40 @@ def still_holds(reader: ArrowReader, subject: Subject, earlier: EarlierCheck) ->
 
     Its span is read again: imports and late writes add records where a check has read already.
     """
-    since = Span(start=earlier.span.end, end=subject.check.span.end)
-    if is_logged_between(reader, subject.deployment.no, since):
+    deployment, span, window = subject.deployment, earlier.span, earlier.window
+    if is_logged_between(reader, deployment.no, Span(start=span.end, end=subject.check.span.end)):
         return False
-    if _begin_together(earlier, subject) and earlier.window["records"] == subject.monitor.max_records:
-        query = WindowQuery(subject.deployment.no, subject.deployment.schema, ())
-        if count_payload(reader, query, earlier.span) != int(earlier.window["logged_in_span"]):
-            return False
-    return bool(fingerprint_now(reader, subject, earlier.span) == earlier.window[FINGERPRINT])
+    query = WindowQuery(deployment.no, deployment.schema, ())
+    is_full = _begin_together(earlier, subject) and window["records"] == subject.monitor.max_records
+    if is_full and count_payload(reader, query, span) != int(window["logged_in_span"]):
+        return False
+    # Nothing but numbers is read.
+    records, labels = (
+        read_window(partial(newest, reader, query), span, subject.monitor)
+        for newest in (newest_payload_numbers, newest_feedback_numbers)
+    )
+    return bool(make_fingerprint(subject, records, labels)[FINGERPRINT] == window[FINGERPRINT])
+
+
+def make_fingerprint(subject: Subject, records: Window, labels: Window) -> dict[str, object]:
+    """Member of a window with these rows; JSON-safe.
+
+    Records never change, but a prediction may come later, so its presence is added. Numbers do not follow
+    time, so the whole set is always compared.
+    """
+    is_predicted = labels.rows["predicted"].is_valid().to_numpy() | (subject.deployment.endpoint is not None)
+    numbers = {
+        "records": records.rows["record_no"].to_numpy(),
+        # The lowest bit says whether there is a prediction.
+        "labels": 2 * labels.rows["feedback_no"].to_numpy() + is_predicted,
+    }
+    # A fixed order of bytes: another machine may compare the digest.
+    return {
+        FINGERPRINT: {
+            name: hashlib.blake2b(np.sort(of_rows).astype("<i8").tobytes(), digest_size=16).hexdigest()
+            for name, of_rows in numbers.items()
+        }
+    }
 
 
 def carry_forward(

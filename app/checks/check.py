@@ -8,14 +8,13 @@ model is called.
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import field, replace
-from typing import TypeAlias
 
 import pyarrow as pa
 from sqlalchemy.orm import Session
 
 from ..base.clock import floor_to_hour
 from ..base.errors import ScoringFailed
-from ..base.frozen import frozen
+from ..base.frozen import frozen, frozen_by_name
 from ..calls.egress_policy import EgressPolicy
 from ..database.engine import Database, arrow_reader
 from ..database.sealer import Sealer
@@ -29,43 +28,37 @@ from ..sources.tables.own_files import FlagFile
 from ..statistics.measures.labelled_figures import LabelCounts, judge_labels
 from ..statistics.tables.count_table import LabelledCells
 from .ask_model import Calls, Egress, ModelOfCheck, Report, Waiting
-from .carry_forward import carry_forward, find_earlier_check, still_holds
-from .copies.copy_sources import CopySource, FiledCopies, LoggedCopies
-from .copies.not_scored import with_not_scored
-from .copies.repeats import describe_repeats
-from .copies.rescore import Answers, rescore
+from .carry_forward import carry_forward, find_earlier_check, make_fingerprint, still_holds
+from .copies.copy_outcomes import describe_repeats, with_not_scored
+from .copies.rescore import Answers, CopySource, FiledCopies, LoggedCopies, rescore
 from .counting.count_files import CountedSpan, count_span
 from .counting.left_out_of_check import describe_left_out
 from .counting.tabulate import EVERYBODY, Tabulated, data_measured_on, tabulate
-from .lease_queries import finish
-from .measure import convert_rows, find_gaps, measure_table
-from .measure_records import measure_records
+from .lease_queries import CHECK_POLICY, finish
+from .measure import convert_rows, find_gaps, measure_records, measure_table
 from .result_queries import StoredTable, store_label_predictions, store_measurements, store_tables
-from .schedule.retry import CHECK_POLICY
 from .subject import Subject, read_subject
-from .window.sampling import is_unequal, without_values
 from .window.window import NO_TABLES, FiledRecords, LoggedRecords, TablePlaces
-from .window.window_details import (
+from .window.window_records import (
     ERASED_RECORDS,
     LABELS_OF_SOME,
-    describe_answers,
-    describe_not_scored,
-    describe_rows,
-    describe_window,
-)
-from .window.window_records import (
     CheckEvidence,
     Labelled,
     LabelPredictions,
     Predicted,
+    describe_answers,
+    describe_not_scored,
+    describe_window,
+    is_unequal,
     keep_scored,
     predict_unscored,
     read_evidence,
     read_labels,
+    without_values,
 )
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Further:
     """Results in addition to the check's own. `store` writes the rest, for the check of that number.
 
@@ -79,7 +72,7 @@ class Further:
     flagged: pa.Table | None = None
 
 
-Step: TypeAlias = Callable[[Subject, CheckEvidence, Labelled | None, Database], Further]
+Step = Callable[[Subject, CheckEvidence, Labelled | None, Database], Further]
 """Called once all copies have outcomes; must not call the model."""
 
 
@@ -129,7 +122,7 @@ def perform_check(
     subject = read_subject(check, database, sealer)
     report(Progress(step="reading the window"))
     calls = Calls(egress, report, waiting)
-    if subject.deployment.payload is not None:
+    if subject.deployment.payload:
         read = _read_files(subject, subject.deployment.payload, places, report)
         findings = _measure_window(subject, read, database, calls, further)
     else:
@@ -150,11 +143,13 @@ def _find_logged(subject: Subject, database: Database, calls: Calls, further: St
             evidence = read_evidence(LoggedRecords(reader, subject.deployment.no), subject)
             earlier = None
 
-    if earlier is not None:
+    if earlier:
         with database.transaction() as session:
             carried_window, measurements, tables = carry_forward(session, subject, earlier)
         return Findings(CheckState.SUCCEEDED, carried_window, kept_tables=tables, measurements=measurements)
-    details = describe_window(subject, evidence) | describe_rows(subject, evidence)
+    details = describe_window(subject, evidence) | make_fingerprint(
+        subject, evidence.window, evidence.feedback
+    )
     span = subject.check.span
     since = evidence.window.reach().start if evidence.window.additional else span.start
     with database.transaction() as session:
@@ -193,7 +188,9 @@ def _read_files(subject: Subject, payload: PayloadTable, places: TablePlaces, re
     copies = (
         None
         if endpoint is None
-        else FiledCopies(deployment, endpoint, source.files, source.kept, places.engine)
+        else FiledCopies(
+            replace(deployment, endpoint=None), endpoint, source.files, source.kept, places.engine
+        )
     )
     return _ReadWindow(evidence, details, copies, counted, FlagFile.of(source.kept.folder, subject.check))
 
@@ -214,7 +211,7 @@ def _measure_window(
 
     answers, predicted = Answers(CounterfactualLines(), {}), Predicted(keep_scored(evidence.feedback))
     failure: ScoringFailed | None = None
-    if deployment.endpoint is not None and window.copies is not None:
+    if deployment.endpoint and window.copies:
         try:
             with closing(
                 ModelOfCheck(
@@ -241,7 +238,7 @@ def _measure_window(
     )
 
     report(Progress(step="computing the metrics"))
-    labels = read_labels(subject, evidence.groupings, predicted.window, evidence.cohort)
+    labels = read_labels(subject, evidence.read.groupings, predicted.window, evidence.cohort)
     tables = tabulate(evidence, labels, subject.monitor, None if counted is None else counted.tables)
     measured: list[Measurement] = []
     has_unequal_weights = is_unequal(evidence.window.weights()) or is_unequal(predicted.window.weights())
@@ -327,26 +324,22 @@ def _store(subject: Subject, findings: Findings, database: Database) -> None:
             monitor_version=subject.monitor.version,
             model_revision=deployment.model_revision,
         )
-        stored = [(table, period, cells) for table in findings.tables for period, cells in table.parts()]
-        counted = [
-            StoredTable(table.data, table.comparison, period, cells) for table, period, cells in stored
-        ]
-        store_tables(session, check.no, [*findings.kept_tables, *counted])
+        counted = [part for table in findings.tables for part in table.parts()]
+        tables = [*findings.kept_tables, *counted]
+        store_tables(session, check.no, tables)
         store_measurements(session, check.no, deployment.no, findings.measurements)
-        if findings.answers is not None:
+        if findings.answers:
             store_targets(session, deployment.no, findings.answers.new_targets)
             findings.answers.lines.store(session)
-        if findings.further.store is not None:
+        if findings.further.store:
             findings.further.store(session, check.no)
-        counted_on = {table.data for table in findings.tables} | {
-            table.data for table in findings.kept_tables
-        }
+        counted_on = {table.data for table in tables}
         if DataSet.COUNTERFACTUAL in counted_on and check.span.is_whole_hour:
             note_changed_hours(session, deployment.no, [check.span.start])
         if findings.label_predictions:
             store_label_predictions(
                 session, deployment.no, findings.label_predictions, deployment.model_revision
             )
-        if findings.flag_file is not None and findings.further.flagged is not None:
+        if findings.flag_file and findings.further.flagged is not None:
             # Last: if anything before fails, the flags of the earlier check stay.
             findings.flag_file.write(findings.further.flagged)

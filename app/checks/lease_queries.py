@@ -1,4 +1,4 @@
-"""Leases of checks: claiming, keeping, giving back, and the fenced end.
+"""Leases of checks: claiming, keeping, giving back, the fenced end, and retries after a failed attempt.
 
 While a check runs, its `claimable_at` equals `lease_until`.
 """
@@ -10,11 +10,44 @@ from sqlalchemy import func, text
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
+from ..base.frozen import frozen_by_name
 from ..database.leased_rows import HeldRow, lease_row, returned_values, write_held
 from ..database.tables import CheckRow
-from ..domain.check import PRESENT_TRIGGERS, CheckRun, CheckState, Failure, Progress
+from ..domain.check import PRESENT_TRIGGERS, CheckRun, CheckState, Failure, Progress, Trigger
 from .queries import read_run
-from .schedule.retry import CheckPolicy
+
+
+@frozen_by_name
+class CheckPolicy:
+    """Rules for checks that do not succeed at once.
+
+    `lease`: silence of a worker after which another one takes its check over. `retry_delays`: pauses after
+    the failed attempts at a check of the schedule or of late files.
+    """
+
+    lease: timedelta = timedelta(seconds=30)
+    retry_delays: tuple[timedelta, ...] = (timedelta(minutes=1), timedelta(minutes=5), timedelta(minutes=15))
+
+    @property
+    def max_attempts(self) -> int:
+        """Max attempts at one check, those that a dying worker interrupted included."""
+        return len(self.retry_delays) + 1
+
+    def retry_after(self, check: CheckRun) -> timedelta | None:
+        """Returns the pause after the failed attempt; None if the failure is final, as it is for requested
+        checks and ranges.
+        """
+        if check.trigger not in {Trigger.SCHEDULE, Trigger.FILES} or check.attempts >= self.max_attempts:
+            return None
+        return self.retry_delays[check.attempts - 1]
+
+    def alerts_follow(self, check: CheckRun, state: CheckState) -> bool:
+        """Returns whether alerts are decided after this end."""
+        return check.trigger in PRESENT_TRIGGERS and state is not CheckState.CANCELLED
+
+
+CHECK_POLICY = CheckPolicy()
+
 
 _COLLISIONS = 5
 
@@ -107,7 +140,7 @@ def renew(session: Session, check: CheckRun, *, lease: timedelta, progress: Prog
     """Keeps the lease and stores the progress; returns whether to cancel. Raises LeaseLost."""
     until = func.now() + lease
     values: dict[str, Any] = {"lease_until": until, "claimable_at": until}
-    if progress is not None:
+    if progress:
         values["progress"] = progress
     return _write(session, check, values)
 

@@ -1,17 +1,26 @@
-"""Turns count tables into measurements, compared with the monitor's limits."""
+"""Turns count tables into measurements, compared with the monitor's limits; and the records themselves, whose
+metrics are in no roll-up.
+"""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
-from ..base.frozen import frozen
+import numpy as np
+import numpy.typing as npt
+
+from ..base.errors import InvalidInput
+from ..base.frozen import frozen, frozen_arrays
 from ..deployments.monitor.picked_metrics import picked_on, stored_on
-from ..domain.check import DataSet, Measurement, Scope
+from ..domain.check import DataSet, Measurement, Progress, Scope
 from ..domain.figure_details import Details
 from ..domain.monitor import Comparison, Limits, Monitor, MonitoredAttribute, list_comparisons
+from ..sources.arrays.read_records import RecordTable
 from ..statistics.catalogue import CATALOGUE, Metric
 from ..statistics.figure_values import Measured, Undefined, Value
 from ..statistics.figure_values import Scope as FigureScope
+from ..statistics.group_labels import FloatArray, IntArray, as_groups
 from ..statistics.measures.labelled_figures import judge_labels
 from ..statistics.measures.measure import measure_as_logged, measure_labelled, measure_training
 from ..statistics.measures.perturbed_data import (
@@ -21,12 +30,14 @@ from ..statistics.measures.perturbed_data import (
     measure_openscale,
 )
 from ..statistics.measures.worst_group import AllLimits
+from ..statistics.records.measure_rows import measure_rows
+from ..statistics.records.row_data import RowData
 from ..statistics.sentences.sides import judge
 from ..statistics.tables.count_table import GroupCounts, LabelledCells, MitigatedLabelledCells
 from ..statistics.tables.record_kinds import CounterfactualCells, MitigatedCells
-from .copies.repeats import subtract_repeats
-from .counting.tabulate import EVERYBODY, Table, data_measured_on
-from .other_revisions import OtherRevisions, explain_nulls
+from .ask_model import Report
+from .copies.copy_outcomes import subtract_repeats
+from .counting.tabulate import EVERYBODY, OtherRevisions, Table, data_measured_on, explain_nulls
 from .subject import Subject
 from .window.window_records import CheckEvidence, Labelled
 
@@ -77,13 +88,10 @@ def leave_unmeasured(
 def find_gaps(
     subject: Subject, evidence: CheckEvidence, labels: Labelled | None, *, has_all: bool
 ) -> list[MeasuredRows]:
-    monitor, in_files, no_endpoint = (
-        subject.monitor,
-        subject.deployment.payload is not None,
-        subject.deployment.endpoint is None,
-    )
+    monitor, in_files = subject.monitor, subject.deployment.payload is not None
+    no_endpoint = subject.deployment.endpoint is None
     unscored = UNSCORED_LABELS if no_endpoint else REFUSED_LABELS
-    no_labels = None if labels is not None else unscored if len(evidence.feedback) else NO_LABELS
+    no_labels = None if labels else unscored if len(evidence.feedback) else NO_LABELS
     gaps = _missing(
         DataSet.LABELLED, picked_on(monitor, DataSet.LABELLED), list_comparisons(monitor), no_labels
     )
@@ -112,7 +120,7 @@ def find_gaps(
                 NOT_FOR_FILES if in_files else no_copies,
             )
             missing = NOT_FOR_FILES if in_files else no_labels or no_copies
-            if missing is not None and of_labels:
+            if missing and of_labels:
                 gaps.append(leave_unmeasured(DataSet.MITIGATED_LABELLED, single, of_labels, missing))
     return gaps
 
@@ -202,7 +210,7 @@ def find_limits(attribute: MonitoredAttribute | None, metric: str) -> Limits:
     None: everybody.
     """
     limits = dict(attribute.metric_limits).get(metric) if attribute else None
-    if limits is not None:
+    if limits:
         return limits
     if metric in DISPARATE_IMPACTS:
         return Limits(lower=attribute.threshold, upper=attribute.upper_threshold) if attribute else NO_LIMITS
@@ -290,3 +298,121 @@ def _measurement(
         chosen_upper=None if allowing is None else allowing.upper,
         details=result.details,
     )
+
+
+COMPARES_GROUPS = "pooled"
+"""Scope of metrics of two groups. The attribute that divides them does not count towards similarity."""
+
+
+@frozen_arrays
+class _Records:
+    data: DataSet
+    read: RecordTable
+    actual: IntArray | None
+
+
+def measure_records(
+    subject: Subject, evidence: CheckEvidence, labels: Labelled | None, report: Report, *, has_all: bool
+) -> Iterator[MeasuredRows]:
+    """Yields the picked metrics of records, for everybody and each comparison; `report` may end it in
+    between.
+
+    Without `has_all`, the window holds only some of the payload, which is not measured.
+    """
+    data_sets = [_Records(DataSet.AS_LOGGED, evidence.read, None)] if has_all else []
+    if labels:
+        data_sets.append(_Records(DataSet.LABELLED, labels.read, labels.comparison.actual))
+    for records in data_sets:
+        metrics = [metric for metric in picked_on(subject.monitor, records.data) if "rows" in metric.needs]
+        comparisons = [EVERYBODY, *list_comparisons(subject.monitor)] if metrics else []
+        for number, comparison in enumerate(comparisons):
+            report(
+                Progress(
+                    step=f"comparing {records.data} records with those most like them",
+                    done=number,
+                    total=len(comparisons),
+                )
+            )
+            yield MeasuredRows(
+                records.data, comparison, _measure_groups(subject, records, comparison, metrics)
+            )
+
+
+def _measure_groups(
+    subject: Subject, records: _Records, comparison: Comparison, picked: Sequence[Metric]
+) -> list[Measured]:
+    of_everybody = not comparison.features
+    by_features: dict[tuple[str, ...], list[Metric]] = {}
+    for metric in picked:
+        if not ("overall" in metric.scopes if of_everybody else set(metric.scopes) - {"overall"}):
+            continue
+        # Records are compared by all numeric features but those that divide the groups; rich subgroups are
+        # made of protected features.
+        compares_none = set(metric.scopes) == {"overall"}
+        compared = comparison.features if COMPARES_GROUPS in metric.scopes else ()
+        features = (
+            ()
+            if compares_none
+            else tuple(name for name in subject.numeric_features() if name not in compared)
+        )
+        by_features.setdefault(features, []).append(metric)
+    results = [
+        result
+        for features, metrics in by_features.items()
+        for result in _measure_by(subject, features, records, comparison, metrics)
+    ]
+    return [result for result in results if (result.scope == "overall") == of_everybody]
+
+
+def _measure_by(
+    subject: Subject,
+    features: Sequence[str],
+    records: _Records,
+    comparison: Comparison,
+    metrics: Sequence[Metric],
+) -> list[Measured]:
+    read = records.read
+    numbers = _stack(
+        [np.asarray(read.values(name).to_numpy(), dtype=np.float64) for name in features], len(read)
+    )
+    complete = np.isfinite(numbers).all(axis=1)  # NaN where a value is missing
+
+    protected = None
+    if comparison.features:
+        named, codes = read.compare(comparison)
+    else:
+        try:
+            # Rich subgroups are found among everybody; combinations only name their members.
+            named, codes = read.compare(
+                Comparison(tuple(grouping.column.name for grouping in read.groupings))
+            )
+        except InvalidInput:  # too many combinations, or two of one label
+            named, codes = read.compare(EVERYBODY)
+        memberships = [
+            grouping.codes == code for grouping in read.groupings for code in range(len(grouping.groups))
+        ]
+        protected = _stack(memberships, len(read))[complete]
+    rows = RowData(
+        groups=as_groups(named),
+        codes=codes[complete],
+        features=numbers[complete],
+        feature_names=tuple(features),
+        predicted=read.outcomes[complete],
+        actual=None if records.actual is None else records.actual[complete],
+        protected=protected,
+    )
+    formulas = {metric.key: metric.formula for metric in metrics}
+    results = measure_rows(
+        records.data.value, rows, formulas, limits=all_limits(subject.monitor, comparison, formulas)
+    )
+    left_out = int((~complete).sum())
+    if not left_out:
+        return results
+    return [
+        replace(result, details=replace(result.details, records_without_a_feature=left_out))
+        for result in results
+    ]
+
+
+def _stack(columns: Sequence[npt.NDArray[Any]], records: int) -> FloatArray:
+    return np.stack(columns, axis=1).astype(np.float64, copy=False) if columns else np.empty((records, 0))

@@ -1,18 +1,24 @@
-"""Asks for checks, and reads them."""
+"""Asks for checks, of the hour so far or of a range, and reads them."""
 
 import uuid
 from datetime import datetime, timedelta
 
-from sqlalchemy import and_, case, func, insert, literal, or_, select, text, update
+from sqlalchemy import ColumnElement, Select, and_, case, func, insert, literal, or_, select, text, update
 from sqlalchemy.orm import Session
 
-from ..base.errors import Conflict, require_present
+from ..base.clock import floor_to_hour
+from ..base.errors import Conflict, InvalidInput, require_present
 from ..base.telemetry.traces import current_traceparent
 from ..database.binary_rows import read_row
+from ..database.engine import current_time
 from ..database.paging import page_newest
 from ..database.tables import CheckRow, DeploymentRow
+from ..deployments.listed_file_queries import span_of_batch
+from ..deployments.monitor.queries import find_monitor
 from ..domain.check import CheckRun, CheckState, Span, Trigger
+from ..domain.monitor import Monitor
 from ..domain.paging import Paging
+from ..domain.record_times import EPOCH
 
 _QUEUE_SCHEDULED = text("""
     INSERT INTO checks (id, deployment_no, trigger, state, span_start, span_end, claimable_at, attempts,
@@ -119,10 +125,8 @@ def renew_waiting(session: Session, deployment_no: int, *, start: datetime) -> C
 
 def get(session: Session, deployment_no: int, check_id: str) -> CheckRun:
     """Returns the check, or raises NotFound."""
-    row = session.execute(
-        SELECT_RUNS.where(CheckRow.deployment_no == deployment_no, CheckRow.id == check_id)
-    ).one_or_none()
-    return to_run(*require_present(row, "check", check_id))
+    check = _find(session, CheckRow.deployment_no == deployment_no, CheckRow.id == check_id)
+    return require_present(check, "check", check_id)
 
 
 def read_model_answer(session: Session, check_no: int) -> str | None:
@@ -133,12 +137,7 @@ def read_model_answer(session: Session, check_no: int) -> str | None:
 
 
 def count(session: Session, deployment_no: int) -> int:
-    return (
-        session.scalar(
-            select(func.count()).select_from(CheckRow).where(CheckRow.deployment_no == deployment_no)
-        )
-        or 0
-    )
+    return session.scalar(select(func.count()).where(CheckRow.deployment_no == deployment_no)) or 0
 
 
 def page(
@@ -151,39 +150,44 @@ def page(
 ) -> list[CheckRun]:
     """Returns checks, newest first; with `ends_in` those that end in (start, end]."""
     statement = page_newest(SELECT_RUNS.where(CheckRow.deployment_no == deployment_no), CheckRow.no, paging)
-    if state is not None:
+    if state:
         statement = statement.where(CheckRow.state == state)
-    if ends_in is not None:
+    if ends_in:
         statement = statement.where(CheckRow.span_end > ends_in.start, CheckRow.span_end <= ends_in.end)
     return [to_run(*row) for row in session.execute(statement)]
 
 
 def get_by_number(session: Session, deployment_no: int, no: int) -> CheckRun:
     """Returns the check of that number, or raises NotFound."""
-    row = session.execute(
-        SELECT_RUNS.where(CheckRow.deployment_no == deployment_no, CheckRow.no == no)
-    ).one_or_none()
-    return to_run(*require_present(row, "check", no))
+    check = _find(session, CheckRow.deployment_no == deployment_no, CheckRow.no == no)
+    return require_present(check, "check", no)
+
+
+def _find(session: Session, *conditions: ColumnElement[bool]) -> CheckRun | None:
+    row = session.execute(SELECT_RUNS.where(*conditions)).one_or_none()
+    return None if row is None else to_run(*row)
 
 
 def under_way(session: Session, deployment_no: int) -> CheckRun | None:
     """Returns the running check, else the one that a worker would take next."""
+    no = select_under_way(deployment_no).scalar_subquery()
+    return _find(session, CheckRow.no == no)
+
+
+def select_under_way(deployment_no: int) -> Select[int]:
     waits = or_(
         CheckRow.state == CheckState.RUNNING,
         and_(CheckRow.state == CheckState.QUEUED, CheckRow.claimable_at.is_not(None)),
     )
-    # The order of a claim in `leases.py`.
+    # The order of a claim in `lease_queries.py`.
     order = case(
         {Trigger.REQUEST.value: 0, Trigger.SCHEDULE.value: 1, Trigger.FILES.value: 2},
         value=CheckRow.trigger,
         else_=3,
     )
     hour = case((CheckRow.trigger.in_((Trigger.SCHEDULE, Trigger.FILES)), CheckRow.span_start))
-    statement = SELECT_RUNS.where(CheckRow.deployment_no == deployment_no, waits)
-    row = session.execute(
-        statement.order_by(CheckRow.state != CheckState.RUNNING, order, hour, CheckRow.no).limit(1)
-    ).one_or_none()
-    return None if row is None else to_run(*row)
+    statement = select(CheckRow.no).where(CheckRow.deployment_no == deployment_no, waits)
+    return statement.order_by(CheckRow.state != CheckState.RUNNING, order, hour, CheckRow.no).limit(1)
 
 
 def request_cancel(session: Session, check: CheckRun) -> CheckRun:
@@ -218,11 +222,92 @@ def read_run(session: Session, no: int) -> CheckRun:
 
 
 def to_run(row: CheckRow, deployment_id: str) -> CheckRun:
-    waits_for_retry = row.state == CheckState.FAILED
     return read_row(
         CheckRun,
         row,
         deployment_id=deployment_id,
         span=Span(start=row.span_start, end=row.span_end),
-        next_attempt_at=row.claimable_at if waits_for_retry else None,
+        next_attempt_at=row.claimable_at if row.state == CheckState.FAILED else None,
     )
+
+
+CLOCK_TOLERANCE = timedelta(minutes=1)
+"""Max lead of a client's clock: a range that ends within it is cut to end now."""
+
+
+def request_check(
+    session: Session,
+    deployment_no: int,
+    *,
+    requested_by: str,
+    span: Span | None = None,
+    batch: str | None = None,
+) -> CheckRun:
+    """Queues a check of the records that were logged in `span`, or of a batch: records in files whose paths
+    have that value of the table's `partition_by`.
+
+    Without these, of the present hour up to now, on the database's clock: all acknowledged before is in it.
+    A waiting check of the same is brought up to now instead.
+
+    Raises:
+        Conflict: the deployment has no monitor.
+        InvalidInput: the range is empty, in the future, or before 1970, or no file of that batch is listed.
+    """
+    require_monitor(session, deployment_no)
+    if batch is not None:
+        span = span_of_batch(session, deployment_no, batch)
+        if span is None:
+            expected = (
+                "must be a value of `partition_by` in the path of a file with records; files are listed "
+                "every minute"
+            )
+            raise InvalidInput.of("batch", f"{expected}, and none has the value {batch!r}")
+    elif span:
+        span = require_past(session, span)
+    else:
+        now = current_time(session)
+        # At a full hour exactly, the hour that has just ended.
+        start = floor_to_hour(now - timedelta.resolution)
+        return renew_waiting(session, deployment_no, start=start) or queue_requested(
+            session,
+            deployment_no,
+            span=Span(start=start, end=now),
+            trigger=Trigger.REQUEST,
+            requested_by=requested_by,
+        )
+    return queue_requested(
+        session, deployment_no, span=span, trigger=Trigger.RANGE, requested_by=requested_by, batch=batch
+    )
+
+
+def require_past(session: Session, span: Span) -> Span:
+    """Range, cut to end now if it ends a moment later.
+
+    Raises:
+        InvalidInput: it is empty, in the future, or before 1970.
+    """
+    now = current_time(session)
+    if span.start < EPOCH:
+        raise InvalidInput.of("from", "must not be before 1970")
+    if span.end > now + CLOCK_TOLERANCE:
+        raise InvalidInput.of("to", f"must not be in the future: it is {now:%Y-%m-%dT%H:%M:%SZ} here")
+    end = min(span.end, now)
+    if span.start >= end:
+        raise InvalidInput.of("from", "must be before `to`, and in the past")
+    return Span(start=span.start, end=end)
+
+
+def require_monitor(session: Session, deployment_no: int) -> Monitor:
+    """Monitor of the deployment.
+
+    Raises:
+        Conflict: it has none.
+    """
+    monitor = find_monitor(session, deployment_no)
+    if monitor is None:
+        name = session.get_one(DeploymentRow, deployment_no).id
+        raise Conflict(
+            f"Deployment {name} has no fairness monitor to check by. PUT one to "
+            f"/v1/deployments/{name}/fairness-monitor first."
+        )
+    return monitor

@@ -1,14 +1,14 @@
-"""Results of a finished check, written once."""
+"""Results of a finished check, written once; and the newest checks, with one metric of every group in each."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, insert, select
+from sqlalchemy import ColumnElement, Select, insert, select, text
 from sqlalchemy.orm import Session
 
-from ..base.frozen import frozen
+from ..base.frozen import frozen, frozen_by_name
 from ..base.values import normalised
 from ..database.binary_rows import driver_connection, read_row
 from ..database.tables import CheckRow, CheckTableRow, MeasurementRow
@@ -16,8 +16,7 @@ from ..domain.check import PRESENT_TRIGGERS, CheckState, DataSet, Measurement, S
 from ..domain.figure_details import Details
 from ..domain.monitor import Comparison
 from ..domain.record import Prediction
-from .days.day_queries import DAY
-from .days.timeline_queries import COUNTS_ITSELF, DRAWN_SCOPES, JOINED, ORIGIN, SUPERSEDED
+from .days.day_queries import COUNTS_ITSELF, DAY, DRAWN_SCOPES, JOINED, ORIGIN, SUPERSEDED
 
 _FORGET = "DELETE FROM figure_days WHERE deployment_no = %(deployment_no)s AND day = %(first)s"
 
@@ -131,14 +130,14 @@ def store_label_predictions(
             " WHERE deployment_no = %s AND feedback_id = %s",
             [
                 (
-                    *(
-                        _json(normalised(p.prediction)),
-                        _json(None if p.label is None else normalised(p.label)),
-                        _json(p.probability),
-                    ),
-                    *(model_revision, deployment_no, feedback_id),
+                    _json(normalised(scored.prediction)),
+                    _json(None if scored.label is None else normalised(scored.label)),
+                    _json(scored.probability),
+                    model_revision,
+                    deployment_no,
+                    feedback_id,
                 )
-                for feedback_id, p in predictions.items()
+                for feedback_id, scored in predictions.items()
             ],
         )
 
@@ -159,29 +158,26 @@ def read_stored_tables(
     ]
 
 
-def list_data_sets(session: Session, check_no: int) -> set[DataSet]:
-    data_sets = session.scalars(
-        select(CheckTableRow.data).where(CheckTableRow.check_no == check_no).distinct()
-    )
-    return {DataSet(data) for data in data_sets}
-
-
 def read_measurements(
     session: Session, check_no: int, *, metrics: Collection[str] | None = None
 ) -> list[Measurement]:
-    statement = select(MeasurementRow).where(MeasurementRow.check_no == check_no)
-    if metrics is not None:
-        statement = statement.where(MeasurementRow.metric.in_(metrics))
-    return [measurement_from(row) for row in session.scalars(statement.order_by(MeasurementRow.no))]
+    of_metrics = [] if metrics is None else [MeasurementRow.metric.in_(metrics)]
+    return _read_measurements(session, MeasurementRow.check_no == check_no, *of_metrics)
 
 
 def read_headline_measurements(session: Session, check_no: int) -> list[Measurement]:
     """Returns each comparison's group furthest out, logged and counterfactual."""
-    chosen = (MeasurementRow.check_no == check_no, is_of_scope(Scope.WORST))
-    rows = select(MeasurementRow).where(
-        *chosen, MeasurementRow.data.in_((DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL))
+    return _read_measurements(
+        session,
+        MeasurementRow.check_no == check_no,
+        is_of_scope(Scope.WORST),
+        MeasurementRow.data.in_((DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL)),
     )
-    return [measurement_from(row) for row in session.scalars(rows.order_by(MeasurementRow.no))]
+
+
+def _read_measurements(session: Session, *conditions: ColumnElement[bool]) -> list[Measurement]:
+    rows = session.scalars(select(MeasurementRow).where(*conditions).order_by(MeasurementRow.no))
+    return [measurement_from(row) for row in rows]
 
 
 def is_of_scope(scope: Scope) -> ColumnElement[bool]:
@@ -213,34 +209,28 @@ def newest_success_before(session: Session, deployment_no: int, moment: datetime
     """Returns the success with the model's answers, no requested range, that ends last, at or before
     `moment`.
     """
-    row = session.scalars(
-        select(CheckRow)
-        .where(
-            CheckRow.deployment_no == deployment_no,
-            CheckRow.state == CheckState.SUCCEEDED,
-            CheckRow.failure.is_(None),
-            CheckRow.trigger.in_(PRESENT_TRIGGERS),
-            CheckRow.span_end <= moment,
-        )
-        .order_by(CheckRow.span_end.desc(), CheckRow.no.desc())
-        .limit(1)
-    ).first()
-    return None if row is None else _earlier(row)
+    successes = select(CheckRow).where(
+        CheckRow.deployment_no == deployment_no,
+        CheckRow.state == CheckState.SUCCEEDED,
+        CheckRow.failure.is_(None),
+        CheckRow.trigger.in_(PRESENT_TRIGGERS),
+        CheckRow.span_end <= moment,
+    )
+    return _earlier(session, successes.order_by(CheckRow.span_end.desc(), CheckRow.no.desc()).limit(1))
 
 
 def find_origin(session: Session, check: EarlierCheck) -> EarlierCheck | None:
     """Returns the check that measured these figures, maybe itself; None if deleted."""
     origin = check.window.get("carried_from")
-    if origin is None:
-        return check
-    row = session.scalars(select(CheckRow).where(CheckRow.id == origin)).one_or_none()
-    return None if row is None else _earlier(row)
+    return check if origin is None else _earlier(session, select(CheckRow).where(CheckRow.id == origin))
 
 
-def _earlier(row: CheckRow) -> EarlierCheck:
-    return read_row(
-        EarlierCheck, row, span=Span(start=row.span_start, end=row.span_end), window=row.window or {}
-    )
+def _earlier(session: Session, statement: Select[CheckRow]) -> EarlierCheck | None:
+    row = session.scalars(statement).one_or_none()
+    if row is None:
+        return None
+    span = Span(start=row.span_start, end=row.span_end)
+    return read_row(EarlierCheck, row, span=span, window=row.window or {})
 
 
 def name_columns(comparison: Comparison) -> dict[str, Any]:
@@ -253,3 +243,86 @@ def name_columns(comparison: Comparison) -> dict[str, Any]:
 def _json(value: object) -> str | None:
     # SQL's NULL, not JSON's null.
     return None if value is None else msgspec.json.encode(value).decode()
+
+
+@frozen_by_name
+class RecentCheck:
+    """A check with figures. `measured_at` is the end of the measured span.
+
+    `unseen` are attributes that the model does not see. `is_topped_up`: it has records of earlier hours.
+    """
+
+    no: int
+    id: str
+    at: datetime
+    measured_at: datetime
+    carried_forward: bool
+    monitor_version: int | None
+    unseen: Mapping[str, Any]
+    is_topped_up: bool = False
+
+
+@frozen_by_name
+class RecentFigure:
+    check_no: int
+    data: DataSet
+    attribute: str
+    group: str
+    value: float | None
+    verdict: str | None
+    carried_forward: bool
+    definition: int
+
+
+@frozen
+class RecentFigures:
+    """Checks are newest first, their figures oldest first."""
+
+    checks: Sequence[RecentCheck]
+    figures: Sequence[RecentFigure]
+
+
+# Checks of longer ranges are no part of the hourly series; one hour fills in history. Figures are found by the
+# index of series: by check_no every other metric would be read, too.
+_RECENT = text("""
+    SELECT n.no, n.id, n.at, coalesce(o.span_end, n.at) AS measured_at, n.origin IS NOT NULL AS carried_forward,
+           n.monitor_version, n.unseen, n.is_topped_up, m.check_no, m.data, m.attribute, m."group", m.value,
+           m.verdict, m.definition, m.carried_forward AS is_figure_carried
+    FROM (
+        SELECT DISTINCT ON (c.span_end) c.no, c.id, c.span_end AS at, c."window"->>'carried_from' AS origin,
+            c.monitor_version,
+               jsonb_strip_nulls(jsonb_build_object(
+                   'correlated_features', c."window"->'correlated_features',
+                   'attributes_unseen_by_model', c."window"->'attributes_unseen_by_model')) AS unseen,
+               coalesce((c."window"->>'additional_records')::numeric, 0) > 0 AS is_topped_up
+        FROM checks c
+        WHERE c.deployment_no = :deployment_no AND c.state = 'succeeded' AND c.span_end <= coalesce(:until,
+            'infinity'::timestamptz)
+          AND (c.trigger <> 'range' OR c.span_end <= c.span_start + interval '1 hour')
+        ORDER BY c.span_end DESC, c.no DESC LIMIT :most
+    ) n
+    LEFT JOIN checks o ON o.id = n.origin
+    LEFT JOIN measurements m ON m.deployment_no = :deployment_no AND m.metric = :metric AND m.at = n.at
+        AND m.check_no = n.no AND m.scope = 'group' AND m.attribute IS NOT NULL AND m."group" IS NOT NULL
+    ORDER BY n.at, m.no
+""")
+
+
+def recent_figures(
+    session: Session, deployment_no: int, metric: str, *, most: int, until: datetime | None = None
+) -> RecentFigures:
+    """Returns at most `most` newest checks with figures, one for each end, up to `until`, and their figures of
+    the metric.
+    """
+    rows = session.execute(
+        _RECENT, {"deployment_no": deployment_no, "metric": metric, "most": most, "until": until}
+    ).all()
+    oldest_first = {row.no: row for row in rows}.values()
+    return RecentFigures(
+        [read_row(RecentCheck, row) for row in reversed(oldest_first)],
+        [
+            read_row(RecentFigure, row, carried_forward=row.is_figure_carried)
+            for row in rows
+            if row.check_no is not None
+        ],
+    )

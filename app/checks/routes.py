@@ -13,17 +13,22 @@ from ..domain.check import CheckState
 from ..web.id_and_time import uuid_path
 from ..web.paging import NumberPaging
 from ..web.problem_answers import CONFLICT, name_location
-from .advice.check_advice import read_outlook
+from .advice.advice import read_outlook
 from .bodies import CheckDetailsOut, CheckIn, CheckOut, CheckPage, TableOut, TablesOut
-from .check_request import request_check, request_check_of_batch, request_span_check
-from .corrected_since import count_corrected
-from .queries import get, page, read_model_answer, request_cancel
+from .correction import count_corrected
+from .queries import (
+    get,
+    page,
+    read_model_answer,
+    request_cancel,
+    request_check,
+)
 from .result_queries import read_headline_measurements, read_stored_tables
 from .views.bodies import CheckViewOut, ViewStateOut, ViewStatesOut
 from .views.build_views import check_view, list_views
 from .views.headlines import headlines
 from .views.view_shapes import ViewKind
-from .views.view_source import counted_check, read_left_out
+from .views.view_source import count_lost, counted_check, read_left_out
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/checks", tags=["checks"])
 
@@ -46,13 +51,10 @@ def post_check(
     Without a range or batch, the records of the present hour up to now are checked. While such a check
     waits, asking again extends it up to now and returns the same one. Needs a fairness monitor (409).
     """
-    span = body.span() if body else None
-    if body is not None and body.batch is not None:
-        check = request_check_of_batch(session, deployment.no, body.batch, requested_by=principal.actor)
-    elif span is None:
-        check = request_check(session, deployment.no, requested_by=principal.actor)
-    else:
-        check = request_span_check(session, deployment.no, span, requested_by=principal.actor)
+    body = body or CheckIn()
+    check = request_check(
+        session, deployment.no, requested_by=principal.actor, span=body.span(), batch=body.batch
+    )
     if check.created_at == current_time(session):  # a check that was waiting already was requested before
         details = {"from": [None, check.span.start.isoformat()], "to": [None, check.span.end.isoformat()]}
         record_activity(
@@ -90,7 +92,7 @@ def read_check(
         check,
         read_outlook(session, deployment.no),
         headlines=shown,
-        records=read_left_out(session, counted),
+        records=read_left_out(counted, count_lost(session, counted)),
         corrected_since=count_corrected(session, counted.origin.no),
         model_answer=read_model_answer(session, check.no) if principal.may_read_records else None,
     )

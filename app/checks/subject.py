@@ -158,10 +158,8 @@ def read_subject(check: CheckRun, database: Database, sealer: Sealer) -> Subject
         through = [attribute.feature for attribute in monitor.attributes if attribute.correlated_features]
         donors = read_donors(session, check.deployment_no, through) if through else {}
         associations = read_associations(session, check.deployment_no, through) if through else {}
-        settings, profile = (
-            read_mitigation_settings(session, check.deployment_no),
-            newest_profile(session, check.deployment_no),
-        )
+        settings = read_mitigation_settings(session, check.deployment_no)
+        profile = newest_profile(session, check.deployment_no)
         last = newest_success_before(session, check.deployment_no, check.span.end)
     version = None if profile is None else profile.version
     subject = Subject(check, deployment, monitor, donors, associations, settings, version, last=last)

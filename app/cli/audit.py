@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import typer
+from typer import Argument, Exit, Option, Typer, echo
 
 from ..access.audit.event_queries import (
     AuditEvent,
@@ -21,7 +21,7 @@ from ..access.audit.event_queries import (
 from ..base.errors import InvalidInput, SetupError
 from .database import ready_session
 
-command = typer.Typer(no_args_is_help=True, add_completion=False, help="Verify and export the audit.")
+command = Typer(no_args_is_help=True, add_completion=False, help="Verify and export the audit.")
 
 _HEAD = re.compile(r"(\d{1,18}):([0-9a-f]{64})", re.ASCII)
 
@@ -29,11 +29,10 @@ _HEAD = re.compile(r"(\d{1,18}):([0-9a-f]{64})", re.ASCII)
 @command.command()
 def verify(
     head: Annotated[
-        str,
-        typer.Option(help="POSITION:HASH that an earlier run printed, or of a line that a worker printed."),
+        str, Option(help="POSITION:HASH that an earlier run printed, or of a line that a worker printed.")
     ] = "",
     file: Annotated[
-        Path | None, typer.Option(help="A whole export to verify instead of the database.", dir_okay=False)
+        Path | None, Option(help="A whole export to verify instead of the database.", dir_okay=False)
     ] = None,
 ) -> None:
     """Say whether audit events were deleted, changed or re-ordered since they were sealed. Ends with 1 if so.
@@ -42,24 +41,24 @@ def verify(
     """
     anchor = _read_head(head)
     waiting = ""
-    if file is not None:
+    if file:
         report = check_chain(_read_file(file), anchor=anchor)
     else:
         with ready_session() as session:
             report = check_chain(sealed_events(session), anchor=anchor)
             unsealed, oldest = unsealed_since(session)
-            if oldest is not None:
+            if oldest:
                 waiting = (
                     f" Not sealed yet: {unsealed:,}, the oldest of "
                     f"{oldest.astimezone(UTC):%Y-%m-%d %H:%M} UTC."
                 )
-    if report.fault is not None:
-        typer.echo(
+    if report.fault:
+        echo(
             f"The audit was tampered with, or is incomplete. {report.fault} The {report.head.position:,} "
             "events before are intact."
         )
-        raise typer.Exit(1)
-    typer.echo(
+        raise Exit(1)
+    echo(
         f"{report.head.position:,} events are intact.{waiting} Head: "
         f"{report.head.position}:{report.head.hash.hex()}"
     )
@@ -67,11 +66,11 @@ def verify(
 
 @command.command()
 def export(
-    file: Annotated[Path, typer.Argument(help="File to write; it must not exist.", dir_okay=False)],
-    since: Annotated[datetime | None, typer.Option(help="Only events from this time on, in UTC.")] = None,
-    until: Annotated[datetime | None, typer.Option(help="Only events before this time, in UTC.")] = None,
+    file: Annotated[Path, Argument(help="File to write; it must not exist.", dir_okay=False)],
+    since: Annotated[datetime | None, Option(help="Only events from this time on, in UTC.")] = None,
+    until: Annotated[datetime | None, Option(help="Only events before this time, in UTC.")] = None,
     first: Annotated[
-        int, typer.Option("--from", min=1, help="Only events from this position of the chain on.")
+        int, Option("--from", min=1, help="Only events from this position of the chain on.")
     ] = 1,
 ) -> None:
     """Write the sealed events as JSON lines, in the order of the chain. A whole export can be verified
@@ -91,17 +90,15 @@ def export(
             raise SetupError(
                 f"The file {file} cannot be written: {error.strerror}. Name a file that does not exist yet."
             ) from error
-    typer.echo(f"{written:,} events were written to {file}.")
+    echo(f"{written:,} events were written to {file}.")
 
 
 def _read_head(text: str) -> ChainHead | None:
     if not text:
         return None
     match = _HEAD.fullmatch(text)
-    if match is None:
-        raise InvalidInput.of(
-            "--head", f"must be POSITION:HASH with 64 hexadecimal digits, found {text!r:.100}"
-        )
+    if not match:
+        raise InvalidInput("--head", f"must be POSITION:HASH with 64 hexadecimal digits, found {text!r:.100}")
     return ChainHead(int(match[1]), bytes.fromhex(match[2]))
 
 
@@ -110,14 +107,12 @@ def _read_file(file: Path) -> Iterator[AuditEvent]:
         with file.open(encoding="ascii") as lines:
             for number, line in enumerate(lines, start=1):
                 try:
-                    document: dict[str, Any] = json.loads(line)
-                    at, hashed = (
-                        datetime.fromisoformat(document.pop("at")),
-                        bytes.fromhex(document.pop("hash")),
-                    )
+                    document = json.loads(line)
+                    at = datetime.fromisoformat(document.pop("at"))
+                    hashed = bytes.fromhex(document.pop("hash"))
                     yield AuditEvent(**document, at=at, hash=hashed)
                 except (ValueError, KeyError, TypeError, AttributeError) as error:
-                    raise InvalidInput.of(
+                    raise InvalidInput(
                         f"{file}, line {number}", "is not an event as `evenhand audit export` writes it"
                     ) from error
     except OSError as error:

@@ -3,18 +3,16 @@
 import time
 from typing import Annotated
 
-import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Table
 from sqlalchemy import select
+from typer import Argument, Exit, Option, Typer, echo
 
 from ..base.errors import InvalidInput, NotFound
-from ..checks.advice.advice import Advice
-from ..checks.advice.check_advice import advice_on_check, read_outlook
-from ..checks.check_request import request_check, request_span_check
-from ..checks.queries import get
+from ..checks.advice.advice import Advice, advice_on_check, read_outlook
+from ..checks.queries import get, request_check
 from ..checks.result_queries import read_measurements
 from ..checks.views.explain_figure import judged_figure
 from ..database.engine import Database
@@ -27,27 +25,24 @@ from .database import command_settings, ready_database
 
 POLL_SECONDS = 0.5
 
-command = typer.Typer(add_completion=False)
+command = Typer(add_completion=False)
 
 
 @command.command()
 def check(
-    deployment: Annotated[str, typer.Argument(help="Id of the deployment.")],
+    deployment: Annotated[str, Argument(help="Id of the deployment.")],
     start: Annotated[
-        str | None,
-        typer.Option("--from", help="Start of a range of logging times, such as 2026-03-01T09:00Z."),
+        str | None, Option("--from", help="Start of a range of logging times, such as 2026-03-01T09:00Z.")
     ] = None,
-    end: Annotated[str | None, typer.Option("--to", help="End of the range, exclusive.")] = None,
+    end: Annotated[str | None, Option("--to", help="End of the range, exclusive.")] = None,
     wait: Annotated[  # noqa: FBT002 - typer's way to declare a flag
         bool,
-        typer.Option(
-            "--wait", help="Show the progress, then the figures. Status 1 unless the check succeeds."
-        ),
+        Option("--wait", help="Show the progress, then the figures. Status 1 unless the check succeeds."),
     ] = False,
 ) -> None:
     """Check a deployment's fairness: of the current hour up to now, or of the range from --from to --to."""
     if (start is None) != (end is None):
-        raise InvalidInput.of("--from, --to", "must be given together")
+        raise InvalidInput("--from, --to", "must be given together")
     span = (
         None
         if start is None or end is None
@@ -61,16 +56,12 @@ def check(
             )
             if no is None:
                 raise NotFound("deployment", deployment)
-            if span is None:
-                run = request_check(session, no, requested_by="evenhand check")
-            else:
-                run = request_span_check(session, no, span, requested_by="evenhand check")
+            run = request_check(session, no, requested_by="evenhand check", span=span)
         if not wait:
-            typer.echo(f"Check {run.id} is queued. {_explain_wait(_read_advice(database, run))}")
+            echo(f"Check {run.id} is queued. {_explain_wait(_read_advice(database, run))}")
             return
-        ended = _follow(database, run)
-        succeeded = _print_results(database, ended)
-    raise typer.Exit(0 if succeeded else 1)
+        succeeded = _print_results(database, _follow(database, run))
+    raise Exit(0 if succeeded else 1)
 
 
 def _follow(database: Database, run: CheckRun) -> CheckRun:
@@ -130,10 +121,8 @@ def _print_results(database: Database, run: CheckRun) -> bool:
         interval = (
             "" if measurement.lower is None and measurement.upper is None else f"{ends[0]} to {ends[1]}"
         )
-        side, verdict = (
-            figure.disadvantaged_group or figure.disadvantaged,
-            "" if position in unbadged else measurement.verdict,
-        )
+        side = figure.disadvantaged_group or figure.disadvantaged
+        verdict = "" if position in unbadged else measurement.verdict
         texts = (
             measurement.attribute,
             _name_group(measurement),
@@ -153,7 +142,8 @@ def _print_results(database: Database, run: CheckRun) -> bool:
 
 def _name_group(measurement: Measurement) -> str:
     if measurement.scope is Scope.WORST_PAIR:
-        monitored, reference = measurement.details.monitored, measurement.details.reference
+        monitored = measurement.details.monitored
+        reference = measurement.details.reference
         return f"{measurement.scope if monitored is None else monitored} / {reference or ''}"
     name = measurement.group or measurement.scope
     return f"{name} (furthest out of {measurement.worst_of})" if (measurement.worst_of or 0) > 1 else name

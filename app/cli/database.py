@@ -55,7 +55,8 @@ def spare_loaded_objects() -> None:
 
 def stop_signal() -> threading.Event:
     """Returns an event that Ctrl-C, SIGTERM and the end of the terminal set. Call it from the main thread."""
-    stop, received = threading.Event(), SimpleQueue[int]()
+    stop = threading.Event()
+    received = SimpleQueue[int]()
 
     def wait_for_signal() -> None:
         received.get()

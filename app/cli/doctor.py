@@ -54,6 +54,10 @@ class Finding:
     words: str
 
 
+Look = tuple[ExamResult, str]
+"""Verdict and words of one thing."""
+
+
 @command.command()
 def doctor() -> None:
     """Look at everything that an installation needs, one line each. Changes nothing. Ends with 1 if there
@@ -69,8 +73,8 @@ def doctor() -> None:
 
 def examine(settings: Settings) -> Iterator[Finding]:
     """Yields a finding for each thing; after a database that does not answer, only for those without it."""
-    yield look_at_disk(settings.data_dir)
-    yield look_at_secrets(settings)
+    yield Finding("disk", *look_at_disk(settings.data_dir))
+    yield Finding("secret key", *look_at_secrets(settings))
     try:
         with open_database(settings) as database:
             with database.operator_connection() as connection:
@@ -78,16 +82,16 @@ def examine(settings: Settings) -> Iterator[Finding]:
             yield Finding("database", GOOD, f"{public_address(database.url)} answers.")
             yield from (Finding("database", FAULT, fault.words) for fault in find_faults(database))
             with database.transaction() as session:
-                schema = look_at_schema(session)
-                yield schema
-                if schema.verdict is FAULT:
+                verdict, words = look_at_schema(session)
+                yield Finding("schema", verdict, words)
+                if verdict is FAULT:
                     return
-                yield look_at_clock(session)
-                yield look_at_worker(session)
-                yield look_at_keys(session)
-                yield look_at_months(session)
-                yield look_at_days(session)
-                yield look_at_stored_secrets(settings, session)
+                yield Finding("clock", *look_at_clock(session))
+                yield Finding("worker", *look_at_worker(session))
+                yield Finding("keys", *look_at_keys(session))
+                yield Finding("months", *look_at_months(session))
+                yield Finding("days", *look_at_days(session))
+                yield Finding("secrets", *look_at_stored_secrets(settings, session))
                 yield from look_at_endpoints(settings, session)
     except DBAPIError as error:
         yield Finding("database", FAULT, f"refused a statement: {describe_cause(error)}. Look at its log.")
@@ -95,39 +99,33 @@ def examine(settings: Settings) -> Iterator[Finding]:
         yield Finding("database", FAULT, str(error))
 
 
-def look_at_disk(folder: Path) -> Finding:
+def look_at_disk(folder: Path) -> Look:
     existing = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
     free = shutil.disk_usage(existing).free
     sentence = f"{free / 2**30:.1f} GiB are free at {existing}."
     if free < MIN_FREE_BYTES:
-        return Finding("disk", WARNING, f"{sentence} Make room: on a full disk nothing more is stored.")
-    return Finding("disk", GOOD, sentence)
+        return WARNING, f"{sentence} Make room: on a full disk nothing more is stored."
+    return GOOD, sentence
 
 
-def look_at_secrets(settings: Settings) -> Finding:
+def look_at_secrets(settings: Settings) -> Look:
     if settings.secret_key is not None:
-        return Finding("secret key", GOOD, "is set by EVENHAND_SECRET_KEY.")
+        return GOOD, "is set by EVENHAND_SECRET_KEY."
     file = settings.data_dir.absolute() / KEY_FILE
     if file.exists():
-        return Finding("secret key", GOOD, f"is in {file}. Keep a copy of it elsewhere.")
-    return Finding(
-        "secret key",
-        WARNING,
-        f"is neither set nor in {file}. The service makes one at its start; keep a copy.",
-    )
+        return GOOD, f"is in {file}. Keep a copy of it elsewhere."
+    return WARNING, f"is neither set nor in {file}. The service makes one at its start; keep a copy."
 
 
-def look_at_schema(session: Session) -> Finding:
-    revision, head = read_revision(session.connection()), newest_revision()
+def look_at_schema(session: Session) -> Look:
+    revision = read_revision(session.connection())
+    head = newest_revision()
     if revision is None:
-        return Finding(
-            "schema", FAULT, "The database holds no Evenhand. Run evenhand migrate, or correct DATABASE_URL."
-        )
+        return FAULT, "The database holds no Evenhand. Run evenhand migrate, or correct DATABASE_URL."
     if revision == head:
-        return Finding("schema", GOOD, f"{revision} is that of this version.")
+        return GOOD, f"{revision} is that of this version."
     if is_newer(revision):
-        return Finding(
-            "schema",
+        return (
             WARNING,
             f"{revision} is of a newer version. Finish the upgrade: start that version here, too.",
         )
@@ -136,85 +134,73 @@ def look_at_schema(session: Session) -> Finding:
         if is_too_old(revision)
         else "evenhand migrate"
     )
-    return Finding(
-        "schema", FAULT, f"{revision} is older than {head}, which this version needs. Run {first}."
-    )
+    return FAULT, f"{revision} is older than {head}, which this version needs. Run {first}."
 
 
-def look_at_clock(session: Session) -> Finding:
+def look_at_clock(session: Session) -> Look:
     before = utc_now()
     theirs = session.scalar(text("SELECT clock_timestamp()"))
     skew = theirs - before - (utc_now() - before) / 2
     sentence = f"The clock of this machine differs from the database's by {abs(skew.total_seconds()):.1f} s."
     if abs(skew) > MAX_SKEW:
-        return Finding("clock", WARNING, f"{sentence} Synchronise both with NTP.")
-    return Finding("clock", GOOD, sentence)
+        return WARNING, f"{sentence} Synchronise both with NTP."
+    return GOOD, sentence
 
 
-def look_at_worker(session: Session) -> Finding:
+def look_at_worker(session: Session) -> Look:
     silent = session.scalar(text("SELECT now() - max(beat_at) FROM workers"))
     if silent is None:
-        return Finding(
-            "worker",
+        return (
             FAULT,
             "No worker has ever answered. Start evenhand worker, or evenhand serve without --without-worker.",
         )
     sentence = f"The newest heartbeat is {silent.total_seconds():.0f} s old."
     if silent > timedelta(seconds=45):
-        return Finding("worker", FAULT, f"{sentence} Nothing is checked: see the runbook, No worker answers.")
-    return Finding("worker", GOOD, sentence)
+        return FAULT, f"{sentence} Nothing is checked: see the runbook, No worker answers."
+    return GOOD, sentence
 
 
-def look_at_keys(session: Session) -> Finding:
+def look_at_keys(session: Session) -> Look:
     admins = session.scalar(text("SELECT count(*) FROM api_keys WHERE role = 'admin' AND revoked_at IS NULL"))
     people = session.scalar(text("SELECT count(*) FROM users WHERE role = 'admin' AND disabled_at IS NULL"))
     if admins + people == 0:
-        return Finding(
-            "keys", WARNING, "No key and no user may administer. Run evenhand keys create --role admin."
-        )
-    return Finding("keys", GOOD, f"{admins} admin keys and {people} admin users are in use.")
+        return WARNING, "No key and no user may administer. Run evenhand keys create --role admin."
+    return GOOD, f"{admins} admin keys and {people} admin users are in use."
 
 
-def look_at_months(session: Session) -> Finding:
+def look_at_months(session: Session) -> Look:
     months = months_ahead(session, current_time(session))
     sentence = f"Records can be stored {months} months ahead."
     if months < MIN_MONTHS_AHEAD:
-        return Finding(
-            "months",
-            WARNING,
-            f"{sentence} A worker makes them every minute: look at its log for tick_failed.",
-        )
-    return Finding("months", GOOD, sentence)
+        return WARNING, f"{sentence} A worker makes them every minute: look at its log for tick_failed."
+    return GOOD, sentence
 
 
-def look_at_days(session: Session) -> Finding:
+def look_at_days(session: Session) -> Look:
     """Returns how many ended days of checks are not added up."""
     now = current_time(session)
     waiting = waiting_days(session, today=now)
     if waiting.since is None:
-        return Finding("days", GOOD, "All ended days of checks are added up.")
+        return GOOD, "All ended days of checks are added up."
     sentence = (
         f"Ended days of checks that are not added up: {waiting.days:,} of {waiting.deployments:,} "
-        "deployments,"
-        f" the oldest changed at {waiting.changed_at:%Y-%m-%d %H:%M} UTC."
+        f"deployments, the oldest changed at {waiting.changed_at:%Y-%m-%d %H:%M} UTC."
     )
     if now - waiting.since > MAX_DAY_WAIT:
         advice = (
             "Series of a year are slow until then. A worker adds up 300 a minute: look at its log for "
             "days_delayed."
         )
-        return Finding("days", WARNING, f"{sentence} {advice}")
-    return Finding("days", GOOD, sentence)
+        return WARNING, f"{sentence} {advice}"
+    return GOOD, sentence
 
 
-def look_at_stored_secrets(settings: Settings, session: Session) -> Finding:
+def look_at_stored_secrets(settings: Settings, session: Session) -> Look:
     unreadable = find_unreadable(session, find_secret_box(settings))
     if unreadable:
         sentence = f"This key cannot read the stored secret of {name_first(unreadable)}."
-        return Finding(
-            "secrets", FAULT, f"{sentence} Set EVENHAND_SECRET_KEY to the key that it was encrypted with."
-        )
-    return Finding("secrets", GOOD, "All stored secrets can be read.")
+        return FAULT, f"{sentence} Set EVENHAND_SECRET_KEY to the key that it was encrypted with."
+    return GOOD, "All stored secrets can be read."
 
 
 def look_at_endpoints(settings: Settings, session: Session) -> Iterator[Finding]:

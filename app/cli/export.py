@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option, Typer, echo
 
 from ..access.audit.activity_queries import record_activity
 from ..access.secret_box import open_secret_box
@@ -20,19 +20,19 @@ from ..sources.stored.record_queries import read_schemas
 from .database import command_settings, lower_priority, ready_database
 from .keys import COMMAND_LINE
 
-command = typer.Typer(
+command = Typer(
     no_args_is_help=True,
     add_completion=False,
     help="Write a month of records to a file that evenhand import reads.",
 )
 
 _Deployment = Annotated[
-    str, typer.Option("--deployment", envvar="EVENHAND_DEPLOYMENT", help="Id of the deployment.")
+    str, Option("--deployment", envvar="EVENHAND_DEPLOYMENT", help="Id of the deployment.")
 ]
-_Month = Annotated[str, typer.Option(help="The month in UTC, such as 2026-03.")]
-_Output = Annotated[Path, typer.Option(help="Parquet file to write; it must not exist.", dir_okay=False)]
+_Month = Annotated[str, Option(help="The month in UTC, such as 2026-03.")]
+_Output = Annotated[Path, Option(help="Parquet file to write; it must not exist.", dir_okay=False)]
 _Version = Annotated[
-    int | None, typer.Option(help="Version of the schema; needed if the month has records of several.")
+    int | None, Option(help="Version of the schema; needed if the month has records of several.")
 ]
 
 
@@ -55,7 +55,8 @@ def feedback(
 
 
 def _export(kind: LogKind, deployment_id: str, month: str, output: Path, version: int | None) -> None:
-    span, settings = _read_month(month), command_settings()
+    span = _read_month(month)
+    settings = command_settings()
     with ready_database(settings) as database, arrow_reader(database) as reader:
         lower_priority()
         with database.transaction() as session:
@@ -64,14 +65,13 @@ def _export(kind: LogKind, deployment_id: str, month: str, output: Path, version
             schema = read_schemas(session, deployment.no)[
                 _choose_version(kind, records, version, f"{month} of {deployment_id}")
             ]
-            details = {"rows": records[schema.version], "schema_version": schema.version}
             record_activity(
                 session,
                 COMMAND_LINE,
                 f"{kind.value}_records.exported",
                 deployment,
                 subject=month,
-                details=details,
+                details={"rows": records[schema.version], "schema_version": schema.version},
             )
         head = ExportHead(
             kind=kind,
@@ -84,13 +84,13 @@ def _export(kind: LogKind, deployment_id: str, month: str, output: Path, version
         )
         with rows_of_month(reader, kind, deployment.no, span, schema) as rows:
             written = write_export(output, head, rows)
-    typer.echo(f"{written:,} {kind.value} records of {month} of {deployment_id} were written to {output}.")
+    echo(f"{written:,} {kind.value} records of {month} of {deployment_id} were written to {output}.")
 
 
 def _choose_version(kind: LogKind, records: Mapping[int, int], version: int | None, source: str) -> int:
     if version is None and len(records) > 1:
         listed = ", ".join(f"{number} ({count:,} records)" for number, count in records.items())
-        raise InvalidInput.of(
+        raise InvalidInput(
             "--schema-version", f"must be one of those that {source} has: {listed}. Write a file of each"
         )
     chosen = version or next(iter(records), None)
@@ -109,6 +109,6 @@ def _read_month(text: str) -> Span:
             start=start, end=start.replace(year=start.year + start.month // 12, month=start.month % 12 + 1)
         )
     except ValueError as error:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "--month", f"must be a year and a month such as 2026-03, found {text!r:.40}"
         ) from error

@@ -1,7 +1,7 @@
 """The service as an import sees it: REST v1 over HTTP, each request repeated until it is answered."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import date, datetime
 from http import HTTPStatus
 from typing import Any
@@ -174,7 +174,7 @@ def _members(response: httpx.Response) -> dict[str, Any]:
 
 def _words(response: httpx.Response) -> str:
     members = _members(response)
-    faults: Sequence[Mapping[str, str]] = members.get("errors") or ()
+    faults = members.get("errors") or ()
     listed = "; ".join(f"{fault.get('field')}: {fault.get('message')}" for fault in faults)
     return f"{response.status_code} {members.get('detail') or response.text[:_SHOWN]}" + (
         f" ({listed[:_SHOWN]})" if listed else ""

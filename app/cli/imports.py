@@ -10,9 +10,9 @@ from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from typer import Argument, Exit, Option, Typer, echo
 
 from ..base.apart import limited_memory
 from ..base.clock import HOUR, floor_to_hour, utc_now
@@ -29,9 +29,9 @@ from ..intake.imports.import_subject import ColumnNames, ImportSubject, InputFil
 from ..intake.imports.month_files import read_head
 from ..intake.imports.run_import import CheckpointFile, run_import, subject_members
 from .import_service import ImportService, open_client
-from .library.metrics_files import Encoding, TimeFormat
+from .library.metrics_files import Encoding, Text, TimeFormat
 
-command = typer.Typer(
+command = Typer(
     no_args_is_help=True, add_completion=False, help="Send files of records to a service, each record once."
 )
 
@@ -48,33 +48,27 @@ MAX_SHOWN = 10
 
 Files = Annotated[
     list[Path],
-    typer.Argument(metavar="FILE…", help="Files of one layout.", exists=True, dir_okay=False, readable=True),
+    Argument(metavar="FILE…", help="Files of one layout.", exists=True, dir_okay=False, readable=True),
 ]
-Url = Annotated[str, typer.Option(envvar="EVENHAND_URL", help="Address of the service.")]
-Key = Annotated[
-    str, typer.Option(envvar="EVENHAND_KEY", help="API key with the role manage.", show_default=False)
-]
+Url = Annotated[str, Option(envvar="EVENHAND_URL", help="Address of the service.")]
+Key = Annotated[str, Option(envvar="EVENHAND_KEY", help="API key with the role manage.", show_default=False)]
 DeploymentId = Annotated[
-    str, typer.Option("--deployment", envvar="EVENHAND_DEPLOYMENT", help="Id of the deployment.")
+    str, Option("--deployment", envvar="EVENHAND_DEPLOYMENT", help="Id of the deployment.")
 ]
 LayoutOption = Annotated[
-    ImportLayout | None,
-    typer.Option(help="Layout of the files; without it, it is found from the first file."),
+    ImportLayout | None, Option(help="Layout of the files; without it, it is found from the first file.")
 ]
-At = Annotated[
-    str | None, typer.Option(help="Time of records that state none; UTC unless it says otherwise.")
-]
-Offset = Annotated[str | None, typer.Option(help="Offset from UTC of times that state none, such as +00:00.")]
+At = Annotated[Text, Option(help="Time of records that state none; UTC unless it says otherwise.")]
+Offset = Annotated[Text, Option(help="Offset from UTC of times that state none, such as +00:00.")]
 IdColumn = Annotated[
-    str | None,
-    typer.Option(help="Column of the ids. Without ids, the file's content and the line make them."),
+    Text, Option(help="Column of the ids. Without ids, the file's content and the line make them.")
 ]
-TimeColumn = Annotated[str | None, typer.Option(help="Column of the times.")]
+TimeColumn = Annotated[Text, Option(help="Column of the times.")]
 Rejections = Annotated[
-    Path | None, typer.Option(help="File to write every rejected row to, as JSON lines.", dir_okay=False)
+    Path | None, Option(help="File to write every rejected row to, as JSON lines.", dir_okay=False)
 ]
 State = Annotated[
-    Path, typer.Option(help="Folder of the notes that a stopped import continues from.", show_default=False)
+    Path, Option(help="Folder of the notes that a stopped import continues from.", show_default=False)
 ]
 
 
@@ -91,17 +85,17 @@ def payload(
     time_format: TimeFormat = None,
     id_column: IdColumn = None,
     time_column: TimeColumn = None,
-    prediction_column: Annotated[str | None, typer.Option(help="Column of the predictions.")] = None,
-    probability_column: Annotated[str | None, typer.Option(help="Column of the probabilities.")] = None,
-    label_column: Annotated[str | None, typer.Option(help="Column of the decoded predictions.")] = None,
+    prediction_column: Annotated[Text, Option(help="Column of the predictions.")] = None,
+    probability_column: Annotated[Text, Option(help="Column of the probabilities.")] = None,
+    label_column: Annotated[Text, Option(help="Column of the decoded predictions.")] = None,
     register: Annotated[
         bool,
-        typer.Option(
+        Option(
             help="Register the deployment from an export or BentoML's schema file, if it is not there yet."
         ),
     ] = False,
     problem_type: Annotated[
-        str, typer.Option(help="Of a deployment that is registered: binary, multiclass or regression.")
+        str, Option(help="Of a deployment that is registered: binary, multiclass or regression.")
     ] = "binary",
     encoding: Encoding = "utf-8",
     rejections: Rejections = None,
@@ -127,7 +121,7 @@ def payload(
                         f"to take it from {name}."
                     )
                 service.register(body)
-                typer.echo(f"Registered {deployment} from {name}.")
+                echo(f"Registered {deployment} from {name}.")
         columns = ColumnNames(
             id=id_column,
             time=time_column,
@@ -152,7 +146,7 @@ def feedback(
     time_format: TimeFormat = None,
     id_column: IdColumn = None,
     time_column: TimeColumn = None,
-    label_column: Annotated[str | None, typer.Option(help="Column of the ground-truth labels.")] = None,
+    label_column: Annotated[Text, Option(help="Column of the ground-truth labels.")] = None,
     encoding: Encoding = "utf-8",
     rejections: Rejections = None,
     state: State = STATE_FOLDER,
@@ -170,7 +164,7 @@ def feedback(
 
 @command.command()
 def corrections(
-    file: Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False)],
+    file: Annotated[Path, Argument(metavar="FILE", exists=True, dir_okay=False)],
     *,
     deployment: DeploymentId,
     key: Key,
@@ -184,16 +178,16 @@ def corrections(
         receipt = ImportService(client, deployment).send(
             file.read_bytes(), "corrections", f"text/csv; charset={encoding}"
         )
-    typer.echo(
+    echo(
         f"{receipt.accepted:,} corrected, {receipt.duplicate:,} corrected before, {receipt.rejected:,} "
         "rejected."
     )
     for rejection in receipt.rejections:
-        typer.echo(f"{file} row {rejection.index + 1:,}, {rejection.field}: {rejection.reason}")
+        echo(f"{file} row {rejection.index + 1:,}, {rejection.field}: {rejection.reason}")
     for conflict in receipt.conflicts:
-        typer.echo(f"{file} row {conflict.index + 1:,}: {conflict.reason}")
+        echo(f"{file} row {conflict.index + 1:,}: {conflict.reason}")
     if receipt.rejected:
-        raise typer.Exit(SOME_REJECTED if receipt.accepted or receipt.duplicate else 1)
+        raise Exit(SOME_REJECTED if receipt.accepted or receipt.duplicate else 1)
 
 
 @command.command()
@@ -201,41 +195,39 @@ def sagemaker(
     *,
     config: Annotated[
         Path,
-        typer.Option(
-            help="The bias monitor's analysis_config.json.", exists=True, dir_okay=False, readable=True
-        ),
+        Option(help="The bias monitor's analysis_config.json.", exists=True, dir_okay=False, readable=True),
     ],
     captures: Annotated[
         list[Path],
-        typer.Option(help="Data capture: a file, or a folder of files. May be given again.", exists=True),
+        Option(help="Data capture: a file, or a folder of files. May be given again.", exists=True),
     ],
     deployment: DeploymentId,
     key: Key,
     url: Url = "http://127.0.0.1:8000",
     ground_truth: Annotated[
-        list[Path] | None, typer.Option(help="Ground truth, in the same way.", exists=True)
+        list[Path] | None, Option(help="Ground truth, in the same way.", exists=True)
     ] = None,
     constraints: Annotated[
-        Path | None, typer.Option(help="The baseline, whose values become the limits.", exists=True)
+        Path | None, Option(help="The baseline, whose values become the limits.", exists=True)
     ] = None,
     threshold: Annotated[
-        list[str] | None, typer.Option(help="Facet of a numeric column whose value is a threshold.")
+        list[str] | None, Option(help="Facet of a numeric column whose value is a threshold.")
     ] = None,
     category: Annotated[
-        list[str] | None, typer.Option(help="Facet of a numeric column whose value is a category.")
+        list[str] | None, Option(help="Facet of a numeric column whose value is a category.")
     ] = None,
     unfavourable: Annotated[
-        list[str] | None, typer.Option(help="Label that is not favourable, as JSON or text.")
+        list[str] | None, Option(help="Label that is not favourable, as JSON or text.")
     ] = None,
     probability_threshold: Annotated[
         float | None,
-        typer.Option(
+        Option(
             help="The job's ProbabilityThresholdAttribute; else the configuration's probability_threshold, "
             "or 0.5."
         ),
     ] = None,
     violations: Annotated[
-        Path | None, typer.Option(help="Check what was imported, and write constraint_violations.json here.")
+        Path | None, Option(help="Check what was imported, and write constraint_violations.json here.")
     ] = None,
     at: At = None,
     encoding: Encoding = "utf-8",
@@ -260,9 +252,9 @@ def sagemaker(
             target.schema, target.outputs, target.problem_type, choices, baseline
         )
         service.ask("PUT", "/fairness-monitor", monitor.body)
-        typer.echo(f"{deployment} has the fairness monitor of {config.name}.")
+        echo(f"{deployment} has the fairness monitor of {config.name}.")
         for note in monitor.notes:
-            typer.echo(f"  {note}")
+            echo(f"  {note}")
         subject = replace(_subject(service, ColumnNames(), at), score_threshold=monitor.score_threshold)
         report = import_into(
             service,
@@ -275,16 +267,14 @@ def sagemaker(
         reports = [report]
         if ground_truth:
             labels = ImportService(client, deployment, LogKind.FEEDBACK)
-            files, subject = (
-                list_files("ground-truth", ground_truth, encoding),
-                _subject(labels, ColumnNames(), at),
-            )
+            files = list_files("ground-truth", ground_truth, encoding)
+            subject = _subject(labels, ColumnNames(), at)
             # With one file of rejected rows for two imports, a stopped one would cut the other's off.
             reports.append(import_into(labels, files, ImportLayout.SAGEMAKER, subject, state, None))
         if violations and report.earliest and report.latest:
             checks = check_span(service, report.earliest, report.latest)
             violations.write_text(json.dumps(list_violations(analysis, checks), indent=4) + "\n")
-            typer.echo(f"Wrote {violations}.")
+            echo(f"Wrote {violations}.")
         end_with(*reports)
 
 
@@ -306,7 +296,7 @@ def check_span(service: ImportService, earliest: str, latest: str) -> list[dict[
             f"The check of {span['from']} to {span['to']} ended {check['state']}: "
             f"{check.get('reason') or 'see its page'}."
         )
-    measurements: list[dict[str, Any]] = []
+    measurements = list[dict[str, Any]]()
     query: dict[str, str] | None = None
     while True:
         page = service.ask("GET", f"/checks/{check['id']}/measurements", query=query)
@@ -320,7 +310,7 @@ def read_json(path: Path) -> Any:  # noqa: ANN401 - any JSON
     try:
         return json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
-        raise InvalidInput.of(str(path), f"is not JSON ({str(error)[:100]})") from error
+        raise InvalidInput(str(path), f"is not JSON ({str(error)[:100]})") from error
 
 
 def parse_scalar(text: str) -> Any:  # noqa: ANN401 - any scalar
@@ -336,7 +326,7 @@ def list_files(option: str, paths: Sequence[Path], encoding: str) -> list[InputF
         for file in (sorted(path.rglob("*.jsonl")) if path.is_dir() else [path])
     ]
     if not files:
-        raise InvalidInput.of(option, "has no file that ends in .jsonl")
+        raise InvalidInput(option, "has no file that ends in .jsonl")
     return files
 
 
@@ -385,16 +375,14 @@ def end_with(*reports: ImportReport) -> None:
     notice.
     """
     if any(report.rejected for report in reports):
-        raise typer.Exit(SOME_REJECTED)
+        raise Exit(SOME_REJECTED)
 
 
 def parse_offset(text: str | None) -> tzinfo | None:
     try:
         return None if text is None else datetime.strptime(text, "%z").tzinfo
     except ValueError as error:
-        raise InvalidInput.of(
-            "utc-offset", f"must be an offset such as +01:00, found {text!r:.50}"
-        ) from error
+        raise InvalidInput("utc-offset", f"must be an offset such as +01:00, found {text!r:.50}") from error
 
 
 def _subject(
@@ -418,25 +406,25 @@ def _subject(
 
 
 def print_report(report: ImportReport, rejections: Path | None) -> None:
-    typer.echo(
+    echo(
         f"{report.read:,} rows: {report.accepted:,} stored, {report.duplicate:,} stored before, "
         f"{report.rejected:,} rejected."
     )
     if report.rounded_probabilities:
-        typer.echo(
+        echo(
             f"Of {report.rounded_probabilities:,}, the probability lies a hair outside [0, 1] and counts as "
             "0 or 1."
         )
     for reason, rows in report.reasons.most_common(MAX_SHOWN):
-        typer.echo(f"  {rows:,} × {reason}")
+        echo(f"  {rows:,} × {reason}")
     for warning, rows in report.warnings.most_common(MAX_SHOWN):
-        typer.echo(f"Warning: {rows:,} × {warning}")
+        echo(f"Warning: {rows:,} × {warning}")
     for row in report.rejections[:MAX_SHOWN]:
-        typer.echo(f"{row.file} line {row.line}, {row.field}: {row.reason}")
+        echo(f"{row.file} line {row.line}, {row.field}: {row.reason}")
     if report.rejected > MAX_SHOWN:
         where = (
             "Import with --rejections FILE to get all of them."
             if rejections is None
             else f"All of them are in {rejections}."
         )
-        typer.echo(f"… {where}")
+        echo(f"… {where}")

@@ -3,9 +3,9 @@
 from datetime import datetime, timedelta
 from typing import Annotated
 
-import typer
 from sqlalchemy import select
 from sqlalchemy.orm import Session
+from typer import Argument, Option, Typer, echo
 
 from ..access.audit.activity_queries import record_activity
 from ..access.audit.changed_values import changes_between
@@ -33,34 +33,29 @@ COMMAND_LINE = "command line"
 _EXPIRES = "Days after which the key is refused; left out for a key that does not expire."
 _EXPIRES_ROTATED = "Days after which the new key is refused; left out for as many as the old one had."
 
-command = typer.Typer(
-    no_args_is_help=True, add_completion=False, help="Create, list, rotate and revoke API keys."
-)
+command = Typer(no_args_is_help=True, add_completion=False, help="Create, list, rotate and revoke API keys.")
 
 
 @command.command()
 def create(
     role: Annotated[
         Role,
-        typer.Option(
+        Option(
             help="ingest (log), aggregates (figures, no single records), read, manage (log, read, change) "
             "or admin (all, and keys)."
         ),
     ],
-    name: Annotated[str, typer.Option(help="Label for people: who or what uses the key.")] = "",
-    deployment: Annotated[
-        str | None, typer.Option(help="Id of the only deployment that the key may use.")
-    ] = None,
-    expires_in_days: Annotated[int | None, typer.Option(min=1, max=MAX_LIFE.days, help=_EXPIRES)] = None,
+    name: Annotated[str, Option(help="Label for people: who or what uses the key.")] = "",
+    deployment: Annotated[str | None, Option(help="Id of the only deployment that the key may use.")] = None,
+    expires_in_days: Annotated[int | None, Option(min=1, max=MAX_LIFE.days, help=_EXPIRES)] = None,
 ) -> None:
     """Create a key and print it. Only its hash is stored, so it cannot be shown again."""
     with ready_session() as session:
-        no = None if deployment is None else deployment_no(session, deployment)
         text = create_key(
             session,
             role=role,
             name=name or role.value,
-            deployment_no=no,
+            deployment_no=None if deployment is None else deployment_no(session, deployment),
             expires_at=_find_expiry(expires_in_days),
         )
         stored = get_key(session, str(read_key_id(text)))
@@ -71,7 +66,7 @@ def create(
             subject=stored.id,
             details=changes_between(None, key_facts(stored)),
         )
-    typer.echo(text)
+    echo(text)
 
 
 @command.command(name="list")
@@ -82,12 +77,8 @@ def list_keys() -> None:
         keys = page_keys(session, Paging(PAGE))
         while keys:
             for key in keys:
-                used = (
-                    "never used"
-                    if key.last_used_at is None
-                    else f"last used {key.last_used_at:%Y-%m-%d %H:%M}"
-                )
-                typer.echo(
+                used = f"last used {key.last_used_at:%Y-%m-%d %H:%M}" if key.last_used_at else "never used"
+                echo(
                     f"{key.id}  {key.role:<10}  {key.name}  {key.deployment_id or 'all deployments'}  "
                     f"{_describe_state(key, now)}  {used}"
                 )
@@ -96,13 +87,11 @@ def list_keys() -> None:
 
 @command.command()
 def rotate(
-    key_id: Annotated[str, typer.Argument(help="Id of the key: the 8 characters after evk_.")],
+    key_id: Annotated[str, Argument(help="Id of the key: the 8 characters after evk_.")],
     overlap_hours: Annotated[
-        int, typer.Option(min=0, max=MAX_OVERLAP // HOUR, help="Hours for which the old key stays valid.")
+        int, Option(min=0, max=MAX_OVERLAP // HOUR, help="Hours for which the old key stays valid.")
     ] = USUAL_OVERLAP_HOURS,
-    expires_in_days: Annotated[
-        int | None, typer.Option(min=1, max=MAX_LIFE.days, help=_EXPIRES_ROTATED)
-    ] = None,
+    expires_in_days: Annotated[int | None, Option(min=1, max=MAX_LIFE.days, help=_EXPIRES_ROTATED)] = None,
 ) -> None:
     """Create a key in place of another one and print it. The old one stays valid for the overlap."""
     with ready_session() as session:
@@ -112,19 +101,17 @@ def rotate(
         record_activity(
             session, COMMAND_LINE, "api_key.rotated", subject=key_id, details=rotation_facts(rotated)
         )
-    typer.echo(rotated.text)
-    typer.echo(f"The key {key_id} is valid until {rotated.old.expires_at:%Y-%m-%d %H:%M:%S %Z}.", err=True)
+    echo(rotated.text)
+    echo(f"The key {key_id} is valid until {rotated.old.expires_at:%Y-%m-%d %H:%M:%S %Z}.", err=True)
 
 
 @command.command()
-def revoke(
-    key_id: Annotated[str, typer.Argument(help="Id of the key: the 8 characters after evk_.")],
-) -> None:
+def revoke(key_id: Annotated[str, Argument(help="Id of the key: the 8 characters after evk_.")]) -> None:
     """Revoke a key. It is refused from now on."""
     with ready_session() as session:
         if revoke_key(session, key_id):
             record_activity(session, COMMAND_LINE, "api_key.revoked", subject=key_id)
-    typer.echo(f"The key {key_id} is revoked.")
+    echo(f"The key {key_id} is revoked.")
 
 
 def _find_expiry(days: int | None) -> datetime | None:
@@ -132,9 +119,9 @@ def _find_expiry(days: int | None) -> datetime | None:
 
 
 def _describe_state(key: ApiKey, now: datetime) -> str:
-    if key.revoked_at is not None:
+    if key.revoked_at:
         return f"revoked {key.revoked_at:%Y-%m-%d %H:%M}"
-    if key.expires_at is None:
+    if not key.expires_at:
         return "in use"
     return f"{'expired' if key.expires_at <= now else 'in use until'} {key.expires_at:%Y-%m-%d %H:%M}"
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option, Typer, echo
 
 from ..access.secret_box import KEY_FILE, find_secret_box
 from ..base.errors import Conflict, SetupError
@@ -14,15 +14,14 @@ from ..database.reseal import find_unreadable, name_first
 from ..database.restore import is_empty, other_connections, statements_before_restore
 from .database import command_settings, migrate, open_database
 
-command = typer.Typer(add_completion=False)
+command = Typer(add_completion=False)
 
 
 @command.command()
 def restore(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="File that `evenhand backup` wrote.")],
+    file: Annotated[Path, Argument(metavar="FILE", help="File that `evenhand backup` wrote.")],
     replace: Annotated[  # noqa: FBT002 - typer's way to declare a flag
-        bool,
-        typer.Option("--replace", help="Delete everything in the database first. It cannot be recovered."),
+        bool, Option("--replace", help="Delete everything in the database first. It cannot be recovered.")
     ] = False,
 ) -> None:
     """Load a backup into an empty database, completely or not at all. Stop the service and its workers
@@ -50,13 +49,12 @@ def restore(
         migrate(database)
         with database.transaction() as session:
             unreadable = find_unreadable(session, find_secret_box(settings))
-    typer.echo(f"{file} is restored, and the database is up to date.")
+    echo(f"{file} is restored, and the database is up to date.")
     if unreadable:
-        typer.echo(
+        echo(
             f"This installation's secret key cannot read the stored secret of {name_first(unreadable)}. "
-            "Before you start the service, set "
-            "EVENHAND_SECRET_KEY to the key of the installation that was backed up, or put its "
-            f"{KEY_FILE} at {settings.data_dir.absolute() / KEY_FILE}.",
+            "Before you start the service, set EVENHAND_SECRET_KEY to the key of the installation that was "
+            f"backed up, or put its {KEY_FILE} at {settings.data_dir.absolute() / KEY_FILE}.",
             err=True,
         )
 
@@ -78,6 +76,5 @@ def _require_backup(file: Path) -> None:
         if is_too_old(revision):
             raise SetupError(
                 f"{file} has the schema {revision}, of an early version of Evenhand. Restore it with commit "
-                f"{OLDEST_COMMIT} and make a new"
-                " backup; nothing was changed."
+                f"{OLDEST_COMMIT} and make a new backup; nothing was changed."
             )

@@ -3,7 +3,7 @@
 import json
 from typing import Annotated
 
-import typer
+from typer import Argument, Exit, Option, Typer, echo
 
 from ..access.audit.activity_queries import record_activity
 from ..access.secret_box import open_secret_box
@@ -20,7 +20,7 @@ from ..worker.looks import POLICIES, alone
 from .database import command_settings, lower_priority, ready_database, ready_session
 from .keys import COMMAND_LINE, deployment_no
 
-command = typer.Typer(
+command = Typer(
     no_args_is_help=True,
     add_completion=False,
     help="Apply retention, erase a person's records, print receipts.",
@@ -41,20 +41,16 @@ def run() -> None:
                 )
             erasures = apply_policies(database, places)
         for erasure in erasures:
-            typer.echo(_write(erasure))
+            echo(_write(erasure))
 
 
 @command.command()
 def erase(
-    deployment: Annotated[str, typer.Argument(help="Id of the deployment.")],
-    erasure_id: Annotated[
-        str, typer.Option("--id", help="An id for the request, without a name of the person.")
-    ],
-    record_id: Annotated[list[str] | None, typer.Option(help="Id of a record; may be repeated.")] = None,
-    field: Annotated[str | None, typer.Option(help="A meta field by which the person is found.")] = None,
-    value: Annotated[
-        str | None, typer.Option(help="Its value, as JSON: text needs its double quotes.")
-    ] = None,
+    deployment: Annotated[str, Argument(help="Id of the deployment.")],
+    erasure_id: Annotated[str, Option("--id", help="An id for the request, without a name of the person.")],
+    record_id: Annotated[list[str] | None, Option(help="Id of a record; may be repeated.")] = None,
+    field: Annotated[str | None, Option(help="A meta field by which the person is found.")] = None,
+    value: Annotated[str | None, Option(help="Its value, as JSON: text needs its double quotes.")] = None,
 ) -> None:
     """Erase a person's records from every table. A worker finishes it and writes the receipt; without one,
     call this again after 15 s.
@@ -74,19 +70,22 @@ def erase(
                 session, no, deployment, erasure_id=erasure_id, selector=selected, by=COMMAND_LINE
             )
             if is_new:
-                details = {"deployment": deployment, **selected.scope()}
                 record_activity(
-                    session, COMMAND_LINE, "erasure.requested", subject=erasure_id, details=details
+                    session,
+                    COMMAND_LINE,
+                    "erasure.requested",
+                    subject=erasure_id,
+                    details={"deployment": deployment, **selected.scope()},
                 )
         perform_erasures(database, OwnPlaces(settings.table_folders, settings.answers_dir))
         with database.transaction() as session:
-            typer.echo(_write(get_erasure(session, deployment, erasure_id)))
+            echo(_write(get_erasure(session, deployment, erasure_id)))
 
 
 @command.command()
 def receipt(
-    deployment: Annotated[str, typer.Argument(help="Id of the deployment, which may be deleted by now.")],
-    erasure_id: Annotated[str, typer.Argument(help="Id of the erasure.")],
+    deployment: Annotated[str, Argument(help="Id of the deployment, which may be deleted by now.")],
+    erasure_id: Annotated[str, Argument(help="Id of the erasure.")],
 ) -> None:
     """Print the receipt of an erasure, and verify its hash. Ends with 1 if it was changed."""
     with ready_session() as session:
@@ -96,14 +95,14 @@ def receipt(
             "receipt yet of the erasure",
             f"{erasure_id}: a worker writes it within a minute, unless the deployment is on hold",
         )
-    typer.echo(_write(erasure))
+    echo(_write(erasure))
     if hash_receipt(receipt_document(erasure)) != erasure.hash:
-        typer.echo(
+        echo(
             "The receipt was changed after it was written: its hash is another one. Compare it with the "
             "audit.",
             err=True,
         )
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def _write(erasure: Erasure) -> str:
@@ -114,6 +113,6 @@ def _read_value(text: str) -> str | int | float | bool:
     value = parse_json(text, None)
     if isinstance(value, str | int | float | bool):
         return value
-    raise InvalidInput.of(
+    raise InvalidInput(
         "--value", f"must be a text in double quotes, a number, true or false, found {text!r:.100}"
     )

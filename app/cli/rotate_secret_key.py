@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-import typer
+from typer import Typer, echo
 
 from ..access.audit.activity_queries import record_activity
 from ..access.secret_box import (
@@ -19,7 +19,7 @@ from ..database.engine import Database
 from ..database.reseal import SealedColumn, count_sealed, name_first, reseal_batch, wait_for_sealing
 from .database import command_settings, ready_database
 
-command = typer.Typer(add_completion=False)
+command = Typer(add_completion=False)
 
 
 @command.command()
@@ -37,7 +37,7 @@ def rotate_secret_key() -> None:
     with ready_database(settings) as database:
         if settings.secret_key is not None:
             resealed = _reseal(database, open_secret_box(settings))
-            typer.echo(
+            echo(
                 f"{resealed}, by EVENHAND_SECRET_KEY. Once this says 0 after the last process was "
                 "restarted, drop the old keys."
             )
@@ -65,7 +65,7 @@ def _rotate_file(database: Database, path: Path) -> None:
         write_key_file(path, keys)
     resealed = _reseal(database, KeyFileBox(path))
     write_key_file(path, keys[:1])
-    typer.echo(
+    echo(
         f"{resealed}, by a new key in {path}. Copy it to where you keep it; earlier backups need the key "
         "before it."
     )
@@ -77,26 +77,24 @@ def _reseal(database: Database, box: SecretBox) -> str:
     with database.transaction() as session:
         total = count_sealed(session)
     read = resealed = 0
-    unreadable: list[str] = []
+    unreadable = list[str]()
     for kind in SealedColumn:
         after: str | None = ""
         while after is not None:
             with database.transaction() as session:
                 batch = reseal_batch(session, kind, box, after_id=after)
-            after, read, resealed = batch.last_id, read + batch.seen, resealed + batch.resealed
+            after = batch.last_id
+            read += batch.seen
+            resealed += batch.resealed
             unreadable += [f"{kind.value} {name}" for name in batch.unreadable]
             if batch.seen:
-                typer.echo(
-                    f"{read:,} of {total:,} secrets read, {resealed:,} encrypted with the new key", err=True
-                )
+                echo(f"{read:,} of {total:,} secrets read, {resealed:,} encrypted with the new key", err=True)
     if unreadable:
         # Before the old key is dropped: it may be that of a backup, which is found later.
         raise SetupError(
             f"No known key opens the secret of {name_first(unreadable)}. {resealed:,} others were encrypted "
-            "with the new key, and the old "
-            "keys stay. Add the missing key to EVENHAND_OLD_SECRET_KEYS (or as a line to secret.key), or "
-            "set these secrets again; then run "
-            "this again."
+            "with the new key, and the old keys stay. Add the missing key to EVENHAND_OLD_SECRET_KEYS (or as "
+            "a line to secret.key), or set these secrets again; then run this again."
         )
     with database.transaction() as session:
         record_activity(

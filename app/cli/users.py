@@ -3,7 +3,7 @@
 import sys
 from typing import Annotated
 
-import typer
+from typer import Argument, Option, Typer, echo, prompt
 
 from ..access.audit.activity_queries import record_activity
 from ..access.audit.changed_values import changes_between
@@ -14,11 +14,11 @@ from ..domain.paging import Paging
 from .database import command_settings, ready_database, ready_session
 from .keys import COMMAND_LINE, PAGE, deployment_no
 
-command = typer.Typer(
+command = Typer(
     no_args_is_help=True, add_completion=False, help="Create, list and change people who log in to the pages."
 )
 
-Name = Annotated[str, typer.Argument(help="Name of the user: lower-case letters, digits, . _ @ and -")]
+Name = Annotated[str, Argument(help="Name of the user: lower-case letters, digits, . _ @ and -")]
 
 
 @command.command()
@@ -26,14 +26,12 @@ def create(
     name: Name,
     role: Annotated[
         Role,
-        typer.Option(
+        Option(
             help="aggregates (figures, no single records), read, manage (read, log, change) or admin (all, "
             "keys and users)."
         ),
     ],
-    deployment: Annotated[
-        str | None, typer.Option(help="Id of the only deployment that the user may see.")
-    ] = None,
+    deployment: Annotated[str | None, Option(help="Id of the only deployment that the user may see.")] = None,
 ) -> None:
     """Create a user. Asks for the password, or reads it from standard input if that is not a terminal."""
     with ready_database(command_settings()) as database:
@@ -43,7 +41,7 @@ def create(
             create_user(session, name, password=password, role=role, deployment_no=no)
             details = changes_between(None, {"role": role.value, "deployment": deployment, "disabled": False})
             record_activity(session, COMMAND_LINE, "user.created", subject=name, details=details)
-    typer.echo(f"The user {name} can log in.")
+    echo(f"The user {name} can log in.")
 
 
 @command.command(name="list")
@@ -53,10 +51,8 @@ def list_users() -> None:
         listed = users.page(session, Paging(PAGE))
         while listed:
             for user in listed:
-                state = (
-                    "in use" if user.disabled_at is None else f"disabled {user.disabled_at:%Y-%m-%d %H:%M}"
-                )
-                typer.echo(f"{user.name}  {user.role:<6}  {user.deployment_id or 'all deployments'}  {state}")
+                state = f"disabled {user.disabled_at:%Y-%m-%d %H:%M}" if user.disabled_at else "in use"
+                echo(f"{user.name}  {user.role:<6}  {user.deployment_id or 'all deployments'}  {state}")
             listed = users.page(session, Paging(PAGE, listed[-1].no))
 
 
@@ -70,21 +66,21 @@ def password(name: Name) -> None:
             record_activity(
                 session, COMMAND_LINE, "user.changed", subject=name, details={"password": "changed"}
             )
-    typer.echo(f"The password of {name} is changed.")
+    echo(f"The password of {name} is changed.")
 
 
 @command.command()
 def disable(name: Name) -> None:
     """Lock a user out, and end every session of the user."""
     _set_disabled(name, disabled=True)
-    typer.echo(f"The user {name} is disabled.")
+    echo(f"The user {name} is disabled.")
 
 
 @command.command()
 def enable(name: Name) -> None:
     """Let a disabled user log in again."""
     _set_disabled(name, disabled=False)
-    typer.echo(f"The user {name} can log in again.")
+    echo(f"The user {name} can log in again.")
 
 
 def _set_disabled(name: str, *, disabled: bool) -> None:
@@ -98,5 +94,5 @@ def _set_disabled(name: str, *, disabled: bool) -> None:
 
 def _ask_password() -> str:
     if sys.stdin.isatty():
-        return str(typer.prompt("Password", hide_input=True, confirmation_prompt=True))
+        return str(prompt("Password", hide_input=True, confirmation_prompt=True))
     return sys.stdin.readline().rstrip("\r\n")

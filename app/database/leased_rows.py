@@ -11,14 +11,14 @@ from sqlalchemy import case, func, literal, text, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from ..base.errors import LeaseLost
-from ..base.frozen import frozen
+from ..base.frozen import frozen_by_name
 from .tables import AttributionRow, CheckRow
 from .tables.base import QueuedRow
 
 Column = TypeVar("Column")
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class HeldRow:
     """A row under its claim's token. `if_lost` is the message of `LeaseLost`."""
 

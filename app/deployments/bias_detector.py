@@ -2,12 +2,12 @@
 
 from datetime import datetime
 
-from ..base.frozen import frozen
+from ..base.frozen import frozen_by_name
 
 ALL_TOGETHER = ""
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class QualityFigure:
     """One figure of quality over `n` records with its 95 % interval, or the reason why there is none."""
 
@@ -19,7 +19,7 @@ class QualityFigure:
     reason: str | None = None
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class DetectorQuality:
     """The quality of a detector on the records held out.
 
@@ -33,7 +33,7 @@ class DetectorQuality:
     selected: QualityFigure
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class DetectorCounts:
     """Records of a training. `records` and `biased` are before the newest were picked; the others of those
     used.
@@ -47,7 +47,7 @@ class DetectorCounts:
     held_out_biased: int
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class DetectorVersion:
     """One stored training for an attribute: either `threshold` and `quality`, or the `reason` why nothing was
     trained.

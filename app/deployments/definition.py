@@ -2,7 +2,7 @@
 
 from datetime import date
 
-from ..base.frozen import frozen
+from ..base.frozen import frozen_by_name
 from ..database.binary_rows import read_row
 from ..domain.deployment import (
     Column,
@@ -15,7 +15,7 @@ from ..domain.deployment import (
 )
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Definition:
     name: str
     problem_type: ProblemType

@@ -8,7 +8,7 @@ from ..access.gate.caller import DeploymentId, Logger, Manager, Reader, Services
 from ..access.principals import Principal
 from ..base.errors import Conflict, NotFound
 from ..domain.deployment import Deployment
-from .queries import Deployments
+from .queries import Deployments, WatchedDeployment
 
 
 async def deployments_in(session: SessionIn, services: ServicesIn) -> Deployments:
@@ -20,6 +20,13 @@ DeploymentsIn = Annotated[Deployments, Depends(deployments_in)]
 
 def readable(principal: Reader, deployments: DeploymentsIn, deployment_id: DeploymentId) -> Deployment:
     return _require_seen(principal, deployments.get(deployment_id))
+
+
+def watched(principal: Reader, deployments: DeploymentsIn, deployment_id: DeploymentId) -> WatchedDeployment:
+    """Like `readable`, with the monitor, in one statement."""
+    stored = deployments.get_watched(deployment_id)
+    _require_seen(principal, stored.deployment)
+    return stored
 
 
 def loggable(principal: Logger, deployments: DeploymentsIn, deployment_id: DeploymentId) -> Deployment:
@@ -55,6 +62,7 @@ def require_logged(principal: Reader, deployments: DeploymentsIn, deployment_id:
         )
 
 
+Watched = Annotated[WatchedDeployment, Depends(watched)]
 NEEDS_LOGGED = Depends(require_logged)
 LoggableDeployment = Annotated[Deployment, Depends(loggable)]
 ManagedDeployment = Annotated[Deployment, Depends(managed)]

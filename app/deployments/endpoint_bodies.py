@@ -6,8 +6,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, ConfigDict, Field
 
 from ..calls.certificates import MAX_PEM_BYTES, describe_certificates
-from ..domain.deployment import Credentials, CredentialsKind, Endpoint, EndpointSource
-from ..domain.endpoint_health import BreakerState
+from ..domain.deployment import BreakerState, Credentials, CredentialsKind, Endpoint, EndpointSource
 from ..payloads.registry import PayloadFormat
 from ..web.body import FromText, In, Out, Patch
 from ..web.value_bodies import ScalarJson

@@ -8,7 +8,7 @@ import msgspec
 from sqlalchemy import ColumnElement, delete, func, insert, select, text
 from sqlalchemy.orm import Session
 
-from ..base.frozen import frozen
+from ..base.frozen import frozen, frozen_by_name
 from ..database.binary_rows import list_column_values, read_row
 from ..database.tables import DeploymentRow, ListedFileRow
 from ..domain.check import Span
@@ -17,7 +17,7 @@ from ..domain.deployment import FeedbackTable, PayloadTable, RecordTables, Table
 PAYLOAD, FEEDBACK = "payload", "feedback"
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class FileSpan:
     """A listed file: path below the folder, size, change, partition, oldest and newest row (None without
     rows).
@@ -31,7 +31,7 @@ class FileSpan:
     newest: datetime | None
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class ListingTotals:
     files: int
     bytes: int

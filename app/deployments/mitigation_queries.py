@@ -13,7 +13,7 @@ from sqlalchemy.dialects.postgresql import distinct_on, insert
 from sqlalchemy.orm import Session
 
 from ..base.errors import require_present
-from ..base.frozen import frozen
+from ..base.frozen import frozen_by_name
 from ..database.binary_rows import list_column_values, read_row
 from ..database.paging import page_newest
 from ..database.tables import (
@@ -111,7 +111,7 @@ def store_profile(
     return numbered
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class NewDetector:
     """Result of a training for one attribute, or the `reason` why there is none."""
 

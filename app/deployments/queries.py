@@ -12,6 +12,7 @@ from sqlalchemy.dialects.postgresql import insert as insert_if_absent
 from sqlalchemy.orm import Session
 
 from ..base.errors import Conflict, require_present
+from ..base.frozen import frozen
 from ..database.binary_rows import read_row
 from ..database.paging import page_oldest
 from ..database.reseal import begin_sealing
@@ -28,16 +29,29 @@ from ..database.tables import (
     EndpointFailureRow,
     FeedbackRecordRow,
     FigureDayRow,
+    MonitorRow,
     PayloadKeyRow,
     PayloadRecordRow,
     RecordCountRow,
 )
-from ..domain.deployment import Deployment, Endpoint, RecordSchema, RecordTables, has_protected
-from ..domain.endpoint_health import HEALTHY, OPEN_FOR, OPENS_AFTER, BreakerState, EndpointHealth
+from ..domain.deployment import (
+    HEALTHY,
+    OPEN_FOR,
+    OPENS_AFTER,
+    BreakerState,
+    Deployment,
+    Endpoint,
+    EndpointHealth,
+    RecordSchema,
+    RecordTables,
+    has_protected,
+)
+from ..domain.monitor import Monitor
 from ..domain.paging import Paging
 from .default_rules import add_default_rules
 from .definition import Definition, build_definition
 from .listed_file_queries import read_tables
+from .monitor.queries import read_monitor
 
 IS_OPEN = EndpointFailureRow.open_until.between(func.now(), func.now() + OPEN_FOR).label("is_open")
 """Whether the breaker of a row is open now; NULL if it never was."""
@@ -94,6 +108,12 @@ def _read_secrets(plain: bytes) -> dict[str, Any]:
     return dict(json.loads(plain[1:])) if plain[:1] == b"\0" else {"secret": plain.decode()}
 
 
+@frozen
+class WatchedDeployment:
+    deployment: Deployment
+    monitor: Monitor | None
+
+
 class Deployments:
     def __init__(self, session: Session, sealer: Sealer) -> None:
         self._session = session
@@ -129,6 +149,15 @@ class Deployments:
     def get(self, deployment_id: str) -> Deployment:
         """Returns the deployment of that public id, or raises NotFound."""
         return self._one(_SELECT.where(DeploymentRow.id == deployment_id), deployment_id)
+
+    def get_watched(self, deployment_id: str) -> WatchedDeployment:
+        """Returns the deployment of that public id with its monitor, or raises NotFound."""
+        statement = _SELECT.add_columns(MonitorRow).outerjoin(
+            MonitorRow, MonitorRow.deployment_no == DeploymentRow.no
+        )
+        row = self._session.execute(statement.where(DeploymentRow.id == deployment_id)).one_or_none()
+        *rows, monitor = require_present(row, "deployment", deployment_id)
+        return WatchedDeployment(self._deployment(*rows), monitor and read_monitor(monitor))
 
     def get_for_change(self, deployment_id: str) -> Deployment:
         """Returns the deployment, locked with its monitor; records may still be logged. Raises NotFound."""

@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import TypeAlias
 
-from ..base.frozen import frozen
+from ..base.frozen import frozen_by_name
 from .check import DataSet, Scope
 
 DEFAULT_REMIND_AFTER_HOURS = 24
@@ -74,7 +73,7 @@ class Event(StrEnum):
     REPORT = "report"
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class VerdictCondition:
     """A metric is outside its limits in that many checks in a row. `attributes` None = all; `scope` is
     `group` or `worst`.
@@ -88,19 +87,19 @@ class VerdictCondition:
     checks_in_a_row: int = 1
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class StaleDataCondition:
     hours: int
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class FailedChecksCondition:
     """So many checks in a row failed, or could not ask the model."""
 
     checks_in_a_row: int = 1
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class EvidenceCondition:
     """Enough evidence has accumulated that a metric is beyond a limit. `metrics` and `attributes` None =
     all.
@@ -119,7 +118,7 @@ class EvidenceCondition:
         )
 
 
-Condition: TypeAlias = VerdictCondition | EvidenceCondition | StaleDataCondition | FailedChecksCondition
+Condition = VerdictCondition | EvidenceCondition | StaleDataCondition | FailedChecksCondition
 
 CONDITIONS = {
     RuleKind.VERDICT: VerdictCondition,
@@ -129,7 +128,7 @@ CONDITIONS = {
 }
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class RuleContent:
     """The content of a rule. `channels` are the ids of those that are notified; `remind_after_hours` None
     = never.
@@ -146,7 +145,7 @@ class RuleContent:
         return next(kind for kind, form in CONDITIONS.items() if isinstance(self.condition, form))
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Rule:
     """A stored rule. `version` grows with every change of content."""
 
@@ -169,7 +168,7 @@ DEFAULT_RULES = {
 """Rules of a new deployment, by id; a weekend without records is none of the last."""
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class AlertSubject:
     data: DataSet | None = None
     metric: str | None = None
@@ -180,7 +179,7 @@ class AlertSubject:
 WHOLE_DEPLOYMENT = AlertSubject()
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Alert:
     """One alert, from its opening to its resolution.
 
@@ -227,7 +226,7 @@ class Alert:
 
     @property
     def state(self) -> AlertState:
-        if self.resolved_at is not None:
+        if self.resolved_at:
             return AlertState.RESOLVED
         return AlertState.OPEN if self.acknowledged_at is None else AlertState.ACKNOWLEDGED
 

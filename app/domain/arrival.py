@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen
+from ..base.frozen import frozen_by_name
 
 KEPT = timedelta(days=31)
 
@@ -62,7 +62,7 @@ class RejectionReason(StrEnum):
     OTHER = "other"
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Arrivals:
     """Records that were stored in one hour, by the service's clock, from one source."""
 
@@ -72,7 +72,7 @@ class Arrivals:
     records: int
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class RejectionCount:
     """Records of one hour that were not stored. `field` is empty where the service does not know it."""
 

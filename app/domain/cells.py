@@ -136,7 +136,7 @@ def moment(value: Json, rule: TimeRule) -> datetime:
         raise CellRefused(
             f"must state its offset from UTC, such as 2030-01-31T12:00:00Z, found {shown(value)}"
         )
-    if reading.reason is not None:
+    if reading.reason:
         span = f"{rule.earliest:%Y-%m-%d} and {rule.latest:%Y-%m-%d %H:%M} UTC"
         raise CellRefused(f"must lie between {span}, found {shown(value)}, {reading.reason}")
     return reading.at

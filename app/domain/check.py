@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from ..base.clock import HOUR, floor_to_hour
-from ..base.frozen import frozen
+from ..base.frozen import frozen_by_name
 from .figure_details import Details
 from .monitor import Comparison
 
@@ -93,7 +93,7 @@ class Scope(StrEnum):
     OVERALL = "overall"
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Span:
     """A half-open time range [start, end) on the clock on which records are logged; aware, UTC."""
 
@@ -105,14 +105,14 @@ class Span:
         return self.start == floor_to_hour(self.start) and self.end - self.start == HOUR
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Progress:
     step: str
     done: int = 0
     total: int = 0
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class WindowCounts:
     """Records of a check's window; None where the check ended before it read one.
 
@@ -134,7 +134,7 @@ class WindowCounts:
         )
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class CheckRun:
     """One queued, running or ended check. `span` is the hour, or the range that was asked for.
 
@@ -177,7 +177,22 @@ class CheckRun:
 PRESENT_TRIGGERS = (Trigger.SCHEDULE, Trigger.REQUEST, Trigger.FILES)
 
 
-@frozen(kw_only=True)
+@frozen_by_name
+class FigureKey:
+    """Names a figure: the same one has the same key in every check, in evidence and in pictures.
+
+    `group` is there in the scope `group` only, and may be empty: values may be blank. `attribute` None: of
+    all records.
+    """
+
+    metric: str
+    data: DataSet
+    scope: Scope = Scope.GROUP
+    attribute: str | None
+    group: str | None
+
+
+@frozen_by_name
 class Measurement:
     """One value of a series, with everything needed to trace it.
 
@@ -213,6 +228,12 @@ class Measurement:
     @property
     def attribute(self) -> str | None:
         return self.comparison.label or None
+
+    @property
+    def key(self) -> FigureKey:
+        return FigureKey(
+            metric=self.metric, data=self.data, scope=self.scope, attribute=self.attribute, group=self.group
+        )
 
     def is_of(self, scope: Scope) -> bool:
         return self.worst_of is not None if scope is Scope.WORST else self.scope is scope

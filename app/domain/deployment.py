@@ -2,12 +2,38 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from enum import StrEnum
 
-from ..base.frozen import frozen
+from ..base.frozen import frozen, frozen_by_name
 from ..base.values import GroupValue, Scalar
-from .endpoint_health import HEALTHY, EndpointHealth
+
+OPENS_AFTER = 3
+
+OPEN_FOR = timedelta(minutes=5)
+"""Pause after each further failure. The third repetition of an hourly check comes later than that."""
+
+
+class BreakerState(StrEnum):
+    """The state of the breaker: checks call the endpoint as usual, only if a person asks for the check, or
+    with one record first.
+    """
+
+    CLOSED = "closed"
+    OPEN = "open"
+    HALF_OPEN = "half_open"
+
+
+@frozen_by_name
+class EndpointHealth:
+    state: BreakerState = BreakerState.CLOSED
+    failures: int = 0
+    failed_at: datetime | None = None
+    reason: str | None = None
+    tried_again_at: datetime | None = None
+
+
+HEALTHY = EndpointHealth()
 
 
 class TableFormat(StrEnum):
@@ -33,7 +59,7 @@ NOT_READ = (
 """Why a stored table of a database has no checks, and what to do; follows the table's name."""
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class PayloadColumns:
     """Columns of a payload table. `features` and `meta` map names of the schema to columns; those not named
     have their own name.
@@ -54,7 +80,7 @@ class PayloadColumns:
         return {name: self.features.get(name, self.meta.get(name, name)) for name in names}
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class FeedbackColumns:
     """Columns of a feedback table: the id of the payload record, the time from which the label is known,
     and the ground-truth label.
@@ -65,7 +91,7 @@ class FeedbackColumns:
     label: str = "label"
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class _Table:
     location: str
     format: TableFormat = TableFormat.PARQUET
@@ -73,7 +99,7 @@ class _Table:
     source: str = "table"
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class PayloadTable(_Table):
     """A folder of files with scoring records. `partition_by` is a column in paths, as in `day=2026-07-01`."""
 
@@ -84,7 +110,7 @@ class PayloadTable(_Table):
         return self.columns.scored_at
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class FeedbackTable(_Table):
     columns: FeedbackColumns = FeedbackColumns()
 
@@ -134,13 +160,13 @@ class StorageKind(StrEnum):
     GROUPS = "groups"
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class ColumnGroup:
     label: str
     values: tuple[GroupValue, ...]
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Storage:
     """`sent` is the type of the values that come in; of `groups`, the first that has a value counts."""
 
@@ -149,7 +175,7 @@ class Storage:
     groups: tuple[ColumnGroup, ...] = ()
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Column:
     """One column of the records. `type` and `kind` describe what is stored.
 
@@ -171,7 +197,7 @@ def has_protected(*sections: tuple[Column, ...]) -> bool:
     return any(column.storage for section in sections for column in section)
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class RecordSchema:
     """The columns of a deployment's records. `version` grows with every change; stored rows keep theirs."""
 
@@ -183,7 +209,7 @@ class RecordSchema:
         return next((column for column in (*self.features, *self.meta) if column.name == name), None)
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class OutputFields:
     """Names of the columns in the model's answer. `label` is the decoded form of the prediction.
 
@@ -236,7 +262,7 @@ class CredentialsKind(StrEnum):
         return self not in (CredentialsKind.BASIC, CredentialsKind.BEARER, CredentialsKind.HEADER)
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Credentials:
     """`name` is the user (basic, cpd_key), the header's name (header) or the client's id (OAuth).
 
@@ -251,7 +277,7 @@ class Credentials:
     scope: str = ""
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class EndpointTls:
     """PEM texts for calls of an endpoint by https; empty where there is none. `key` never appears in a repr,
     log or answer.
@@ -265,7 +291,7 @@ class EndpointTls:
     key: str = field(default="", repr=False)
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class BodyMapping:
     """The places of records and answers in an endpoint's own JSON, as JSONPath.
 
@@ -290,7 +316,7 @@ class EndpointSource(StrEnum):
     MLFLOW = "mlflow"
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Endpoint:
     """The endpoint that scores rows, and the limits on calls to it. `payload_format` is a name of
     `app/payloads/registry.py`.
@@ -317,7 +343,7 @@ class Endpoint:
         return self.source is EndpointSource.MLFLOW
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Deployment:
     """A watched model. `no` is the store's number, `id` the public name in addresses, `health` that of its
     endpoint.

@@ -3,18 +3,18 @@
 from collections.abc import Mapping
 from dataclasses import field, fields
 from operator import attrgetter
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
-from ..base.frozen import frozen
+from ..base.frozen import frozen_by_name
 
-Side: TypeAlias = Literal["monitored", "reference"]
+Side = Literal["monitored", "reference"]
 SIDES: tuple[Side, Side] = ("monitored", "reference")
 
-Counts: TypeAlias = Mapping[str, float | None]
+Counts = Mapping[str, float | None]
 """Numbers by name, such as `favourable` and `n`; None where a sum has no number."""
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Details:
     """Origin of one figure; a field that is None is absent.
 
@@ -104,6 +104,12 @@ class Details:
 
     def counts_of(self, side: Side) -> Counts:
         return self.monitored_counts if side == "monitored" else self.reference_counts
+
+    def records_of(self, side: Side) -> int | None:
+        """Records with an outcome, without copies; None if that is not stored."""
+        counts = self.counts_of(side)
+        numbers = (counts.get(name) for name in ("own_n", "original_n", "n"))
+        return next((round(number) for number in numbers if number is not None), None)
 
 
 _NAMES = tuple(field.name for field in fields(Details))

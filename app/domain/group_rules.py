@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from ..base.frozen import frozen
+from ..base.frozen import frozen, frozen_by_name
 from ..base.values import Scalar, canonical, read_number
 
 ALL_OTHERS = "all others"
@@ -10,7 +10,7 @@ ALL_OTHERS = "all others"
 MOST_NAMED = 5
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class NumberInterval:
     """The numbers above `above` and up to, including, `up_to`; an absent end is open."""
 
@@ -28,7 +28,7 @@ class NumberInterval:
         return f"above {low} to {high}" if high else f"above {low}"
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Condition:
     """One of these values, a number in one of these intervals, or any value but those `excluded` (an empty
     one takes any).
@@ -93,7 +93,7 @@ class GroupRule:
         )
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class FoundBy:
     """The search that found a group: it searched that many groups, and chance alone finds as much in that
     share of searches.

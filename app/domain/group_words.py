@@ -6,8 +6,7 @@ from dataclasses import replace
 from ..base.frozen import frozen
 from ..base.values import TOGETHER
 from .check import Measurement
-from .display_names import DisplayNames
-from .monitor import Comparison, Monitor, MonitoredAttribute, split_group
+from .monitor import Comparison, DisplayNames, Monitor, MonitoredAttribute, split_group
 
 _SEPARATOR = ", "
 _PHRASES = (

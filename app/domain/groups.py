@@ -1,10 +1,11 @@
 """The groups of an attribute. Source: spec of the fairness check, sections 1 to 3."""
 
+import math
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen
@@ -21,16 +22,21 @@ from ..base.values import (
 )
 from .deployment import Column, FieldType
 from .monitor import MonitoredAttribute, ValueTest
-from .monitor_rules import describe_too_many
 
-Role: TypeAlias = Literal["monitored", "reference"]
-NamedGroup: TypeAlias = tuple[str, Role]
+Role = Literal["monitored", "reference"]
+NamedGroup = tuple[str, Role]
 
 NEITHER = -1
 
 MOST_REFERENCE_VALUES = 100
 """Max reference groups if `reference` is left out: more other values are one group, without copies, a
 hundred for each record.
+"""
+
+
+MAX_GROUPS_TOGETHER = 1_000
+"""Max groups of one intersection. Three attributes of 200 would make eight million groups, nearly all of
+them empty.
 """
 
 
@@ -223,7 +229,7 @@ def combine_groups(features: Sequence[str], groups: Sequence[Sequence[NamedGroup
     """
     field = f"intersections.{TOGETHER.join(features)}"
     too_many = describe_too_many(features, [len(of_one) for of_one in groups])
-    if len(features) > 1 and too_many is not None:
+    if len(features) > 1 and too_many:
         raise InvalidInput.of(
             field,
             f"{too_many}; list fewer values for its attributes, list the reference values where they are "
@@ -242,6 +248,16 @@ def combine_groups(features: Sequence[str], groups: Sequence[Sequence[NamedGroup
             " attributes",
         )
     return named
+
+
+def describe_too_many(features: Sequence[str], counts: Sequence[int]) -> str | None:
+    """Returns what is wrong with an intersection of attributes with so many groups; None if these are not
+    too many.
+    """
+    if math.prod(counts) <= MAX_GROUPS_TOGETHER:
+        return None
+    numbers = " × ".join(f"{count} of {feature}" for count, feature in zip(counts, features, strict=True))
+    return f"has {math.prod(counts):,} groups ({numbers}) where at most {MAX_GROUPS_TOGETHER:,} are measured"
 
 
 def list_combinations(groups: Sequence[Sequence[NamedGroup]]) -> list[NamedGroup]:

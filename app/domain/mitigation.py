@@ -3,7 +3,7 @@
 from datetime import datetime
 from enum import StrEnum
 
-from ..base.frozen import frozen
+from ..base.frozen import frozen, frozen_by_name
 from ..base.values import Scalar
 
 ONLY_DIRECT = (
@@ -32,7 +32,7 @@ class DetectorUse(StrEnum):
     CHOOSE = "choose"
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class MitigationSettings:
     """The mitigation of a deployment. `attributes` None = every monitored one. `version` 0 = never set."""
 
@@ -107,7 +107,7 @@ class AttributeProfile:
         return total
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Profile:
     """Everything fitted to `records` payload records, fixed until the next fit, so that the same request gets
     the same answer.
@@ -130,7 +130,7 @@ class Profile:
         return next((profile for profile in self.attributes if profile.feature == feature), None)
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class FlaggedRecord:
     """A payload record that needs a second look: with a reference value of the attribute its outcome would be
     another, or probably.

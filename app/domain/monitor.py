@@ -1,12 +1,16 @@
-"""The configuration of a deployment's fairness monitor."""
+"""The configuration of a deployment's fairness monitor.
 
-from collections.abc import Collection, Sequence
+Names that people give to groups and to the favourable outcome word sentences only.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import IntEnum, StrEnum
 from itertools import combinations, pairwise
 from typing import Any
 
-from ..base.frozen import frozen
+from ..base.errors import FieldProblem
+from ..base.frozen import frozen, frozen_by_name
 from ..base.values import (
     BOOLEANS,
     TOGETHER,
@@ -16,12 +20,87 @@ from ..base.values import (
     canonical,
     exact_number,
     fold,
+    name_problem,
     name_value,
+    quote_names,
     read_number,
 )
 from .deployment import Column, FieldKind, FieldType, RecordSchema
-from .display_names import DisplayNames
 from .group_rules import ALL_OTHERS, FoundBy, GroupRule
+
+MAX_DISPLAY_NAME = 60
+MAX_NAMED_GROUPS = 1_000
+
+
+@frozen_by_name
+class GroupName:
+    feature: str
+    group: str
+    name: str
+
+
+@frozen_by_name
+class DisplayNames:
+    """Names of a monitor. `favourable` continues "they are": `rated No Risk`."""
+
+    favourable: str | None = None
+    groups: tuple[GroupName, ...] = ()
+
+    def find(self, feature: str, group: str) -> str | None:
+        return next(
+            (
+                group_name.name
+                for group_name in self.groups
+                if (group_name.feature, group_name.group) == (feature, group)
+            ),
+            None,
+        )
+
+
+def display_name_problems(
+    names: DisplayNames, groups: Mapping[str, Collection[str] | None]
+) -> Iterator[FieldProblem]:
+    """Yields the problems of the names; `groups` are the labels by watched feature, None where every value
+    may be one.
+    """
+    if names.favourable is not None:
+        yield from _check_text("names.favourable", names.favourable)
+    if len(names.groups) > MAX_NAMED_GROUPS:
+        yield FieldProblem(
+            "names.groups", f"must name at most {MAX_NAMED_GROUPS:,} groups, found {len(names.groups):,}"
+        )
+        return
+    named: dict[str, dict[str, str]] = {}
+    for group_name in names.groups:
+        field = f"names.groups.{group_name.feature}.{group_name.group}"
+        if group_name.feature not in groups:
+            yield FieldProblem(
+                f"names.groups.{group_name.feature}", "is not an attribute that the monitor watches"
+            )
+            continue
+        labels = groups[group_name.feature]
+        if labels is not None and group_name.group not in labels:
+            yield FieldProblem(
+                field,
+                f"is not a group of {group_name.feature!r}; its groups are {quote_names(sorted(labels))}",
+            )
+        yield from _check_text(field, group_name.name)
+        namesake = named.setdefault(group_name.feature, {}).setdefault(
+            group_name.name.strip().casefold(), group_name.group
+        )
+        if namesake != group_name.group:
+            yield FieldProblem(
+                field,
+                f"is the name of {namesake!r:.100}, too; two groups with one name cannot be distinguished",
+            )
+
+
+def _check_text(field: str, text: str) -> Iterator[FieldProblem]:
+    problem = name_problem(text)
+    if problem is None and len(text) > MAX_DISPLAY_NAME:
+        problem = f"must have at most {MAX_DISPLAY_NAME} characters, found {len(text)}"
+    if problem:
+        yield FieldProblem(field, problem)
 
 
 @frozen
@@ -162,7 +241,7 @@ class Schedule(StrEnum):
     OFF = "off"
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Limits:
     """The range in which a metric counts as fair: `lower <= value <= upper`; an absent side is open."""
 
@@ -170,7 +249,7 @@ class Limits:
     upper: float | None = None
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class MonitoredAttribute:
     """One watched attribute. `reference` None = every other value seen; `metric_limits` overrides per metric
     key.
@@ -223,7 +302,7 @@ LABEL_HORIZON_HOURS = 720
 FALSE_ALARM_HOURS = 8760
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class EvidenceSettings:
     """Settings of the evidence over time.
 
@@ -239,7 +318,7 @@ class EvidenceSettings:
 MAX_NIGHTLY_ROWS = 50_000
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class AttributionSettings:
     """Whether the gaps of each day are attributed in the night after it, and for about how many rows at
     most.
@@ -249,7 +328,7 @@ class AttributionSettings:
     max_rows: int = MAX_NIGHTLY_ROWS
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Monitor:
     """A deployment's fairness monitor. `version` grows with every change but one of `attribution` or `names`;
     each check records it.

@@ -4,13 +4,12 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations, product
-from math import prod
 
 from ..base.errors import FieldProblem
 from ..base.values import TOGETHER, GroupValue, Range, canonical, name_problem, name_value, nearest
 from .deployment import Column, FieldKind, FieldType, ProblemType, RecordSchema
-from .display_names import display_name_problems
-from .monitor import Monitor, MonitoredAttribute
+from .groups import describe_too_many
+from .monitor import Monitor, MonitoredAttribute, display_name_problems
 from .repeated_rules import check_bounds, check_names, number_problem
 from .ruled_attributes import rule_problems
 from .stored_forms import stored_form_problem
@@ -23,10 +22,6 @@ MAX_OUTCOMES = 1_000
 MAX_RANGES = 100
 """Max ranges of one list: each is compared with each other one."""
 MAX_INTERSECTIONS = 20
-MAX_GROUPS_TOGETHER = 1_000
-"""Max groups of one intersection. Three attributes of 200 would make eight million groups, nearly all of
-them empty.
-"""
 MAX_LABEL_HORIZON_HOURS = 8_760
 MAX_FALSE_ALARM_HOURS = 876_000
 MAX_ATTRIBUTED_ROWS = 5_000_000
@@ -128,7 +123,7 @@ def _check_values(
 ) -> Iterator[FieldProblem]:
     yield from _check_list(field, values)
     for index, value in enumerate(values):
-        if column is not None:
+        if column:
             yield from _check_type(f"{field}[{index}]", value, column)
 
 
@@ -175,7 +170,7 @@ def _check_attributes(
             yield FieldProblem(f"{field}.feature", f"{attribute.feature!r} is configured twice")
         configured.add(attribute.feature)
         column = schema.column(attribute.feature)
-        if attribute.rule is not None:
+        if attribute.rule:
             yield from rule_problems(field, attribute, schema)
         elif column is None:
             yield FieldProblem(
@@ -261,7 +256,7 @@ def _check_type(field: str, value: GroupValue, column: Column) -> Iterator[Field
             field,
             f"must be of the type {column.type.value} like the column {column.name!r}, found {_show(value)}",
         )
-    elif (problem := stored_form_problem(value, column)) is not None:
+    elif problem := stored_form_problem(value, column):
         yield FieldProblem(field, problem)
 
 
@@ -329,22 +324,9 @@ def _check_intersections(monitor: Monitor) -> Iterator[FieldProblem]:
             (metric, limits) for attribute in members for metric, limits in attribute.metric_limits
         ]
         for metric in dict.fromkeys(name for name, _ in member_limits):
-            lower = max(
-                (
-                    limits.lower
-                    for name, limits in member_limits
-                    if name == metric and limits.lower is not None
-                ),
-                default=-math.inf,
-            )
-            upper = min(
-                (
-                    limits.upper
-                    for name, limits in member_limits
-                    if name == metric and limits.upper is not None
-                ),
-                default=math.inf,
-            )
+            of_metric = [limits for name, limits in member_limits if name == metric]
+            lower = max((limits.lower for limits in of_metric if limits.lower is not None), default=-math.inf)
+            upper = min((limits.upper for limits in of_metric if limits.upper is not None), default=math.inf)
             if lower > upper:
                 message = (
                     "is compared with the strictest metric_limits of its attributes, and those of "
@@ -359,7 +341,7 @@ def _check_members(field: str, attributes: Sequence[MonitoredAttribute]) -> Iter
     too_many = describe_too_many(
         [attribute.feature for attribute in attributes], [len(attribute.listed) for attribute in attributes]
     )
-    if too_many is not None:
+    if too_many:
         yield FieldProblem(field, f"{too_many}; list fewer values or ranges for its attributes")
         return
     # Values may hold × as a word of their own as long as no two groups have the same label.
@@ -371,16 +353,6 @@ def _check_members(field: str, attributes: Sequence[MonitoredAttribute]) -> Iter
                 f"has two groups called {label!r:.450}, because of values that hold × as a word of its own; "
                 "write x",
             )
-
-
-def describe_too_many(features: Sequence[str], counts: Sequence[int]) -> str | None:
-    """Returns what is wrong with an intersection of attributes with so many groups; None if these are not
-    too many.
-    """
-    if prod(counts) <= MAX_GROUPS_TOGETHER:
-        return None
-    numbers = " × ".join(f"{count} of {feature}" for count, feature in zip(counts, features, strict=True))
-    return f"has {prod(counts):,} groups ({numbers}) where at most {MAX_GROUPS_TOGETHER:,} are measured"
 
 
 def _check_list(field: str, values: tuple[GroupValue, ...]) -> Iterator[FieldProblem]:

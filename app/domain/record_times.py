@@ -11,7 +11,7 @@ from itertools import product
 from typing import NamedTuple
 
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen
+from ..base.frozen import frozen_by_name
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -145,7 +145,7 @@ def list_readings(text: str, form: str | None = None) -> Iterator[tuple[str, dat
             yield name, _parse(text, name)
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class TimeRule:
     """Times that are possible, and the form of all where it is stated. `zone` is that of times without an
     offset, else UTC is taken.

@@ -20,7 +20,7 @@ def rule_problems(field: str, attribute: MonitoredAttribute, schema: RecordSchem
     problem = name_problem(attribute.feature) or joining_problem(attribute.feature, names)
     if attribute.feature in names:
         problem = "is a column of the deployment; an attribute by a rule has a name of its own"
-    if problem is not None:
+    if problem:
         yield FieldProblem(f"{field}.feature", problem)
     rule = attribute.rule or GroupRule(())
     if attribute.monitored != (rule.label,) or attribute.reference != (ALL_OTHERS,):
@@ -82,12 +82,12 @@ def _check_condition(field: str, condition: Condition, column: Column) -> Iterat
         )
     for index, interval in enumerate(condition.intervals):
         problem = _find_interval_problem(interval)
-        if problem is not None:
+        if problem:
             yield FieldProblem(f"{field}.intervals[{index}]", problem)
     for name, values in (("values", condition.values), ("excluded", condition.excluded or ())):
         for index, value in enumerate(values):
             problem = name_problem(value) if isinstance(value, str) else number_problem(value)
-            if problem is not None:
+            if problem:
                 yield FieldProblem(f"{field}.{name}[{index}]", problem)
 
 

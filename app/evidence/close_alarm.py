@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
+from ..domain.check import FigureKey
 from .figure_state import Closed, number_hour
-from .queries.figure_states import Closure, FigureKey
+from .queries.figure_states import Closure
 from .watched_figures import WatchedMetric
 
 

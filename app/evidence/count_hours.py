@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from ..base.clock import HOUR
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen
+from ..base.frozen import frozen_arrays
 from ..checks.counting.left_out_of_check import count_table
 from ..checks.counting.tabulate import EVERYBODY
 from ..checks.window.window_records import compare_texts
@@ -100,7 +100,7 @@ class FollowedEra:
         return timedelta(hours=self.monitor.evidence.label_horizon_hours)
 
 
-@frozen(eq=False)
+@frozen_arrays
 class ReadRecords:
     """Records of a span [records]: rows, what the monitor reads in them, and the number of each one's hour.
 

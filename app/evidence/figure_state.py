@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from ..base.clock import HOUR
-from ..base.frozen import frozen
+from ..base.frozen import frozen_arrays
 from ..domain.check import Span
 from ..statistics.e_values.betting import Past, look_back, weigh_claims
 from ..statistics.e_values.confidence import RunningInterval, add_hours
@@ -66,7 +66,7 @@ class RateSeries:
         return self.hours.between(start - self.first, end - self.first)
 
 
-@frozen(eq=False)
+@frozen_arrays
 class PairSeries:
     """Kinds of records of a monitored group and the reference from the hour of number `first` on."""
 

@@ -11,7 +11,7 @@ from itertools import chain
 from sqlalchemy.orm import Session
 
 from ..base.clock import HOUR
-from ..base.frozen import frozen
+from ..base.frozen import frozen, frozen_by_name
 from ..database.engine import ArrowReader
 from ..domain.check import DataSet, Span
 from ..domain.monitor import Monitor
@@ -48,7 +48,7 @@ class GroupCount:
 NOTHING = GroupCount(0, 0)
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class PlannedComparison:
     """Plan of one group: assumed counts, and the hours and records that suffice.
 
@@ -67,7 +67,7 @@ class PlannedComparison:
     words: str = ""
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class EvidencePlan:
     """Plan of a monitor at the traffic of `span`, None without records.
 

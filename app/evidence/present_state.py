@@ -11,9 +11,9 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from ..base.clock import HOUR
-from ..base.frozen import frozen
+from ..base.frozen import frozen_by_name
 from ..deployments.monitor.queries import find_monitor
-from ..domain.check import DataSet, Span
+from ..domain.check import DataSet, FigureKey, Span
 from ..domain.group_words import GroupWords
 from ..domain.monitor import Monitor
 from ..statistics.catalogue import CATALOGUE
@@ -33,13 +33,14 @@ from .figure_state import (
     Series,
     find_hour_start,
     number_hour,
+    read_series,
     weigh_series,
 )
 from .left_out_of_hours import explain_vanished, sum_records
-from .queries.eras import Era, find_era, followed_deployment
-from .queries.figure_states import StoredFigure, ended_figures, read_era_figures
-from .queries.hour_counts import CountedPlace, hours_of_places, sum_cells
-from .settle import Budget, count_lag_hours, find_counted_end, load_series
+from .queries.eras import Era, FollowedDeployment, followed_deployment
+from .queries.figure_states import EraFigures, StoredFigure, find_era_figures
+from .queries.hour_counts import Cells, CountedPlace, PlaceHours, hours_since, sum_cells
+from .settle import Budget, choose_counted_end, count_lag_hours
 from .summarise import summarise
 from .watched_figures import WatchedMetric
 
@@ -47,7 +48,7 @@ RECENT_HOURS = 168
 """Hours from which the expected traffic is estimated."""
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class ComparisonState:
     """Evidence on one metric, group and direction after its last hour.
 
@@ -90,9 +91,9 @@ class ComparisonState:
     reason: str | None = None
 
     @property
-    def figure(self) -> tuple[DataSet, str, str | None, str]:
-        """Data, attribute, group and metric, which the two limits of a figure share."""
-        return self.data, self.attribute, self.group, self.metric
+    def key(self) -> FigureKey:
+        """Key of the figure, which its two limits share."""
+        return FigureKey(metric=self.metric, data=self.data, attribute=self.attribute, group=self.group)
 
     @property
     def is_from_first_hour(self) -> bool:
@@ -109,7 +110,7 @@ class ComparisonState:
         return self.since is not None and (self.earliest or self.since) == self.counted_from
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class DeploymentEvidence:
     """Evidence of a deployment in its present era.
 
@@ -128,18 +129,22 @@ class DeploymentEvidence:
 def look_at_evidence(session: Session, deployment_no: int) -> DeploymentEvidence | None:
     """State of each comparison that the monitor has a limit for; None without a monitor."""
     monitor = find_monitor(session, deployment_no)
-    if monitor is None:
-        return None
-    deployment = followed_deployment(session, deployment_no)
-    era = find_era(session, deployment_no, deployment.model_revision) or Era(
-        model_revision=deployment.model_revision
+    return monitor and look_at_era(session, followed_deployment(session, deployment_no), monitor)
+
+
+def look_at_era(session: Session, deployment: FollowedDeployment, monitor: Monitor) -> DeploymentEvidence:
+    """Three statements, however many comparisons there are."""
+    revision = deployment.model_revision
+    stored = find_era_figures(session, deployment.no, revision) or EraFigures(
+        Era(model_revision=revision), (), ()
     )
-    followed = FollowedEra(deployment, monitor, era)
-    figures = [figure for figure in read_era_figures(session, era.no) if followed.compares(figure)]
-    budget = Budget.of(figures, ended_figures(session, era.no), followed)
-    stored = sum_cells(session, era.no)
-    problems = {row.attribute: row.label for row in stored if row.label is not None and not row.role}
-    vanished = explain_vanished(stored)
+    followed = FollowedEra(deployment, monitor, stored.era)
+    figures = [figure for figure in stored.present if followed.compares(figure)]
+    budget = Budget.of(figures, stored.ended, followed)
+    cells = sum_cells(session, stored.era.no)
+    counted = hours_since(session, stored.era.no, _choose_starts(figures, stored.era))
+    problems = {row.attribute: row.label for row in cells if row.label is not None and not row.role}
+    vanished = explain_vanished(cells)
     states: list[ComparisonState] = []
     for watched in followed.metrics:
         matching = [figure for figure in figures if figure.metric_key == watched.key]
@@ -149,19 +154,44 @@ def look_at_evidence(session: Session, deployment_no: int) -> DeploymentEvidence
                 watched, problems.get(watched.comparison.label) or _explain_absence(watched, followed), budget
             )
             continue
-        for state in _look_at(session, followed, watched, matching, budget):
+        for state in _look_at(followed, watched, matching, budget, counted):
             text = vanished.get((state.attribute, state.group or ""))
             states.append(
                 replace(state, words=text) if text is not None and state.state is State.UNDECIDED else state
             )
     return DeploymentEvidence(
-        era=era,
+        era=stored.era,
         monitor=monitor,
-        model_revision=era.model_revision,
+        model_revision=stored.era.model_revision,
         comparisons=states,
-        records=sum_records(stored, followed),
+        records=sum_records(cells, followed),
         problems=problems,
     )
+
+
+def _choose_starts(figures: Sequence[StoredFigure], era: Era) -> dict[CountedPlace, datetime]:
+    """First hour that the states of a place's figures may need, by place."""
+    starts: dict[CountedPlace, datetime] = {}
+    for figure in figures:
+        place = figure.place
+        end = choose_counted_end(era, place.data, figure.until) or figure.until
+        start = min(figure.until, end) - (QUIET_HOURS + UNSTEADINESS_HOURS) * HOUR
+        starts[place] = min(start, starts.get(place, start))
+        if place.data is DataSet.LABELLED:
+            # Labels are explained by the predictions of their hours.
+            logged = CountedPlace(DataSet.AS_LOGGED, place.attribute)
+            starts[logged] = min(start, starts.get(logged, start))
+    return starts
+
+
+def _load_series(
+    counted: Mapping[CountedPlace, PlaceHours], watched: WatchedMetric, span: Span, groups: Sequence[str]
+) -> list[Series]:
+    return read_series(watched.definition, _cut(counted[watched.place], span), span, groups)
+
+
+def _cut(counted: PlaceHours, span: Span) -> dict[datetime, Cells]:
+    return {hour: cells for hour, cells in counted.hours.items() if span.start <= hour < span.end}
 
 
 def _list_absent(
@@ -210,24 +240,24 @@ def _explain_absence(watched: WatchedMetric, followed: FollowedEra) -> str:
 
 
 def _look_at(
-    session: Session,
     followed: FollowedEra,
     watched: WatchedMetric,
     figures: Sequence[StoredFigure],
     budget: Budget,
+    counted: Mapping[CountedPlace, PlaceHours],
 ) -> Iterator[ComparisonState]:
-    end = find_counted_end(session, followed, watched.place)
+    end = choose_counted_end(followed.era, watched.place.data, counted[watched.place].last)
     if end is None:
         return
     span = Span(start=end - RECENT_HOURS * HOUR, end=end)
-    recent = load_series(session, followed.era.no, watched, span, [figure.key.group for figure in figures])
-    unknown = _explain_labels(session, followed, watched, span)
+    recent = _load_series(counted, watched, span, [figure.group for figure in figures])
+    unknown = _explain_labels(watched, counted, span)
     level = budget.log_threshold(
         number_hour(end) + count_lag_hours(watched.definition.data, followed.monitor)
     )
     for figure, series in zip(figures, recent, strict=True):
-        if (reason := unknown.get(figure.key.group)) is not None:
-            yield from _list_absent(watched, reason, budget, figure.key.group)
+        if (reason := unknown.get(figure.group)) is not None:
+            yield from _list_absent(watched, reason, budget, figure.group)
             continue
         first = number_hour(figure.first_hour)
         state = (
@@ -241,18 +271,17 @@ def _look_at(
             is_old = (
                 described.alarm_at is not None and figure.until - described.alarm_at >= QUIET_HOURS * HOUR
             )
-            yield replace(described, is_quiet=is_old and _is_quiet(session, followed, watched, figure, limit))
+            yield replace(described, is_quiet=is_old and _is_quiet(watched, figure, limit, counted))
 
 
 def _explain_labels(
-    session: Session, followed: FollowedEra, watched: WatchedMetric, span: Span
+    watched: WatchedMetric, counted: Mapping[CountedPlace, PlaceHours], span: Span
 ) -> dict[str, str]:
     """Reason why labels of the span's records say nothing of a monitored group, by group."""
     if watched.place.data is not DataSet.LABELLED:
         return {}
     logged = CountedPlace(DataSet.AS_LOGGED, watched.place.attribute)
-    hours = hours_of_places(session, followed.era.no, (watched.place, logged), span)
-    labels, predictions = hours[watched.place], hours[logged]
+    labels, predictions = _cut(counted[watched.place], span), _cut(counted[logged], span)
     counts: dict[tuple[str, str], IntArray] = defaultdict(lambda: np.zeros((2, 2), np.int64))
     for label, role, favourable, total in chain.from_iterable(predictions.values()):
         counts[role, label if role == "monitored" else ""] += [[total - favourable, 0], [favourable, 0]]
@@ -271,11 +300,11 @@ def _explain_labels(
 
 
 def _is_quiet(
-    session: Session, followed: FollowedEra, watched: WatchedMetric, figure: StoredFigure, limit: Limit
+    watched: WatchedMetric, figure: StoredFigure, limit: Limit, counted: Mapping[CountedPlace, PlaceHours]
 ) -> bool:
     end = number_hour(figure.until)
     span = Span(start=find_hour_start(end - QUIET_HOURS - UNSTEADINESS_HOURS), end=figure.until)
-    series = load_series(session, followed.era.no, watched, span, [figure.key.group])
+    series = _load_series(counted, watched, span, [figure.group])
     ((unfair, fair),) = weigh_series(series, limit, end - QUIET_HOURS, end)
     return is_quiet(unfair, fair)
 
@@ -314,9 +343,9 @@ def _describe(
         yield ComparisonState(
             figure_id=figure.id,
             data=watched.definition.data,
-            attribute=figure.key.place.attribute,
-            group=figure.key.group,
-            metric=figure.key.metric,
+            attribute=watched.comparison.label,
+            group=figure.group,
+            metric=figure.metric,
             direction=watched.direction(limit),
             limit=watched.own_value(limit.value),
             state=State(summary.state),

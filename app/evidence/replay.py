@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from ..base.clock import HOUR
 from ..base.errors import NotFound
-from ..base.frozen import frozen
+from ..base.frozen import frozen_by_name
 from ..deployments.monitor.queries import find_monitor
 from ..domain.check import Span
 from ..statistics.e_values.change_detector import log_mean
@@ -23,7 +23,7 @@ from .queries.figure_states import ended_figures, get_figure, known_figures, rea
 from .settle import Budget, count_lag_hours, load_series
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class EvidenceOfHour:
     """Evidence after one hour, for one limit: logarithms. `log_e` is of the hour alone, None where skipped.
 
@@ -39,7 +39,7 @@ class EvidenceOfHour:
     is_closed: bool
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class HourOfEvidence:
     """One hour: all and favourable records of both sides, and the evidence after it for each limit.
 
@@ -74,7 +74,7 @@ def replay_figure(session: Session, deployment_no: int, figure_id: str) -> list[
     budget = Budget.of(known_figures(session, era.no), ended_figures(session, era.no), followed)
     lag = count_lag_hours(watched.definition.data, followed.monitor)
     span = Span(start=figure.first_hour - UNSTEADINESS_HOURS * HOUR, end=figure.until)
-    (series,) = load_series(session, era.no, watched, span, [figure.key.group])
+    (series,) = load_series(session, era.no, watched, span, [figure.group])
     start, end = number_hour(figure.first_hour), number_hour(figure.until)
     closed = select_closed(read_closures(session, era.no), watched, figure.key)
     course = Course(FigureState.starting(watched, start), series, lambda *_: series, closed)

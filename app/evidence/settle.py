@@ -10,8 +10,8 @@ from itertools import accumulate
 from sqlalchemy.orm import Session
 
 from ..base.clock import HOUR
-from ..base.frozen import frozen
-from ..domain.check import DataSet, Span
+from ..base.frozen import frozen, frozen_by_name
+from ..domain.check import DataSet, FigureKey, Span
 from ..domain.monitor import Monitor
 from ..statistics.e_values.unsteadiness import UNSTEADINESS_HOURS
 from .close_alarm import select_closed
@@ -26,10 +26,9 @@ from .figure_state import (
     number_hour,
     read_series,
 )
-from .queries.eras import note_progress
+from .queries.eras import Era, note_progress
 from .queries.figure_states import (
     EndedFigure,
-    FigureKey,
     KnownFigure,
     ReachedState,
     add_figures,
@@ -74,7 +73,7 @@ def settle_figures(
             if role == "monitored":
                 seen_hours[hour.place, label].add(hour.hour)
     new = {
-        FigureKey(place=place, group=group, metric=metric.definition.metric): first
+        FigureKey(metric=metric.definition.metric, data=data, attribute=place.attribute, group=group): first
         for metric in followed.metrics
         if metric.definition.data is data
         for (place, group), hours in seen_hours.items()
@@ -85,16 +84,16 @@ def settle_figures(
     add_figures(session, followed.era.no, new, followed.definitions, starts_at=followed.starts_at)
     births = [number_hour(first) + lag for first in new.values()]
     for figure in stored:
-        if figure.key.place.data is not data:
+        if figure.place.data is not data:
             continue
-        hours = seen_hours[figure.key.place, figure.key.group]
+        hours = seen_hours[figure.place, figure.group]
         first = _find_first(hours, figure.starts_at)
         if first is None or first >= figure.first_hour:
             first = figure.first_hour
             # A record stops counting if an earlier one of the same person is imported.
             if span.start <= first < span.end and first not in hours:
                 first = read_first_hour(
-                    session, followed.era.no, figure.key.place, figure.key.group, since=figure.starts_at
+                    session, followed.era.no, figure.place, figure.group, since=figure.starts_at
                 )
         if first == figure.first_hour:
             continue
@@ -104,13 +103,12 @@ def settle_figures(
         else:
             change_figures(session, [figure.no], first_hour=first, is_stale=True)
     # A state that ends after the start of the span contains hours whose counts have changed.
-    stale = {figure.no for figure in stored if figure.key.place.data is data and figure.until > span.start}
+    stale = {figure.no for figure in stored if figure.place.data is data and figure.until > span.start}
     if births:
         stale |= {
             figure.no
             for figure in stored
-            if number_hour(figure.until) + count_lag_hours(figure.key.place.data, followed.monitor)
-            > min(births)
+            if number_hour(figure.until) + count_lag_hours(figure.place.data, followed.monitor) > min(births)
         }
     change_figures(session, stale, is_stale=True)
     return None if births or stale else stored
@@ -150,7 +148,7 @@ class Budget:
         )
         changes = [
             (
-                number_hour(figure.first_hour) + count_lag_hours(figure.key.place.data, monitor),
+                number_hour(figure.first_hour) + count_lag_hours(figure.place.data, monitor),
                 directions.get(figure.metric_key, 0),
             )
             for figure in figures
@@ -214,7 +212,7 @@ def take_forward(
     return Forward(len(reached), is_complete=len(reached) == len(late))
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class _Late:
     """One figure that needs the hours from `start` to `end` (exclusive). If stale, its state begins again
     at `start`.
@@ -249,11 +247,16 @@ def _find_late(session: Session, followed: FollowedEra, figures: Sequence[KnownF
 
 
 def find_counted_end(session: Session, followed: FollowedEra, place: CountedPlace) -> datetime | None:
-    if place.data is DataSet.AS_LOGGED:
-        return followed.era.counted_until
-    if place.data is DataSet.LABELLED:
-        return followed.era.labels_until
-    last = last_hour(session, followed.era.no, place)
+    last = last_hour(session, followed.era.no, place) if place.data is DataSet.COUNTERFACTUAL else None
+    return choose_counted_end(followed.era, place.data, last)
+
+
+def choose_counted_end(era: Era, data: DataSet, last: datetime | None) -> datetime | None:
+    """End of the counted hours; of counterfactual data that of the `last` one with counts."""
+    if data is DataSet.AS_LOGGED:
+        return era.counted_until
+    if data is DataSet.LABELLED:
+        return era.labels_until
     return None if last is None else last + HOUR
 
 
@@ -269,7 +272,7 @@ class _Stored:
         self._era_no = era_no
         self._groups: dict[Span, dict[CountedPlace, dict[str, None]]] = defaultdict(lambda: defaultdict(dict))
         for due in late:
-            self._groups[due.with_past][due.figure.key.place][due.figure.key.group] = None
+            self._groups[due.with_past][due.figure.place][due.figure.group] = None
         self._counts = {
             span: hours_of_places(session, era_no, places, span) for span, places in self._groups.items()
         }
@@ -278,31 +281,31 @@ class _Stored:
         self._closures = read_closures(session, era_no)
 
     def course(self, due: _Late) -> Course:
-        watched, key = due.metric, due.figure.key
+        watched, figure = due.metric, due.figure
 
         def look_up(start: int, end: int) -> Series:
             span = Span(start=find_hour_start(start), end=find_hour_start(end))
-            return load_series(self._session, self._era_no, watched, span, [key.group])[0]
+            return load_series(self._session, self._era_no, watched, span, [figure.group])[0]
 
-        state = self._states.get(due.figure.no, b"")
+        state = self._states.get(figure.no, b"")
         return Course(
             FigureState.decode(state, watched)
             if state
             else FigureState.starting(watched, number_hour(due.start)),
             self._load(due),
             look_up,
-            select_closed(self._closures, watched, key),
+            select_closed(self._closures, watched, figure.key),
         )
 
     def _load(self, due: _Late) -> Series:
-        span, place, definition = due.with_past, due.figure.key.place, due.metric.definition
+        span, place, definition = due.with_past, due.figure.place, due.metric.definition
         key = (span, place, definition.part, definition.whole)
         if key not in self._series:
             groups = list(self._groups[span][place])
             self._series[key] = dict(
                 zip(groups, read_series(definition, self._counts[span][place], span, groups), strict=True)
             )
-        return self._series[key][due.figure.key.group]
+        return self._series[key][due.figure.group]
 
 
 def _take_together(

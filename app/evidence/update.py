@@ -210,7 +210,7 @@ class _Step:
         starts: dict[CountedPlace, datetime] = {}
         for figure in known_figures(self.session, self._era.no):
             start = figure.starts_at or BEGINNING
-            starts[figure.key.place] = min(starts.get(figure.key.place, start), start)
+            starts[figure.place] = min(starts.get(figure.place, start), start)
         return starts
 
     def take(self) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ..base.frozen import frozen
+from ..base.frozen import frozen_by_name
 from ..checks.measure import strictest_limits
 from ..deployments.monitor.picked_metrics import picked_on
 from ..domain.check import DataSet
@@ -11,7 +11,7 @@ from ..statistics.e_values.nulls import Limit, Scale, UnfairSide
 from .queries.hour_counts import CountedPlace
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class RateDefinition:
     """A metric as a rate in each group: positions of part and whole among its counts.
 
@@ -59,7 +59,7 @@ favourable; predicted favourable but labelled unfavourable, labelled unfavourabl
 """
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class WatchedMetric:
     """One metric of a comparison, with its one or two limits.
 

@@ -76,9 +76,9 @@ def sum_up(comparisons: Sequence[ComparisonState]) -> str:
         return "The monitor has no limit that evidence can be collected on."
     counts = {state: sum(comparison.state is state for comparison in comparisons) for state in _GRAVEST}
     phrases = [f"{count:,} {state.value.replace('_', ' ')}" for state, count in counts.items() if count]
-    unfair = {comparison.figure for comparison in comparisons if comparison.state is State.UNFAIR}
+    unfair = {comparison.key for comparison in comparisons if comparison.state is State.UNFAIR}
     other_limits = sum(
-        comparison.state is State.SHOWN_FAIR and comparison.figure in unfair for comparison in comparisons
+        comparison.state is State.SHOWN_FAIR and comparison.key in unfair for comparison in comparisons
     )
     if other_limits:
         phrases[-1] += f" ({other_limits:,} of them the other limit of an unfair figure)"

@@ -2,27 +2,25 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen
+from ..base.frozen import frozen, frozen_arrays, frozen_by_name
 from ..statistics.attribution.cell_parts import divide_difference, resample_parts
-from ..statistics.attribution.divided_gap import CarriedGap, carry_gap
 from ..statistics.attribution.feature_bins import MIN_BINS, count_cells
 from ..statistics.attribution.hybrid_values import Answered, HybridPlan, plan_hybrids, usual_pairs
-from ..statistics.attribution.sampled_pairs import RecordPairs, draw_pairs
+from ..statistics.attribution.sampled_pairs import CarriedGap, RecordPairs, carry_gap, draw_pairs
 from ..statistics.group_labels import IntArray
 from .compared_rates import ComparedRecords, as_rates, check_bins, list_players, read_compared
 from .frame_outcomes import OutcomeLists, classify_outcomes
 
-Interval: TypeAlias = tuple[float, float] | None
+Interval = tuple[float, float] | None
 """Ends of a 95 % interval; None with too few records."""
 
-Model: TypeAlias = Callable[[pd.DataFrame], Any]
+Model = Callable[[pd.DataFrame], Any]
 """Takes rows of the feature columns, with the frame's types; one value of the prediction column for each."""
 
 MAX_COMPARED = 100
@@ -32,7 +30,7 @@ ROWS_OF_A_CALL = 10_000
 """Max rows of one call of the model."""
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Questions:
     """A monitored group's pairs, their hybrids, and records asked about as they are, by position in the
     frame.
@@ -54,7 +52,7 @@ class PlayerShare:
     interval: Interval
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class CarriedByFeatures:
     """Gap of the sampled pairs: `players`' shares sum to `gap_of_pairs`, which with `sampling` is the group's
     gap.
@@ -78,7 +76,7 @@ class PartIntervals:
     no_counterpart: Interval
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class FeatureParts:
     """Parts of the gap by the cells of one feature. They sum to the gap; parts of different features must not
     be added.
@@ -94,7 +92,7 @@ class FeatureParts:
     intervals: PartIntervals
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class ExplainedGap:
     """Favourable rate minus that of the reference, -1 to 1; None where either has no record.
 
@@ -108,7 +106,7 @@ class ExplainedGap:
     parts: tuple[FeatureParts, ...]
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class GapExplanation:
     """Explanation of each monitored group's gap, for which the model was asked about so many `rows`."""
 
@@ -118,7 +116,7 @@ class GapExplanation:
     warnings: tuple[str, ...]
 
 
-@frozen(eq=False)
+@frozen_arrays
 class GapPlan:
     """Questions to a model that will explain the gaps. `players` are the features that move together."""
 
@@ -142,7 +140,8 @@ class GapPlan:
             InvalidInput: the model did not return exactly one prediction for each row, or none is an outcome.
         """
         rng = np.random.default_rng([self._seed, 1])
-        explained, warnings = [], list(self._records.grouping.warnings)
+        explained = []
+        warnings = list(self._records.grouping.warnings)
         for position, questions in zip(self._records.monitored, self._questions, strict=True):
             decomposed = self._decompose(position, rng)
             if model is not None and decomposed.gap is not None:
@@ -172,7 +171,8 @@ class GapPlan:
         )
 
     def _decompose(self, position: int, rng: np.random.Generator) -> ExplainedGap:
-        records, favourable = self._records, self._records.favourable
+        records = self._records
+        favourable = self._records.favourable
         sides = records.sides(position)
         is_known = all(map(len, sides))
         parts = []
@@ -202,12 +202,12 @@ class GapPlan:
         """Outcomes of the pairs and hybrids, and how many records asked about as they are differ from the
         log.
         """
-        predictions: list[Any] = []
+        predictions = list[Any]()
         for rows in self._build_rows(questions):
             # A DataFrame of probabilities would pass as a list of its columns' names.
-            array: npt.NDArray[Any] = np.asarray(model(rows))
+            array = np.asarray(model(rows))
             if array.shape != (len(rows),):
-                raise InvalidInput.of(
+                raise InvalidInput(
                     "model",
                     f"must return one prediction for each of {len(rows):,} rows, found an array of shape "
                     f"{array.shape}",
@@ -229,7 +229,7 @@ class GapPlan:
     def _build_rows(self, questions: Questions) -> Iterator[pd.DataFrame]:
         player_of = {feature: number for number, player in enumerate(self._positions) for feature in player}
         hybrids = questions.plan.masks.shape[1]
-        masks = np.concatenate([np.zeros(len(questions.own), np.int64), questions.plan.masks.ravel()])
+        masks = np.concatenate([np.zeros(len(questions.own), int), questions.plan.masks.ravel()])
         of_reference = np.concatenate([questions.own, np.repeat(questions.reference, hybrids)])
         of_monitored = np.concatenate([questions.own, np.repeat(questions.monitored, hybrids)])
         for start in range(0, len(masks), ROWS_OF_A_CALL):
@@ -283,7 +283,7 @@ def plan_gap(
     records = read_compared(frame, attribute, prediction, features, lists, monitored, reference)
     for name, number, least in (("pairs", pairs, 1), ("draws", draws, 10), ("seed", seed, 0)):
         if number is not None and (not isinstance(number, int) or isinstance(number, bool) or number < least):
-            raise InvalidInput.of(name, f"must be a whole number, {least} or more, found {number!r:.100}")
+            raise InvalidInput(name, f"must be a whole number, {least} or more, found {number!r:.100}")
     players = list_players(records.features, together)
     rng = np.random.default_rng(seed)
     questions = []

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen
+from ..base.frozen import frozen, frozen_by_name
 from ..domain.record_times import parse_moment
 from ..statistics.attribution.change_of_gap import GapChange, explain_change_of_gap
 from ..statistics.attribution.feature_bins import MIN_BINS, count_cells
@@ -25,7 +25,7 @@ class FeatureChange:
     parts: GapChange
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class ExplainedChange:
     """Gap of a monitored group before and after the moment: its favourable rate minus the reference's;
     None without a record.
@@ -38,7 +38,7 @@ class ExplainedChange:
     features: tuple[FeatureChange, ...]
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class ChangeExplanation:
     """Change of each monitored group's gap, with the records before `at` and from then on."""
 
@@ -86,7 +86,7 @@ def explain_change(
     sides = np.where(hours.usable, hours.seconds >= moment.timestamp(), 2)
     before, after = (int((sides == side).sum()) for side in (0, 1))
     if not before or not after:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "at", f"must have records before it and after it; all are {'before' if before else 'after'}"
         )
     return ChangeExplanation(

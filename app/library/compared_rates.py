@@ -4,16 +4,15 @@ from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
-import pandas as pd
+from pandas import DataFrame
 
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen
+from ..base.frozen import frozen_arrays
 from ..sources.arrays.strengths import measure_strengths
 from ..statistics.attribution.feature_bins import MIN_BINS
 from ..statistics.attribution.hybrid_values import MAX_PLAYERS
 from ..statistics.attribution.players import join_players
-from ..statistics.group_labels import FloatArray, IntArray, of_role
+from ..statistics.group_labels import BoolArray, FloatArray, IntArray, of_role
 from .frame_columns import (
     Encoded,
     check_frame,
@@ -30,7 +29,7 @@ MAX_CELLS = 1_000
 """Max cells of a feature; with more, hardly any has records of both groups."""
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Feature:
     """One feature by its distinct values, or as numbers [records]."""
 
@@ -40,10 +39,10 @@ class Feature:
     @property
     def places(self) -> IntArray | FloatArray:
         """Place of each value, -1 without one; or the numbers, NaN without one."""
-        return self.content.codes.astype(np.int64) if isinstance(self.content, Encoded) else self.content
+        return self.content.codes.astype(int) if isinstance(self.content, Encoded) else self.content
 
 
-def read_features(frame: pd.DataFrame, features: Sequence[str] | str) -> tuple[Feature, ...]:
+def read_features(frame: DataFrame, features: Sequence[str] | str) -> tuple[Feature, ...]:
     """Columns of that name: numbers, everything else as categories.
 
     Raises:
@@ -53,16 +52,16 @@ def read_features(frame: pd.DataFrame, features: Sequence[str] | str) -> tuple[F
         checked_name(name, "features") for name in ([features] if isinstance(features, str) else features)
     ]
     if not 1 <= len(names) <= MAX_PLAYERS:
-        raise InvalidInput.of("features", f"must name 1 to {MAX_PLAYERS} columns, found {len(names)}")
+        raise InvalidInput("features", f"must name 1 to {MAX_PLAYERS} columns, found {len(names)}")
     for name in names:
         if names.count(name) > 1:
-            raise InvalidInput.of("features", f"{name!r} is named twice")
+            raise InvalidInput("features", f"{name!r} is named twice")
     read = []
     for name in names:
         column = require_column(frame, name, "features")
         content = convert_numbers(column, "features") if is_numeric(column) else encode(column, "features")
         if isinstance(content, Encoded) and len(content.texts) > MAX_CELLS:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 "features",
                 f"{name!r} holds {len(content.texts):,} different texts where at most {MAX_CELLS:,} are "
                 "compared; group them",
@@ -78,7 +77,7 @@ def check_bins(bins: object) -> int:
         InvalidInput: it is not a whole number from MIN_BINS to MAX_CELLS.
     """
     if not isinstance(bins, int) or isinstance(bins, bool) or not MIN_BINS <= bins <= MAX_CELLS:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "bins", f"must be a whole number from {MIN_BINS} to {MAX_CELLS:,}, found {bins!r:.100}"
         )
     return bins
@@ -96,7 +95,7 @@ def list_players(
         # Whole numbers are quantities even where they number categories.
         return join_players(measure_strengths([feature.places for feature in features]))
     if isinstance(together, str) or any(isinstance(names, str) for names in together):
-        raise InvalidInput.of(
+        raise InvalidInput(
             "together",
             f"must be a list of lists of features, such as [['income', 'tax']], found {together!r:.100}",
         )
@@ -104,9 +103,9 @@ def list_players(
     listed = [name for names in together for name in names]
     for name in listed:
         if name not in position_of:
-            raise InvalidInput.of("together", f"{name!r} is not one of features")
+            raise InvalidInput("together", f"{name!r} is not one of features")
         if listed.count(name) > 1:
-            raise InvalidInput.of("together", f"{name!r} is listed twice")
+            raise InvalidInput("together", f"{name!r} is listed twice")
     strengths = np.zeros((len(features), len(features)))
     for names in together:
         for first, second in combinations((position_of[name] for name in names), 2):
@@ -114,20 +113,20 @@ def list_players(
     return join_players(strengths)
 
 
-@frozen(eq=False)
+@frozen_arrays
 class ComparedRecords:
     """A frame with the group, the outcome and the features of each record."""
 
-    frame: pd.DataFrame
+    frame: DataFrame
     grouping: FrameGrouping
     lists: OutcomeLists
     outcomes: FrameOutcomes
     features: tuple[Feature, ...]
 
     @property
-    def favourable(self) -> npt.NDArray[np.bool_]:
+    def favourable(self) -> BoolArray:
         """Per record, whether its outcome is favourable."""
-        return np.asarray(self.outcomes.codes == FAVOURABLE, dtype=np.bool_)
+        return np.asarray(self.outcomes.codes == FAVOURABLE, bool)
 
     @property
     def monitored(self) -> tuple[int, ...]:
@@ -144,7 +143,7 @@ class ComparedRecords:
 
 
 def read_compared(
-    frame: pd.DataFrame,
+    frame: DataFrame,
     attribute: str | Sequence[str],
     prediction: str,
     features: Sequence[str] | str,
@@ -167,6 +166,6 @@ def read_compared(
     )
 
 
-def as_rates(outcomes: FrameOutcomes) -> npt.NDArray[np.float64]:
+def as_rates(outcomes: FrameOutcomes) -> FloatArray:
     """1 for a favourable outcome, 0 for an unfavourable one, NaN for neither."""
     return np.select([outcomes.codes == FAVOURABLE, outcomes.codes == UNCLASSIFIED], [1.0, np.nan], 0.0)

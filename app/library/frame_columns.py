@@ -5,11 +5,11 @@ from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
+from numpy.typing import DTypeLike, NDArray
 
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen
+from ..base.frozen import frozen_arrays
 from ..base.values import (
     BOOLEANS,
     Range,
@@ -25,12 +25,12 @@ from ..base.values import (
 from ..statistics.group_labels import FloatArray, IntArray
 from ..statistics.tables.strata_counts import slices
 
-Listed: TypeAlias = Scalar | tuple[float, float]
+Listed = Scalar | tuple[float, float]
 """One value, or a closed range of a numeric column."""
 
 Column: TypeAlias = "pd.Series[Any]"
 
-Codes: TypeAlias = npt.NDArray[np.signedinteger[Any]]
+Codes = NDArray[np.signedinteger[Any]]
 """One small number per record, in the narrowest type that holds them all."""
 
 MISSING = -1
@@ -40,7 +40,7 @@ MOST_DISTINCT = 10_000
 """Max distinct values of a column of categories."""
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Encoded:
     """A column by its distinct values: `codes` [records] are positions in `texts`, or MISSING.
 
@@ -91,7 +91,7 @@ def checked_name(name: object, option: str) -> str:
         InvalidInput: it is not text.
     """
     if not isinstance(name, str):
-        raise InvalidInput.of(
+        raise InvalidInput(
             option,
             f"must name a column by text, found {name!r:.100}; frame.rename(columns=str) makes text of all "
             "names",
@@ -107,17 +107,17 @@ def require_column(frame: pd.DataFrame, name: str, option: str) -> Column:
     """
     checked_name(name, option)
     if frame.columns.nlevels > 1:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "frame", f"must have columns of one name each, found names of {frame.columns.nlevels} levels"
         )
     if name not in frame.columns:
-        raise InvalidInput.of(
+        raise InvalidInput(
             option,
             f"{name!r} is not a column; there are {quote_names([str(column) for column in frame.columns])}",
         )
     namesakes = list(frame.columns).count(name)
     if namesakes > 1:
-        raise InvalidInput.of(option, f"{name!r} is the name of {namesakes} columns; rename all but one")
+        raise InvalidInput(option, f"{name!r} is the name of {namesakes} columns; rename all but one")
     return frame[name]
 
 
@@ -133,14 +133,11 @@ def encode(column: Column, option: str, *, keeps_types: bool = False, limit: int
     # A canonical text, and whether it was text already.
     spelled = [(canonical(cell), keeps_types and isinstance(cell, str)) for cell in cells]
     position_of = {spelling: position for position, spelling in enumerate(dict.fromkeys(spelled))}
-    encoded = (
-        codes
-        if len(position_of) == len(spelled)
-        else looked_up([position_of[spelling] for spelling in spelled], codes, missing=MISSING)
-    )
     return Encoded(
         name=str(column.name),
-        codes=encoded,
+        codes=codes
+        if len(position_of) == len(spelled)
+        else looked_up([position_of[spelling] for spelling in spelled], codes, missing=MISSING),
         texts=tuple(text for text, _ in position_of),
         is_numeric=is_numeric(column),
         is_boolean=pd.api.types.is_bool_dtype(column.dtype),
@@ -153,8 +150,8 @@ def encode(column: Column, option: str, *, keeps_types: bool = False, limit: int
 
 
 def _factorize(column: Column, option: str, limit: int) -> tuple[Codes, list[Any]]:
-    positions: dict[tuple[bool, Any], int] = {}
-    codes = np.empty(len(column), dtype=np.int8)
+    positions = dict[tuple[bool, Any], int]()
+    codes = np.empty(len(column), np.int8)
     for rows in slices(len(column)):
         records = column.iloc[rows]
         try:
@@ -167,7 +164,7 @@ def _factorize(column: Column, option: str, limit: int) -> tuple[Codes, list[Any
                 ((number, value) for number, value in values if not isinstance(value, Hashable)),
                 (rows.start + 1, None),
             )
-            raise InvalidInput.of(
+            raise InvalidInput(
                 option,
                 f"{column.name!r} must hold text, numbers or true/false, found {unhashable!r:.100} in "
                 f"record {record:,}",
@@ -181,25 +178,25 @@ def _factorize(column: Column, option: str, limit: int) -> tuple[Codes, list[Any
         of_own = [positions.setdefault((isinstance(value, bool), value), len(positions)) for value in uniques]
         if len(positions) > limit:
             count = len(pd.unique(column.dropna()))
-            raise InvalidInput.of(
+            raise InvalidInput(
                 option,
                 f"{column.name!r} holds {count:,} different values where at most {limit:,} are expected; "
                 "divide it into ranges",
             )
         codes = codes.astype(narrowest(len(positions)), copy=False)
-        codes[rows] = np.array([*of_own, MISSING], dtype=codes.dtype)[local]
+        codes[rows] = np.array([*of_own, MISSING], codes.dtype)[local]
     return codes, [value for _, value in positions]
 
 
-def narrowest(beyond: int) -> npt.DTypeLike:
+def narrowest(beyond: int) -> DTypeLike:
     """Narrowest type of integers for every code below `beyond`, and MISSING."""
     return np.min_scalar_type(-max(beyond, 1))
 
 
 def looked_up(of_code: Sequence[int] | IntArray, codes: Codes, *, missing: int) -> Codes:
     """Each record's value of its code."""
-    table = np.array([*of_code, missing], dtype=narrowest(max([*of_code, missing]) + 1))
-    values = np.empty(codes.shape, dtype=table.dtype)
+    table = np.array([*of_code, missing], narrowest(max([*of_code, missing]) + 1))
+    values = np.empty(codes.shape, table.dtype)
     # The code -1 is the last place. A slice at a time, because numpy widens indices.
     for rows in slices(codes.size):
         values[rows] = table[codes[rows]]
@@ -208,9 +205,9 @@ def looked_up(of_code: Sequence[int] | IntArray, codes: Codes, *, missing: int) 
 
 def count_codes(codes: Codes, size: int) -> IntArray:
     """Number of records with each code in `range(size)`, at the end of those with none."""
-    sizes = np.zeros(size + 1, np.int64)
+    sizes = np.zeros(size + 1, int)
     for rows in slices(codes.size):
-        sizes += np.roll(np.bincount(codes[rows].astype(np.int64) + 1, minlength=size + 1), -1)
+        sizes += np.roll(np.bincount(codes[rows].astype(int) + 1, minlength=size + 1), -1)
     return sizes
 
 
@@ -229,7 +226,7 @@ def convert_numbers(column: Column, option: str) -> FloatArray:
     """
     numbers, not_numbers = _read_numbers(column)
     if not_numbers.any():
-        raise InvalidInput.of(
+        raise InvalidInput(
             option,
             f"{column.name!r} must hold numbers, found {_plain(column[not_numbers].iloc[0])!r:.100} in "
             f"{where(not_numbers)}",
@@ -268,7 +265,7 @@ def _read_numbers(column: Column) -> "tuple[FloatArray, np.ndarray[tuple[int], n
         return (np.where(infinite, np.nan, numbers) if infinite.any() else numbers), infinite
     cells = [_plain(value) for value in column]
     numbers = np.array(
-        [float(cell) if isinstance(cell, bool) else read_number(cell) for cell in cells], dtype=np.float64
+        [float(cell) if isinstance(cell, bool) else read_number(cell) for cell in cells], float
     )
     return numbers, np.isnan(numbers) & column.notna().to_numpy()
 
@@ -286,7 +283,7 @@ def convert_complete_numbers(column: Column, option: str) -> FloatArray:
     numbers = convert_numbers(column, option)
     missing = np.isnan(numbers)
     if missing.any():
-        raise InvalidInput.of(
+        raise InvalidInput(
             option, f"{column.name!r} must have a number in each record, and has none in {where(missing)}"
         )
     return numbers
@@ -307,19 +304,19 @@ def as_listed(listed: object, option: str) -> tuple[Scalar | Range, ...]:
     )
     values = tuple(_read_listed(element, option) for element in several)
     if not values:
-        raise InvalidInput.of(option, "must list at least one value")
+        raise InvalidInput(option, "must list at least one value")
     if len({isinstance(value, Range) for value in values}) > 1:
-        raise InvalidInput.of(option, "mixes values and ranges; use one form")
+        raise InvalidInput(option, "mixes values and ranges; use one form")
     ranges = sorted((value for value in values if isinstance(value, Range)), key=lambda bounds: bounds.lo)
     for earlier, later in pairwise(ranges):
         if earlier.overlaps(later):
-            raise InvalidInput.of(
+            raise InvalidInput(
                 option, f"{later.label} overlaps {earlier.label} (both ends belong to a range)"
             )
     texts = set()
     for text in map(name_value, values):
         if text in texts:
-            raise InvalidInput.of(option, f"{text!r} is listed twice")
+            raise InvalidInput(option, f"{text!r} is listed twice")
         texts.add(text)
     return values
 
@@ -329,22 +326,23 @@ def _read_listed(listed: object, option: str) -> Scalar | Range:
     if isinstance(value, tuple):
         ends = [_plain(end) for end in value]
         if len(ends) != 2 or not all(map(is_number, ends)):  # noqa: PLR2004 - its two ends
-            raise InvalidInput.of(option, f"a range must be two numbers (lo, hi), found {value!r}")
+            raise InvalidInput(option, f"a range must be two numbers (lo, hi), found {value!r}")
         if not ends[0] <= ends[1]:
-            raise InvalidInput.of(option, f"lo {ends[0]} of a range is above hi {ends[1]}")
+            raise InvalidInput(option, f"lo {ends[0]} of a range is above hi {ends[1]}")
         return Range(*ends)
     if isinstance(value, str | bool | int | float):
         return value
-    raise InvalidInput.of(option, f"must list text, numbers, true/false or ranges (lo, hi), found {listed!r}")
+    raise InvalidInput(option, f"must list text, numbers, true/false or ranges (lo, hi), found {listed!r}")
 
 
 def where(marked: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> str:
     """Marked records by number from 1, as an error names them."""
-    first, count = int(np.argmax(marked)) + 1, int(marked.sum())
+    first = int(np.argmax(marked)) + 1
+    count = int(marked.sum())
     return f"record {first:,}" if count == 1 else f"{count:,} records, the first of them {first:,}"
 
 
 def check_frame(frame: object) -> None:
     """Raises InvalidInput unless it is a frame."""
     if not isinstance(frame, pd.DataFrame):
-        raise InvalidInput.of("frame", f"must be a pandas DataFrame, found {type(frame).__name__}")
+        raise InvalidInput("frame", f"must be a pandas DataFrame, found {type(frame).__name__}")

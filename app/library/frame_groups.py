@@ -4,16 +4,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, product
 from math import prod
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
+from pandas import DataFrame
 
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen
+from ..base.frozen import frozen_arrays
 from ..base.values import TOGETHER, Range, Scalar, canonical, quote_names
 from ..domain.groups import (
     EVERYBODY_ELSE,
+    MAX_GROUPS_TOGETHER,
     MOST_REFERENCE_VALUES,
     count_twins,
     describe_twins,
@@ -22,7 +23,7 @@ from ..domain.groups import (
     in_order,
 )
 from ..domain.monitor import ValueTest
-from ..domain.monitor_rules import INTERSECTION_SIZES, MAX_GROUPS, MAX_GROUPS_TOGETHER
+from ..domain.monitor_rules import INTERSECTION_SIZES, MAX_GROUPS
 from ..sources.arrays.column_cells import in_ranges
 from ..statistics.group_labels import NEITHER, ComparedGroup, Groups, IntArray, Role, cross
 from .frame_columns import (
@@ -39,11 +40,13 @@ from .frame_columns import (
     require_column,
 )
 
-Listing: TypeAlias = tuple[Scalar | Range, ...] | None
+Names = tuple[str, ...]
+
+Listing = tuple[Scalar | Range, ...] | None
 """Values or ranges of one side; None if left out."""
 
 
-@frozen(eq=False)
+@frozen_arrays
 class FrameGrouping:
     """Groups, monitored ones first, and per record the position of its group or NEITHER.
 
@@ -51,12 +54,12 @@ class FrameGrouping:
     the reference; `warnings` name listed groups without records, and values that look like a group.
     """
 
-    names: tuple[str, ...]
+    names: Names
     groups: Groups
     codes: Codes
     sizes: IntArray
     chosen: str | None
-    warnings: tuple[str, ...] = ()
+    warnings: Names = ()
 
     @property
     def attribute(self) -> str:
@@ -69,7 +72,7 @@ class FrameGrouping:
         return ", ".join(group.label for group in self.groups if group.role == "reference")
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Crossing:
     """Records divided by several attributes at once into cells, combinations of groups or of none.
 
@@ -82,7 +85,7 @@ class Crossing:
     groupings: tuple[FrameGrouping, ...]
 
 
-@frozen(eq=False)
+@frozen_arrays
 class _Part:
     """One attribute: labels, roles (None where neither side was given), and the records' codes.
 
@@ -91,10 +94,10 @@ class _Part:
     """
 
     name: str
-    labels: tuple[str, ...]
+    labels: Names
     roles: tuple[Role | None, ...]
     codes: Codes
-    notes: tuple[str, ...] = ()
+    notes: Names = ()
 
 
 class _Cell(NamedTuple):
@@ -106,7 +109,7 @@ class _Cell(NamedTuple):
 
 
 def group_records(
-    frame: pd.DataFrame, attribute: str | Sequence[str], monitored: object = None, reference: object = None
+    frame: DataFrame, attribute: str | Sequence[str], monitored: object = None, reference: object = None
 ) -> FrameGrouping:
     """Groups of one attribute, or the combinations of several.
 
@@ -125,7 +128,7 @@ def group_records(
 
 
 def cross_records(
-    frame: pd.DataFrame, attributes: Sequence[str], monitored: object = None, reference: object = None
+    frame: DataFrame, attributes: Sequence[str], monitored: object = None, reference: object = None
 ) -> Crossing:
     """Groups of each attribute and, last, of all together, as in `group_records`.
 
@@ -135,7 +138,7 @@ def cross_records(
         InvalidInput: names the argument that is wrong, or none can be made.
     """
     names = attribute_names(attributes)
-    refused: dict[str, InvalidInput] = {}
+    refused = dict[str, InvalidInput]()
     divisions = _read_parts(frame, names, monitored, reference, refused)
     # A missing value is one more group: the record counts for other attributes.
     completed = [
@@ -155,12 +158,12 @@ def cross_records(
         for division, cell_code in zip(divisions, cell_codes, strict=True)
     ]
     combinations = [[cell] for cell in cells] + ([cells] if len(cells) == len(names) > 1 else [])
-    renumbered = np.zeros(sizes.size, np.int64)
+    renumbered = np.zeros(sizes.size, int)
     renumbered[filled] = np.arange(filled.size)
     groupings = []
     for combination in combinations:
         of_cells = _codes_together(combination)
-        counts = np.zeros(_count_combinations(combination) + 1, np.int64)
+        counts = np.zeros(_count_combinations(combination) + 1, int)
         np.add.at(counts, of_cells, sizes[filled])
         try:
             groupings.append(_build_grouping(combination, of_cells, counts))
@@ -194,23 +197,24 @@ def _build_grouping(divisions: Sequence[_Part], codes: Codes, counted: IntArray)
         ]
         _refuse_many(divisions, len(cells))
 
-    named, chosen = _join_names(divisions), None
+    named = _join_names(divisions)
+    chosen = None
     reference = [cell for cell in cells if cell.may_be_reference]
     if any(None in division.roles for division in divisions):
         if not reference:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 "reference", f"no record of {named} is left to compare the monitored ones with"
             )
         reference = [max(reference, key=lambda cell: int(sizes[cell.place]))]
         chosen = f"the largest group, {reference[0].label!r}, is the reference because none was given"
     monitored = [cell for cell in cells if cell not in reference]
     if not monitored:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "monitored",
             f"every record of {named} is in {reference[0].label!r}; there is nothing to compare it with",
         )
     if len({cell.label for cell in cells}) < len(cells):
-        raise InvalidInput.of(
+        raise InvalidInput(
             "attribute",
             f"{named} make two groups of one name, because of values that hold × as a word of its own",
         )
@@ -219,7 +223,7 @@ def _build_grouping(divisions: Sequence[_Part], codes: Codes, counted: IntArray)
         for cell in monitored + reference
     }
 
-    renumbered = np.full(sizes.size, NEITHER, dtype=np.int64)
+    renumbered = np.full(sizes.size, NEITHER, int)
     renumbered[list(groups)] = np.arange(len(groups))
     return FrameGrouping(
         names=tuple(division.name for division in divisions),
@@ -232,8 +236,8 @@ def _build_grouping(divisions: Sequence[_Part], codes: Codes, counted: IntArray)
 
 
 def _read_parts(
-    frame: pd.DataFrame,
-    names: tuple[str, ...],
+    frame: DataFrame,
+    names: Names,
     monitored: object,
     reference: object,
     refused: dict[str, InvalidInput] | None = None,
@@ -241,13 +245,15 @@ def _read_parts(
     """Attributes whose values cannot be divided are added to `refused`, if it is given and another one
     can.
     """
-    watched, compared = _read_sides(names, monitored, "monitored"), _read_sides(names, reference, "reference")
+    watched = _read_sides(names, monitored, "monitored")
+    compared = _read_sides(names, reference, "reference")
     divisions = []
     for name in names:
-        column, sides = require_column(frame, name, "attribute"), (watched.get(name), compared.get(name))
+        column = require_column(frame, name, "attribute")
+        sides = (watched.get(name), compared.get(name))
         forms = {isinstance(value, Range) for side in sides for value in side or ()}
         if len(forms) > 1:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 "reference",
                 f"lists values where monitored lists ranges of {name!r}, or the other way round; use one "
                 "form",
@@ -271,7 +277,7 @@ def _count_combinations(divisions: Sequence[_Part]) -> int:
     return prod(len(division.labels) for division in divisions)
 
 
-def attribute_names(attribute: str | Sequence[str]) -> tuple[str, ...]:
+def attribute_names(attribute: str | Sequence[str]) -> Names:
     """Attributes that one argument names.
 
     Raises:
@@ -282,19 +288,19 @@ def attribute_names(attribute: str | Sequence[str]) -> tuple[str, ...]:
     )
     names = tuple(checked_name(name, "attribute") for name in several)
     if not 1 <= len(names) <= max(INTERSECTION_SIZES) or len(set(names)) < len(names):
-        raise InvalidInput.of(
+        raise InvalidInput(
             "attribute",
             f"must name one to {max(INTERSECTION_SIZES)} columns, each once; found {quote_names(names)}",
         )
     return names
 
 
-def _read_sides(names: tuple[str, ...], listing: object, option: str) -> dict[str, Listing]:
+def _read_sides(names: Names, listing: object, option: str) -> dict[str, Listing]:
     if listing is None:
         return {}
     if not isinstance(listing, Mapping):
         if len(names) > 1:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 option,
                 f"must say which attribute it lists values of, because {' and '.join(names)} are compared "
                 "together",
@@ -302,7 +308,7 @@ def _read_sides(names: tuple[str, ...], listing: object, option: str) -> dict[st
         return {names[0]: as_listed(listing, option)}
     unknown = [str(name) for name in listing if name not in names]
     if unknown:
-        raise InvalidInput.of(
+        raise InvalidInput(
             option, f"{quote_names(unknown)} is not among the attributes, which are {quote_names(names)}"
         )
     return {name: as_listed(listed, option) for name, listed in listing.items()}
@@ -311,18 +317,18 @@ def _read_sides(names: tuple[str, ...], listing: object, option: str) -> dict[st
 def _divide_by_ranges(column: Column, name: str, monitored: Listing, reference: Listing) -> _Part:
     if monitored is None or reference is None:
         option, opposite = ("monitored", "reference") if monitored is None else ("reference", "monitored")
-        raise InvalidInput.of(option, f"is needed for {name!r}, because {opposite} lists ranges")
+        raise InvalidInput(option, f"is needed for {name!r}, because {opposite} lists ranges")
     ranges = [value for value in (*monitored, *reference) if isinstance(value, Range)]
     for later, earlier in product(ranges[len(monitored) :], ranges[: len(monitored)]):
         if later.overlaps(earlier):
-            raise InvalidInput.of(
+            raise InvalidInput(
                 "reference",
                 f"{later.label} overlaps {earlier.label}, which is listed as monitored (both ends belong to "
                 "a range)",
             )
-    unseen: list[str] = []
+    unseen = list[str]()
     numbers = convert_some_numbers(column, "attribute", unseen)
-    codes = np.full(numbers.size, NEITHER, dtype=narrowest(len(ranges)))
+    codes = np.full(numbers.size, NEITHER, narrowest(len(ranges)))
     for position, bounds in enumerate(ranges):
         inside = in_ranges(numbers, ValueTest(ranges=(bounds,)))
         codes[inside] = position
@@ -343,16 +349,14 @@ def _divide_by_values(column: Column, monitored: Listing, reference: Listing) ->
     has_rest = monitored is not None and reference is None
     encoded = encode(column, "attribute", limit=len(column)) if has_rest else encode(column, "attribute")
     if not encoded.texts and monitored is None and reference is None:
-        raise InvalidInput.of("attribute", f"{encoded.name!r} holds no value")
+        raise InvalidInput("attribute", f"{encoded.name!r} holds no value")
     positions = {text: position for position, text in enumerate(encoded.texts)}
-    watched, compared = (
-        _places(encoded, positions, monitored, "monitored"),
-        _places(encoded, positions, reference, "reference"),
-    )
+    watched = _places(encoded, positions, monitored, "monitored")
+    compared = _places(encoded, positions, reference, "reference")
     texts = list(positions)
     for code in compared:
         if code in watched:
-            raise InvalidInput.of("reference", f"{texts[code]!r} is listed as monitored, too")
+            raise InvalidInput("reference", f"{texts[code]!r} is listed as monitored, too")
     unlisted = []
     if not (watched and compared):
         unlisted = [
@@ -370,18 +374,17 @@ def _divide_by_values(column: Column, monitored: Listing, reference: Listing) ->
     has_rest = has_rest and len(unlisted) > MOST_REFERENCE_VALUES
     groups = len(watched) + len(compared) + (1 if has_rest else len(unlisted))
     if groups > MAX_GROUPS:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "attribute",
             f"{encoded.name!r} has {groups:,} groups where at most {MAX_GROUPS} are compared; list the "
-            "monitored"
-            " values, or divide it into ranges",
+            "monitored values, or divide it into ranges",
         )
     left_out: Role | None = "reference" if watched else "monitored" if compared else None
     roles: dict[int, Role | None] = dict.fromkeys(watched, "monitored")
     roles |= dict.fromkeys(compared, "reference")
     roles |= dict.fromkeys(unlisted, left_out)
     order = list(roles)
-    renumbered = np.full(len(texts), NEITHER, dtype=np.int64)
+    renumbered = np.full(len(texts), NEITHER, int)
     renumbered[order] = np.arange(len(order))
     labels = [texts[code] for code in order]
     if has_rest:
@@ -407,7 +410,7 @@ def _places(encoded: Encoded, positions: dict[str, int], listing: Listing, optio
         return []
     spelled = [encoded.spelled(value) for value in listing if not isinstance(value, Range)]
     if len(set(spelled)) < len(spelled):
-        raise InvalidInput.of(option, f"lists a value of {encoded.name!r} twice")
+        raise InvalidInput(option, f"lists a value of {encoded.name!r} twice")
     return [positions.setdefault(text, len(positions)) for text in spelled]
 
 
@@ -424,7 +427,7 @@ def _codes_together(divisions: Sequence[_Part]) -> Codes:
 
 def _refuse_many(divisions: Sequence[_Part], groups: int) -> None:
     if groups > MAX_GROUPS_TOGETHER:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "attribute",
             f"{_join_names(divisions)} make {groups:,} groups where at most {MAX_GROUPS_TOGETHER:,} are "
             "compared",
@@ -436,7 +439,9 @@ def _join_names(divisions: Sequence[_Part]) -> str:
 
 
 def _cell(divisions: Sequence[_Part], position: int) -> _Cell:
-    labels, roles, remainder = [], set(), position
+    labels = []
+    roles = set()
+    remainder = position
     for division in reversed(divisions):
         remainder, code = divmod(remainder, len(division.labels))
         labels.append(division.labels[code])

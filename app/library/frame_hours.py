@@ -5,14 +5,13 @@ from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from ..base.clock import utc_now
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen
 from ..domain.record_times import EPOCH, Impossible, LeftOutTimes, TimeRule, TimeTally
-from ..statistics.group_labels import IntArray
+from ..statistics.group_labels import BoolArray, IntArray
 from .frame_columns import Column, require_column
 
 DAY_HOURS = 24
@@ -30,7 +29,7 @@ class HourNumbers:
     hours: int
     numbers: IntArray
     seconds: IntArray
-    usable: npt.NDArray[np.bool_]
+    usable: BoolArray
     left_out: tuple[LeftOutTimes, ...]
     block_hours: int
 
@@ -59,7 +58,7 @@ def read_hours(
     """
     column = require_column(frame, name, "time")
     if column.empty:
-        raise InvalidInput.of("time", f"{name!r} has no record")
+        raise InvalidInput("time", f"{name!r} has no record")
     rule = replace(TimeRule.at(utc_now(), earliest), form=time_format)
     spell = (
         partial(np.format_float_positional, trim="-") if pd.api.types.is_float_dtype(column.dtype) else str
@@ -87,12 +86,13 @@ def read_hours(
     for code, first, count in zip(distinct, firsts, counts, strict=True):
         tally.add(reasons[code], cells[code], first + 1, count)
     if (refusal := tally.refusal(rule)) is not None:
-        raise InvalidInput.of("time", f"{name!r} {refusal}, or the first possible day with --earliest.")
+        raise InvalidInput("time", f"{name!r} {refusal}, or the first possible day with --earliest.")
     is_usable = np.array([reason is None for reason in reasons])[codes]
     seconds = np.array([(reading.at - EPOCH) // timedelta(seconds=1) for reading in readings])[codes]
     block_hours = DAY_HOURS if is_daily else 1
     numbers = seconds // (3600 * block_hours) * block_hours
-    start, last = int(numbers[is_usable].min()), int(numbers[is_usable].max())
+    start = int(numbers[is_usable].min())
+    last = int(numbers[is_usable].max())
     return HourNumbers(
         first=datetime.fromtimestamp(start * 3600, UTC),
         hours=last - start + block_hours,
@@ -105,11 +105,11 @@ def read_hours(
     )
 
 
-def first_of_each(persons: Column, seconds: IntArray) -> npt.NDArray[np.bool_]:
+def first_of_each(persons: Column, seconds: IntArray) -> BoolArray:
     """Per record, whether it is the first of its person or without a person's id."""
     # Stable: of two records in one second the first in the file counts.
     order = np.argsort(seconds, kind="stable")
     repeated = persons.iloc[order].duplicated().to_numpy() & persons.iloc[order].notna().to_numpy()
-    firsts = np.empty(len(persons), dtype=np.bool_)
+    firsts = np.empty(len(persons), bool)
     firsts[order] = ~repeated
     return firsts

@@ -1,18 +1,16 @@
 """Outcome of each label and prediction of a frame, and the records that are left out of its figures."""
 
 from collections.abc import Mapping
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
-import pandas as pd
+from pandas import DataFrame
 
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen
+from ..base.frozen import frozen, frozen_arrays
 from ..base.values import Range, Scalar, canonical, name_value, quote_names
 from ..domain.monitor import Outcome, OutcomeTests, ValueTest, is_numeric, outcome_test
 from ..sources.arrays.column_cells import in_ranges
-from ..statistics.group_labels import FloatArray
+from ..statistics.group_labels import BoolArray, FloatArray
 from ..statistics.sentences.left_out import CountedRecords, Marks, count_records
 from . import frame_columns as columns
 from .frame_columns import (
@@ -33,7 +31,7 @@ UNFAVOURABLE, FAVOURABLE, UNCLASSIFIED = map(
     int, (Outcome.UNFAVOURABLE, Outcome.FAVOURABLE, Outcome.UNCLASSIFIED)
 )
 
-_Listed: TypeAlias = tuple[Scalar | Range, ...]
+_Listed = tuple[Scalar | Range, ...]
 
 NOT_NUMBERS = "not_numbers"
 """Member of a frame's `attrs`: by column of numbers, which of its missing cells hold another text."""
@@ -64,20 +62,18 @@ class OutcomeLists:
         for value in rule.unfavourable or ():
             for favoured in rule.favourable:
                 if isinstance(value, Range) != isinstance(favoured, Range):
-                    raise InvalidInput.of(
+                    raise InvalidInput(
                         "unfavourable",
                         "lists values where favourable lists ranges, or the other way round; use one form",
                     )
                 if isinstance(value, Range) and isinstance(favoured, Range) and value.overlaps(favoured):
-                    raise InvalidInput.of(
+                    raise InvalidInput(
                         "unfavourable",
                         f"{name_value(value)} overlaps {name_value(favoured)}, which is favourable (both "
                         "ends belong to a range)",
                     )
                 if name_value(value) == name_value(favoured):
-                    raise InvalidInput.of(
-                        "unfavourable", f"{name_value(value)!r} is listed as favourable, too"
-                    )
+                    raise InvalidInput("unfavourable", f"{name_value(value)!r} is listed as favourable, too")
         return rule
 
     @property
@@ -85,13 +81,8 @@ class OutcomeLists:
         """Whether the outcomes are numbers or ranges, under which no text counts."""
         return all(is_numeric(value) for value in (*self.favourable, *(self.unfavourable or ())))
 
-    @property
-    def has_ranges(self) -> bool:
-        """Whether the outcomes are ranges of numbers."""
-        return isinstance(self.favourable[0], Range)
 
-
-@frozen(eq=False)
+@frozen_arrays
 class FrameOutcomes:
     """Each record's outcome, whether it has a value, and the class of each of the column's distinct values,
     unless the outcomes are ranges.
@@ -100,12 +91,12 @@ class FrameOutcomes:
     """
 
     codes: Codes
-    is_missing: npt.NDArray[np.bool_]
+    is_missing: BoolArray
     encoded: Encoded | None
     classes: tuple[str, ...] = ()
 
 
-@frozen(eq=False)
+@frozen_arrays
 class KnownOutcomes:
     """Outcomes of labels and of predictions; one of them may be None."""
 
@@ -126,7 +117,7 @@ class KnownOutcomes:
 
 
 def read_outcomes(
-    frame: pd.DataFrame, label: str | None, prediction: str | None, rule: OutcomeLists
+    frame: DataFrame, label: str | None, prediction: str | None, rule: OutcomeLists
 ) -> KnownOutcomes:
     actual, predicted = (
         None if name is None else classify_outcomes(require_column(frame, name, option), rule, option)
@@ -142,18 +133,17 @@ def classify_outcomes(column: Column, rule: OutcomeLists, option: str) -> FrameO
         InvalidInput: no value of several is favourable; one is on both sides; or ranges of a column
     without numbers.
     """
-    if rule.has_ranges:
+    if isinstance(rule.favourable[0], Range):
         numbers = _read_numbers(column, option)
-        codes = np.full(
-            numbers.size, UNFAVOURABLE if rule.unfavourable is None else UNCLASSIFIED, dtype=np.int8
-        )
+        codes = np.full(numbers.size, UNFAVOURABLE if rule.unfavourable is None else UNCLASSIFIED, np.int8)
         codes[np.isnan(numbers)] = UNCLASSIFIED
         for outcome, listed in ((UNFAVOURABLE, rule.unfavourable or ()), (FAVOURABLE, rule.favourable)):
             codes[in_ranges(numbers, outcome_test(listed))] = outcome
         return FrameOutcomes(codes, column.isna().to_numpy(), None)
 
     encoded = encode(column, option, keeps_types=True)
-    favourable, unfavourable = rule.favourable, rule.unfavourable or ()
+    favourable = rule.favourable
+    unfavourable = rule.unfavourable or ()
     tests = OutcomeTests(
         _test(encoded, rule, favourable, unfavourable), _test(encoded, rule, unfavourable, favourable)
     )
@@ -162,7 +152,7 @@ def classify_outcomes(column: Column, rule: OutcomeLists, option: str) -> FrameO
         for listed in (favourable, unfavourable)
     ]
     for text in sides[0] & sides[1]:
-        raise InvalidInput.of("unfavourable", f"{text!r} is listed as favourable, too")
+        raise InvalidInput("unfavourable", f"{text!r} is listed as favourable, too")
     of_text = [int(tests.classify(value)) for value in encoded.values]  # noqa: PD011 - a column's own member
     if rule.unfavourable is None:
         # Under numbers no text that spells one counts, not even as every other value.
@@ -178,7 +168,7 @@ def classify_outcomes(column: Column, rule: OutcomeLists, option: str) -> FrameO
             if encoded.numerals
             else ""
         )
-        raise InvalidInput.of(
+        raise InvalidInput(
             "favourable",
             f"{values} is not a value of {encoded.name!r}, which holds {encoded.described()}{hint}",
         )
@@ -191,10 +181,10 @@ def classify_outcomes(column: Column, rule: OutcomeLists, option: str) -> FrameO
     )
 
 
-def same_label(actual: FrameOutcomes, predicted: FrameOutcomes) -> npt.NDArray[np.bool_]:
+def same_label(actual: FrameOutcomes, predicted: FrameOutcomes) -> BoolArray:
     """Per record, whether the prediction is the label or, of ranges, has its outcome."""
     if actual.encoded is None or predicted.encoded is None:
-        return np.asarray((actual.codes == predicted.codes) & (actual.codes != UNCLASSIFIED), dtype=np.bool_)
+        return np.asarray((actual.codes == predicted.codes) & (actual.codes != UNCLASSIFIED), bool)
     position_of = {text: position for position, text in enumerate(dict.fromkeys(actual.classes))}
     of_label = looked_up(
         [position_of[text] for text in actual.classes], actual.encoded.codes, missing=MISSING
@@ -204,7 +194,7 @@ def same_label(actual: FrameOutcomes, predicted: FrameOutcomes) -> npt.NDArray[n
     right = looked_up(of_text, predicted.encoded.codes, missing=len(position_of)) == of_label
     # The text "1" is not the number 1 where numbers are the outcomes.
     right &= actual.codes == predicted.codes
-    return np.asarray(right & (actual.encoded.codes != MISSING), dtype=np.bool_)
+    return np.asarray(right & (actual.encoded.codes != MISSING), bool)
 
 
 def _test(encoded: Encoded, rule: OutcomeLists, listed: _Listed, opposite: _Listed) -> ValueTest:
@@ -227,7 +217,7 @@ def _read_numbers(column: Column, option: str) -> FloatArray:
     not_numbers = column.map(lambda value: isinstance(value, str | bool)).astype(bool)
     if not_numbers.any() and not (column.notna() & ~not_numbers).any():
         first = column[not_numbers].iloc[0]
-        raise InvalidInput.of(
+        raise InvalidInput(
             option,
             f"{column.name!r} must hold numbers, found {first!r:.100} in {where(not_numbers.to_numpy())}; "
             "text is in no range of numbers",
@@ -236,7 +226,7 @@ def _read_numbers(column: Column, option: str) -> FloatArray:
 
 
 def count_left_out(
-    frame: pd.DataFrame,
+    frame: DataFrame,
     grouping: FrameGrouping,
     outcomes: KnownOutcomes,
     reasons: Mapping[str, Marks] | None = None,
@@ -244,7 +234,7 @@ def count_left_out(
     """Counts records by group and outcome, and those left out; `reasons` are further reasons with the
     records that each marks.
     """
-    lacks_value, is_no_number = np.zeros((2, len(frame)), dtype=np.bool_)
+    lacks_value, is_no_number = np.zeros((2, len(frame)), bool)
     for name in grouping.names:
         is_other = frame.attrs.get(NOT_NUMBERS, {}).get(name, np.False_)
         lacks_value |= frame[name].isna().to_numpy() & ~is_other

@@ -1,11 +1,11 @@
 """Report on a frame: groups, figures, intervals, verdicts and sentences."""
 
 from dataclasses import asdict
-from typing import Any, TypeAlias
+from typing import Any
 
-import pandas as pd
+from pandas import DataFrame
 
-from ..base.frozen import frozen
+from ..base.frozen import frozen, frozen_by_name
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.figure_values import Measured, Undefined, Value
 from ..statistics.group_labels import Role
@@ -16,7 +16,7 @@ from ..statistics.sentences.sides import judge
 from ..statistics.sentences.statements import JudgedFigure, figure_sentence, gap_statement, limit_statement
 from ..statistics.tables.count_table import GroupCounts, LabelledCells
 
-Table: TypeAlias = GroupCounts | LabelledCells
+Table = GroupCounts | LabelledCells
 
 
 @frozen
@@ -28,7 +28,7 @@ class GroupSize:
     records: int
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Report:
     """Everything measured of one frame. `data` is labelled (labels and predictions), as_logged, or training
     (labels).
@@ -52,9 +52,9 @@ class Report:
     def labels(self) -> str | None:
         """Sentence on labels that only some records have."""
         cohorts = [table.cohort for table in self.tables if isinstance(table, LabelledCells)]
-        return LabelCounts.of(cohorts[0].sum(axis=0)).headline if cohorts and cohorts[0] is not None else None
+        return LabelCounts.of(cohorts[0].sum(0)).headline if cohorts and cohorts[0] is not None else None
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> DataFrame:
         """One row per measurement, in catalogue order; missing numbers and open ends are NaN.
 
         `worst_of` is set on the monitored group furthest out of so many; the chosen ends allow for the
@@ -64,7 +64,7 @@ class Report:
             {name: value for name, value in _measurement(measured).items() if name != "details"}
             for measured in self.measured
         ]
-        return pd.DataFrame(rows, columns=list(_COLUMN_TYPES)).astype(_COLUMN_TYPES)
+        return DataFrame(rows, columns=list(_COLUMN_TYPES)).astype(_COLUMN_TYPES)
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values; a missing number is None with its reason."""
@@ -89,7 +89,8 @@ def judged(measured: Measured) -> Verdict | None:
 
 def judged_figure(measured: Measured) -> JudgedFigure:
     """Measurement under the catalogue's limits, as its statements are made from."""
-    number, choice = measured.number if isinstance(measured.number, Value) else None, measured.for_choice
+    number = measured.number if isinstance(measured.number, Value) else None
+    choice = measured.for_choice
     return JudgedFigure(
         metric=measured.metric,
         scope=measured.scope,

@@ -9,12 +9,11 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from scipy.special import chdtri, xlogy
 
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen
+from ..base.frozen import frozen_arrays, frozen_by_name
 from ..base.values import is_number, name_value
 from ..domain.record_times import LeftOutTimes
 from ..statistics.catalogue import CATALOGUE
@@ -24,7 +23,7 @@ from ..statistics.e_values.expected_hours import EvidenceProgress, expect_more_h
 from ..statistics.e_values.follow import Episode, follow
 from ..statistics.e_values.nulls import Hours, Limit, Scale, Side, UnfairSide
 from ..statistics.e_values.state_words import State
-from ..statistics.group_labels import FloatArray, IntArray, of_role
+from ..statistics.group_labels import BoolArray, FloatArray, IntArray, of_role
 from ..statistics.measures.labelled_figures import LabelCounts
 from ..statistics.sentences.left_out import CountedRecords
 from .frame_columns import check_frame, require_column
@@ -40,8 +39,6 @@ from .frame_outcomes import (
     read_outcomes,
     same_label,
 )
-
-BoolArray = npt.NDArray[np.bool_]
 
 HOUR_SECONDS = 3_600
 DAY_SECONDS = DAY_HOURS * HOUR_SECONDS
@@ -76,7 +73,7 @@ def settle_labels(
         settled = ages >= horizon * HOUR_SECONDS
         old = settled & counted
         if not old.any():
-            raise InvalidInput.of("horizon", f"must be shorter than the log, found {horizon:g} hours")
+            raise InvalidInput("horizon", f"must be shorter than the log, found {horizon:g} hours")
         long = f"{horizon:g} hours" if horizon % DAY_HOURS else f"{horizon / DAY_HOURS:g} days"
         have = f"the {old.sum():,} of {counted.sum():,} records that are {long} older than the last, or more"
         return (
@@ -97,10 +94,8 @@ def settle_labels(
     before = f"{(counted & settled & labelled).sum():,} of {(counted & settled).sum():,}"
     return settled, (
         f"Warning: labels are still coming. Of the {late.sum():,} records of the last {span} "
-        f"{(late & labelled).sum():,} have one"
-        f" ({counts}), of those before {before}. No figure of labels counts them; say with --horizon how "
-        "long labels take, 0h if they"
-        " are complete."
+        f"{(late & labelled).sum():,} have one ({counts}), of those before {before}. No figure of labels "
+        "counts them; say with --horizon how long labels take, 0h if they are complete."
     )
 
 
@@ -109,24 +104,25 @@ def find_late_days(ages: IntArray, grouping: FrameGrouping, counted: BoolArray, 
     chance explains it.
     """
     grouped = counted & (grouping.codes >= 0)
-    days, size = int(ages[grouped].max(initial=0)) + 1, len(grouping.groups)
-    cells = grouping.codes[grouped].astype(np.int64) * days + ages[grouped]
+    days = int(ages[grouped].max(initial=0)) + 1
+    size = len(grouping.groups)
+    cells = grouping.codes[grouped].astype(int) * days + ages[grouped]
     total, having = (
-        np.bincount(cells[which], minlength=size * days).reshape(size, days).astype(np.float64)
-        for which in (np.ones(cells.size, dtype=np.bool_), labelled[grouped])
+        np.bincount(cells[which], minlength=size * days).reshape(size, days).astype(float)
+        for which in (np.ones(cells.size, bool), labelled[grouped])
     )
-    last, last_having = (counts.cumsum(axis=1)[:, : days // 2] for counts in (total, having))
+    last, last_having = (counts.cumsum(1)[:, : days // 2] for counts in (total, having))
     if not last.size:
         return 0
     before, before_having = (
-        counts.sum(axis=1, keepdims=True) - tail for counts, tail in ((total, last), (having, last_having))
+        counts.sum(1, keepdims=True) - tail for counts, tail in ((total, last), (having, last_having))
     )
     gains = (
         _likelihood(last_having, last)
         + _likelihood(before_having, before)
         - _likelihood(last_having + before_having, last + before)
     )
-    gain = np.where(last_having * before < before_having * last, gains, 0.0).sum(axis=0)
+    gain = np.where(last_having * before < before_having * last, gains, 0.0).sum(0)
     return int(gain.argmax()) + 1 if 2 * gain.max() > chdtri(size, UNLIKELY / gain.size) else 0
 
 
@@ -137,7 +133,7 @@ def _likelihood(count: FloatArray, total: FloatArray) -> FloatArray:
     return likelihood
 
 
-@frozen(eq=False)
+@frozen_arrays
 class ComparisonEvidence:
     """Evidence of one group, metric and direction, after the last hour.
 
@@ -182,7 +178,7 @@ class ComparisonEvidence:
         return None if time is None else time.strftime("%Y-%m-%d" if self.is_daily else "%Y-%m-%dT%H:%M:%SZ")
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Evidence:
     """Evidence of all comparisons. `labels` says which records are old enough for figures of labels."""
 
@@ -252,7 +248,8 @@ def follow_frame(
     settled, labels = counted, None
     if outcomes.actual is not None:
         settled, labels = settle_labels(grouping, hours, counted, ~outcomes.actual.is_missing, horizon)
-    compared, unknown = [], []
+    compared = []
+    unknown = []
     for position, figure in product(of_role(grouping.groups, "monitored"), list_figures(outcomes, limit)):
         needs_labels = outcomes.predicted is None or "labels" in CATALOGUE[figure.metric].needs
         used = counted & settled if needs_labels else counted
@@ -299,16 +296,16 @@ def check_arguments(
     """
     check_frame(frame)
     if prediction is None and label is None:
-        raise InvalidInput.of("prediction", "is needed, or label, or both")
+        raise InvalidInput("prediction", "is needed, or label, or both")
     if not is_number(limit) or not 0 < limit < 1:
-        raise InvalidInput.of("limit", f"must be a ratio between 0 and 1, such as 0.8, found {limit!r:.100}")
+        raise InvalidInput("limit", f"must be a ratio between 0 and 1, such as 0.8, found {limit!r:.100}")
     if not is_number(budget_hours) or not 1 <= budget_hours < np.inf:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "budget_hours", f"must be a number of hours, 1 or more, found {budget_hours!r:.100}"
         )
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Figure:
     """Share of the records in `total` that are in `part`. A reversed one is reference - monitored."""
 
@@ -322,7 +319,9 @@ class Figure:
 
 def list_figures(outcomes: KnownOutcomes, limit: float) -> Iterator[Figure]:
     """Yields the metrics that the columns suffice for."""
-    predicted, actual, outcome = outcomes.predicted, outcomes.actual, outcomes.rated
+    predicted = outcomes.predicted
+    actual = outcomes.actual
+    outcome = outcomes.rated
     ratios = (
         Limit(Scale.RATIO, UnfairSide.BELOW, limit, 1 / limit),
         Limit(Scale.RATIO, UnfairSide.ABOVE, 1 / limit, limit),
@@ -389,14 +388,14 @@ def count_group_hours(
     for codes in ([position], of_role(grouping.groups, "reference")):
         total = counted & figure.total & np.isin(grouping.codes, codes)
         counts = (
-            np.bincount(hours.numbers[which], minlength=hours.hours).astype(np.float64)
+            np.bincount(hours.numbers[which], minlength=hours.hours).astype(float)
             for which in (total & figure.part, total)
         )
         sides.append(Side(*counts))
     return Hours(*sides)
 
 
-@frozen(eq=False)
+@frozen_arrays
 class _Compared:
     """One figure of the monitored group at `place`, hour by hour."""
 
@@ -408,21 +407,21 @@ class _Compared:
 def _look_at(
     compared: _Compared, grouping: FrameGrouping, hours: HourNumbers, comparisons: int, budget_hours: float
 ) -> Iterator[ComparisonEvidence]:
-    figure, series = compared.figure, compared.series
+    figure = compared.figure
+    series = compared.series
     followed = [
         follow(series, limit, comparisons=comparisons, months=hours.months, budget_hours=budget_hours)
         for limit in figure.limits
     ]
     # An alarm on either side begins a chapter of the figure.
     chapter = max(result.chapter for result in followed)
-    ends: tuple[float | None, float | None] = (None, None)
+    ends = np.full(2, np.nan)
     if chapter < len(series):
-        lower, upper = (
-            float(end[-1]) for end in follow_interval(series.between(chapter, len(series)), figure.scale)
-        )
-        ends = (None if np.isnan(lower) else lower, None if np.isnan(upper) else upper)
+        hours_of_chapter = series.between(chapter, len(series))
+        ends = np.array([end[-1] for end in follow_interval(hours_of_chapter, figure.scale)])
     if figure.is_reversed:
-        ends = (None if ends[1] is None else -ends[1], None if ends[0] is None else -ends[0])
+        ends = -ends[::-1]
+    lower, upper = (None if np.isnan(end) else float(end) for end in ends)
     recent = series.between(max(chapter, len(series) - RECENT_HOURS), len(series))
     for limit, result in zip(figure.limits, followed, strict=True):
         opened = result.open_episode
@@ -456,7 +455,7 @@ def _look_at(
             earliest=hours.start_of(opened.since.earliest) if opened else None,
             latest=hours.start_of(opened.since.latest) if opened else None,
             alarm_at=hours.start_of(opened.alarm) + timedelta(hours=1) if opened else None,
-            interval=ends,
+            interval=(lower, upper),
             more_hours=more_hours,
             episodes=result.episodes,
             log_evidence=result.log_evidence,

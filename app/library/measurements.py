@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY, InitVar, dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
+from pandas import DataFrame
 
 from ..base.errors import InvalidInput, refuse
 from ..base.values import name_value
@@ -65,6 +65,9 @@ MOST_CELLS = 2_000
 FEWEST_DRAWS = 10
 """Min draws of an interval."""
 
+Keys = Collection[str] | str | None
+"""Keys of metrics, or one; None for those that the columns suffice for."""
+
 _Data = Literal["as_logged", "labelled", "training"]
 _ARGUMENT = {
     "scores": "score",
@@ -80,7 +83,7 @@ LEAST_WEIGHT, MOST_WEIGHT = 1e-12, 1e12
 
 
 def measure_frame(
-    frame: pd.DataFrame,
+    frame: DataFrame,
     *,
     attribute: str | Sequence[str],
     label: str | None = None,
@@ -93,7 +96,7 @@ def measure_frame(
     unfavourable: object = None,
     monitored: object = None,
     reference: object = None,
-    metrics: Collection[str] | str | None = None,
+    metrics: Keys = None,
     seed: int = 0,
     draws: int = 2000,
 ) -> Report:
@@ -138,7 +141,7 @@ def measure_frame(
 
 
 def measure_attributes(
-    frame: pd.DataFrame,
+    frame: DataFrame,
     *,
     attributes: Sequence[str],
     monitored: object = None,
@@ -182,7 +185,7 @@ class _Given:
     metrics.
     """
 
-    frame: pd.DataFrame
+    frame: DataFrame
     _: KW_ONLY
     label: str | None = None
     prediction: str | None = None
@@ -192,20 +195,18 @@ class _Given:
     features: Sequence[str] | None = None
     favourable: InitVar[object] = 1
     unfavourable: InitVar[object] = None
-    metrics: InitVar[Collection[str] | str | None] = None
+    metrics: InitVar[Keys] = None
     seed: int = 0
     draws: int = 2000
     lists: OutcomeLists = field(init=False)
     keys: list[str] = field(init=False)
 
-    def __post_init__(
-        self, favourable: object, unfavourable: object, metrics: Collection[str] | str | None
-    ) -> None:
+    def __post_init__(self, favourable: object, unfavourable: object, metrics: Keys) -> None:
         check_frame(self.frame)
         if self.label is None and self.prediction is None:
-            raise InvalidInput.of("prediction", "is needed, or label, or both")
+            raise InvalidInput("prediction", "is needed, or label, or both")
         if self.score is not None and self.prediction is None:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 "prediction",
                 "is needed with score: scores are compared with what was true and what was predicted",
             )
@@ -213,7 +214,7 @@ class _Given:
         self.keys = self._pick_metrics(metrics)
         for name, number, least in (("seed", self.seed, 0), ("draws", self.draws, FEWEST_DRAWS)):
             if not isinstance(number, int | np.integer) or isinstance(number, bool) or number < least:
-                raise InvalidInput.of(name, f"must be a whole number, {least} or more, found {number!r:.100}")
+                raise InvalidInput(name, f"must be a whole number, {least} or more, found {number!r:.100}")
 
     @property
     def data(self) -> _Data:
@@ -229,7 +230,7 @@ class _Given:
             if (name := _ARGUMENT.get(need)) and getattr(self, name) is None
         ]
 
-    def _pick_metrics(self, metrics: Collection[str] | str | None) -> list[str]:
+    def _pick_metrics(self, metrics: Keys) -> list[str]:
         # Those of predictions are of all records, whatever the labels.
         kinds: set[_Data] = {self.data, self.data if self.prediction is None else "as_logged"}
         here = {row.key for data in kinds for row in metrics_on(data)}
@@ -250,20 +251,20 @@ class _Given:
             return [row.key for row in (usual if metrics == DEFAULT and usual else fitting)]
         keys = [metrics] if isinstance(metrics, str) else list(metrics)
         if not keys:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 "metrics",
                 "must list at least one key; left out, it means every metric that the columns suffice for",
             )
         refuse(unknown_metrics(keys))
         for key in keys:
             if lacking := self._lacking(key):
-                raise InvalidInput.of("metrics", f"{key} needs {' and '.join(lacking)}")
+                raise InvalidInput("metrics", f"{key} needs {' and '.join(lacking)}")
             if self.weight is not None and _is_of_rows(key):
-                raise InvalidInput.of(
+                raise InvalidInput(
                     "metrics", f"{key} counts every record alike; leave out weight, or the metric"
                 )
             if key not in here:
-                raise InvalidInput.of(
+                raise InvalidInput(
                     "metrics",
                     f"{key} is measured on {' and '.join(CATALOGUE[key].data)} data only, and this is "
                     f"{self.data} data",
@@ -336,18 +337,18 @@ def _build_report(
         )
         names = [checked_name(name, "features") for name in several]
         if not names:
-            raise InvalidInput.of("features", "must name at least one column")
+            raise InvalidInput("features", "must name at least one column")
         columns = [
             convert_complete_numbers(require_column(source.frame, name, "features"), "features")
             for name in names
         ]
         rows = RowData(
             groups=grouping.groups,
-            codes=grouping.codes.astype(np.int64),
+            codes=grouping.codes.astype(int),
             features=np.column_stack(columns),
             feature_names=tuple(names),
-            predicted=outcomes.predicted.codes.astype(np.int64) if outcomes.predicted else None,
-            actual=outcomes.actual.codes.astype(np.int64) if outcomes.actual else None,
+            predicted=outcomes.predicted.codes.astype(int) if outcomes.predicted else None,
+            actual=outcomes.actual.codes.astype(int) if outcomes.actual else None,
         )
         labelled = tables[-1]
         for result in measure_rows(source.data, rows, of_rows):
@@ -384,7 +385,7 @@ def convert_weights(column: Column) -> FloatArray:
     weights = convert_complete_numbers(column, "weight")
     wrong = (weights != 0) & ((weights < LEAST_WEIGHT) | (weights > MOST_WEIGHT))
     if wrong.any():
-        raise InvalidInput.of(
+        raise InvalidInput(
             "weight",
             f"{column.name!r} must hold 0 or numbers from {LEAST_WEIGHT:g} to {MOST_WEIGHT:g},"
             f" found {weights[wrong][0]:g} in {where(wrong)}",
@@ -400,7 +401,7 @@ def encode_strata(column: Column) -> RecordStrata:
     """
     encoded = encode(column, "strata")
     if len(encoded.texts) > MOST_STRATA:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "strata",
             f"{column.name!r} holds {len(encoded.texts):,} different values where at most {MOST_STRATA:,} "
             "are compared",
@@ -418,12 +419,13 @@ def convert_scores(column: Column, predicted: FrameOutcomes) -> FloatArray:
     with np.errstate(invalid="ignore"):
         outside = (scores < 0) | (scores > 1)
     if outside.any():
-        raise InvalidInput.of(
+        raise InvalidInput(
             "score",
             f"{column.name!r} must hold probabilities between 0 and 1, found {scores[outside][0]:g} in "
             f"{where(outside)}",
         )
-    highest, lowest = -np.inf, np.inf
+    highest = -np.inf
+    lowest = np.inf
     for chunk in slices(scores.size):
         # Unlike max and min these skip NaN.
         highest = np.fmax.reduce(scores[chunk][predicted.codes[chunk] == FAVOURABLE], initial=highest)
@@ -432,10 +434,9 @@ def convert_scores(column: Column, predicted: FrameOutcomes) -> FloatArray:
             break
     # An infinite end means that one side has no score.
     if -np.inf < highest < lowest < np.inf:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "score",
             f"{column.name!r} is higher for every unfavourable prediction than for any favourable one: it "
-            "must be the probability of the"
-            " favourable outcome, so take 1 - score",
+            "must be the probability of the favourable outcome, so take 1 - score",
         )
     return scores

@@ -21,7 +21,7 @@ def unknown_metrics(keys: Sequence[object]) -> list[FieldProblem]:
     problems = []
     for name in [str(key) for key in keys if not isinstance(key, str) or key not in CATALOGUE][:MAX_QUOTED]:
         normalized = _normalize(name)
-        tools: dict[str, list[str]] = {}
+        tools = dict[str, list[str]]()
         for key, row in CATALOGUE.items():
             for alias in row.aliases:
                 tool, _, called = alias.partition(" ")

@@ -77,7 +77,7 @@ def plan_frame(
     check_arguments(frame, prediction, label, limit=limit, budget_hours=budget_hours)
     for name, number, high in (("ratio", ratio, limit), ("probability", probability, 1)):
         if not is_number(number) or not 0 < number < high:
-            raise InvalidInput.of(name, f"must be between 0 and {high}, found {number!r:.100}")
+            raise InvalidInput(name, f"must be between 0 and {high}, found {number!r:.100}")
     hours = read_hours(frame, time, time_format, earliest)
     grouping = group_records(frame, attribute, monitored, reference)
     outcomes = read_outcomes(frame, label, prediction, OutcomeLists.of(favourable, unfavourable))
@@ -88,7 +88,8 @@ def plan_frame(
     counted = count_left_out(
         frame, grouping, outcomes, {"time_impossible": ~hours.usable, "outside_period": ~recent}
     )
-    lower, span = Limit(Scale.RATIO, UnfairSide.BELOW, limit, 1 / limit), min(hours.hours, RECENT_HOURS)
+    lower = Limit(Scale.RATIO, UnfairSide.BELOW, limit, 1 / limit)
+    span = min(hours.hours, RECENT_HOURS)
     plans = []
     for position in watched:
         series = count_group_hours(hours, grouping, position, figures[0], recent)
@@ -98,8 +99,13 @@ def plan_frame(
         rate = float((series.reference.favourable.sum() + 0.5) / (series.reference.records.sum() + 1))
         delay = None
         if watched_per_hour > 0 and compared_per_hour > 0:
-            traffic = Traffic(watched_per_hour, compared_per_hour, rate)
-            delay = simulate_delay(lower, traffic, ratio * rate, threshold, probability=probability)
+            delay = simulate_delay(
+                lower,
+                Traffic(watched_per_hour, compared_per_hour, rate),
+                ratio * rate,
+                threshold,
+                probability=probability,
+            )
         plan = Plan(
             attribute=grouping.attribute,
             group=grouping.groups[position].label,

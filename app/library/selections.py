@@ -5,10 +5,10 @@ from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
+from pandas import DataFrame
 
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen
+from ..base.frozen import frozen, frozen_arrays
 from ..base.values import TOGETHER, canonical
 from ..domain.monitor import Comparison
 from ..statistics.group_labels import NEITHER, ComparedGroup, IntArray, cross
@@ -39,6 +39,12 @@ from .frame_columns import MISSING, Encoded, convert_numbers, encode, is_numeric
 from .frame_groups import attribute_names
 from .frame_outcomes import FAVOURABLE, UNCLASSIFIED, UNFAVOURABLE, OutcomeLists, classify_outcomes
 
+Sheets = dict[SheetName, Mapping[str, Any]]
+"""Sheets as JSON."""
+
+References = Mapping[str, Sequence[str]]
+"""Categories by attribute that others are compared with."""
+
 MOST_CATEGORIES = 500
 """Max values of one attribute."""
 
@@ -59,7 +65,7 @@ class Selection:
 
 
 def count_selected(
-    frame: pd.DataFrame,
+    frame: DataFrame,
     *,
     attributes: Sequence[str],
     prediction: str,
@@ -83,11 +89,11 @@ def count_selected(
         outcomes.codes != UNCLASSIFIED, outcomes.codes == FAVOURABLE, "predictions", outcomes.is_missing
     )
     if not answers.are_assessed.any():
-        raise InvalidInput.of("prediction", f"{prediction!r} has no value that is favourable or unfavourable")
+        raise InvalidInput("prediction", f"{prediction!r} has no value that is favourable or unfavourable")
     return _count(frame, attributes, answers)
 
 
-def count_scored(frame: pd.DataFrame, *, attributes: Sequence[str], score: str) -> Selection:
+def count_scored(frame: DataFrame, *, attributes: Sequence[str], score: str) -> Selection:
     """Counts who has a score above the median of all, unknown categories included. A tie is not above.
 
     Raises:
@@ -96,14 +102,14 @@ def count_scored(frame: pd.DataFrame, *, attributes: Sequence[str], score: str) 
     scores = convert_numbers(require_column(frame, score, "score"), "score")
     are_assessed = ~np.isnan(scores)
     if not are_assessed.any():
-        raise InvalidInput.of("score", f"{score!r} has no number")
+        raise InvalidInput("score", f"{score!r} has no number")
     median = float(np.median(scores[are_assessed]))
     return _count(
         frame, attributes, PersonAnswers(are_assessed, scores > median, "scores", ~are_assessed, median)
     )
 
 
-@frozen(eq=False)
+@frozen_arrays
 class PersonAnswers:
     """Per record, whether the tool assessed the person, and selected it; `kind` are the answers of
     `count_records`.
@@ -122,7 +128,7 @@ class PersonAnswers:
         return np.select([~self.are_assessed, self.are_selected], [UNCLASSIFIED, FAVOURABLE], UNFAVOURABLE)
 
 
-def _count(frame: pd.DataFrame, attributes: Sequence[str], answers: PersonAnswers) -> Selection:
+def _count(frame: DataFrame, attributes: Sequence[str], answers: PersonAnswers) -> Selection:
     columns = [encode_known(frame, name) for name in (attribute_names(attributes) if attributes else ())]
     together = [columns] if len(columns) > 1 else []
     counted = [
@@ -137,7 +143,7 @@ def _count(frame: pd.DataFrame, attributes: Sequence[str], answers: PersonAnswer
     )
 
 
-def encode_known(frame: pd.DataFrame, name: str) -> Encoded:
+def encode_known(frame: DataFrame, name: str) -> Encoded:
     """Attribute by its values; an empty text is an unknown value."""
     column = require_column(frame, name, "attribute")
     encoded = encode(
@@ -145,7 +151,7 @@ def encode_known(frame: pd.DataFrame, name: str) -> Encoded:
         "attribute",
     )
     if len(encoded.texts) > MOST_CATEGORIES:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "attribute",
             f"{name!r} holds {len(encoded.texts):,} different values where at most {MOST_CATEGORIES} "
             "categories are expected",
@@ -168,9 +174,7 @@ def _tabulate(columns: Sequence[Encoded], answers: PersonAnswers) -> tuple[Categ
     codes[is_known] = np.argsort(order)[cell_of]
     groups = [ComparedGroup(TOGETHER.join(names[no]), "monitored") for no in order]
     records = _count_people(comparison.label, groups, codes, answers, ~is_known)
-    counts = zip(
-        order, records.counts.sum(axis=1).tolist(), records.counts[:, FAVOURABLE].tolist(), strict=False
-    )
+    counts = zip(order, records.counts.sum(1).tolist(), records.counts[:, FAVOURABLE].tolist(), strict=False)
     categories = tuple(Category(names[no], people, selected) for no, people, selected in counts if people)
     return CategoryTable(comparison, categories, int((answers.are_assessed & ~is_known).sum())), records
 
@@ -206,7 +210,7 @@ class SelectionReport:
     score: str | None
     selection: Selection
     sheets: tuple[Sheet, ...]
-    references: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    references: References = field(default_factory=dict)
     chosen: tuple[str, ...] = ()
     people_sheets: Mapping[SheetName, Mapping[str, Any]] = field(default_factory=dict)
 
@@ -244,20 +248,18 @@ class SelectionReport:
             listed.append(replace(counted, groups=tuple(groups)))
         return listed
 
-    def sheets_json(self) -> dict[SheetName, Mapping[str, Any]]:
+    def sheets_json(self) -> Sheets:
         """Sheets as JSON, in the order of the preset, then those that options ask for."""
-        sheets: dict[SheetName, Mapping[str, Any]] = {
-            name_sheet(sheet): as_json(sheet) for sheet in self.sheets
-        } | dict(self.people_sheets)
+        sheets: Sheets = {name_sheet(sheet): as_json(sheet) for sheet in self.sheets} | dict(
+            self.people_sheets
+        )
         impact = sheets.get(SheetName.ADVERSE_IMPACT)
         for table, written in zip(self.selection.tables, impact["tables"], strict=True) if impact else ():
             # Of attributes together none is chosen: their label is no attribute.
             names = self.references[table.comparison.label] if table.comparison.label in self.chosen else ()
             members = [category for category in table.categories if category.label in names]
-            people, selected = (
-                sum(member.applicants for member in members),
-                sum(member.selected for member in members),
-            )
+            people = sum(member.applicants for member in members)
+            selected = sum(member.selected for member in members)
             compare_with_reference(
                 written, table, Category((", ".join(names),), people, selected) if members else None
             )
@@ -267,7 +269,7 @@ class SelectionReport:
 
 
 def report_selections(
-    frame: pd.DataFrame,
+    frame: DataFrame,
     *,
     preset: str,
     attribute: str | Sequence[str] = (),
@@ -277,7 +279,7 @@ def report_selections(
     unfavourable: object = None,
     least_share: float = LEAST_SHARE,
     categories: Sequence[CategoryMapping] = (),
-    reference: Mapping[str, Sequence[str]] | None = None,
+    reference: References | None = None,
     control: Sequence[str] = (),
 ) -> SelectionReport:
     """Reports which people a tool selected, by the rule of a preset: `ll144`, `ugesp`, `lending`, `eu-ai-act`
@@ -298,16 +300,16 @@ def report_selections(
         InvalidInput: names the argument that is wrong.
     """
     if preset not in list(PresetName):
-        raise InvalidInput.of("preset", f"must be one of {', '.join(PresetName)}, found {preset!r:.100}")
+        raise InvalidInput("preset", f"must be one of {', '.join(PresetName)}, found {preset!r:.100}")
     rule = PRESETS[PresetName(preset)]
     if not 0 <= least_share < 1:
-        raise InvalidInput.of("least_share", f"must be a share from 0 to below 1, found {least_share!r:.100}")
+        raise InvalidInput("least_share", f"must be a share from 0 to below 1, found {least_share!r:.100}")
     attributes = (attribute,) if isinstance(attribute, str) else tuple(attribute)
     has_lending = SheetName.LENDING in rule.sheets
     if (prediction is None and score is None) or (
         prediction is not None and score is not None and not has_lending
     ):
-        raise InvalidInput.of(
+        raise InvalidInput(
             "prediction",
             "must be given for a tool that selects, or `score` for a tool that scores; one of the two",
         )
@@ -318,22 +320,20 @@ def report_selections(
     ]
     for name in chosen:
         if name not in attributes:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 "reference", f"{name!r} is not one of the attributes, which are {', '.join(attributes)}"
             )
     for name in control:
         if name in attributes:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 "control", f"{name!r} is an attribute of the report and cannot be its own control"
             )
     if control and not attributes:
-        raise InvalidInput.of(
-            "control", "needs an attribute, whose categories are compared given the control"
-        )
+        raise InvalidInput("control", "needs an attribute, whose categories are compared given the control")
     require_mappings(categories)
     weighted = [mapping for mapping in categories if mapping.weights]
     if not attributes and not weighted:
-        raise InvalidInput.of("attribute", "must name a column of categories")
+        raise InvalidInput("attribute", "must name a column of categories")
     frame = map_values(frame, attributes, categories)
     if prediction is None:
         selection = count_scored(frame, attributes=attributes, score=str(score))
@@ -350,7 +350,7 @@ def report_selections(
         for name, labels in chosen.items()
     }
     references = choose_references(selection.tables, chosen)
-    people_sheets: dict[SheetName, Mapping[str, Any]] = {}
+    people_sheets = Sheets()
     if attributes and (control or has_lending):
         people = people_of_frame(frame, references, control, answers=selection.answers, score=score)
         people_sheets = {SheetName.LENDING: lending_sheet(people)} if has_lending else {}
@@ -358,7 +358,7 @@ def report_selections(
     if weighted or SheetName.PROBABILISTIC in rule.sheets:
         tables = [_bound_categories(frame, mapping, selection.answers) for mapping in weighted]
         people_sheets[SheetName.PROBABILISTIC] = bounds_sheet(tables)
-    sheets: list[Sheet] = []
+    sheets = list[Sheet]()
     for sheet in rule.sheets if attributes else ():
         if sheet is SheetName.LL144:
             counts = audit_tables(
@@ -385,15 +385,13 @@ def report_selections(
 
 def _name_reference(mapping: CategoryMapping, names: Sequence[str]) -> CategoryMapping:
     if len(names) > 1:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "reference", f"must be one category of {mapping.attribute!r}, found {', '.join(names)}"
         )
     return replace(mapping, reference=names[0]) if names else mapping
 
 
-def map_values(
-    frame: pd.DataFrame, attributes: Sequence[str], mappings: Sequence[CategoryMapping]
-) -> pd.DataFrame:
+def map_values(frame: DataFrame, attributes: Sequence[str], mappings: Sequence[CategoryMapping]) -> DataFrame:
     """Frame with mapped values replaced by their categories; others of these columns are missing.
 
     Raises:
@@ -403,7 +401,7 @@ def map_values(
         if mapping.weights:
             continue
         if mapping.attribute not in attributes:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 "categories",
                 f"{mapping.attribute!r} is not one of the attributes, which are {', '.join(attributes)}",
             )
@@ -414,30 +412,26 @@ def map_values(
             lambda value, lookup=categories: lookup.get(canonical(value).strip()), na_action="ignore"
         )
         if not mapped.notna().any():
-            raise InvalidInput.of(
+            raise InvalidInput(
                 "categories", f"none of the values that are mapped occurs in {mapping.attribute!r}"
             )
         frame = frame.assign(**{mapping.attribute: mapped.astype(object)})
     return frame
 
 
-def _bound_categories(
-    frame: pd.DataFrame, mapping: CategoryMapping, answers: PersonAnswers
-) -> dict[str, Any]:
+def _bound_categories(frame: DataFrame, mapping: CategoryMapping, answers: PersonAnswers) -> dict[str, Any]:
     weights = np.array(
         [convert_numbers(require_column(frame, name, "categories"), "categories") for name in mapping.weights]
     )
     assessed = answers.are_assessed
-    records = np.ones(int(assessed.sum()), dtype=np.int64)
+    records = np.ones(int(assessed.sum()), int)
     return bound_categories(mapping, weights[:, assessed], records, answers.are_selected[assessed])
 
 
 NO_SCORES = "no column of scores was named"
 
 
-def choose_references(
-    tables: Sequence[CategoryTable], chosen: Mapping[str, Sequence[str]]
-) -> dict[str, tuple[str, ...]]:
+def choose_references(tables: Sequence[CategoryTable], chosen: References) -> dict[str, tuple[str, ...]]:
     """Reference categories of each attribute: chosen ones, or else the one that four-fifths ratios are taken
     to.
 
@@ -452,7 +446,7 @@ def choose_references(
         labels = [category.label for category in table.categories]
         for label in chosen.get(name, ()):
             if label not in labels:
-                raise InvalidInput.of(
+                raise InvalidInput(
                     "reference", f"{label!r} is not a category of {name!r}, which has {', '.join(labels)}"
                 )
         best = ImpactTable(table).compared_with or highest_rate(table.categories)
@@ -461,8 +455,8 @@ def choose_references(
 
 
 def people_of_frame(
-    frame: pd.DataFrame,
-    references: Mapping[str, Sequence[str]],
+    frame: DataFrame,
+    references: References,
     controls: Sequence[str],
     *,
     answers: PersonAnswers,
@@ -478,19 +472,20 @@ def people_of_frame(
         encoded = encode_known(frame, name)
         order = sorted(range(len(encoded.texts)), key=encoded.texts.__getitem__)
         labels = tuple(encoded.texts[code] for code in order)
-        positions = np.array([*np.argsort(order).tolist(), MISSING], dtype=np.int64)
+        positions = np.array([*np.argsort(order).tolist(), MISSING], int)
         roles = tuple("reference" if label in reference else None for label in labels)
         # MISSING is -1, and so the place at the end.
         attributes.append(AttributeCategories(name, labels, roles, positions[encoded.codes], labels))
     scores = None if score is None else convert_numbers(require_column(frame, score, "score"), "score")
-    records, read = np.ones(len(frame), dtype=np.int64), []
+    records = np.ones(len(frame), int)
+    read = []
     for name in controls:
         column = require_column(frame, name, "control")
         if is_numeric(column) and has_many_numbers(numbers := convert_numbers(column, "control")):
             read.append(divide_numbers(name, numbers, records))
         else:
             encoded = encode(column, "control")
-            read.append(Control(name, encoded.texts, encoded.codes.astype(np.int64)))
+            read.append(Control(name, encoded.texts, encoded.codes.astype(int)))
     return CountedPeople(
         records, answers.outcomes, tuple(attributes), tuple(read), scores, NO_SCORES if scores is None else ""
     )

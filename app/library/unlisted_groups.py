@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from datetime import date
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen
 from ..statistics.e_values.nulls import UnfairSide
-from ..statistics.group_labels import NEITHER, Codes
+from ..statistics.group_labels import NEITHER, BoolArray, Codes
 from ..statistics.scan.scan_results import MAX_VALUES, Bins, SearchResult, search_groups
 from ..statistics.scan.search_subgroup import MAX_FEATURES, MIN_RECORDS
 from ..statistics.sentences.left_out import CountedRecords, count_records
@@ -60,7 +59,7 @@ def find_groups(
         InvalidInput: names the argument that is wrong.
     """
     if direction not in tuple(UnfairSide):
-        raise InvalidInput.of("direction", f"must be 'below' or 'above', found {direction!r:.100}")
+        raise InvalidInput("direction", f"must be 'below' or 'above', found {direction!r:.100}")
     check_arguments(frame, prediction, label)
     answered = read_outcomes(
         frame, label if prediction is None else None, prediction, OutcomeLists.of(favourable, unfavourable)
@@ -79,20 +78,20 @@ def find_groups(
         [features] if isinstance(features, str) else list(features) if isinstance(features, Sequence) else []
     )
     if not 1 <= len(names) <= MAX_FEATURES or len(set(map(str, names))) < len(names):
-        raise InvalidInput.of("features", f"must name 1 to {MAX_FEATURES} columns, each once")
+        raise InvalidInput("features", f"must name 1 to {MAX_FEATURES} columns, each once")
     binned = [bin_feature(require_column(frame, name, "features"), counted) for name in names]
     of_stratum = None
     if strata is not None:
         encoded = encode_strata(require_column(frame, strata, "strata"))
         if len(encoded.labels) > MAX_STRATA:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 "strata",
                 f"{strata!r} holds {len(encoded.labels):,} different values where at most {MAX_STRATA} are "
                 "compared",
             )
-        of_stratum = np.unique(np.asarray(encoded.codes), return_inverse=True)[1].astype(np.int64)[counted]
+        of_stratum = np.unique(np.asarray(encoded.codes), return_inverse=True)[1].astype(int)[counted]
     if counted.sum() < 2 * MIN_RECORDS:
-        raise InvalidInput.of(
+        raise InvalidInput(
             answered.answers[:-1],
             f"has {counted.sum()} records that count, and a scan needs {2 * MIN_RECORDS}",
         )
@@ -104,20 +103,19 @@ def find_groups(
         direction=UnfairSide(direction),
         seed=seed,
     )
-    no_group, lacks_answer = np.full(len(frame), NEITHER), outcomes.is_missing
     records = count_records(
         "",
         (),
-        no_group,
+        np.full(len(frame), NEITHER),
         outcomes.codes,
         answers=answered.answers,
-        lacks_answer=lacks_answer,
+        lacks_answer=outcomes.is_missing,
         excluded=reasons,
     )
     return GroupSearch(result, records)
 
 
-def bin_feature(column: Column, counted: npt.NDArray[np.bool_]) -> tuple[Bins, Codes]:
+def bin_feature(column: Column, counted: BoolArray) -> tuple[Bins, Codes]:
     """Division of a column by the records that are `counted` [N], and each record's position [N].
 
     Raises:

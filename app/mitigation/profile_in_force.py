@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ..access.audit.activity_queries import record_activity
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen
+from ..base.frozen import frozen_by_name
 from ..base.values import Range, Scalar
 from ..checks.subject import require_column
 from ..checks.window.window import BEGINNING
@@ -63,7 +63,7 @@ UNSEEN = (
 )
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Goal:
     """Conditions that a profile is fitted for. `donors` are those of the meta fields that work through
     correlated features.

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..base.frozen import frozen
+from ..base.frozen import frozen, frozen_arrays
 from ..base.values import Range
 from ..domain.mitigation import CutOff, Mode, Profile, Reading
 from ..domain.monitor import Outcome, OutcomeRule
@@ -69,7 +69,7 @@ class Judge:
         return self.predicts_numbers and max(len(self.rule.favourable), len(self.rule.unfavourable)) > 1
 
 
-@frozen(eq=False)
+@frozen_arrays
 class CopyAnswers:
     """The model's answers to copies, one entry for each copy [copies], in any order.
 

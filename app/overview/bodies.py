@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import Field
 
 from ..checks.advice.advice import Cause
-from ..checks.views.verdict_members import DISADVANTAGED, DISADVANTAGED_GROUP, VERDICT
+from ..checks.views.measurement_bodies import DISADVANTAGED, DISADVANTAGED_GROUP, VERDICT
 from ..domain.check import CheckState, DataSet
 from ..domain.group_words import GroupWords
 from ..statistics.catalogue import CATALOGUE

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 from sqlalchemy.orm import Session
 
-from ..base.frozen import frozen
+from ..base.frozen import frozen_by_name
 from ..checks.advice.advice import (
     STALE_AFTER,
     Because,
@@ -23,15 +23,15 @@ from ..checks.advice.advice import (
     write_advice,
 )
 from ..checks.advice.deployment_facts import EndedCheck, OverviewEntry, Unacknowledged
-from ..checks.schedule.worker_queries import workers_seen
-from ..checks.schedule.worker_state import WorkersSeen
+from ..checks.result_queries import read_measurements
+from ..checks.schedule.worker_queries import WorkersSeen
 from ..database.binary_rows import read_row
-from ..domain.check import CheckState
+from ..domain.check import CheckState, Measurement
 from ..domain.group_words import GroupWords
 from ..domain.monitor import Schedule
 from ..evidence.queries.summaries import EvidenceCounts, evidence_counts
 from ..statistics.intervals.verdicts import ON_FAIRNESS
-from .judge import NOTHING_JUDGED, JudgedBy, WorstGroup, judge
+from .judge import NOTHING_JUDGED, JudgedBy, WorstGroup, judge, judge_measured
 from .queries import GroupKey, TrendPoint, count_records, overview_entries, trends
 
 TREND_POINTS = 30
@@ -110,7 +110,7 @@ class OverviewPlace(NamedTuple):
     no: int
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class OverviewWanted:
     """An absent member allows all. The caller may see only `only_no`, if set.
 
@@ -127,7 +127,7 @@ class OverviewWanted:
     points: int = TREND_POINTS
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Overview:
     """Deployments in order, and how many that the caller may see are in each state.
 
@@ -143,16 +143,12 @@ class Overview:
 
 
 def overview(session: Session, query: OverviewWanted, *, now: datetime) -> Overview:
-    entries = overview_entries(session, only_no=query.only_no)
-    judged_by = judge(session, entries)
-    workers = workers_seen(session)
+    stored = overview_entries(session, only_no=query.only_no)
+    judged_by = judge(session, stored.entries)
     due_at = {schedule: next_due(now, schedule) for schedule in (*Schedule, None)}
     described = []
-    for entry in entries:
-        by_files = entry.schedule is Schedule.BATCH
-        outlook = Outlook(
-            workers=workers, due_at=due_at[entry.schedule], by_files=by_files, under_way=entry.under_way
-        )
+    for entry in stored.entries:
+        outlook = _look_out(entry, stored.workers, due_at[entry.schedule])
         by = judged_by.get(entry.success.no, NOTHING_JUDGED) if entry.success else NOTHING_JUDGED
         described.append(_describe(entry, by, outlook, now))
 
@@ -187,10 +183,37 @@ def overview(session: Session, query: OverviewWanted, *, now: datetime) -> Overv
     return Overview(
         deployments=tuple(_add_details(session, listed, points=query.points, now=now)),
         every=tuple(described),
-        workers=workers,
+        workers=stored.workers,
         counts={state: counts[state] for state in DeploymentState},
         next_step=next_step,
     )
+
+
+@frozen_by_name
+class Standing:
+    """State of one deployment with all measurements of its newest success. `state` is without records, trend,
+    evidence and interval for the choice.
+    """
+
+    entry: OverviewEntry
+    state: DeploymentOverview
+    measured: Sequence[Measurement]
+    outlook: Outlook
+
+
+def look_at_deployment(session: Session, deployment_no: int, *, now: datetime) -> Standing:
+    """Two statements."""
+    stored = overview_entries(session, only_no=deployment_no)
+    (entry,) = stored.entries
+    measured = [] if entry.success is None else read_measurements(session, entry.success.no)
+    outlook = _look_out(entry, stored.workers, next_due(now, entry.schedule))
+    state = _describe(entry, judge_measured(entry, measured), outlook, now)
+    return Standing(entry=entry, state=state, measured=measured, outlook=outlook)
+
+
+def _look_out(entry: OverviewEntry, workers: WorkersSeen, due_at: datetime | None) -> Outlook:
+    by_files = entry.schedule is Schedule.BATCH
+    return Outlook(workers=workers, due_at=due_at, by_files=by_files, under_way=entry.under_way)
 
 
 def _add_details(

@@ -7,8 +7,9 @@ from functools import cache, partial
 import msgspec
 from sqlalchemy.orm import Session
 
-from ..checks.advice.deployment_facts import GroupFigure, OverviewEntry, Success
-from ..domain.check import DataSet
+from ..checks.advice.deployment_facts import Compared, GroupFigure, OverviewEntry, Success
+from ..database.binary_rows import read_row
+from ..domain.check import DataSet, Measurement, Scope
 from ..domain.figure_details import Details
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.figure_values import Value
@@ -121,18 +122,7 @@ def judge(session: Session, entries: Iterable[OverviewEntry]) -> dict[int, Judge
     keys = []
     for entry in entries:
         if entry.success is not None and entry.monitor_version is not None:
-            # Disparate impact, else the first picked metric that has limits.
-            picked = (
-                []
-                if entry.picked is None or HEADLINE in entry.picked
-                else [key for key in entry.picked if key in CATALOGUE]
-            )
-            limited = (
-                key
-                for key in picked
-                if "group" in CATALOGUE[key].scopes and CATALOGUE[key].limits != (None, None)
-            )
-            metric = next(limited, HEADLINE)
+            metric = _choose_metric(entry)
             of_check[entry.success.no] = (entry.success, metric)
             keys.append(RankedKey(entry.no, entry.success.no, entry.success.at, metric))
 
@@ -142,29 +132,73 @@ def judge(session: Session, entries: Iterable[OverviewEntry]) -> dict[int, Judge
             figures.setdefault(figure.check_no, []).append(figure)
 
     beyond = Distances()
-    # Only figures of the gravest verdict are ranked by distance; one per deployment is read in full.
-    chosen = {}
-    for no, ranked in figures.items():
-        verdicts = [figure.verdict for figure in ranked]
-        gravest = next(verdict for verdict in GRAVEST if verdict in verdicts)
-        worst = beyond.furthest(of_check[no][1], [figure for figure in ranked if figure.verdict == gravest])
-        chosen[no] = worst, len(ranked), sum(verdict in ON_FAIRNESS for verdict in verdicts)
+    # One figure per deployment is read in full.
+    worst = {no: beyond.gravest(of_check[no][1], ranked) for no, ranked in figures.items()}
     figures_of = {
-        figure.no: figure for figure in group_figures(session, [worst.no for worst, *_ in chosen.values()])
+        figure.no: figure for figure in group_figures(session, [figure.no for figure in worst.values()])
     }
     judged_by = {}
-    for no, (worst, groups, judged) in chosen.items():
+    for no, ranked in figures.items():
         success, metric = of_check[no]
-        worst_group = WorstGroup(
-            **msgspec.structs.asdict(figures_of[worst.no]),
-            metric=metric,
-            beyond=beyond.of(metric, worst),
-            measured_at=success.measured_at,
-            carried_forward=success.carried_forward,
-            check_id=success.id,
-        )
-        judged_by[no] = JudgedBy(worst=worst_group, groups=groups, judged=judged)
+        distance = beyond.of(metric, worst[no])
+        judged_by[no] = _judge(success, metric, figures_of[worst[no].no], ranked, distance)
     return judged_by
+
+
+def judge_measured(entry: OverviewEntry, measured: Sequence[Measurement]) -> JudgedBy:
+    """The same of one deployment by all measurements of its newest success."""
+    if entry.success is None or entry.monitor_version is None:
+        return NOTHING_JUDGED
+    metric, beyond = _choose_metric(entry), Distances()
+    ranked = [
+        read_row(RankedFigure, figure, no=position, check_no=entry.success.no)
+        for position, figure in enumerate(measured)
+        if figure.metric == metric
+        and figure.data in _JUDGED_ON[metric]
+        and figure.scope is Scope.GROUP
+        and figure.attribute is not None
+        and figure.group is not None
+    ]
+    if not ranked:
+        return NOTHING_JUDGED
+    worst = beyond.gravest(metric, ranked)
+    details = measured[worst.no].details
+    compared = Compared(
+        reference=details.reference,
+        monitored_records=details.records_of("monitored"),
+        reference_records=details.records_of("reference"),
+        reference_favourable=details.reference_counts.get("favourable"),
+    )
+    figure = read_row(GroupFigure, measured[worst.no], no=worst.no, compared=compared)
+    return _judge(entry.success, metric, figure, ranked, beyond.of(metric, worst))
+
+
+def _choose_metric(entry: OverviewEntry) -> str:
+    """Disparate impact, else the first picked metric that has limits."""
+    picked = (
+        []
+        if entry.picked is None or HEADLINE in entry.picked
+        else [key for key in entry.picked if key in CATALOGUE]
+    )
+    limited = (
+        key for key in picked if "group" in CATALOGUE[key].scopes and CATALOGUE[key].limits != (None, None)
+    )
+    return next(limited, HEADLINE)
+
+
+def _judge(
+    success: Success, metric: str, figure: GroupFigure, ranked: Sequence[RankedFigure], beyond: float
+) -> JudgedBy:
+    worst = WorstGroup(
+        **msgspec.structs.asdict(figure),
+        metric=metric,
+        beyond=beyond,
+        measured_at=success.measured_at,
+        carried_forward=success.carried_forward,
+        check_id=success.id,
+    )
+    judged = sum(candidate.verdict in ON_FAIRNESS for candidate in ranked)
+    return JudgedBy(worst=worst, groups=len(ranked), judged=judged)
 
 
 class Distances:
@@ -172,6 +206,12 @@ class Distances:
 
     def __init__(self) -> None:
         self._measure = cache(lambda metric, limits: distance_under(CATALOGUE[metric], limits))
+
+    def gravest(self, metric: str, figures: Sequence[RankedFigure]) -> RankedFigure:
+        """Figure with the gravest verdict, of several the furthest out."""
+        verdicts = [figure.verdict for figure in figures]
+        gravest = next(verdict for verdict in GRAVEST if verdict in verdicts)
+        return self.furthest(metric, [figure for figure in figures if figure.verdict == gravest])
 
     def furthest(self, metric: str, figures: Sequence[RankedFigure]) -> RankedFigure:
         """Figure furthest beyond its limits, the first of equals. Expects at least one."""

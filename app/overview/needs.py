@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from ..base.clock import HOUR
-from ..base.frozen import frozen
+from ..base.frozen import frozen, frozen_by_name
 from ..checks.advice.advice import Cause
 from ..checks.advice.deployment_facts import Unacknowledged
 from ..checks.schedule.words import describe_silence
@@ -26,7 +26,7 @@ class NextStep:
     page: str
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class PressingNeed:
     """`name` None: it is about the installation. `acknowledges` is the alert that the verb acknowledges."""
 

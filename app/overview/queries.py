@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 from sqlalchemy.orm import Session
 
+from ..base.frozen import frozen
 from ..checks.advice.deployment_facts import (
     Compared,
     EndedCheck,
@@ -17,9 +18,10 @@ from ..checks.advice.deployment_facts import (
     Success,
     Unacknowledged,
 )
+from ..checks.schedule.worker_queries import SILENT_AFTER, WorkersSeen
 from ..database.binary_rows import array_text, read_named_rows, read_row, read_rows
 from ..domain.check import CheckState, DataSet, Failure, WindowCounts
-from ..domain.display_names import DisplayNames
+from ..domain.monitor import DisplayNames
 
 LAST_HOUR = timedelta(hours=1)
 
@@ -37,7 +39,8 @@ def _select_counts(side: str, window: str) -> str:
 
 
 _ENTRIES = f"""
-    SELECT d.no, d.id, d.name, d.owner, m.version AS monitor_version, m.schedule, m.config->'metrics'
+    SELECT w.answering, w.last_seen_at,
+           d.no, d.id, d.name, d.owner, m.version AS monitor_version, m.schedule, m.config->'metrics'
         AS picked,
            l.id AS last_id, l.state AS last_state, l.span_end AS last_at, l.finished_at AS last_finished_at,
                l.reason AS last_reason,
@@ -51,8 +54,14 @@ _ENTRIES = f"""
            u.state AS under_way, coalesce(n.logged_at, f.newest) AS newest_record_at,
            coalesce(a.open_alerts, 0) AS open_alerts, coalesce(a.unseen, 0) AS unseen, a.unseen_lines,
                a.unseen_since, a.unseen_id,
-           coalesce(a.unassigned, 0) AS unassigned, m.config->'names' AS names
-    FROM deployments d
+           coalesce(a.unassigned, 0) AS unassigned, m.config->'names' AS names,
+           CASE WHEN %(only_no)s::int IS NOT NULL
+               THEN (SELECT min(c.span_start) FROM checks c WHERE c.deployment_no = d.no) END AS first_start
+    FROM (
+        SELECT count(*) FILTER (WHERE beat_at > now() - %(silent_after)s) AS answering,
+               max(beat_at) AS last_seen_at FROM workers
+    ) w
+    LEFT JOIN deployments d ON d.no = coalesce(%(only_no)s::int, d.no)
     LEFT JOIN monitors m ON m.deployment_no = d.no
     LEFT JOIN LATERAL (
         SELECT * FROM checks c
@@ -94,36 +103,45 @@ _ENTRIES = f"""
                    AS unseen_id
         FROM alerts w WHERE w.resolved_at IS NULL GROUP BY w.deployment_no
     ) a ON a.deployment_no = d.no
-    WHERE d.no = coalesce(%(only_no)s::int, d.no)
     ORDER BY d.no
 """  # noqa: S608 - only the constant above is put in
 
 
-def overview_entries(session: Session, *, only_no: int | None) -> list[OverviewEntry]:
-    rows = read_named_rows(session, _ENTRIES, {"only_no": only_no})
-    return [
-        read_row(
-            OverviewEntry,
-            row,
-            picked=row.picked and tuple(row.picked),
-            last=_read_last(row),
-            success=_read_success(row),
-            names=msgspec.convert(row.names or {}, DisplayNames),
-            unacknowledged=None
-            if row.unseen_id is None
-            else Unacknowledged(
-                alerts=row.unseen,
-                lines=row.unseen_lines,
-                since=row.unseen_since,
-                alert_id=row.unseen_id,
-                unassigned=row.unassigned,
-            ),
-        )
-        for row in rows
-    ]
+@frozen
+class Entries:
+    entries: Sequence[OverviewEntry]
+    workers: WorkersSeen
 
 
-def _read_last(row: Any) -> EndedCheck | None:  # noqa: ANN401 - a row of _ENTRIES
+def overview_entries(session: Session, *, only_no: int | None) -> Entries:
+    """One statement. `first_start` is of `only_no` alone."""
+    rows = read_named_rows(session, _ENTRIES, {"only_no": only_no, "silent_after": SILENT_AFTER})
+    # Workers are there without a deployment, too.
+    entries = [_read_entry(row) for row in rows if row.no is not None]
+    return Entries(entries, read_row(WorkersSeen, rows[0]))
+
+
+def _read_entry(row: Any) -> OverviewEntry:  # noqa: ANN401 - a row of _ENTRIES
+    return read_row(
+        OverviewEntry,
+        row,
+        picked=row.picked and tuple(row.picked),
+        last=_read_last(row),
+        success=_read_success(row),
+        names=msgspec.convert(row.names or {}, DisplayNames),
+        unacknowledged=None
+        if row.unseen_id is None
+        else Unacknowledged(
+            alerts=row.unseen,
+            lines=row.unseen_lines,
+            since=row.unseen_since,
+            alert_id=row.unseen_id,
+            unassigned=row.unassigned,
+        ),
+    )
+
+
+def _read_last(row: Any) -> EndedCheck | None:  # noqa: ANN401 - as above
     if row.last_id is None:
         return None
     state = CheckState(row.last_state)

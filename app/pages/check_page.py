@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from ..access.gate.caller import NowIn, Reader, SessionIn
+from ..alerts.queries import present_alerts
 from ..base.errors import NotFound
 from ..base.values import MAX_TEXT
 from ..charts.forest import build_past_forest
@@ -21,9 +22,9 @@ from ..charts.pictures.drawing import PAGE
 from ..charts.pictures.rate_bars import ranges_chart, shares_chart
 from ..charts.time_ranges import RangePreset
 from ..checks import queries as checks
-from ..checks.advice.check_advice import advice_on_check, read_outlook
+from ..checks.advice.advice import advice_on_check, read_outlook
 from ..checks.result_queries import read_measurements
-from ..checks.views.build_views import VIEW_OF_DATA, MeasurementKey, check_view, explain_figure, list_views
+from ..checks.views.build_views import VIEW_OF_DATA, check_view, explain_figure, list_views
 from ..checks.views.explain_figure import DATA_SETS, judged_figure
 from ..checks.views.headlines import IMPACT
 from ..checks.views.view_shapes import GroupShare, ViewKind
@@ -32,11 +33,10 @@ from ..deployments.deployment_in_address import ReadableDeployment
 from ..deployments.monitor.both_sides import missing_sides
 from ..deployments.monitor.queries import find_monitor
 from ..domain.alert import Alert
-from ..domain.check import CheckRun, CheckState, DataSet, Measurement, Scope
+from ..domain.check import CheckRun, CheckState, DataSet, FigureKey, Measurement, Scope
 from ..domain.deployment import Deployment
 from ..domain.group_words import GroupWords
 from ..domain.paging import Paging
-from ..evidence.attribution.attribution import AttributionState
 from ..evidence.attribution.queries import newest_of_gaps
 from ..evidence.present_state import look_at_evidence
 from ..overview.queries import RankedKey, ranked_figures
@@ -47,8 +47,7 @@ from ..web.paging import NumberCursor, cut
 from . import check_words
 from .author_names import people
 from .check_words import format_measurement, format_share, round_change
-from .deployment.figure_addresses import figure_query
-from .deployment.forest_rows import ChosenRow, live_alerts, show_forest
+from .deployment.forest_rows import ChosenRow, figure_query, live_alerts, show_forest
 from .prepare_reports import OFFERS_REPORTS
 from .range_bar import KEEPS_RANGE, RangeIn, build_bar, chosen_span
 from .render import page
@@ -199,10 +198,10 @@ def check_page(
         forest = build_past_forest(
             session, look_at_evidence(session, deployment.no), check, measurements, end=check.span.end
         )
-        alerts = live_alerts(session, deployment.no)
-        newest = newest_of_gaps(session, deployment.no, state=AttributionState.DONE)
+        alerts = live_alerts(present_alerts(session, deployment.no))
+        done = newest_of_gaps(session, deployment.no).done
         values |= show_forest(
-            forest, chosen, alerts, newest if newest is not None and newest.span == check.span else None
+            forest, chosen, alerts, done if done is not None and done.span == check.span else None
         )
         values |= {"newest": check, "metrics": {forest.metric: CATALOGUE[forest.metric].title}}
     names = people(session, [check.created_by, *(alert.acknowledged_by for alert in alerts)])
@@ -220,7 +219,7 @@ def figure_page(
     check = _get_check(session, deployment, check_id)
     names = GroupWords.of(find_monitor(session, deployment.no))
     counted = counted_check(session, check)
-    explanation = explain_figure(session, deployment, counted, MeasurementKey(**dict(address)), names)
+    explanation = explain_figure(session, deployment, counted, FigureKey(**dict(address)), names)
     values = {
         "deployment": deployment,
         "check": check,

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from ..access.gate.caller import NowIn, Reader, SessionIn
 from ..access.principals import Permission
 from ..base.clock import floor_to_minute
-from ..base.frozen import frozen
+from ..base.frozen import frozen_by_name
 from ..charts.pictures.axes import LogAxis
 from ..checks.schedule.words import choose_notice
 from ..evidence.queries.summaries import EvidenceCounts
@@ -37,7 +37,7 @@ _HEIGHTS = {"unfair": 16, "suspected": 11, "unwatched": 11, "undecided": 8, "fai
 """Heights in a strip of 16, so that colour does not carry the meaning alone; other verdicts are a line."""
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Glyph:
     """Places from 0 to 120. `fair` is inside the limits; an end beyond the axis becomes an arrow."""
 
@@ -53,7 +53,7 @@ class Glyph:
         return round(self.fair[1] - self.fair[0], 1)
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Strip:
     paths: tuple[tuple[str, str], ...]
     words: str

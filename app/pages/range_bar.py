@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from fastapi import Depends, Query, Request
 
-from ..base.frozen import frozen
+from ..base.frozen import frozen_by_name
 from ..charts.time_ranges import LENGTHS, MAX_ZONE, Earlier, RangeChoice, RangePreset, read_choice
 from ..domain.check import Span
 
@@ -78,7 +78,7 @@ RangeIn = Annotated[RangeChoice, Depends(read_range)]
 KEEPS_RANGE = Depends(read_range)
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class RangeLink:
     text: str
     title: str
@@ -86,7 +86,7 @@ class RangeLink:
     is_chosen: bool
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class RangeBar:
     """`span` is None on a list that shows everything until a range is chosen.
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, TypeAlias
 
 from ..base.errors import FieldProblem, InvalidInput
-from ..base.frozen import frozen
+from ..base.frozen import frozen, frozen_by_name
 from ..base.strict_json import JsonObject
 from ..base.values import printable
 from ..domain.deployment import Endpoint, FieldType, OutputFields
@@ -75,7 +75,7 @@ class Form(ABC):
 JSON = "application/json"
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Asking:
     """Outputs to ask for, and types of columns (None: by values), which some formats write."""
 

@@ -3,12 +3,12 @@
 from typing import Any
 
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen
+from ..base.frozen import frozen_by_name
 from ..base.strict_json import JsonObject
 from .wire import name_kind
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class LoggedTable:
     """One logged pair: position i of every list is the same record. Cells are as decoded, possibly None."""
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import PageRefused, ScoringFailed
-from ..base.frozen import frozen
+from ..base.frozen import frozen_by_name
 from ..domain.deployment import FieldType
 from .wire import Names, Rows, name_kind
 
@@ -53,7 +53,7 @@ class TensorUnclear(ValueError):
         self.name = name
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Tensor:
     """One tensor, row by row, null as None."""
 
@@ -80,7 +80,7 @@ class Tensor:
         )
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Head:
     """Description of a tensor. `binary_size`: bytes after the JSON; None if the JSON has the data."""
 

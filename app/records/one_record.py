@@ -3,7 +3,7 @@
 from sqlalchemy.orm import Session
 
 from ..base.errors import InvalidInput, NotFound
-from ..base.frozen import frozen
+from ..base.frozen import frozen_by_name
 from ..base.values import Range, shown_value
 from ..checks.copies.copy_outcomes import CopyTarget
 from ..checks.views.view_source import window_of_check
@@ -23,7 +23,7 @@ from .record_list import RecordSummary, summaries
 DONORS_REPLACED = "The training data that the values of the copy were taken from have been replaced."
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class RecordDetails:
     summary: RecordSummary
     feedback: ObservedOut | None

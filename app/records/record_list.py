@@ -8,7 +8,7 @@ from typing import Literal
 from sqlalchemy.orm import Session
 
 from ..base.errors import Conflict, InvalidInput
-from ..base.frozen import frozen
+from ..base.frozen import frozen_by_name
 from ..base.values import TOGETHER, GroupValue, name_value, quote_names
 from ..checks.views.view_source import CheckWindow, WindowPart, window_of_check
 from ..domain.deployment import Column, FieldKind, RecordSchema
@@ -40,7 +40,7 @@ from .second_look.words import known_gap
 ChangedFilter = Literal["gained", "lost", "any", "none"]
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class RecordsWanted:
     """An absent member allows all. Times are half-open [since, until).
 
@@ -61,7 +61,7 @@ class RecordsWanted:
     limit: int = 100
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class RecordSummary:
     """`outcome` None: there is no monitor. `changes` has the attributes whose copies were scored; `part`
     is of the check's window.
@@ -81,7 +81,7 @@ class RecordSummary:
         return max((gap for flag in self.flags if (gap := known_gap(flag)) is not None), default=None)
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Records:
     """`next_place` begins the next page; None at the end.
 

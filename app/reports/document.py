@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from ..base.bidi import isolate
-from ..base.frozen import frozen
+from ..base.frozen import frozen, frozen_by_name
 from ..charts.pictures.drawing import Chart, ThemeLook, replace_undrawable
 from ..checks.views.headlines import VERDICT_WORDS
 from ..domain.check import Measurement
@@ -87,7 +87,7 @@ class Fact:
     value: str
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class GroupRow:
     """Row of the forest plot: `picture` is SVG, empty for figures that are not ratios."""
 
@@ -101,7 +101,7 @@ class GroupRow:
     since: str
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class FirstPage:
     """First page. `axis` is SVG, and empty without pictures.
 
@@ -134,7 +134,7 @@ class TimeRow:
     summary: str
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class ReportedAlert:
     opened: str
     about: str
@@ -143,7 +143,7 @@ class ReportedAlert:
     resolved: str
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class SecondPage:
     """Second page. `axis` is SVG, empty without rows; `carried` is empty where nothing was attributed."""
 
@@ -166,7 +166,7 @@ class Attachment:
     content: bytes
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Document:
     """Whole report. One of tables has sections only, no pages."""
 

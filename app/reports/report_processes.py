@@ -7,7 +7,7 @@ import structlog
 
 from ..base.apart import Apart
 from ..base.errors import EvenhandError, InvalidInput, ReportNotMade, TooLarge, Unavailable
-from ..base.frozen import frozen
+from ..base.frozen import frozen_by_name
 from ..base.turns import Turns
 from ..database.engine import Database
 from ..domain.check import CheckRun, Span
@@ -39,7 +39,7 @@ Form: TypeAlias = Literal["html", "pdf", "json"]
 """`json` is the data that the report is made from."""
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Order:
     deployment: Deployment
     of: CheckRun | Span
@@ -48,7 +48,7 @@ class Order:
     has_annex: bool = False
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class RegulatorOrder:
     deployment: Deployment
     of: Span

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from ..alerts.ended_check_queries import checks_waiting_for_alerts
 from ..alerts.queries import alerts_between
-from ..base.frozen import frozen
+from ..base.frozen import frozen_by_name
 from ..charts.forest import Forest, build_past_forest
 from ..charts.named_groups import rename_series
 from ..charts.pictures.period_charts import heading, series_chart, volume_chart
@@ -24,20 +24,20 @@ from ..charts.series import (
     count_volume,
     disadvantaged_at,
 )
+from ..checks.days.measurement_queries import EndedRun, ended_runs
 from ..checks.days.roll_up import Period
-from ..checks.days.series_queries import EndedRun, ended_runs
 from ..checks.queries import get
 from ..checks.result_queries import read_measurements
 from ..checks.views.build_views import check_view
 from ..checks.views.headlines import DATA_NAMES, IMPACT, VERDICT_WORDS
-from ..checks.views.missing_notes import notes_of_check
 from ..checks.views.view_shapes import ViewKind
+from ..checks.views.view_source import counted_check, notes_of_check
 from ..domain.alert import Alert
 from ..domain.check import CheckRun, CheckState, DataSet, Measurement, Scope, Span
 from ..domain.deployment import Deployment
 from ..domain.group_words import GroupWords
 from ..domain.monitor import Monitor, list_comparisons
-from ..evidence.attribution.attribution import AttributionRun, AttributionState
+from ..evidence.attribution.attribution import AttributionRun
 from ..evidence.attribution.queries import newest_of_gaps
 from ..evidence.present_state import DeploymentEvidence, look_at_evidence
 from ..statistics.catalogue import CATALOGUE
@@ -75,7 +75,7 @@ NONE_MEASURED = (
 _NOT_FAIR = ON_FAIRNESS[:-1]
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class History:
     """Headlines of one attribute on one data set over the time.
 
@@ -97,7 +97,7 @@ class History:
         return Counter(point.verdict for point in self.fresh)
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class ReportSource:
     """`span` is the shown time; `check` has the groups' figures, None where no check has any.
 
@@ -175,8 +175,10 @@ def read_source(session: Session, deployment: Deployment, of: CheckRun | Span) -
         alerts=alerts_between(session, no, alerted, checks=ends),
         waiting=checks_waiting_for_alerts(session, no, ends),
         absent=None if view is None else view.reason,
-        missing=() if check is None else notes_of_check(session, check, forest.attribute),
-        attribution=newest_of_gaps(session, no, state=AttributionState.DONE, before=span.end),
+        missing=()
+        if check is None
+        else notes_of_check(session, counted_check(session, check), forest.attribute),
+        attribution=newest_of_gaps(session, no, before=span.end).done,
     )
 
 

@@ -23,7 +23,7 @@ from ..checks.days.measurement_queries import Point, SeriesFilter
 from ..checks.queries import get
 from ..checks.result_queries import read_measurements
 from ..checks.routes import CheckId
-from ..checks.views.verdict_members import derive_members
+from ..checks.views.measurement_bodies import derive_members
 from ..deployments.deployment_in_address import ReadableDeployment
 from ..deployments.noted_exports import exported
 from ..domain.check import Measurement, Span

@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, and_, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from ..base.frozen import frozen
+from ..base.frozen import frozen_by_name
 from ..database.binary_rows import list_column_values, read_row
 from ..database.tables import DeploymentRow, LegalHoldRow, RetentionPolicyRow
 from .policy import LegalHold, RetentionPolicy
@@ -58,7 +58,7 @@ def _in_force(deployment_no: int | InstrumentedAttribute[int]) -> ColumnElement[
     return and_(LegalHoldRow.deployment_no == deployment_no, LegalHoldRow.released_at.is_(None))
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class AppliedPolicy:
     """A policy with its deployment. Answers are erased up to `answers_until`."""
 

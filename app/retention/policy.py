@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from ..base.frozen import frozen
+from ..base.frozen import frozen_by_name
 from ..base.values import Scalar
 
 MAX_MONTHS = 1200
@@ -32,7 +32,7 @@ class RetentionPreset(StrEnum):
 _PRESET_MONTHS = {RetentionPreset.EU: 6, RetentionPreset.COLORADO: 36, RetentionPreset.CALIFORNIA: 48}
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class RetentionPolicy:
     """Calendar months for which records, labels and the model's answers to copies are kept; None keeps
     them. Version 0: nothing was set.
@@ -49,7 +49,7 @@ class RetentionPolicy:
         return self.records_months is None and self.feedback_months is None and self.answers_months is None
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class LegalHold:
     reason: str
     placed_by: str
@@ -71,7 +71,7 @@ class ErasureState(StrEnum):
     FINISHED = "finished"
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class RecordSelector:
     """Records of one person: those of the ids, or those that have `value` in the meta field `field`. One of
     the two.
@@ -102,7 +102,7 @@ class RecordSelector:
 Counts = Mapping[str, int]
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Erasure:
     """One erasure. `counts` are the erased rows by table. `hash` is of the receipt, once it has finished.
 

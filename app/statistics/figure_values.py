@@ -4,7 +4,7 @@ import math
 from dataclasses import field
 from typing import Literal, TypeAlias
 
-from ..base.frozen import frozen
+from ..base.frozen import frozen, frozen_by_name
 from ..domain.figure_details import Details
 
 Scope: TypeAlias = Literal["group", "worst", "pooled", "worst_pair", "reference", "attribute", "overall"]
@@ -48,7 +48,7 @@ class Undefined:
     n: int
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Measured:
     """One metric of one scope.
 

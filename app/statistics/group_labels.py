@@ -1,14 +1,16 @@
 """Groups of one attribute, and the alignment of tables with different groups."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-Role: TypeAlias = Literal["monitored", "reference"]
-IntArray: TypeAlias = npt.NDArray[np.int64]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
+Role = Literal["monitored", "reference"]
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+AnyArray = NDArray[Any]
 
 NEITHER = -1
 """Group code of a record that is in no group, or whose value is missing."""
@@ -19,7 +21,7 @@ class ComparedGroup(NamedTuple):
     role: Role
 
 
-Groups: TypeAlias = tuple[ComparedGroup, ...]
+Groups = tuple[ComparedGroup, ...]
 
 
 def as_groups(pairs: Iterable[Sequence[str]]) -> Groups:
@@ -53,10 +55,10 @@ def align(several: Sequence[Groups]) -> tuple[Groups, list[IntArray]]:
     groups = union(several)
     row_of = {group.label: row for row, group in enumerate(groups)}
     rows = [[*(row_of[group.label] for group in table_groups), len(groups)] for table_groups in several]
-    return groups, [np.array(of_table, dtype=np.int64) for of_table in rows]
+    return groups, [np.array(of_table, int) for of_table in rows]
 
 
-def check_codes(codes: npt.ArrayLike, least: int, beyond: int) -> IntArray:
+def check_codes(codes: ArrayLike, least: int, beyond: int) -> IntArray:
     """Codes as int64 [records].
 
     Raises:
@@ -69,10 +71,10 @@ def check_codes(codes: npt.ArrayLike, least: int, beyond: int) -> IntArray:
         )
     if array.size and not (least <= array.min() and array.max() < beyond):
         raise ValueError(f"expected codes from {least} to {beyond - 1}, found {array.min()} to {array.max()}")
-    return array.astype(np.int64)
+    return array.astype(int)
 
 
-def check_counts(counts: npt.ArrayLike, *shape: int) -> IntArray:
+def check_counts(counts: ArrayLike, *shape: int) -> IntArray:
     """Counts as int64 of that shape.
 
     Raises:
@@ -86,36 +88,36 @@ def check_counts(counts: npt.ArrayLike, *shape: int) -> IntArray:
         raise ValueError(
             f"expected counts of shape {shape}, none negative, found {array.dtype} of shape {array.shape}"
         )
-    return array.astype(np.int64)
+    return array.astype(int)
 
 
-def divide(numerator: npt.NDArray[Any], denominator: npt.NDArray[Any]) -> FloatArray:
+def divide(numerator: AnyArray, denominator: AnyArray) -> FloatArray:
     """Quotients; NaN or infinite where the whole is zero."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(numerator / denominator, dtype=np.float64)
+        return np.asarray(numerator / denominator, float)
 
 
-def divide_or(numerator: npt.NDArray[Any], denominator: npt.NDArray[Any], otherwise: float) -> FloatArray:
+def divide_or(numerator: AnyArray, denominator: AnyArray, otherwise: float) -> FloatArray:
     """Quotients; `otherwise` where the whole is not above zero."""
     quotients = np.full(np.broadcast_shapes(np.shape(numerator), np.shape(denominator)), otherwise)
     np.divide(numerator, denominator, out=quotients, where=denominator > 0)
     return quotients
 
 
-Codes: TypeAlias = npt.NDArray[np.int64]
+Codes = IntArray
 
 MISSING = -1
 """Code of a record without a value."""
 
 
 def cross(
-    codes: Sequence[npt.NDArray[np.signedinteger[Any]]], sizes: Sequence[int], kind: npt.DTypeLike = np.int64
-) -> npt.NDArray[np.signedinteger[Any]]:
+    codes: Sequence[NDArray[np.signedinteger[Any]]], sizes: Sequence[int], kind: DTypeLike = np.int64
+) -> NDArray[np.signedinteger[Any]]:
     """Returns per record its combination, the last attribute fastest, or NEITHER; the product of `sizes`
     must fit `kind`.
     """
-    crossed = np.zeros(codes[0].size, dtype=kind)
-    neither = np.zeros(codes[0].size, dtype=np.bool_)
+    crossed = np.zeros(codes[0].size, kind)
+    neither = np.zeros(codes[0].size, bool)
     for of_attribute, size in zip(codes, sizes, strict=True):
         neither |= of_attribute < 0
         crossed *= size

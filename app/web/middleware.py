@@ -14,12 +14,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..base.clock import monotonic_seconds
 from ..base.errors import CallLoop, Unavailable
-from ..base.frozen import frozen
+from ..base.frozen import frozen, frozen_by_name
 from ..base.settings import Network
 from ..base.telemetry.prometheus import http_requests, http_seconds
 from ..base.telemetry.traces import TRACING, describe_span, request_span
 from ..base.turns import Room
-from ..calls.hops import MAX_HOPS
+from ..calls.pinned_transport import MAX_HOPS
 from .client_address import forwarded_address
 from .problems import body_too_large, problem_response, unexpected_response
 
@@ -107,7 +107,7 @@ class RequestContext:
             _log_request(scope, status, monotonic_seconds() - began)
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class BodyLimit:
     """Answers 413 to a body over the limit: at once where its length is announced.
 

@@ -56,7 +56,7 @@ from ..evidence.attribution.words import say_change
 from ..sources.stored.window_queries import newest_payload
 from ..statistics.attribution.change_of_gap import explain_change_of_gap
 from ..statistics.attribution.feature_bins import count_cells
-from ..statistics.attribution.pair_intervals import MIN_UNITS
+from ..statistics.attribution.sampled_pairs import MIN_UNITS
 from ..statistics.group_labels import IntArray
 
 

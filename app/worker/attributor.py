@@ -13,7 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from ..base.errors import CheckCancelled, EvenhandError, LeaseLost, Unavailable
 from ..base.polling import join_threads, work_until
 from ..checks.ask_model import Report
-from ..checks.schedule.retry import CHECK_POLICY
+from ..checks.lease_queries import CHECK_POLICY
 from ..database.engine import Database
 from ..evidence.attribution.attribution import AttributionRun, AttributionTrigger
 from ..evidence.attribution.queries import (

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from ..alerts.evaluate import evaluate_ended_checks, evaluate_evidence, evaluate_passing_time
 from ..base.clock import HOUR, floor_to_hour
 from ..base.errors import LeaseLost, Unavailable
-from ..checks.days.sum_days import keep_next_day
+from ..checks.days.roll_up import keep_next_day
 from ..checks.queries import queue_scheduled
 from ..checks.schedule.worker_queries import record_beat
 from ..checks.window.window import TablePlaces

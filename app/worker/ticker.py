@@ -16,7 +16,7 @@ from ..access.audit.event_queries import AuditEvent, audit_line, seal_events
 from ..alerts.channels.notification_queries import forget_old
 from ..base.clock import monotonic_seconds, utc_now
 from ..base.errors import Unavailable
-from ..checks.schedule.worker_state import BEAT_SECONDS
+from ..checks.schedule.worker_queries import BEAT_SECONDS
 from ..checks.window.window import NO_TABLES, TablePlaces
 from ..database.engine import Database, current_time
 from ..database.leased_rows import shorten_waits

@@ -34,13 +34,12 @@ from ..base.settings import CHECK_MINUTES, Settings
 from ..base.telemetry import prometheus as telemetry
 from ..base.telemetry.traces import check_span, describe_span
 from ..calls.egress_policy import EgressPolicy, read_policy
-from ..calls.hops import identify
+from ..calls.pinned_transport import identify
 from ..checks.ask_model import Report, Waiting
 from ..checks.check import perform_check
-from ..checks.lease_queries import claim, finish
+from ..checks.lease_queries import CHECK_POLICY, CheckPolicy, claim, finish
 from ..checks.queries import get
 from ..checks.schedule.listener import exposed_on, name_installation
-from ..checks.schedule.retry import CHECK_POLICY, CheckPolicy
 from ..checks.window.window import TablePlaces
 from ..database.engine import Database
 from ..domain.check import CheckRun, CheckState, Failure

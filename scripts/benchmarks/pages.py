@@ -22,7 +22,8 @@ from app.access.principals import Role
 from app.base.clock import utc_now
 from app.charts.series import SeriesWanted, build_series, count_volume
 from app.charts.time_ranges import Earlier, RangeChoice, RangePreset
-from app.charts.timeline import TimelineWanted, choose_range, read_timeline
+from app.charts.timeline import choose_range, read_timeline
+from app.checks.days.day_queries import FiguresWanted
 from app.checks.days.roll_up import Period
 from app.database.engine import Database
 from app.domain.check import DataSet
@@ -112,14 +113,15 @@ def _views(database: Database) -> Iterator[Question]:
 
 def _time_panels(database: Database, rounds: int, earlier: Earlier | None) -> Line:
     choice = RangeChoice(preset=RangePreset.YEAR, earlier=earlier)
-    wanted = TimelineWanted(metric="disparate_impact", data=DataSet.AS_LOGGED, choice=choice, words=GroupWords())
+    wanted = FiguresWanted(metric="disparate_impact", data=DataSet.AS_LOGGED)
     now = utc_now()
     with database.transaction() as session:
         server = psutil.Process(session.scalar(text("SELECT pg_backend_pid()")))
 
         def draw() -> ShownTimeline:
-            span = choose_range(session, 1, choice, now=now).span
-            return show_timeline(read_timeline(session, 1, span, wanted), "model-1", choice)
+            span = choose_range(choice, oldest=None, now=now).span
+            timeline = read_timeline(session, 1, span, wanted, words=GroupWords(), compared=earlier)
+            return show_timeline(timeline, "model-1", choice.zone)
 
         shown = draw()
         statements = count_statements(draw)

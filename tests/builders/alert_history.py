@@ -11,9 +11,8 @@ from app.alerts.evaluate import evaluate_ended_checks, evaluate_passing_time
 from app.alerts.lifecycle import settle
 from app.alerts.queries import AlertFilter, alerts_page
 from app.alerts.rules.queries import find_rule, lock_alerts, put_rule
-from app.checks.lease_queries import finish
+from app.checks.lease_queries import CHECK_POLICY, finish
 from app.checks.result_queries import store_measurements
-from app.checks.schedule.retry import CHECK_POLICY
 from app.database.engine import Database
 from app.database.tables import AlertChannelRow, AlertRuleRow, NotificationRow
 from app.domain.alert import Alert, Condition, Rule, RuleContent, VerdictCondition

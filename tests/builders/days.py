@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from app.checks.days.sum_days import keep_next_day
+from app.checks.days.roll_up import keep_next_day
 from app.database.engine import Database
 
 LONG_AGO = timedelta(days=-20_000)

@@ -140,7 +140,7 @@ def states(stage: Scene, revision: str | None = None) -> dict[tuple[DataSet, str
     assert era.problem is None, era.problem
     with stage.database.transaction() as session:
         return {
-            (one.key.place.data, one.key.place.attribute, one.key.group, one.key.metric): (
+            (one.place.data, one.place.attribute, one.group, one.metric): (
                 one.first_hour,
                 one.until,
                 one.is_stale,

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from app.calls.request_pace import Timing
+from app.calls.scoring.ask_page import Timing
 
 
 @dataclass

@@ -8,14 +8,12 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from app.base.values import Range
-from app.charts.forest import STRIP_CHECKS, Forest, ForestSource, build_forest, choose_metric
-from app.checks.recent_queries import RecentCheck, RecentFigure, recent_checks, recent_figures
-from app.checks.result_queries import read_measurements
+from app.charts.forest import STRIP_CHECKS, Forest, build_forest, choose_metric
+from app.checks.result_queries import RecentCheck, RecentFigure, RecentFigures, read_measurements, recent_figures
 from app.deployments.monitor.queries import find_monitor
 from app.domain.check import DataSet, Measurement, Scope
-from app.domain.display_names import DisplayNames, GroupName
 from app.domain.figure_details import Details
-from app.domain.monitor import Comparison, Monitor, MonitoredAttribute, OutcomeRule
+from app.domain.monitor import Comparison, DisplayNames, GroupName, Monitor, MonitoredAttribute, OutcomeRule
 from app.evidence.present_state import ComparisonState, look_at_evidence
 from tests.builders.comparison_states import evidence_of
 
@@ -105,21 +103,22 @@ def forest_of(*figures: Measurement, **more: Any) -> Forest:  # noqa: ANN401 - m
     checks = checks_of(1) if checks is None else checks
     states: Sequence[ComparisonState] = more.pop("states", ())
     metric, now = more.pop("metric", "disparate_impact"), more.pop("now", NOW)
-    recent = [point for one in figures for point in recent_of(one, [one.verdict] * len(checks))]
-    values = {"monitor": MONITOR, "evidence": evidence_of(*states), "checks": checks, "measured": figures, "recent": recent}
-    return build_forest(ForestSource(**values | more), metric=metric, now=now)
+    recent = more.pop("recent", [point for one in figures for point in recent_of(one, [one.verdict] * len(checks))])
+    values = {"monitor": MONITOR, "evidence": evidence_of(*states)} | more
+    return build_forest(RecentFigures(checks, recent), figures, metric=metric, now=now, **values)
 
 
 def read_forest(session: Session, deployment_no: int, *, now: datetime, metric: str | None = None) -> Forest:
     """Returns the forest of the newest check, of that metric or else of the one that the deployment is judged by."""
-    checks = recent_checks(session, deployment_no, most=STRIP_CHECKS)
+    checks = recent_figures(session, deployment_no, "", most=STRIP_CHECKS).checks
     measured = read_measurements(session, checks[0].no) if checks else []
     chosen = metric or choose_metric(measured)
-    source = ForestSource(
+    recent = recent_figures(session, deployment_no, chosen, most=STRIP_CHECKS)
+    return build_forest(
+        recent,
+        measured,
         monitor=find_monitor(session, deployment_no),
         evidence=look_at_evidence(session, deployment_no),
-        checks=checks,
-        measured=measured,
-        recent=recent_figures(session, deployment_no, chosen, checks),
+        metric=chosen,
+        now=now,
     )
-    return build_forest(source, metric=chosen, now=now)

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import psycopg
 
-from app.checks.schedule.retry import CHECK_POLICY
+from app.checks.lease_queries import CHECK_POLICY
 from app.cli.service.supervisor import STEADY_SECONDS
 from tests.crashes.checking import MODEL_SECONDS, Asker, create, deployment, monitor
 from tests.crashes.clients import Client

@@ -8,7 +8,7 @@ from functools import partial
 
 import psycopg
 
-from app.checks.schedule.retry import CHECK_POLICY
+from app.checks.lease_queries import CHECK_POLICY
 from tests.crashes.processes import lives, processes_about
 from tests.crashes.report import Report
 from tests.crashes.stage import Stage

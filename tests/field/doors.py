@@ -16,8 +16,7 @@ from evenhand_client import Evenhand
 
 from app.base.values import name_value
 from app.checks.check import perform_check
-from app.checks.lease_queries import claim
-from app.checks.schedule.retry import CHECK_POLICY
+from app.checks.lease_queries import CHECK_POLICY, claim
 from app.evidence.update import update_evidence
 from app.library.hours_of_groups import follow_frame
 from app.library.measurements import measure_frame

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...database.binary_rows import read_row
 from ...database.paging import equal, page_newest
 from ...database.tables import ActivityRow
@@ -19,7 +19,7 @@ ENDPOINT_ANSWERED = "endpoint.answered"
 """Action of a test that a stored endpoint passed."""
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Activity:
     """One change. `actor` is a key's id, `user:` and a name, `schedule` or `unknown`; `details` never
     holds a secret.
@@ -34,7 +34,7 @@ class Activity:
     details: dict[str, Any]
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class ActivityFilter:
     """Filter of changes; an absent member lets all through.
 

@@ -16,7 +16,7 @@ from sqlalchemy.exc import DatabaseError, OperationalError
 from sqlalchemy.orm import Session
 
 from ...base.errors import Unavailable
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_by_name
 from ...database.binary_rows import read_row
 from ...database.paging import equal, page_newest, within
 from ...database.tables import AuditEventRow
@@ -35,7 +35,7 @@ class AuditOutcome(StrEnum):
     FAILED = "failed"
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class AuditEvent:
     """One audited event. `position` (from 1) and `hash` (32 bytes) are absent until the event is sealed.
 
@@ -163,7 +163,7 @@ schedules.
 """
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class AuditFilter:
     """Filter of audit events; an absent member lets all through. `until` is not included."""
 

@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 import msgspec
 
 from ...base.errors import Forbidden, SetupError
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_by_name
 from ...base.settings import Settings
-from ...calls.ip_addresses import parse_address
+from ...calls.egress_policy import parse_address
 from ..principals import Role
 
 CALLBACK = "/login/oidc/callback"
@@ -34,7 +34,7 @@ class ClaimRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     deployment: str | None = None
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class OidcConfiguration:
     """The issuer and this client. `audience` is that of bearer tokens; None where none are accepted."""
 
@@ -138,7 +138,7 @@ class Grant:
     deployment_id: str | None
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Identity:
     """Somebody known to the issuer. `subject` is unique there and never given to anybody else; `name` is
     neither.

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from ...base.clock import utc_now
 from ...base.errors import EvenhandError, Forbidden, Unauthenticated
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...base.turns import Turns
 from ...calls.egress_policy import EgressPolicy
 from ...calls.pinned_transport import PinnedTransport
@@ -35,7 +35,7 @@ _CLOCKS_DIFFER = timedelta(seconds=LEEWAY_SECONDS)
 _LONGEST_NOTICE = timedelta(days=366)
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class CallbackIn:
     code: str
     state: str

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from ...base.clock import utc_now
 from ...base.errors import Conflict, InvalidInput, Unauthenticated
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ..principals import Role
 from .queries import (
     ApiKey,
@@ -40,7 +40,7 @@ USUAL_OVERLAP_HOURS = 24
 MAX_LIFE = timedelta(days=3650)
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Rotation:
     text: str
     old: ApiKey

@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ...base.errors import require_present
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...database.binary_rows import list_column_values, read_row
 from ...database.paging import page_oldest
 from ...database.tables import ApiKeyRow, DeploymentRow, KeyLimitsRow, KeyUseRow
@@ -28,7 +28,7 @@ class KeyLimit(StrEnum):
     STORAGE = "storage"
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class KeyLimits:
     """Limits of one key; None: no limit. `max_bytes` bounds the bytes of all records that it ever sends."""
 
@@ -37,7 +37,7 @@ class KeyLimits:
     max_bytes: int | None = None
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class KeyUse:
     """Requests to log records, records and bytes that were stored, refused requests."""
 
@@ -53,7 +53,7 @@ USE_NOTED_EVERY = timedelta(minutes=1)
 """Min time between two moments of use that are stored of one key."""
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class ApiKey:
     """One stored key. `deployment_id` names the only deployment of a bound key."""
 
@@ -182,7 +182,7 @@ def stored_bytes(session: Session) -> dict[str, int]:
     return {row.key_id: row.bytes for row in session.scalars(select(KeyUseRow))}
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class UsedKey:
     key_id: str
     name: str

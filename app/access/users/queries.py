@@ -7,7 +7,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ...base.errors import require_present
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...database.binary_rows import read_row
 from ...database.paging import page_oldest
 from ...database.tables import DeploymentRow, SessionRow, UserRow
@@ -15,7 +15,7 @@ from ...domain.paging import Paging
 from ..principals import Role
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class User:
     """One stored user. Those of an `issuer` have no password; `deployment_id` binds the user to one."""
 

@@ -2,8 +2,8 @@
 
 from datetime import datetime, timedelta
 
-from ...base.frozen import frozen
-from ...calls.request_pace import retry_after_seconds
+from ...base.frozen import frozen, frozen_by_name
+from ...calls.scoring.ask_page import retry_after_seconds
 
 FIRST_PAUSE_SECONDS = 5.0
 LONGEST_PAUSE_SECONDS = 15 * 60.0
@@ -17,7 +17,7 @@ class Delivered:
     remark: str | None = None
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Undelivered:
     """The receiver did not confirm. Without secrets; `answer` are its own words; `is_refused`: it refused
     this content.

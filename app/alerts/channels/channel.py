@@ -9,7 +9,7 @@ from enum import StrEnum
 from urllib.parse import urlsplit
 
 from ...base.errors import FieldProblem
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...base.values import character_problem, name_problem
 
 SECRET_PREFIX = "whsec_"  # noqa: S105 - the form of a signing secret, none itself
@@ -35,7 +35,7 @@ class ChannelKind(StrEnum):
     EMAIL = "email"
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class ChannelContent:
     """The content of a channel. `secret` signs messages to a webhook; a Slack-compatible webhook's `url`
     is a secret, too.
@@ -48,7 +48,7 @@ class ChannelContent:
     to: tuple[str, ...] = ()
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Channel:
     """A stored channel. `url` is a webhook's, `host` a webhook's or Slack's, `to` of e-mail.
 

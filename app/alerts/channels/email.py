@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 
 from ...base.clock import monotonic_seconds
-from ...calls.credential_headers import redacted
+from ...calls.credentials import redacted
 from ...domain.deployment import Credentials, CredentialsKind
 from ..words import facts, headline, sentence
 from .attempt import Delivered, Undelivered

@@ -4,14 +4,14 @@ from dataclasses import field
 from urllib.parse import unquote, urlsplit
 
 from ...base.errors import SetupError
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...base.settings import Settings
 from .channel import is_mail_address
 
 _PORTS = {"smtp": 587, "smtps": 465}
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class MailServer:
     """The server that takes e-mail. `is_tls`: TLS from the first byte; otherwise STARTTLS where it is
     offered.

@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...domain.alert import Alert, Event, display_sentence
 
 TEST_SENTENCE = "This is a test. It says nothing about any deployment."
@@ -24,7 +24,7 @@ class NotificationState(StrEnum):
     GIVEN_UP = "given_up"
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Notification:
     """One message to one channel. `id` is the same in every attempt; `alert_id` is None for a test.
 

@@ -9,7 +9,7 @@ from sqlalchemy import delete, exists, func, insert, select, text, update
 from sqlalchemy.orm import Session
 
 from ...base.errors import require_present
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...database.binary_rows import read_row
 from ...database.engine import current_time
 from ...database.leased_rows import HeldRow, lease_row, write_held
@@ -63,7 +63,7 @@ could be locked.
 """
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class ClaimedNotification:
     notification: Notification
     channel: Channel

@@ -1,17 +1,28 @@
-"""Sends a page to the model, with retries, and returns the answer's bytes."""
+"""Sends a page to the model at its pace, with retries, and returns the answer's bytes."""
 
 import asyncio
 import math
+import time
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from http import HTTPStatus
+from typing import TypeVar
 
 import httpx
 
+from ...base.clock import utc_now
 from ...base.errors import EndpointDown, PageRefused, ScoringFailed
-from ...base.telemetry.prometheus import model_calls, model_seconds
+from ...base.frozen import frozen
+from ...base.telemetry.prometheus import model_calls, model_rows, model_seconds
 from ...base.telemetry.traces import ModelCall, model_span
-from ...domain.deployment import Endpoint
-from ...payloads.codec import HttpMessage
+from ...domain.deployment import Endpoint, FieldType, OutputFields
+from ...payloads.codec import Asking, HttpMessage
+from ...payloads.read_predictions import Answer
+from ...payloads.registry import bind_codec
+from ...payloads.repeated_inputs import put_in_order
+from ...payloads.wire import Rows
 from ..call_failures import (
     CallFailure,
     crowded,
@@ -22,16 +33,80 @@ from ..call_failures import (
     oversized,
     slow,
 )
-from ..credential_headers import (
+from ..credentials import (
+    TokenSource,
     build_auth_header,
     encode_header,
     make_bearer_credentials,
+    read_body,
     redact_secrets,
     redacted,
 )
-from ..egress_policy import parse_url
-from ..request_pace import Pacer, Timing, backoff_seconds, retry_after_seconds
-from ..token_source import TokenSource, read_body
+from ..egress_policy import EgressPolicy, parse_url
+
+LONGEST_WAIT_SECONDS = 30.0
+"""Max wait, for back-off and Retry-After alike."""
+
+_FIRST_BACKOFF_SECONDS = 0.5
+
+
+@frozen
+class Timing:
+    monotonic: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    now: Callable[[], datetime] = utc_now
+
+
+class Pacer:
+    """Spaces the requests of one client evenly, without bursts."""
+
+    def __init__(self, requests_per_second: float | None, timing: Timing) -> None:
+        self._spacing = 0.0 if requests_per_second is None else 1.0 / requests_per_second
+        self._timing = timing
+        self._free_at = 0.0
+
+    async def turn(self, deadline: float = math.inf) -> bool:
+        """Waits for a turn; returns False at once if none comes before `deadline`."""
+        now = self._timing.monotonic()
+        mine = max(now, self._free_at)
+        if mine >= deadline:
+            return False
+        self._free_at = mine + self._spacing
+        if mine > now:
+            await self._timing.sleep(mine - now)
+        return True
+
+    def hold(self, seconds: float) -> None:
+        self._free_at = max(self._free_at, self._timing.monotonic() + seconds)
+
+
+def backoff_seconds(attempt: int, page: int) -> float:
+    """Wait after failed attempt `attempt` (from 1): 0.5 s doubling, times 0.5 to 1.
+
+    It depends on page and attempt only, so that every run waits the same times.
+    """
+    spread = (page * 7919 + attempt * 104_729) % 1000 / 1000
+    return float(
+        min(_FIRST_BACKOFF_SECONDS * 2 ** (attempt - 1) * (0.5 + 0.5 * spread), LONGEST_WAIT_SECONDS)
+    )
+
+
+def retry_after_seconds(value: str | None, now: datetime) -> float | None:
+    """Seconds of a Retry-After header (a number or a date), 0 to the longest wait; None if unreadable."""
+    if value is None:
+        return None
+    text = value.strip()
+    if text.isascii() and text.isdigit():
+        return min(float(text[:9]), LONGEST_WAIT_SECONDS)
+    try:
+        until = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    aware = until if until.tzinfo is not None else until.replace(tzinfo=UTC)
+    return min(max((aware - now).total_seconds(), 0.0), LONGEST_WAIT_SECONDS)
+
+
+Fitted = TypeVar("Fitted")
 
 MAX_ATTEMPTS = 4
 """Max attempts per page. The first page that uses them up ends the whole."""
@@ -45,6 +120,14 @@ _LOADED_URL = httpx.URL("http://loaded.invalid/")
 """Requests to a loaded model go over no network."""
 
 _TABLE_WORDS = (b'"values"', b'"predictions"', b'"outputs"')
+
+
+@frozen
+class ModelKey:
+    endpoint: Endpoint
+    outputs: OutputFields
+    columns: tuple[str, ...]
+    types: tuple[FieldType, ...] = ()
 
 
 def name_model(endpoint: Endpoint) -> str:
@@ -71,8 +154,8 @@ class Asker:
             *(encode_header(name, value) for name, value in endpoint.headers.items()),
         ]
         credentials = endpoint.credentials
-        needs_token = credentials is not None and credentials.kind.has_token_url
-        self._tokens = TokenSource(credentials) if credentials is not None and needs_token else None
+        needs_token = credentials and credentials.kind.has_token_url
+        self._tokens = TokenSource(credentials) if credentials and needs_token else None
         self._pacer = Pacer(endpoint.requests_per_second, timing)
 
     async def ask(
@@ -93,7 +176,7 @@ class Asker:
         """
         attempt = 1
         while True:
-            outcome: bytes | CallFailure = crowded()
+            outcome: bytes | CallFailure
             if await self._pacer.turn(deadline):
                 began = self._timing.monotonic()
                 with model_span(self._host, {"evenhand.page": page + 1, "evenhand.attempt": attempt}) as call:
@@ -101,6 +184,8 @@ class Asker:
                     call.has_failed = isinstance(outcome, CallFailure)
                 result = "failed" if call.has_failed else "answered"
                 model_seconds.labels("check", result).observe(self._timing.monotonic() - began)
+            else:
+                outcome = crowded()
             if isinstance(outcome, bytes):
                 model_calls.labels("answered").inc()
                 return outcome
@@ -198,3 +283,39 @@ class Asker:
     def _redact(self, text: str) -> str:
         token = None if self._tokens is None else self._tokens.known()
         return redact_secrets(redacted(text, make_bearer_credentials(token)), self._endpoint)
+
+
+class PageScorer:
+    """Asks one endpoint about rows, in its format and within its limits.
+
+    Raises EndpointRefused and ScoringFailed.
+    """
+
+    def __init__(self, key: ModelKey, policy: EgressPolicy, timing: Timing | None) -> None:
+        self._key = key
+        self._codec = bind_codec(key.endpoint)
+        self._asker = Asker(key.endpoint, timing or Timing(), quotes=policy.shows_answers)
+
+    async def score(
+        self,
+        transport: httpx.AsyncBaseTransport,
+        rows: Rows,
+        fit: Callable[[Answer], Fitted],
+        *,
+        page: int,
+        pages: int,
+        attempts: int,
+        deadline: float = math.inf,
+    ) -> Fitted:
+        """What `fit` makes of the answer to one page, with its rows in order."""
+        key = self._key
+        message = self._codec.write_message(
+            key.columns, rows, asking=Asking(outputs=key.outputs, types=key.types)
+        )
+        model_rows.inc(len(rows))
+        answer = await self._asker.ask(transport, message, page=page, deadline=deadline, attempts=attempts)
+        try:
+            read = self._codec.read_answer(answer, outputs=key.outputs, expected_rows=len(rows))
+            return fit(put_in_order(read, key.columns, rows, key.outputs))
+        except ScoringFailed as error:
+            raise self._asker.unusable(error, answer, page=page, pages=pages) from error

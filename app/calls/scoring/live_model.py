@@ -4,20 +4,14 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 
 from ...base.errors import ScoringFailed
-from ...base.frozen import frozen
-from ...base.telemetry.prometheus import model_rows
-from ...domain.deployment import Endpoint, FieldType, OutputFields
-from ...payloads.codec import Asking
 from ...payloads.read_predictions import Answer, fit_probability
-from ...payloads.registry import bind_codec
-from ...payloads.repeated_inputs import put_in_order
 from ...payloads.wire import Rows
 from ..egress_policy import EgressPolicy
 from ..pinned_transport import PinnedTransport
-from ..request_pace import Timing
-from .ask_page import Asker
+from .ask_page import ModelKey, PageScorer, Timing
 
 LIVE_ATTEMPTS = 3
 """Only attempts that fit into the time left are made."""
@@ -26,40 +20,34 @@ MOST_MODELS = 200
 """Max models with connections in a process; those unused for longest are closed."""
 
 
-@frozen
-class ModelKey:
-    endpoint: Endpoint
-    outputs: OutputFields
-    columns: tuple[str, ...]
-    types: tuple[FieldType, ...] = ()
-
-
 class LiveModel:
     """Scores rows by one endpoint, in one event loop; `concurrency` bounds all requests. Raises
     EndpointRefused and ScoringFailed.
     """
 
     def __init__(self, key: ModelKey, policy: EgressPolicy, *, timing: Timing | None = None) -> None:
-        self._key = key
-        self._codec = bind_codec(key.endpoint)
-        self._asker = Asker(key.endpoint, timing or Timing(), quotes=policy.shows_answers)
-        endpoint = key.endpoint
+        self._scorer, endpoint = PageScorer(key, policy, timing), key.endpoint
+        self._page_size = endpoint.page_size
         self._transport = PinnedTransport(policy, connections=endpoint.concurrency, tls=endpoint.tls)
-        self._callers = 0
-        self._is_retired = False
 
     async def score(self, rows: Rows, *, deadline: float, attempts: int = LIVE_ATTEMPTS) -> Answer:
         """Returns the answer to the rows, in order, by `deadline` on the monotonic clock. Raises
         ScoringFailed.
         """
-        size = self._key.endpoint.page_size
+        size = self._page_size
         starts = range(0, len(rows), size)
+        score = partial(
+            self._scorer.score,
+            self._transport,
+            fit=_fit,
+            pages=len(starts),
+            deadline=deadline,
+            attempts=attempts,
+        )
         if len(starts) == 1:
-            return await self._score_page(rows, 0, 1, deadline, attempts)
+            return await score(rows, page=0)
         tasks = [
-            asyncio.ensure_future(
-                self._score_page(rows[start : start + size], page, len(starts), deadline, attempts)
-            )
+            asyncio.ensure_future(score(rows[start : start + size], page=page))
             for page, start in enumerate(starts)
         ]
         try:
@@ -84,20 +72,9 @@ class LiveModel:
     async def close(self) -> None:
         await self._transport.aclose()
 
-    async def _score_page(self, rows: Rows, page: int, pages: int, deadline: float, attempts: int) -> Answer:
-        message = self._codec.write_message(
-            self._key.columns, rows, asking=Asking(outputs=self._key.outputs, types=self._key.types)
-        )
-        model_rows.inc(len(rows))
-        answer = await self._asker.ask(
-            self._transport, message, page=page, deadline=deadline, attempts=attempts
-        )
-        try:
-            read = self._codec.read_answer(answer, outputs=self._key.outputs, expected_rows=len(rows))
-            ordered = put_in_order(read, self._key.columns, rows, self._key.outputs)
-            return replace(ordered, predictions=list(map(fit_probability, ordered.predictions)))
-        except ScoringFailed as error:
-            raise self._asker.unusable(error, answer, page=page, pages=pages) from error
+
+def _fit(answer: Answer) -> Answer:
+    return replace(answer, predictions=list(map(fit_probability, answer.predictions)))
 
 
 @dataclass
@@ -121,12 +98,8 @@ class LiveModels:
         ScoringFailed.
         """
         previous = self._kept.get(deployment_no)
-        entry = (
-            previous
-            if previous is not None and previous.key == key
-            else _Kept(key, LiveModel(key, self._policy))
-        )
-        replaced = [previous] if previous is not None and previous is not entry else []
+        entry = previous if previous and previous.key == key else _Kept(key, LiveModel(key, self._policy))
+        replaced = [previous] if previous and previous is not entry else []
         self._kept.pop(deployment_no, None)
         self._kept[deployment_no] = entry  # the last used comes last
         entry.users += 1

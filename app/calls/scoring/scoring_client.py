@@ -1,27 +1,184 @@
-"""Sends rows to a model and returns predictions, in order: several pages at a time."""
+"""Sends rows to a model and returns predictions, in order: several pages at a time.
+
+Finds the records that a model does not take: a refused page is sent again in parts, divided by the places of
+their nulls, or else halved.
+"""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 import httpx
 
 from ...base.errors import CheckCancelled, PageRefused, ScoringFailed
-from ...base.telemetry.prometheus import model_rows
+from ...base.frozen import frozen
 from ...domain.deployment import Endpoint, FieldType, OutputFields
 from ...domain.record import Prediction
-from ...payloads.codec import Asking
-from ...payloads.read_predictions import fit_probability
-from ...payloads.registry import bind_codec
-from ...payloads.repeated_inputs import put_in_order
+from ...payloads.read_predictions import Answer, fit_probability
 from ...payloads.wire import Rows
 from ..egress_policy import OPEN, EgressPolicy
 from ..pinned_transport import PinnedTransport, Resolver, resolve
-from ..request_pace import Timing
-from .ask_page import MAX_ATTEMPTS, Asker
+from .ask_page import MAX_ATTEMPTS, ModelKey, PageScorer, Timing
 from .loaded_model import LoadedModel, ModelProcesses
-from .refused_records import Refusal, RefusalSearch, Scored
+
+MOST_CALLS = 400
+"""Max refused calls of a check, besides one for each page answered as a whole; beyond it the refusal
+counts for the check.
+"""
+
+MOST_CALLS_UNANSWERED = 40
+"""The same until a record is answered: enough to find the last good half of the largest page."""
+
+_ENOUGH_TO_INFER = 3
+"""Min records with the same nulls for which three decide, unless one was answered."""
+
+
+@frozen
+class Refusal:
+    nulls: tuple[str, ...]
+    error: PageRefused
+
+
+Scored = Prediction | Refusal
+
+Ask = Callable[[Rows], Awaitable[Sequence[Scored]]]
+"""Sends rows, all or nothing; raises PageRefused."""
+
+_Nulls = frozenset[int]
+
+
+class RefusalSearch:
+    """Sends pages and separates refused records. Refused nulls are remembered for later pages."""
+
+    def __init__(self, columns: Sequence[str]) -> None:
+        self._columns = columns
+        self._calls = 0
+        self._whole_pages = 0
+        self.is_answered = False
+        self.refused = 0
+        self._refused_nulls: dict[_Nulls, PageRefused] = {}
+        self._answered_nulls: set[_Nulls] = set()
+
+    async def score(self, rows: Rows, ask: Ask, turn: asyncio.Lock) -> list[Scored]:
+        """Returns the result for each row; `turn` lets one page at a time be searched. Raises PageRefused."""
+        # Rows with refused nulls go apart, each kind by itself.
+        by_nulls: dict[_Nulls, list[int]] = {nulls: [] for nulls in self._refused_nulls}
+        unmatched: list[int] = []
+        for position, row in enumerate(rows):
+            (by_nulls.get(_nulls(row), unmatched) if by_nulls else unmatched).append(position)
+
+        results: dict[int, Scored] = {}
+        for positions in (unmatched, *by_nulls.values()):
+            if positions:
+                await self._score_part(rows, positions, ask, turn, results)
+        self.refused += sum(isinstance(result, Refusal) for result in results.values())
+        return [results[position] for position in range(len(rows))]
+
+    async def _score_part(
+        self, rows: Rows, positions: Sequence[int], ask: Ask, turn: asyncio.Lock, results: dict[int, Scored]
+    ) -> None:
+        try:
+            results |= zip(positions, await self._ask(rows, positions, ask), strict=True)
+            self._whole_pages += 1
+        except PageRefused as error:
+            nulls = _nulls(rows[positions[0]])
+            if nulls in self._refused_nulls and all(
+                _nulls(rows[position]) == nulls for position in positions
+            ):
+                results |= dict.fromkeys(positions, self._refusal(nulls, error))
+                return
+            self._spend(error)
+            async with turn:
+                await self._search(rows, positions, error, ask, results)
+
+    async def _search(
+        self, rows: Rows, positions: Sequence[int], error: PageRefused, ask: Ask, results: dict[int, Scored]
+    ) -> None:
+        nulls = _nulls(rows[positions[0]])
+        if len(positions) == 1:
+            results[positions[0]] = self._refusal(nulls, error)
+            return
+        # A few decide if all have these nulls and no record with them was answered.
+        is_unanswered = nulls and nulls not in self._answered_nulls
+        if (
+            is_unanswered
+            and len(positions) >= _ENOUGH_TO_INFER
+            and all(_nulls(rows[position]) == nulls for position in positions)
+        ):
+            samples = (positions[0], positions[len(positions) // 2], positions[-1])
+            alone = [(position, await self._refused(rows, [position], ask, results)) for position in samples]
+            if all(refused for _, refused in alone):
+                self._refused_nulls[nulls] = error
+                results |= dict.fromkeys(positions, self._refusal(nulls, error))
+                return
+            results |= {position: self._refusal(nulls, refused) for position, refused in alone if refused}
+            positions = [position for position in positions if position not in samples]
+        for half in _halve(rows, positions):
+            refused = await self._refused(rows, half, ask, results)
+            if refused:
+                await self._search(rows, half, refused, ask, results)
+
+    async def _refused(
+        self, rows: Rows, positions: Sequence[int], ask: Ask, results: dict[int, Scored]
+    ) -> PageRefused | None:
+        """None where the part was answered, or is empty."""
+        if not positions:
+            return None
+        try:
+            results |= zip(positions, await self._ask(rows, positions, ask), strict=True)
+        except PageRefused as error:
+            self._spend(error)
+            return error
+        return None
+
+    def _spend(self, error: PageRefused) -> None:
+        """Counts a refusal that does not show the records at fault."""
+        self._calls += 1
+        if self._calls > (MOST_CALLS + self._whole_pages if self.is_answered else MOST_CALLS_UNANSWERED):
+            message = (
+                f"{error} Parts of pages were refused {self._calls} times while the refused records were "
+                "looked for:"
+                " there are too many of them."
+            )
+            raise PageRefused(message, quotation=error.quotation, answer=error.answer) from error
+
+    async def _ask(self, rows: Rows, positions: Sequence[int], ask: Ask) -> Sequence[Scored]:
+        answers = await ask(
+            [rows[position] for position in positions] if len(positions) < len(rows) else rows
+        )
+        self.is_answered = True
+        answered = {_nulls(rows[position]) for position in positions}
+        self._answered_nulls |= answered
+        for nulls in answered & self._refused_nulls.keys():
+            del self._refused_nulls[nulls]  # the refused records had another fault
+        return answers
+
+    def _refusal(self, nulls: _Nulls, error: PageRefused) -> Refusal:
+        return Refusal(tuple(self._columns[position] for position in sorted(nulls)), error)
+
+
+def _nulls(row: Sequence[object]) -> _Nulls:
+    return frozenset(position for position, cell in enumerate(row) if cell is None)
+
+
+def _halve(rows: Rows, positions: Sequence[int]) -> Iterable[Sequence[int]]:
+    """Divides by the nulls that do so best, or in two halves where nulls are alike."""
+    nulls = {position: _nulls(rows[position]) for position in positions}
+    counted = Counter(position for null_columns in nulls.values() for position in null_columns)
+    with_any = [position for position in positions if nulls[position]]
+    if 0 < len(with_any) < len(positions):
+        return [position for position in positions if not nulls[position]], with_any
+    dividing = [position for position, count in counted.items() if count < len(positions)]
+    if dividing:
+        best = min(dividing, key=lambda position: abs(len(positions) - 2 * counted[position]))
+        return [position for position in positions if best not in nulls[position]], [
+            position for position in positions if best in nulls[position]
+        ]
+    middle = len(positions) // 2
+    return positions[:middle], positions[middle:]
+
 
 OnPage = Callable[[int, int], None]
 """Called after each page: rows scored so far, rows in all."""
@@ -55,21 +212,17 @@ class ScoringClient:
         loaded: LoadedModel | None = None,
     ) -> None:
         self._endpoint = endpoint
-        self._outputs = outputs
-        self._columns = tuple(columns)
         self._policy = policy
         self._resolver = resolver
-        self._codec = bind_codec(endpoint)
-        self._asking = Asking(outputs=outputs, types=tuple(types))
-        self._asker = Asker(endpoint, timing or Timing(), quotes=policy.shows_answers)
-        self._search = RefusalSearch(self._columns)
+        self._scorer = PageScorer(ModelKey(endpoint, outputs, tuple(columns), tuple(types)), policy, timing)
+        self._search = RefusalSearch(columns)
         self._loaded = loaded or (
             ModelProcesses(endpoint.uri, policy.model_prefixes) if endpoint.is_loaded else None
         )
 
     def close(self) -> None:
         """Ends the processes of a loaded model."""
-        if self._loaded is not None:
+        if self._loaded:
             self._loaded.close()
 
     @property
@@ -167,15 +320,13 @@ class ScoringClient:
         self, job: "_Job", transport: httpx.AsyncBaseTransport, page: int, rows: Rows
     ) -> list[Scored]:
         job.check_stop()
-        model_rows.inc(len(rows))
-        message = self._codec.write_message(self._columns, rows, asking=self._asking)
-        answer = await self._asker.ask(transport, message, page=page, attempts=job.attempts)
-        try:
-            read = self._codec.read_answer(answer, outputs=self._outputs, expected_rows=len(rows))
-            ordered = put_in_order(read, self._columns, rows, self._outputs)
-        except ScoringFailed as error:
-            raise self._asker.unusable(error, answer, page=page, pages=job.pages) from error
-        return list(map(_fit_or_refuse, ordered.predictions))
+        return await self._scorer.score(
+            transport, rows, _fit_each, page=page, pages=job.pages, attempts=job.attempts
+        )
+
+
+def _fit_each(answer: Answer) -> list[Scored]:
+    return list(map(_fit_or_refuse, answer.predictions))
 
 
 def _fit_or_refuse(prediction: Prediction) -> Scored:
@@ -208,15 +359,15 @@ class _Job:
         return -(-len(self.rows) // self.page_size)
 
     def check_stop(self) -> None:
-        if self.should_stop is not None and self.should_stop():
+        if self.should_stop and self.should_stop():
             raise CheckCancelled("The check was cancelled while its copies were being scored.")
 
     def finish(self, page: int, predictions: list[Scored]) -> None:
         self.scored[page] = predictions
         self.done_rows += len(predictions)
-        if self.on_scored is not None:
+        if self.on_scored:
             self.on_scored(page * self.page_size, predictions)
-        if self.on_page is not None:
+        if self.on_page:
             self.on_page(self.done_rows, len(self.rows))
 
     def in_order(self) -> list[Scored]:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import typst
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 
 WIDTH = 640
 """Pixels of a chart in a file; in a page it is as wide as its place."""
@@ -48,7 +48,7 @@ class Theme(StrEnum):
     PRINT = "print"
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class ThemeLook:
     """Colours by their names in the pages' style sheet. `width` None: as wide as its place."""
 

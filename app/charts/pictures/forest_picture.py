@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Literal, TypeAlias
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_by_name
 from ...base.values import TOGETHER
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.intervals.verdicts import Verdict
@@ -35,7 +35,7 @@ class Tick:
     at: float
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Mark:
     """One figure: place and interval in per cent of the width, `y` in pixels.
 
@@ -77,7 +77,7 @@ class LineVerdict:
     row: ForestRow
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class ForestLine:
     """Row of the forest, or several that differ in one feature only, the gravest first.
 

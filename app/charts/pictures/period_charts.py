@@ -9,9 +9,8 @@ from zoneinfo import ZoneInfo
 
 from ...base.clock import HOUR
 from ...base.frozen import frozen
-from ...checks.days.day_queries import DAY, CheckStep
+from ...checks.days.day_queries import DAY, ORIGIN, CheckStep
 from ...checks.days.roll_up import Period
-from ...checks.days.timeline_queries import ORIGIN
 from ...domain.alert import Alert
 from ...domain.check import DataSet, Scope, Span
 from ...statistics.catalogue import CATALOGUE
@@ -19,7 +18,7 @@ from ...statistics.sentences.statements import limits_in_words
 from ..series import GroupSeries, Series, Volume
 from ..time_ranges import step_of_picture
 from ..timeline import MAX_STEPS, TimePanel, find_step_start, join_points
-from ..timeline_words import name_step, say_steps
+from ..timeline_words import count_step, say_steps
 from .drawing import LINE, Chart, Drawing, ThemeLook, clip_name, write_text
 from .timeline_picture import (
     VOLUME_HEIGHT,
@@ -221,7 +220,7 @@ def volume_chart(
     for volume in volumes:
         logged[volume.at if rollup else find_step_start(volume.at, step)] += volume.records
     highest, total = max(logged.values(), default=0), sum(logged.values())
-    per = _count_step(max(step, HOUR)) if rollup is None else f"one {rollup.value}"
+    per = count_step(max(step, HOUR)) if rollup is None else f"one {rollup.value}"
     summary = f"{total:,} records, at most {highest:,} in {per}"
 
     drawing = Drawing("Records logged", "As the checks counted them. Time in UTC.", look, gutter=_GUTTER)
@@ -266,11 +265,6 @@ def _axis(span: Span) -> TimeAxis:
     return TimeAxis(Span(start=span.start - margin, end=span.end + margin))
 
 
-def _count_step(step: timedelta) -> str:
-    name = name_step(step)
-    return name if name[0].isdigit() else f"one {name}"
-
-
 def _panel(group: GroupSeries, series: Series, span: Span, step: timedelta) -> TimePanel:
     # A bar of a roll-up is in the middle of its period.
     points = [point._replace(at=point.at + _find_middle(series.rollup)) for point in group.points]
@@ -292,7 +286,7 @@ def _notes(series: Series, step: timedelta, pictures: Sequence[PanelPicture], *,
     data_title = DATA_TITLES[series.data]
     per = f"one bar a {_name_unit(series.rollup)}"
     if step > HOUR:
-        per = f"each bar from the lowest to the highest check of {_count_step(step)}"
+        per = f"each bar from the lowest to the highest check of {count_step(step)}"
     return " ".join(
         (
             (

@@ -5,7 +5,7 @@ They hold no name, so nothing needs escaping.
 
 from collections.abc import Iterable, Sequence
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...statistics.intervals.verdicts import Limits
 from .axes import LogAxis
 
@@ -28,7 +28,7 @@ UNJUDGED = "#57606a"
 FONT = "font-family=\"'Libertinus Serif', system-ui, sans-serif\""
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class RatioMark:
     """Ratio of at least 0; an end of None is unbounded. `is_hollow` draws a ring."""
 

@@ -10,7 +10,7 @@ from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from ...base.clock import HOUR
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_by_name
 from ...checks.days.day_queries import CheckStep
 from ...domain.check import Span
 from ...statistics.catalogue import CATALOGUE
@@ -60,7 +60,7 @@ class Bar(NamedTuple):
     step: TimeStep
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class PanelPicture:
     """`bars` are paths by verdict, the least serious first; `carried` are steps of carried figures only.
 

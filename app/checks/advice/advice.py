@@ -4,14 +4,19 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from sqlalchemy.orm import Session
+
 from ...base.clock import HOUR, floor_to_hour
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
+from ...database.engine import current_time
+from ...deployments.monitor.queries import find_monitor
 from ...domain.check import CheckRun, CheckState, Failure, WindowCounts
 from ...domain.groups import MISSPELLED
 from ...domain.monitor import Schedule
 from ...statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Verdict
+from ..queries import under_way
 from ..schedule.words import choose_notice, describe_silence
-from ..schedule.worker_state import WorkersSeen, WorkerState
+from ..schedule.worker_queries import WorkersSeen, WorkerState, workers_seen
 from .deployment_facts import Compared, EndedCheck, GroupFigure, OverviewEntry, Success
 
 STALE_AFTER = timedelta(hours=24)
@@ -70,7 +75,7 @@ _UNDER_WAY = {
 _SILENCE = {WorkerState.SILENT: Cause.WORKER_SILENT, WorkerState.NEVER_SEEN: Cause.WORKER_NEVER_SEEN}
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Outlook:
     """`due_at` is None where the schedule is off or follows the files (`by_files`); `under_way` is
     `queued`, `running` or None.
@@ -82,7 +87,7 @@ class Outlook:
     under_way: CheckState | None = None
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Because:
     """A fact that does not belong to the cause is None.
 
@@ -209,7 +214,7 @@ def _waits_for(outlook: Outlook) -> Cause:
     return _SILENCE.get(outlook.workers.state, _UNDER_WAY[outlook.under_way])
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Advice:
     """Cause for programs, reason and next step; None where there is nothing to say."""
 
@@ -394,7 +399,7 @@ def write_advice(because: Because) -> Advice:
         if have is None or needed is None
         else _records(max(1, needed - have), "more record"),
     }
-    if compared is not None:
+    if compared:
         monitored, reference = because.group or "", compared.reference or "the reference group"
         of_monitored, of_reference = compared.monitored_records or 0, compared.reference_records or 0
         # The side with the fewer records, which may have none.
@@ -416,9 +421,9 @@ def write_advice(because: Because) -> Advice:
 
 def _follows(because: Because) -> str:
     outlook, silence = because.outlook, describe_silence(because.outlook.workers)
-    if silence is not None:
+    if silence:
         return f"{silence} No check runs before one does."
-    if outlook.under_way is not None:
+    if outlook.under_way:
         return "A check is under way."
     if outlook.by_files:
         return "The next check is when a file of a batch comes or changes."
@@ -433,3 +438,19 @@ def _records(number: int | None, noun: str = "record") -> str:
 
 def _moment(at: datetime | None) -> str:
     return "a time that is not known" if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def read_outlook(session: Session, deployment_no: int) -> Outlook:
+    """Outlook on the database's clock."""
+    monitor, busy = find_monitor(session, deployment_no), under_way(session, deployment_no)
+    schedule = None if monitor is None else monitor.schedule
+    return Outlook(
+        workers=workers_seen(session),
+        due_at=next_due(current_time(session), schedule),
+        by_files=schedule is Schedule.BATCH,
+        under_way=None if busy is None else busy.state,
+    )
+
+
+def advice_on_check(check: CheckRun, outlook: Outlook) -> Advice:
+    return write_advice(of_check(check, outlook))

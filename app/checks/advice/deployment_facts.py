@@ -4,10 +4,9 @@ from datetime import datetime
 
 import msgspec
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...domain.check import CheckState, DataSet, Failure, WindowCounts
-from ...domain.display_names import DisplayNames
-from ...domain.monitor import Schedule
+from ...domain.monitor import DisplayNames, Schedule
 
 
 class EndedCheck(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +41,7 @@ class Success(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Unacknowledged:
     """Open alerts that are not acknowledged: how many, and the oldest, `alert_id`.
 
@@ -60,7 +59,8 @@ class Unacknowledged:
 class OverviewEntry(msgspec.Struct, frozen=True, kw_only=True):
     """The state of one deployment. `picked` are its monitor's metrics, None = the usual.
 
-    `under_way` is the state of the running or else queued check.
+    `under_way` is the state of the running or else queued check, `first_start` the start of the first check,
+    where one deployment alone is asked for.
     """
 
     no: int
@@ -77,6 +77,7 @@ class OverviewEntry(msgspec.Struct, frozen=True, kw_only=True):
     owner: str | None = None
     unacknowledged: Unacknowledged | None = None
     names: DisplayNames = msgspec.field(default_factory=DisplayNames)
+    first_start: datetime | None = None
 
 
 class Compared(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,19 +1,28 @@
-"""Outcomes of the perturbed copies of one attribute: stored, just scored, or missing."""
+"""Outcomes of the perturbed copies of one attribute: stored, just scored, missing, or refused by the model.
+
+Records are also asked again unchanged, because some models answer the same record differently. Source: spec of
+the fairness check, section 4.
+"""
 
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import msgspec
 import numpy as np
 import pyarrow as pa
+from scipy.special import comb
 
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_arrays
 from ...base.values import Range, Scalar, canonical
+from ...calls.scoring.scoring_client import Refusal
 from ...deployments.training.donor_values import GroupDonors, require_donors
+from ...domain.check import DataSet, Measurement
 from ...domain.deployment import Column, FieldType
 from ...domain.groups import MOST_REFERENCE_VALUES, EverybodyElse, Group
 from ...domain.monitor import Monitor, Outcome, OutcomeRule
@@ -21,7 +30,11 @@ from ...domain.record import Prediction
 from ...sources.arrays.column_cells import format_value, outcome_codes
 from ...sources.arrays.group_of_records import Grouping, typed_value
 from ...sources.stored.copy_answers import TargetKey
+from ...statistics.figure_values import Measured, Undefined, Value
 from ...statistics.group_labels import NEITHER, IntArray
+from ...statistics.intervals.intervals import newcombe
+from ...statistics.intervals.verdicts import MINIMUM_GROUP_SIZE
+from ..subject import EQUAL_CHECKS, Subject
 from ..window.window import BoolArray
 
 
@@ -57,7 +70,7 @@ class CopyTarget:
         name, value = self.column.name, self.value
         if not name:
             return {}
-        if self.donors is not None:
+        if self.donors:
             return self.donors.at(uniform(json.dumps([self.seed, record_id, name, self._group, draw])))
         if not isinstance(value, Range):
             return {name: typed_value(value, self.column.type)}
@@ -80,7 +93,7 @@ def copy_target(
     With donors there is one copy, whatever the draws: with two, the answers to the unchanged features
     would count twice in the other group, and look like an effect of the group.
     """
-    if donors is not None:
+    if donors:
         return CopyTarget(column, group.value, 1, seed, donors)
     if isinstance(group.value, Range):
         return CopyTarget(column, group.value, draws, seed)
@@ -109,7 +122,7 @@ def uniform(key: str) -> float:
     return (int.from_bytes(digest, "big") >> 11) / 2**53
 
 
-@frozen(eq=False)
+@frozen_arrays
 class TargetAnswers:
     """Answers to copies into one target: positions of the records, and outcomes and probabilities as JSON
     texts.
@@ -223,7 +236,7 @@ def plan_copies(
     of_group: Sequence[GroupDonors | None] = [None] * len(grouping.groups) if donors is None else donors
     targets = []
     for number, (group, group_donors) in enumerate(zip(grouping.groups, of_group, strict=True)):
-        if group_donors is not None and needed[:, number].any():
+        if group_donors and needed[:, number].any():
             require_donors(group_donors, group, grouping.column)
         targets.append(
             copy_target(group, grouping.column, draws=monitor.draws, seed=monitor.seed, donors=group_donors)
@@ -269,3 +282,188 @@ def target_key(target: CopyTarget, *, model_revision: str, schema_version: int) 
     return TargetKey(
         model_revision, schema_version, target.column.name, target.text, target.draws, target.seed
     )
+
+
+REPEATS = "repeats"
+"""Member of a window: records asked again, and those that differ."""
+
+DIFFER = "The model gives other answers to the same record: {differ:,.0f} of {asked:,.0f} differ"
+
+MAX_RECORDS, CALLS_A_REPEAT = 200, 20
+"""Max repeated records of a check; min other calls of it for each repeat."""
+
+ENOUGH_EQUAL_CHECKS, MAX_AFTER = 3, 20
+"""Checks in a row without a difference, and max repeats of a check after them; also of one record."""
+
+Repeats = Mapping[str, Sequence[float]]
+"""Numbers by group label: of records asked again, and of those among them that noise alone is expected to
+gain and to lose; then the same of all records, as if they had as many copies as the group's. Of all groups
+together with the label "".
+"""
+
+NO_REPEATS = (0,) * 6
+
+
+def plan_repeats(grouping: Grouping, copies: Sequence[CopyOutcomes]) -> CopyOutcomes:
+    """Unchanged copies of each record that has others, as many as a record has of one attribute at most: a
+    flip is any of them.
+    """
+    times = np.max([0 * grouping.codes, *(outcomes.times for outcomes in copies)], axis=0)
+    target = CopyTarget(replace(grouping.column, name=""), "", min(int(times.max(initial=1)), MAX_AFTER), 0)
+    return CopyOutcomes(grouping, (target,), times[:, None] > 0)
+
+
+def draw_repeats(repeats: CopyOutcomes, copies: Sequence[CopyOutcomes], subject: Subject) -> None:
+    """Leaves the repeats that were answered, and draws others."""
+    limit = sum(outcomes.to_score for outcomes in copies) // CALLS_A_REPEAT
+    limit = min(limit, MAX_AFTER) if subject.equal_checks >= ENOUGH_EQUAL_CHECKS else limit
+    draw = np.random.default_rng((subject.monitor.seed % 2**64, int(subject.at.timestamp())))
+    order = draw.permutation(np.flatnonzero(repeats.needed & (repeats.known == 0)))[:MAX_RECORDS]
+    repeats.needed = repeats.known > 0
+    repeats.needed[order[: limit // repeats.targets[0].draws]] = True
+
+
+def describe_repeats(repeats: CopyOutcomes, outcomes: IntArray, equal_checks: int) -> dict[str, object]:
+    """Members of a window; `equal_checks` are those in a row before."""
+    answers = repeats.classified[:, 0]
+    repeated, differ = int((answers > 0).sum()), int((repeats.favourable[:, 0] != answers * outcomes).sum())
+    return {
+        REPEATS: {"asked": repeated, "differ": differ},
+        EQUAL_CHECKS: 0 if differ else equal_checks + bool(repeated),
+    }
+
+
+def count_repeats(
+    repeats: CopyOutcomes, copies: CopyOutcomes, outcomes: IntArray, members: BoolArray
+) -> Repeats:
+    """Counts records of a part [records]: any of as many repeats as they have copies of the attribute may
+    differ.
+    """
+    draws, of_each = repeats.targets[0].draws, {}
+    unchanged = draws - np.abs(repeats.favourable[:, 0] - draws * outcomes)
+    is_asked = members & (repeats.classified[:, 0] == draws)
+    for code, group in enumerate(copies.grouping.groups):
+        is_own = copies.codes == code
+        times = min(int(copies.times[is_own].max(initial=0)), draws)
+        share = 1 - comb(unchanged, times) / comb(draws, times)
+        counted = is_asked * np.stack([np.ones_like(share), share * (outcomes == 0), share * (outcomes == 1)])
+        of_each[group.label] = [*(counted * is_own).sum(axis=1).tolist(), *counted.sum(axis=1).tolist()]
+    together = np.sum(list(of_each.values()), axis=0)[:3].tolist()
+    return of_each | {"": [*together, *together]}
+
+
+def subtract_repeats(result: Measured, data: DataSet, repeats: Repeats) -> Measured:
+    """Flips beyond those of repeats, or a mitigated figure with a caution; as it is if the model keeps its
+    answers.
+
+    A group with few repeats is compared with those of all.
+    """
+    of_all = repeats.get("", NO_REPEATS)
+    group_counts, differ = repeats.get(result.group or "", of_all), of_all[1] + of_all[2]
+    is_flips, number = result.metric == "flip_rate", result.number
+    is_mitigated = data in (DataSet.MITIGATED, DataSet.MITIGATED_LABELLED) and not result.metric.endswith(
+        "_before"
+    )
+    if isinstance(number, Undefined) or not differ or not (is_flips or is_mitigated):
+        return result
+    repeated, gained, lost = group_counts[:3] if group_counts[0] >= MINIMUM_GROUP_SIZE else group_counts[3:]
+    if is_flips:
+        interval = newcombe(number.value * number.n, number.n, gained + lost, repeated)
+        number = Value(number.value - (gained + lost) / repeated, *interval, number.n)
+    differs = (
+        f"{DIFFER.format(differ=differ, asked=of_all[0])}; repeats alone would lift {gained:,.0f} of "
+        f"{repeated:,.0f}"
+    )
+    counts = {**result.details.counts, "repeats": repeated, "repeats_gained": gained, "repeats_lost": lost}
+    details = result.details.changed(
+        counts=counts, caution=f"{'goes beyond' if is_flips else 'holds'} noise. {differs}"
+    )
+    return replace(result, number=number, details=details)
+
+
+MOST_REASONS = 10
+"""Max different reasons of a check, the most frequent."""
+
+RECORDS_NOT_SCORED = "records_not_scored"
+LABELS_NOT_SCORED = "labels_not_scored"
+NOT_SCORED_BECAUSE = "not_scored_because"
+"""Member of a window whose model did not take some records."""
+
+_WITH_COPIES = frozenset({DataSet.COUNTERFACTUAL, DataSet.OPENSCALE, DataSet.MITIGATED})
+
+
+@frozen
+class RefusedRecord:
+    record: int | str
+    refusal: Refusal
+
+
+def list_reasons(refused: Iterable[RefusedRecord], columns: Sequence[Column]) -> list[dict[str, Any]]:
+    """Reasons by number of records; a record counts once for each.
+
+    A reason has its columns (none: the answer names none), a sentence part, and the number of records.
+    """
+    records: dict[tuple[str, ...], set[int | str]] = {}
+    examples: dict[tuple[str, ...], Refusal] = {}
+    about_of: dict[tuple[int, tuple[str, ...]], tuple[str, ...]] = {}
+    for record in refused:
+        kind = (id(record.refusal.error), record.refusal.nulls)
+        if kind not in about_of:
+            about_of[kind] = _find_columns(record.refusal, columns)
+        about = about_of[kind]
+        records.setdefault(about, set()).add(record.record)
+        examples.setdefault(about, record.refusal)
+    types = {column.name: column.type for column in columns}
+    reasons: list[dict[str, Any]] = []
+    for about, nos in records.items():
+        reason = str(examples[about].error)
+        if examples[about].nulls:
+            reason = "null in " + " and ".join(f"the {types[name].value} column '{name}'" for name in about)
+        reasons.append({"columns": list(about), "reason": reason, "records": len(nos)})
+    return sorted(reasons, key=lambda reason: (-reason["records"], reason["columns"]))[:MOST_REASONS]
+
+
+def with_not_scored(measurements: Iterable[Measurement], window: Mapping[str, Any]) -> Iterator[Measurement]:
+    """Yields a check's measurements; those that lack refused records say so in details, a null in its
+    reason.
+    """
+    because = "; ".join(str(reason["reason"]) for reason in window.get(NOT_SCORED_BECAUSE, ()))
+    for measurement in measurements:
+        # A record may be refused as a copy of one attribute and taken as that of another.
+        records = 0
+        if measurement.data is DataSet.LABELLED:
+            records = int(window.get(LABELS_NOT_SCORED, 0))
+        elif measurement.data in _WITH_COPIES:
+            records = int(window.get(RECORDS_NOT_SCORED, {}).get(measurement.attribute, 0))
+        if records:
+            details = replace(measurement.details, records_not_scored=records)
+            count = (
+                f"{records:,} {'record was' if records == 1 else 'records were'} not scored, because "
+                "the model gave no usable answer to"
+            )
+            reason = (
+                None
+                if measurement.reason is None
+                else f"{measurement.reason}; {count} {'it' if records == 1 else 'them'}: {because}"
+            )
+            yield replace(measurement, details=details, reason=reason)
+        else:
+            yield measurement
+
+
+def _find_columns(refusal: Refusal, columns: Sequence[Column]) -> tuple[str, ...]:
+    """Columns of a refusal: of the nulls those that the answer names, else those in integer columns, else
+    all.
+    """
+    named = [
+        column.name
+        for column in columns
+        if re.search(rf"(?<!\w){re.escape(column.name)}(?!\w)", refusal.error.answer)
+    ]
+    if len(named) == len(columns):  # MLflow quotes the whole schema
+        named = []
+    if not refusal.nulls:
+        return tuple(named)
+    integers = [column.name for column in columns if column.type is FieldType.INTEGER]
+    causes = (tuple(name for name in refusal.nulls if name in chosen) for chosen in (named, integers))
+    return next(filter(None, causes), refusal.nulls)

@@ -1,29 +1,341 @@
 """Sends the model the copies without outcome. Stores nothing: the check does, once all are there.
 
-No transaction is open meanwhile; features are read in chunks.
+No transaction is open meanwhile; features are read in chunks. Copies come from Postgres, or from files next to
+whose payload the answers are kept.
 """
 
+import json
+import secrets
 from collections.abc import Sequence
+from dataclasses import field, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import ClassVar
 
+import msgspec
 import numpy as np
+import pyarrow as pa
 
-from ...base.errors import InvalidInput
-from ...base.frozen import frozen
-from ...base.values import spelled
-from ...calls.scoring.refused_records import Refusal
-from ...domain.check import Progress
-from ...domain.deployment import Column
+from ...base.errors import InvalidInput, PageRefused
+from ...base.frozen import frozen, frozen_arrays
+from ...base.values import Scalar, spelled
+from ...calls.egress_policy import EgressPolicy
+from ...calls.scoring.loaded_model import LoadedHere
+from ...calls.scoring.scoring_client import Refusal, Scored, ScoringClient
+from ...database.engine import Database, arrow_reader
+from ...domain.check import Progress, Span
+from ...domain.deployment import Column, Deployment, Endpoint
 from ...domain.monitor import Outcome
 from ...domain.record import Prediction
-from ...sources.arrays.column_cells import OutcomeClassifier
-from ...sources.stored.copy_answers import CounterfactualLines, TargetKey
-from ..ask_model import ModelOfCheck
+from ...sources.arrays.column_cells import OutcomeClassifier, format_value, parse_value
+from ...sources.stored.copy_answers import CounterfactualLines, TargetKey, reserve_target_number
+from ...sources.stored.window_queries import read_record_features
+from ...sources.tables.engines import Engine
+from ...sources.tables.own_files import KeptAnswers
+from ...sources.tables.record_files import PayloadFiles
+from ..ask_model import ModelOfCheck, Report
 from ..subject import Subject
 from ..window.window import PayloadWindow
 from ..window.window_records import CheckEvidence
-from .copy_outcomes import TargetAnswers, encode_answers, target_key
-from .copy_sources import AnsweredCopy, CopySource, Row, TargetCopies
-from .not_scored import RefusedRecord
+from .copy_outcomes import (
+    CopyOutcomes,
+    RefusedRecord,
+    TargetAnswers,
+    encode_answers,
+    probability_text,
+    target_key,
+)
+
+MOST_WAVES = 20
+"""Max waves; progress is known after each."""
+
+PAGES_A_PART = 4
+"""Min pages of each connection in a part of a wave."""
+
+
+class CopyToAsk(msgspec.Struct, frozen=True):
+    """A copy: its target, record id, draw, and features in the order of the schema."""
+
+    key: TargetKey
+    record_id: str
+    draw: int
+    row: list[Scalar | None]
+
+
+class AnswerToCopy(msgspec.Struct, frozen=True):
+    """Answer as JSON texts or, if refused, the columns in which it held null and the refusal."""
+
+    outcome: str = "null"
+    probability: str | None = None
+    is_rounded: bool = False
+    nulls: tuple[str, ...] | None = None
+    refusal: str = ""
+    quotation: str = ""
+    answer: str = ""
+
+    def scored(self) -> Scored:
+        if self.nulls is not None:
+            return Refusal(
+                self.nulls, PageRefused(self.refusal, quotation=self.quotation, answer=self.answer)
+            )
+        probability = None if self.probability is None else json.loads(self.probability)
+        chance = tuple(probability) if isinstance(probability, list) else probability
+        return Prediction(parse_value(self.outcome), chance, is_rounded=self.is_rounded)
+
+
+@frozen
+class AskTask:
+    """Asks about the copies of a piece without kept answer, on an executor. Holds the endpoint's secrets.
+
+    Each page of answers is kept in its file before the next one is sent: if an executor dies, only the
+    page under way is asked again. An MLflow model is loaded once in an executor's process, for all pieces
+    with the same `turn`.
+    """
+
+    endpoint: Endpoint
+    deployment: Deployment
+    policy: EgressPolicy
+    kept: KeptAnswers
+    turn: str = field(default_factory=lambda: secrets.token_hex(8))
+
+    def __call__(self, piece: bytes) -> bytes:
+        """The place of the piece (4 bytes), which comes before its copies, too, and the answers in their
+        order.
+        """
+        copies = msgspec.json.decode(piece[4:], type=list[CopyToAsk])
+        answers = self._find_kept(copies)
+        features = self.deployment.schema.features
+        names, types = [column.name for column in features], [column.type for column in features]
+        loaded = (
+            LoadedHere(self.endpoint.uri, self.policy.model_prefixes, self.turn)
+            if self.endpoint.is_loaded
+            else None
+        )
+        client = ScoringClient(
+            self.endpoint, self.deployment.outputs, names, types=types, policy=self.policy, loaded=loaded
+        )
+        missing = [position for position in range(len(copies)) if position not in answers]
+        page = self.endpoint.page_size * self.endpoint.concurrency
+        for start in range(0, len(missing), page):
+            positions = missing[start : start + page]
+            scored = client.score_each([copies[position].row for position in positions])
+            self.keep([copies[position] for position in positions], scored)
+            for position, answer in zip(positions, scored, strict=True):
+                if isinstance(answer, Refusal):
+                    error = answer.error
+                    answers[position] = AnswerToCopy(
+                        nulls=answer.nulls, refusal=str(error), quotation=error.quotation, answer=error.answer
+                    )
+                else:
+                    answers[position] = AnswerToCopy(
+                        format_value(answer.outcome_value), probability_text(answer), answer.is_rounded
+                    )
+        return piece[:4] + msgspec.json.encode([answers[position] for position in range(len(copies))])
+
+    def _find_kept(self, copies: Sequence[CopyToAsk]) -> dict[int, AnswerToCopy]:
+        # Looked for again: an executor may have died.
+        answers: dict[int, AnswerToCopy] = {}
+        for key in {copy.key for copy in copies}:
+            positions = {
+                (copy.record_id, copy.draw): position
+                for position, copy in enumerate(copies)
+                if copy.key == key
+            }
+            for row in self.kept.read_draws(
+                key, pa.array([record for record, _ in positions], pa.string())
+            ).to_pylist():
+                position = positions.get((row["record_id"], row["draw"]))
+                if position is not None:
+                    answers[position] = AnswerToCopy(row["outcome"], row["probability"])
+        return answers
+
+    def keep(self, copies: Sequence[CopyToAsk], scored: Sequence[Scored]) -> list[Path]:
+        files = []
+        for key in {copy.key for copy in copies}:
+            answered = [
+                (copy, answer)
+                for copy, answer in zip(copies, scored, strict=True)
+                if copy.key == key and isinstance(answer, Prediction)
+            ]
+            if answered:
+                ids, draws = [copy.record_id for copy, _ in answered], [copy.draw for copy, _ in answered]
+                files.append(self.kept.keep(key, ids, draws, [answer for _, answer in answered]))
+        return files
+
+
+def ask_apart(
+    engine: Engine, task: AskTask, copies: Sequence[CopyToAsk], report: Report, progress: Progress
+) -> list[Scored]:
+    """One prediction or refusal per copy; all executors together keep to the endpoint's limits.
+
+    Raises:
+        ScoringFailed: the model gave no usable answer to some page.
+    """
+    endpoint = task.endpoint
+    share = max(1, min(engine.slots, endpoint.concurrency, len(copies)))
+    rate = None if endpoint.requests_per_second is None else endpoint.requests_per_second / share
+    shared = replace(
+        task, endpoint=replace(endpoint, concurrency=endpoint.concurrency // share, requests_per_second=rate)
+    )
+    waves = max(1, min(MOST_WAVES, len(copies) // (PAGES_A_PART * endpoint.page_size * endpoint.concurrency)))
+    size = -(-len(copies) // (share * waves))
+    batches = [copies[start : start + size] for start in range(0, len(copies), size)]
+    answers: dict[int, list[AnswerToCopy]] = {}
+    # Never more parts at a time than have a share of the limits.
+    for first in range(0, len(batches), share):
+
+        def done(ended: int, first: int = first) -> None:
+            report(replace(progress, done=progress.done + sum(map(len, batches[: first + ended]))))
+
+        wave = enumerate(batches[first : first + share], first)
+        pieces = [number.to_bytes(4) + msgspec.json.encode(batch) for number, batch in wave]
+        for answer in engine.run(shared, pieces, done):
+            answers[int.from_bytes(answer[:4])] = msgspec.json.decode(answer[4:], type=list[AnswerToCopy])
+    return [answer.scored() for number in range(len(batches)) for answer in answers[number]]
+
+
+Row = list[Scalar | None]
+
+RESOLUTION = timedelta(microseconds=1)
+"""Smallest step of a record's time."""
+
+
+@frozen_arrays
+class TargetCopies:
+    """Copies into one target of an attribute, with its key and number."""
+
+    copies: CopyOutcomes
+    target: int
+    key: TargetKey
+    number: int
+
+
+@frozen
+class AnsweredCopy:
+    """Copy of the record at `position` in the window."""
+
+    kind: TargetCopies
+    position: int
+    draw: int
+
+
+@frozen
+class LoggedCopies:
+    """Copies of records in Postgres. Answers are stored with the check's result: a failed check leaves none.
+
+    `numbers_targets`: numbers of new targets are stored, too.
+    """
+
+    numbers_targets: ClassVar = True
+
+    database: Database
+    deployment_no: int
+    lines: CounterfactualLines = field(default_factory=CounterfactualLines)
+
+    def features(self, window: PayloadWindow, positions: Sequence[int]) -> dict[int, Row]:
+        """Features (in schema order) of the records at these positions, by position; read in a short
+        transaction.
+        """
+        record_nos = window.record_nos()[list(positions)].tolist()
+        with arrow_reader(self.database) as reader:
+            features = read_record_features(reader, self.deployment_no, window.reach(), record_nos)
+        return {position: features[no] for position, no in zip(positions, record_nos, strict=True)}
+
+    def reserve_number(self) -> int:
+        """Number that no other target gets."""
+        with self.database.transaction() as session:
+            return reserve_target_number(session)
+
+    def ask(
+        self,
+        model: ModelOfCheck,
+        window: PayloadWindow,
+        copies: Sequence[AnsweredCopy],
+        rows: list[Row],
+        progress: Progress,
+    ) -> list[Scored]:
+        """Answer to each copy, whose features are `rows`; added to the lines.
+
+        Raises:
+            ScoringFailed: the model gave no usable answer.
+        """
+        answers, record_nos = model.score(rows, progress), window.record_nos()
+        answered = [
+            (copy, answer)
+            for copy, answer in zip(copies, answers, strict=True)
+            if isinstance(answer, Prediction)
+        ]
+        places = [(copy.kind.number, int(record_nos[copy.position]), copy.draw) for copy, _ in answered]
+        self.lines.add(places, [answer for _, answer in answered])
+        return answers
+
+
+@frozen
+class FiledCopies:
+    """Copies of records in files. Answers are written as they come: a repeated check asks for none again.
+
+    The deployment has no endpoint: an executor gets no more secrets than those of `endpoint`.
+    """
+
+    numbers_targets: ClassVar = False
+
+    deployment: Deployment
+    endpoint: Endpoint
+    files: PayloadFiles
+    kept: KeptAnswers
+    engine: Engine
+    lines: CounterfactualLines = field(default_factory=CounterfactualLines)
+
+    def features(self, window: PayloadWindow, positions: Sequence[int]) -> dict[int, Row]:
+        reach, ids = window.reach(), window.rows["record_id"]
+        of_position = {position: str(ids[position]) for position in positions}
+        # A span does not hold its end, the time of the newest record.
+        span = Span(start=reach.start, end=reach.end + RESOLUTION)
+        features = self.files.features(list(of_position.values()), span)
+        missing = next((record_id for record_id in of_position.values() if record_id not in features), None)
+        if missing is not None:
+            raise InvalidInput.of(
+                "payload.location",
+                f"record {missing} vanished from the table while the check ran; check again",
+            )
+        return {position: features[record_id] for position, record_id in of_position.items()}
+
+    def reserve_number(self) -> int:
+        return 0
+
+    def ask(
+        self,
+        model: ModelOfCheck,
+        window: PayloadWindow,
+        copies: Sequence[AnsweredCopy],
+        rows: list[Row],
+        progress: Progress,
+    ) -> list[Scored]:
+        """Answers, written here or on the executors of the engine as they come."""
+        ids, calls = window.rows["record_id"], model.calls
+        questions = [
+            CopyToAsk(copy.kind.key, str(ids[copy.position]), copy.draw, row)
+            for copy, row in zip(copies, rows, strict=True)
+        ]
+        task = AskTask(self.endpoint, self.deployment, calls.egress(), self.kept)
+        if self.engine.is_apart and rows:
+            return model.score_by(
+                lambda: ask_apart(self.engine, task, questions, calls.report, progress),
+                rows,
+                lambda: calls.report(progress),
+            )
+        pages: list[Path] = []
+
+        def keep(first: int, answers: Sequence[Scored]) -> None:
+            pages.extend(task.keep(questions[first : first + len(answers)], answers))
+
+        predictions = model.score(rows, progress, keep)
+        self.kept.merge(pages)
+        return predictions
+
+
+CopySource = LoggedCopies | FiledCopies
+
 
 CHUNK = 50_000
 """Max copies built, scored and counted at a time."""
@@ -51,11 +363,8 @@ def rescore(source: CopySource, model: ModelOfCheck, subject: Subject, evidence:
         ScoringFailed: no usable answer to some page, or no copy taken; nothing is kept.
         InvalidInput: the monitor needs more copies than one check scores.
     """
-    attributes, window, schema = (
-        (*evidence.copies, evidence.repeats),
-        evidence.window,
-        subject.deployment.schema,
-    )
+    attributes = (*evidence.copies, evidence.repeats)
+    window, schema = evidence.window, subject.deployment.schema
     missing = sum(attribute.to_score for attribute in attributes)
     if missing > MOST_COPIES:
         raise InvalidInput.of(
@@ -128,10 +437,8 @@ def _count(
     kind: TargetCopies, answered: Sequence[tuple[int, Prediction]], classify: OutcomeClassifier
 ) -> str | None:
     """Adds the answers of records; returns one that is in neither outcome list."""
-    answers, records = (
-        [answer for _, answer in answered],
-        np.array([record for record, _ in answered], dtype=np.int64),
-    )
+    answers = [answer for _, answer in answered]
+    records = np.array([record for record, _ in answered], dtype=np.int64)
     outcomes = np.array([classify(answer.outcome_value) for answer in answers], dtype=np.int64)
     kind.copies.add(kind.target, records, outcomes)
     if kind.copies.keeps(kind.target):

@@ -34,8 +34,8 @@ from ..subject import Subject, require_column
 from .left_out_of_check import count_table
 from .tabulate import Tabulated, count_payload
 
-ALL, NONE = slice(None), slice(0)
-"""Parts of a batch: nothing is topped up from before the span."""
+PARTS = (slice(None), slice(0))
+"""Of a batch: nothing is topped up from before the span."""
 
 
 COUNTED_WITHOUT_SCORES = (
@@ -68,7 +68,7 @@ class CountedSpan:
         )
         self.plus(
             CountedSpan(
-                [count_payload(read, comparison, ALL, NONE, repeats=repeats) for comparison in comparisons],
+                [count_payload(read, comparison, PARTS, repeats=repeats) for comparison in comparisons],
                 counts,
                 {
                     comparison.label: count_table(read, comparison, repeats=repeats)
@@ -104,8 +104,7 @@ class CountedSpan:
         tables = [
             {
                 "features": table.comparison.features,
-                "own": table.own.to_json(),
-                "additional": table.additional.to_json(),
+                "periods": [counts.to_json() for counts in table.periods],
                 "strata": table.strata,
                 "lacking": table.lacking,
                 "inside": table.inside,
@@ -129,13 +128,10 @@ class CountedSpan:
 
 
 def _read_table(stored: Mapping[str, Any]) -> Tabulated:
-    own_counts, additional = (GroupCounts.from_json(stored[period]) for period in ("own", "additional"))
-    comparison = Comparison(tuple(stored["features"]))
     return Tabulated(
         DataSet.AS_LOGGED,
-        comparison,
-        own_counts,
-        additional,
+        Comparison(tuple(stored["features"])),
+        [GroupCounts.from_json(cells) for cells in stored["periods"]],
         stored["strata"],
         stored["lacking"],
         inside=stored["inside"],
@@ -236,7 +232,7 @@ def count_span(files: PayloadFiles, subject: Subject, report: Report, engine: En
     task = CountTask(records, schema, monitor, subject.deployment.model_revision)
     for answer in engine.run(task, stored, partial(done, "counting the records, by pieces of the table")):
         counted.plus(CountedSpan.from_bytes(answer))
-    if too_many is not None:
+    if too_many:
         counted.tables = [
             replace(table, strata=subject.monitor.strata, lacking={"strata": too_many})
             for table in counted.tables

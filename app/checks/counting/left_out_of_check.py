@@ -88,9 +88,7 @@ def describe_left_out(
     """
     records_of: dict[DataSet, list[CountedRecords]] = {data: [] for data in DataSet}
     window, weights, read = evidence.window, evidence.window.weights(), evidence.read
-    of_other_revision = (
-        np.array(window.rows["model_revision"].to_pylist(), dtype=object) != evidence.model_revision
-    )
+    of_other_revision = ~window.is_of(evidence.model_revision)
     copies_of = {copies.grouping.column.name: copies for copies in evidence.copies}
     sampled_out = 0 if weights is None else round(float((weights - 1).sum()))
     logged = {"beyond_newest": window.logged_in_span - window.own, "sampled_out": sampled_out}
@@ -105,7 +103,7 @@ def describe_left_out(
             records_of[DataSet.COUNTERFACTUAL].append(
                 replace(counterfactual, answers=None).add_ungrouped(**logged)
             )
-        if labels is not None:
+        if labels:
             unlisted = labels.comparison.actual == Outcome.UNCLASSIFIED
             of_labels = count_table(
                 labels.read, comparison, answers=None, excluded={"label_unlisted": unlisted}

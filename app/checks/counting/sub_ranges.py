@@ -6,25 +6,23 @@ The intervals follow from the range alone, so their counts may be added up over 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from math import ceil, floor
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_arrays
 from ...base.values import Range, canonical
 from ...domain.deployment import FieldType
 from ...sources.arrays.group_of_records import Grouping
 from ...statistics.group_labels import IntArray
 from ...statistics.tables.count_table import OUTCOMES
 from ...statistics.tables.strata_counts import count_keys
-from ..window.window import BoolArray
+from ..window.window import Part
 
 SUB_RANGES = "sub_ranges"
 """Member of a stored payload table that holds the counts by interval."""
 
-Part: TypeAlias = BoolArray | slice
-"""Some records of a window: a mask, or their places in a row."""
 
 FULL_STEPS = 6
 """Max whole steps in a range; round numbers may add one interval."""
@@ -32,7 +30,7 @@ FULL_STEPS = 6
 _ROUND_STEPS = (Decimal(1), Decimal(2), Decimal(5), Decimal(10))
 
 
-@frozen(eq=False)
+@frozen_arrays
 class SubRanges:
     """One range. `edges` [I + 1] end its intervals, of which only the last holds its upper one.
 
@@ -92,11 +90,8 @@ def count_inside(
     ]
     if not ranges:
         return {}
-    numbers, codes, outcomes = (
-        values.combine_chunks().to_numpy(zero_copy_only=False)[selected],
-        grouping.codes[selected],
-        outcomes[selected],
-    )
+    numbers = values.combine_chunks().to_numpy(zero_copy_only=False)[selected]
+    codes, outcomes = grouping.codes[selected], outcomes[selected]
     is_whole = grouping.column.type is FieldType.INTEGER
     sub_ranges = []
     for code, group, bounds in ranges:

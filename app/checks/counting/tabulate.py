@@ -1,29 +1,181 @@
 """Reduces a window to small count tables. Source: spec of the fairness check, section 5.
 
 Each is made twice: of the span's records, and of additional ones from before it. A check's metrics read
-both; roll-ups read only the span's, so that no record counts twice.
+both; roll-ups read only the span's, so that no record counts twice. Records of other model revisions are in no
+group of counterfactual and mitigated data.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any, TypeAlias
+from typing import Any, Self, get_args
+
+import numpy as np
+import pyarrow as pa
 
 from ...base.frozen import frozen
-from ...domain.check import DataSet
+from ...database.binary_rows import list_column_values
+from ...domain.check import DataSet, Measurement
 from ...domain.monitor import Comparison, Monitor, list_comparisons
+from ...sources.arrays.group_of_records import Grouping
 from ...sources.arrays.read_records import Divided, RecordTable
-from ...statistics.group_labels import FloatArray, IntArray, as_groups
+from ...statistics import figure_values as metrics
+from ...statistics.catalogue import CATALOGUE
+from ...statistics.catalogue.metric import ComparedRate, OfPair, RateOf
+from ...statistics.group_labels import FloatArray, Groups, IntArray, as_groups
+from ...statistics.measures.figure_members import members, reference
 from ...statistics.tables.count_table import GroupCounts, LabelledCells, MitigatedLabelledCells
 from ...statistics.tables.record_kinds import CounterfactualCells, MitigatedCells
 from ...statistics.tables.strata_counts import RecordStrata
-from ..copies.copy_outcomes import CopyOutcomes
-from ..copies.repeats import count_repeats
-from ..other_revisions import OtherRevisions
-from ..window.window import BoolArray, Window
+from ..copies.copy_outcomes import CopyOutcomes, Repeats, count_repeats
+from ..result_queries import StoredTable
+from ..window.window import BoolArray, Part
 from ..window.window_records import CheckEvidence, Labelled
-from .sub_ranges import Part, add_inside, count_inside
+from .sub_ranges import add_inside, count_inside
 
-Table: TypeAlias = GroupCounts | CounterfactualCells | LabelledCells | MitigatedCells | MitigatedLabelledCells
+NAMED = 3
+"""Max revisions that a reason names."""
+
+_OF_REFERENCE = RateOf("perfect_equality")
+
+
+@frozen
+class OtherRevisions:
+    """Records that the `present` revision answered, and each other one, by group label; `repeats` are
+    those asked again unchanged.
+    """
+
+    present: str
+    comparable: Mapping[str, int]
+    others: Mapping[str, Mapping[str, int]]
+    repeats: Repeats
+
+    @classmethod
+    def of_records(
+        cls, grouping: Grouping, made_by: pa.ChunkedArray, present: str, members: BoolArray, repeats: Repeats
+    ) -> Self:
+        """Counts a part [records] of a window's records; `made_by` are revisions, null where the present
+        model was just called.
+        """
+        revisions = np.array(
+            [present if revision is None else revision for revision in made_by.to_pylist()], dtype=object
+        )
+        counted = {
+            group.label: Counter(revisions[(grouping.codes == code) & members].tolist())
+            for code, group in enumerate(grouping.groups)
+        }
+        comparable = {label: counter.pop(present, 0) for label, counter in counted.items()}
+        return cls(
+            present,
+            comparable,
+            {label: dict(counter) for label, counter in counted.items() if counter},
+            repeats,
+        )
+
+    @classmethod
+    def merged(cls, several: Sequence["OtherRevisions"]) -> "OtherRevisions | None":
+        """Sum of several; the last one's revision is the present one."""
+        if not several:
+            return None
+        comparable: Counter[str] = Counter()
+        of_others: dict[str, Counter[str]] = {}
+        repeats: dict[str, list[float]] = {}
+        for revisions in several:
+            comparable.update(revisions.comparable)
+            for label, counted in revisions.others.items():
+                of_others.setdefault(label, Counter()).update(counted)
+            for label, counts in revisions.repeats.items():
+                repeats[label] = np.add(repeats.get(label, 0), counts).tolist()
+        return cls(several[-1].present, comparable, of_others, repeats)
+
+    def to_json(self) -> dict[str, Any]:
+        return list_column_values(self)
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        return cls(stored["present"], stored["comparable"], stored["others"], stored.get("repeats", {}))
+
+    def of(self, labels: Iterable[str]) -> tuple[int, Counter[str]]:
+        """Comparable records of those groups together, and the others by revision."""
+        several = list(labels)
+        of_others: Counter[str] = Counter()
+        for label in several:
+            of_others.update(self.others.get(label, {}))
+        return sum(self.comparable.get(label, 0) for label in several), of_others
+
+
+def explain_nulls(
+    measurements: Iterable[Measurement], groups: Groups, revisions: OtherRevisions | None
+) -> Iterator[Measurement]:
+    """Yields one table's measurements; a null caused by other revisions gets that reason."""
+    for measurement in measurements:
+        if revisions is None or not revisions.others or measurement.value is not None:
+            yield measurement
+        else:
+            yield replace(measurement, reason=_find_reason(measurement, groups, revisions))
+
+
+def _find_reason(null: Measurement, groups: Groups, revisions: OtherRevisions) -> str | None:
+    noun = "labelled record" if null.data is DataSet.MITIGATED_LABELLED else "record"
+    how = CATALOGUE[null.metric].measure
+    null_members = [
+        member
+        for member in members(get_args(metrics.Scope), groups)
+        if (member.scope, member.label) == (null.scope.value, null.group)
+    ]
+    # Everybody includes records of no group, which have no label to be counted under.
+    about = [
+        member._replace(columns=tuple(column for column in member.columns if column < len(groups)))
+        for member in null_members
+    ]
+    if how == _OF_REFERENCE:
+        about = [reference(groups)]
+    elif isinstance(how, ComparedRate | OfPair):
+        about.append(reference(groups))  # the side that it is compared with
+
+    sides = [
+        (member.of, *revisions.of(groups[column].label for column in member.columns)) for member in about
+    ]
+    for of_member, comparable, of_others in sides:
+        total = of_others.total()
+        if total and not comparable:
+            count = (
+                f"all {total:,} {noun}s{of_member} were" if total > 1 else f"the only {noun}{of_member} was"
+            )
+            return (
+                f"{count} answered by {_list_revisions(of_others)}, and the deployment is at model revision "
+                f"{revisions.present!r}:"
+                " the next records of that revision will be compared"
+            )
+    for of_member, _, of_others in sides:
+        total = of_others.total()
+        if total:
+            count = (
+                f"{total:,} further {noun}s{of_member} were"
+                if total > 1
+                else f"one further {noun}{of_member} was"
+            )
+            return (
+                f"{null.reason}; {count} answered by {_list_revisions(of_others)}, not by the present "
+                f"one, {revisions.present!r}"
+            )
+    return null.reason
+
+
+def _list_revisions(revisions: Counter[str]) -> str:
+    names = [
+        repr(revision)
+        for revision in sorted(revisions, key=lambda revision: (-revisions[revision], revision))[:NAMED]
+    ]
+    names += ["…"] if len(revisions) > NAMED else []
+    return (
+        f"model revision {names[0]}"
+        if len(names) == 1
+        else f"model revisions {', '.join(names[:-1])} and {names[-1]}"
+    )
+
+
+Table = GroupCounts | CounterfactualCells | LabelledCells | MitigatedCells | MitigatedLabelledCells
 TABLE_TYPES: dict[DataSet, type[Table]] = {
     DataSet.AS_LOGGED: GroupCounts,
     DataSet.COUNTERFACTUAL: CounterfactualCells,
@@ -58,7 +210,7 @@ OTHER_REVISIONS = "other_revisions"
 
 @frozen
 class Tabulated:
-    """One table in its two parts.
+    """One table in its two parts, `periods`: of the span's records, and of additional ones.
 
     `strata` is the dividing column, `lacking` why strata or scores are missing, `mitigated` how outcomes
     were mitigated. `inside` counts outcomes by intervals of ranges, `revisions` records in the table and
@@ -67,8 +219,7 @@ class Tabulated:
 
     data: DataSet
     comparison: Comparison
-    own: Table
-    additional: Table
+    periods: Sequence[Table]
     strata: str | None = None
     lacking: Mapping[str, str] = field(default_factory=dict)
     mitigated: str | None = None
@@ -82,35 +233,32 @@ class Tabulated:
 
     @property
     def whole(self) -> Table:
-        return merged(self.data, [self.own, self.additional])
+        return merged(self.data, self.periods)
 
     def plus(self, added: "Tabulated") -> "Tabulated":
         """Sum of payload tables of one comparison, counted from different records."""
-        own_counts, additional = (
-            merged(self.data, [self.own, added.own]),
-            merged(self.data, [self.additional, added.additional]),
-        )
         inside = [
             add_inside(list(filter(None, pair))) for pair in zip(self.inside, added.inside, strict=True)
         ]
         return replace(
             self,
-            own=own_counts,
-            additional=additional,
+            periods=[merged(self.data, pair) for pair in zip(self.periods, added.periods, strict=True)],
             inside=inside,
             lacking={**self.lacking, **added.lacking},
         )
 
-    def parts(self) -> list[tuple[str, dict[str, Any]]]:
+    def parts(self) -> list[StoredTable]:
         settings = {
             name: value
             for name, value in ((STRATA_OF, self.strata), (MITIGATED, self.mitigated))
             if value is not None
         }
         counted = [{OTHER_REVISIONS: revisions.to_json()} for revisions in self.revisions] or [{}, {}]
-        periods = zip((OWN, ADDITIONAL), (self.own, self.additional), self.inside, counted, strict=True)
+        periods = zip((OWN, ADDITIONAL), self.periods, self.inside, counted, strict=True)
         return [
-            (name, counts.to_json() | settings | dict(inside) | revisions)
+            StoredTable(
+                self.data, self.comparison, name, counts.to_json() | settings | dict(inside) | revisions
+            )
             for name, counts, inside, revisions in periods
         ]
 
@@ -151,12 +299,12 @@ def tabulate(
     if payload is None:
         weights = evidence.window.weights()
         payload = [
-            count_payload(evidence.read, comparison, *_parts(evidence.window), weights=weights)
+            count_payload(evidence.read, comparison, evidence.window.parts(), weights=weights)
             for comparison in comparisons
         ]
     tables = list(payload)
     tables += [_count_counterfactual(evidence, copies) for copies in evidence.copies]
-    if labels is not None:
+    if labels:
         tables += [_count_feedback(labels, comparison) for comparison in [EVERYBODY, *comparisons]]
     return tables
 
@@ -164,8 +312,7 @@ def tabulate(
 def count_payload(
     read: RecordTable,
     comparison: Comparison,
-    own_part: Part,
-    additional_part: Part,
+    parts: Sequence[Part],
     *,
     weights: FloatArray | None = None,
     repeats: IntArray | None = None,
@@ -174,13 +321,11 @@ def count_payload(
 
     With `repeats`, each entry of `read` represents that many equal records without weights.
     """
-    selections = (own_part, additional_part)
     named, codes = read.compare(comparison)
-    groups = as_groups(named)
     scores = None if read.scores is None else read.scores.values
-    own_counts, additional = (
+    periods = [
         GroupCounts.from_records(
-            groups,
+            as_groups(named),
             codes[selected],
             read.outcomes[selected],
             weights=None if weights is None else weights[selected],
@@ -188,39 +333,32 @@ def count_payload(
             repeats=None if repeats is None else repeats[selected],
             scores=None if scores is None else scores[selected],
         )
-        for selected in selections
-    )
+        for selected in parts
+    ]
     inside: Sequence[Mapping[str, Any]] = ({}, {})
     attributes = comparison.members(read.monitor)
     if len(attributes) == 1 and attributes[0].rule is None:
         feature = attributes[0].feature
         grouping, values = read.grouping(feature), read.values(feature)
-        inside = [count_inside(grouping, values, read.outcomes, selected, repeats) for selected in selections]
-    column, lacking = _describe_lacking(read)
-    return Tabulated(DataSet.AS_LOGGED, comparison, own_counts, additional, column, lacking, inside=inside)
+        inside = [count_inside(grouping, values, read.outcomes, selected, repeats) for selected in parts]
+    return Tabulated(DataSet.AS_LOGGED, comparison, periods, *_describe_lacking(read), inside=inside)
 
 
 def _count_counterfactual(evidence: CheckEvidence, copies: CopyOutcomes) -> Tabulated:
-    grouping, window = copies.grouping, evidence.window
-    weights = window.weights()
-    own_counts, additional = (
+    periods = [
         CounterfactualCells.from_records(
-            as_groups(grouping.named),
+            as_groups(copies.grouping.named),
             copies.codes[selected],
             outcome=evidence.outcomes[selected],
             copies_favourable=copies.favourable[selected],
             copies_classified=copies.classified[selected],
-            weights=None if weights is None else weights[selected],
+            weights=evidence.window.weights(selected),
         )
-        for selected in _parts(window)
-    )
-    comparison = Comparison((grouping.column.name,))
+        for selected in evidence.window.parts()
+    ]
+    comparison = Comparison((copies.grouping.column.name,))
     return Tabulated(
-        DataSet.COUNTERFACTUAL,
-        comparison,
-        own_counts,
-        additional,
-        revisions=tabulate_revisions(evidence, copies),
+        DataSet.COUNTERFACTUAL, comparison, periods, revisions=tabulate_revisions(evidence, copies)
     )
 
 
@@ -235,36 +373,29 @@ def tabulate_revisions(evidence: CheckEvidence, copies: CopyOutcomes) -> tuple[O
             selected,
             count_repeats(evidence.repeats, copies, evidence.outcomes, selected),
         )
-        for selected in _parts(evidence.window)
+        for selected in evidence.window.parts()
     )
 
 
 def _count_feedback(labels: Labelled, comparison: Comparison) -> Tabulated:
-    read, compared, weights = labels.read, labels.comparison, labels.window.weights()
+    read, compared = labels.read, labels.comparison
     named, codes = read.compare(comparison)
     scores = None if read.scores is None else read.scores.values
-    own_counts, additional = (
+    periods = [
         LabelledCells.from_records(
             as_groups(named),
             codes[selected],
             actual=compared.actual[selected],
             predicted=compared.predicted[selected],
             correct=compared.correct[selected],
-            weights=None if weights is None else weights[selected],
+            weights=labels.window.weights(selected),
             strata=_select_strata(read.strata, selected) if comparison.features else None,
             scores=None if scores is None else scores[selected],
         )
-        for selected in _parts(labels.window)
-    )
-    column, lacking = _describe_lacking(read)
-    return Tabulated(
-        DataSet.LABELLED,
-        comparison,
-        replace(own_counts, cohort=labels.count_cohort(comparison)),
-        additional,
-        column,
-        lacking,
-    )
+        for selected in labels.window.parts()
+    ]
+    periods[0] = replace(periods[0], cohort=labels.count_cohort(comparison))
+    return Tabulated(DataSet.LABELLED, comparison, periods, *_describe_lacking(read))
 
 
 def _select_strata(strata: Divided | None, selected: Part) -> RecordStrata | None:
@@ -273,13 +404,8 @@ def _select_strata(strata: Divided | None, selected: Part) -> RecordStrata | Non
 
 def _describe_lacking(read: RecordTable) -> tuple[str | None, dict[str, str]]:
     lacking = {}
-    if read.strata is not None and read.strata.reason:
+    if read.strata and read.strata.reason:
         lacking["strata"] = read.strata.reason
-    if read.scores is not None and read.scores.values is None:
+    if read.scores and read.scores.values is None:
         lacking["scores"] = read.scores.reason
     return None if read.strata is None else read.strata.column, lacking
-
-
-def _parts(window: Window) -> tuple[BoolArray, BoolArray]:
-    is_own = window.is_own()
-    return is_own, ~is_own

@@ -1,18 +1,176 @@
-"""Checks step by step, from days added up once they were over, else from the checks.
+"""Checks and figures step by step, from days added up once they were over, else from the checks.
 
-A trigger takes a day back in the transaction that changes a check, until `app/checks/days/sum_days.py`
+A check that ends at midnight is about the day before. Each step keeps the checks of its extremes.
+
+A trigger takes a day back in the transaction that changes a check, until `app/checks/days/roll_up.py`
 adds it up again.
 """
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
-from typing import NamedTuple
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple, cast
 
 from sqlalchemy.orm import Session
 
+from ...base.frozen import frozen_by_name
 from ...database.binary_rows import read_rows
-from ...domain.check import Span
-from .timeline_queries import ORIGIN
+from ...domain.check import DataSet, Scope, Span
+
+ORIGIN = datetime(1970, 1, 5, tzinfo=UTC)
+"""A step's beginning, whatever its length: a Monday."""
+
+DRAWN_SCOPES = (Scope.GROUP, Scope.REFERENCE, Scope.ATTRIBUTE, Scope.OVERALL)
+"""Scopes whose figures are joined; others are chosen from these."""
+_SCOPES = [scope.value for scope in DRAWN_SCOPES]
+
+
+@frozen_by_name
+class FiguresWanted:
+    """One metric on one data set, of every group, or of all records (`of_all`)."""
+
+    metric: str
+    data: DataSet
+    of_all: bool = False
+
+
+class FigureStep(NamedTuple):
+    """Figures of one group and definition in one step. Carried ones count in `carried` only.
+
+    `lowest` and `highest` are a value and its check's number, of carried figures if there are no others.
+    An end of the intervals is None if unbounded or absent. `n` are the records of the last.
+    """
+
+    attribute: str | None
+    scope: str
+    group: str | None
+    definition: int
+    start: datetime
+    last_at: datetime
+    figures: int
+    carried: int
+    unfair: int
+    suspected: int
+    unwatched: int
+    undecided: int
+    fair: int
+    insufficient: int
+    absent: int
+    lowest: list[float] | None
+    highest: list[float] | None
+    lower: float | None
+    upper: float | None
+    n: int
+    lower_limit: float | None
+    upper_limit: float | None
+    reason: str | None
+
+
+# Of checks that end at one moment an hour's counts, of these the newest, for each group.
+SUPERSEDED = """
+    SELECT array_agg(no) AS nos FROM (
+        SELECT no, row_number() OVER (PARTITION BY span_end
+            ORDER BY span_end - span_start <= interval '1 hour' DESC, no DESC) AS place
+        FROM checks
+        WHERE deployment_no = %(deployment_no)s AND state = 'succeeded' AND span_end > %(first)s
+            AND span_end <= %(last)s
+    ) ranked WHERE place > 1
+"""
+COUNTS_ITSELF = """
+    (superseded.nos IS NULL OR m.check_no <> ALL(superseded.nos) OR NOT EXISTS (
+        SELECT FROM checks own
+        JOIN checks its ON its.deployment_no = own.deployment_no AND its.span_end = own.span_end
+        JOIN measurements other ON other.check_no = its.no
+        WHERE own.no = m.check_no AND other.metric = m.metric AND other.data = m.data
+            AND other.scope = m.scope
+          AND other.attribute IS NOT DISTINCT FROM m.attribute AND other."group" IS NOT DISTINCT
+              FROM m."group"
+          AND (its.span_end - its.span_start <= interval '1 hour',
+              its.no) > (own.span_end - own.span_start <= interval '1 hour', own.no)))
+"""
+JOINED = """
+    max(m.at), count(*) FILTER (WHERE NOT carried_forward), count(*) FILTER (WHERE carried_forward),
+    count(*) FILTER (WHERE verdict = 'unfair' AND NOT carried_forward),
+    count(*) FILTER (WHERE verdict = 'suspected' AND NOT carried_forward),
+    count(*) FILTER (WHERE verdict = 'unwatched' AND NOT carried_forward),
+    count(*) FILTER (WHERE verdict = 'undecided' AND NOT carried_forward),
+    count(*) FILTER (WHERE verdict = 'fair' AND NOT carried_forward),
+    count(*) FILTER (WHERE verdict = 'insufficient_data' AND NOT carried_forward),
+    count(*) FILTER (WHERE value IS NULL AND NOT carried_forward),
+    min(ARRAY[value, check_no]) FILTER (WHERE value IS NOT NULL), max(ARRAY[value, check_no])
+        FILTER (WHERE value IS NOT NULL),
+    CASE WHEN NOT bool_or(value IS NOT NULL AND lower IS NULL) THEN min(lower) END,
+    CASE WHEN NOT bool_or(value IS NOT NULL AND upper IS NULL) THEN max(upper) END,
+    max(n), min(lower_limit), max(upper_limit), min(m.reason) FILTER (WHERE value IS NULL)
+"""
+# IS NOT DISTINCT FROM could not use the index.
+_OF = """
+    deployment_no = %(deployment_no)s AND metric = %(metric{no})s AND data = %(data{no})s
+    AND attribute IS {attribute}
+"""
+_WITH_SUPERSEDED = f"WITH superseded AS MATERIALIZED ({SUPERSEDED})"
+_FIGURES = f"""
+    SELECT attribute, scope, "group", definition, date_bin(%(step)s, m.at - interval '1 microsecond',
+        %(origin)s), {JOINED}
+    FROM measurements m, superseded
+    WHERE {_OF} AND scope = ANY(%(scopes)s) AND at > %(first)s AND at <= %(last)s AND {COUNTS_ITSELF}
+    GROUP BY 1, 2, 3, 4, 5
+"""  # noqa: S608 - of constants only
+_DAYS = f"""
+    SELECT attribute, scope, "group", definition, day, last_at, figures, carried, unfair, suspected,
+        unwatched, undecided, fair,
+           insufficient, absent, lowest, highest, lower, upper, n, lower_limit, upper_limit, reason
+    FROM figure_days
+    WHERE {_OF} AND day >= %(first)s AND day < %(last)s
+"""  # noqa: S608 - of constants only
+
+# The index is read from the newest on, up to another revision.
+_REVISION_BEFORE = """
+    SELECT model_revision, span_end FROM checks
+    WHERE deployment_no = %(deployment_no)s AND state = 'succeeded' AND span_end <= %(end)s
+        AND model_revision IS DISTINCT FROM (
+        SELECT model_revision FROM checks WHERE deployment_no = %(deployment_no)s AND state = 'succeeded'
+            AND span_end <= %(end)s
+        ORDER BY span_end DESC, no DESC LIMIT 1)
+    ORDER BY span_end DESC, no DESC LIMIT 1
+"""
+
+
+def figure_steps(
+    session: Session, deployment_no: int, span: Span, step: timedelta, *wanted: FiguresWanted
+) -> list[FigureStep]:
+    """Returns the figures of every group and step, in no order; reads every figure."""
+    values = _list_values(deployment_no, span, wanted) | {"step": step, "origin": ORIGIN}
+    rows = read_rows(session, _WITH_SUPERSEDED + _unite(_FIGURES, wanted), values)
+    return [FigureStep._make(row) for row in rows]
+
+
+def figure_days(session: Session, deployment_no: int, span: Span, *wanted: FiguresWanted) -> list[FigureStep]:
+    """Returns the same of days (UTC) that begin in the span, half-open, from stored sums."""
+    rows = read_rows(session, _unite(_DAYS, wanted), _list_values(deployment_no, span, wanted))
+    return [FigureStep._make(row) for row in rows]
+
+
+def revision_before(
+    session: Session, deployment_no: int, end: datetime
+) -> tuple[str | None, datetime] | None:
+    """Returns the model revision before that at `end`, and the end of its last success."""
+    row = next(iter(read_rows(session, _REVISION_BEFORE, {"deployment_no": deployment_no, "end": end})), None)
+    return None if row is None else (cast("str | None", row[0]), cast("datetime", row[1]))
+
+
+def _unite(select: str, wanted: Sequence[FiguresWanted]) -> str:
+    return " UNION ALL ".join(
+        select.format(no=no, attribute="NULL" if figures.of_all else "NOT NULL")
+        for no, figures in enumerate(wanted)
+    )
+
+
+def _list_values(deployment_no: int, span: Span, wanted: Sequence[FiguresWanted]) -> dict[str, object]:
+    values = {"deployment_no": deployment_no, "first": span.start, "last": span.end, "scopes": _SCOPES}
+    for no, figures in enumerate(wanted):
+        values |= {f"metric{no}": figures.metric, f"data{no}": figures.data.value}
+    return values
+
 
 DAY = timedelta(days=1)
 

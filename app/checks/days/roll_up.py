@@ -1,4 +1,8 @@
-"""Days, weeks and months from the hours' count tables, never from averages of ratios."""
+"""Days, weeks and months from the hours' count tables, never from averages of ratios.
+
+Days that are over are added up, so that a year is read as 366 rows. A change of a day's check takes the sums
+back in its own transaction (a trigger, migration 0046), and the day is added up again.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import field, replace
@@ -6,6 +10,9 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import groupby
 from typing import cast
+
+import structlog
+from sqlalchemy.orm import Session
 
 from ...base.frozen import frozen
 from ...base.values import name_value
@@ -30,7 +37,8 @@ from ..counting.tabulate import (
     merged,
 )
 from ..measure import measure_table
-from .measurement_queries import HourTable
+from .day_queries import keep_checks, postpone_day, take_changed_day
+from .measurement_queries import DayTable, HourTable, day_tables, store_day_tables
 
 OTHER_STRATA = (
     "none of the hours was checked with {column} as the column of the strata; ask for checks of them again"
@@ -152,7 +160,7 @@ def sum_days(tables: Iterable[HourTable]) -> list[HourTable]:
         cells = total.to_json() | {
             name: first.cells[name] for name in (STRATA_OF, MITIGATED) if name in first.cells
         }
-        if (other_revisions := merge_revisions(table.cells for table in alike)) is not None:
+        if other_revisions := merge_revisions(table.cells for table in alike):
             cells[OTHER_REVISIONS] = other_revisions.to_json()
         sums.append(replace(first, cells=cells, hours=sum(table.hours for table in alike)))
     return sums
@@ -223,3 +231,38 @@ def _is_of_present_groups(table: HourTable, monitor: Monitor) -> bool:
         and (reference_values is None or occurring_values == values | reference_values)
         for occurring_values, values, reference_values in sides
     )
+
+
+SETTLED = timedelta(minutes=5)
+"""Pause after the last change of a day's checks."""
+
+log = structlog.get_logger(__name__)
+
+
+def keep_next_day(session: Session, *, now: datetime, settled: timedelta = SETTLED) -> bool:
+    """Adds up the ended day that changed first; whether there was one.
+
+    Never waits for another transaction: a day being written to is left to a later call, and so is one with
+    an unreadable count table, lest it hold up all others.
+    """
+    changed = take_changed_day(session, before=now - settled, today=now)
+    if changed is None:
+        return False
+    sums = []
+    try:
+        for outcomes, members in groupby(
+            day_tables(session, changed.deployment_no, changed.day), key=lambda table: table.outcomes
+        ):
+            sums += [DayTable(outcomes, table) for table in sum_days(table for _, table in members)]
+    except (KeyError, TypeError, ValueError) as error:
+        log.warning(
+            "day_not_added_up",
+            deployment_no=changed.deployment_no,
+            day=changed.day.isoformat(),
+            error=repr(error),
+        )
+        postpone_day(session, changed)
+        return True
+    store_day_tables(session, changed.deployment_no, changed.day, sums)
+    keep_checks(session, changed.deployment_no, changed.day)
+    return True

@@ -11,17 +11,18 @@ from itertools import cycle
 
 from ...base.clock import monotonic_seconds
 from ...base.errors import ScoringFailed
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...base.values import Scalar, read_number, spelled
-from ...calls.credential_headers import redact_secrets
+from ...calls.credentials import redact_secrets
 from ...calls.egress_policy import EgressPolicy
-from ...calls.scoring.live_model import LiveModel, ModelKey
+from ...calls.scoring.ask_page import ModelKey
+from ...calls.scoring.live_model import LiveModel
 from ...domain.deployment import Column, Endpoint, OutputFields, ProblemType
 from ...domain.monitor import Outcome, OutcomeRule, outcome_label
 from ...domain.record import ROUNDING, Prediction
 from ...payloads.registry import FINDABLE, bind_codec
 from ...payloads.wire import Rows
-from ..copies.repeats import DIFFER
+from ..copies.copy_outcomes import DIFFER
 
 TEST_SECONDS = 10.0
 """Max seconds of the whole test; a person waits for it."""
@@ -37,7 +38,7 @@ _SHOWN_CHARACTERS = 200
 """Max characters shown of a text, as of a class value."""
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Question:
     """Rows of a test, in the order of `features`; no `rule` without a monitor.
 
@@ -54,7 +55,7 @@ class Question:
     logged_revision: str | None = None
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class EndpointTest:
     """Result of a test. `fault` says why there are no predictions; no `outcomes` without a monitor.
 
@@ -122,10 +123,8 @@ async def try_endpoint(
     count = "1 record" if len(question.rows) == 1 else f"{len(question.rows)} records"
     sent = f"{count} as {codec.label}, {codec.content_type}: {codec.shown_request}"
     test = EndpointTest(payload_format=str(question.endpoint.payload_format), sent=sent, seconds=0.0)
-    names, types = (
-        tuple(column.name for column in question.features),
-        tuple(column.type for column in question.features),
-    )
+    names = tuple(column.name for column in question.features)
+    types = tuple(column.type for column in question.features)
     try:
         # A new connection: the test has to show that one can be made now.
         model = LiveModel(ModelKey(question.endpoint, question.outputs, names, types), policy)
@@ -234,7 +233,7 @@ def _warn(
     )
     for value in _distinct(unclassified):
         yield f"{value} is in neither outcome list of the fairness monitor: such records are unclassified and take part in no rate."
-    if same_as_logged is False and question.logged is not None:
+    if same_as_logged is False and question.logged:
         yield (
             f"The model now answers {_describe(predictions[0])} where {_describe(question.logged)} was "
             "logged, under the model revision"

@@ -46,9 +46,7 @@ async def post_endpoint_test(
     # The connection is given back before the model is asked.
     async with services.turns:
         question, newest = await run_in_threadpool(_build_question, services, principal, deployment_id, body)
-    test = await (find_format if body is not None and body.find_format else try_endpoint)(
-        question, services.policy
-    )
+    test = await (find_format if body and body.find_format else try_endpoint)(question, services.policy)
     if test.ok and test.payload_format == question.endpoint.payload_format:
         await run_in_threadpool(_note_answer, services, principal, deployment_id)
     return EndpointTestOut.of(test, newest, has_monitor=question.rule is not None)
@@ -121,7 +119,7 @@ def _build_question(
         rows=[],
         rule=None if monitor is None else monitor.outcomes,
     )
-    if records is not None:
+    if records:
         return replace(question, rows=_read_rows(records, deployment.schema.features)), None
     if newest is None:
         raise Conflict(

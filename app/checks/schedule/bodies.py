@@ -4,7 +4,7 @@ from datetime import datetime
 
 from ...web.body import Out, example
 from .words import RUNBOOK, choose_notice
-from .worker_state import WorkersSeen, WorkerState
+from .worker_queries import WorkersSeen, WorkerState
 
 _SILENT = {
     "state": "silent",

@@ -2,8 +2,8 @@
 
 from datetime import UTC
 
-from ...base.frozen import frozen
-from .worker_state import WorkersSeen, WorkerState
+from ...base.frozen import frozen_by_name
+from .worker_queries import WorkersSeen, WorkerState
 
 RUNBOOK = "docs/operations/runbook.md#no-worker-answers"
 """Section that says what to do."""
@@ -21,7 +21,7 @@ _START_AGAIN = (
 )
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class WorkerNotice:
     sentence: str
     next_step: str

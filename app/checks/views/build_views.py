@@ -7,13 +7,11 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from ...base.errors import NotFound
-from ...base.frozen import frozen
-from ...database.binary_rows import read_row
 from ...deployments.monitor.queries import find_monitor
 from ...deployments.training.queries import find_training_summary, read_distributions, read_label_tables
 from ...deployments.training.tables_of_monitor import Present, present_tables
 from ...deployments.training.training_facts import TrainingData, TrainingSummary
-from ...domain.check import CheckRun, CheckState, DataSet, Measurement, Scope
+from ...domain.check import CheckRun, CheckState, DataSet, FigureKey, Measurement
 from ...domain.deployment import Deployment
 from ...domain.group_words import GroupWords
 from ...domain.monitor import Monitor
@@ -43,9 +41,16 @@ from .logged_view import (
     why_not_mitigated,
     why_not_perturbed,
 )
-from .missing_notes import notes_on_records
 from .view_shapes import AttributeView, CheckView, ViewKind, ViewState, divide_shares, side
-from .view_source import CheckSource, CountedCheck, counted_check, read_check_source
+from .view_source import (
+    CheckSource,
+    CountedCheck,
+    StoredParts,
+    count_lost,
+    counted_check,
+    notes_on_records,
+    read_check_source,
+)
 
 _BASE_RATE = "base_rate"
 COMPARED = "difference_in_proportions_of_labels"
@@ -87,7 +92,8 @@ def fill_training_view(
             for metric in (_BASE_RATE, COMPARED)
         )
         figures = side(rates, compared, counted_as="actual_favourable")
-        divided = divide_shares(present.comparison, present.table, type(present.table).merged([]), figures)
+        stored = StoredParts(present.table, type(present.table).merged([]), ())
+        divided = divide_shares(present.comparison, stored, figures)
         records = CountedRecords.of_table(present.comparison.label, present.table, "labels").named(
             names.label
         )
@@ -95,7 +101,7 @@ def fill_training_view(
 
     ended = check.finished_at
     processed_at = summary.processed_at
-    later = LATER if ended is not None and processed_at > ended else ""
+    later = LATER if ended and processed_at > ended else ""
     notes = [AS_OF_NOW.format(when=processed_at, later=later)]
     if check.monitor_version is not None and check.monitor_version != monitor.version:
         notes.append(OTHER_MONITOR.format(now=monitor.version, then=check.monitor_version))
@@ -186,7 +192,7 @@ def check_view(session: Session, deployment: Deployment, check: CheckRun, kind: 
         logged_in_span=window.get("logged_in_span"),
         oldest=oldest,
         newest=newest,
-        notes=notes_on_records(session, counted),
+        notes=notes_on_records(session, counted, count_lost(session, counted)),
     )
     reason = _why_not(counted, kind, deployment)
     if reason is not None:
@@ -233,21 +239,6 @@ def _fill_view(view: CheckView, source: CheckSource) -> CheckView:
             return replace(view, attributes=tuple(payload_attributes(source)), notes=notes)
 
 
-@frozen(kw_only=True)
-class MeasurementKey:
-    """Identifies a measurement of a check, under REST's names.
-
-    `group` is there in the scope `group` only, and may be empty: values may be blank. `attribute` None: of
-    all records.
-    """
-
-    metric: str
-    data: DataSet
-    scope: Scope
-    attribute: str | None
-    group: str | None
-
-
 _NOT_STORED = {key for key, metric in CATALOGUE.items() if not metric.is_stored}
 _UNPICKED = {
     DataSet.AS_LOGGED: {RATE},
@@ -270,13 +261,8 @@ VIEW_OF_DATA = {
 """View that shows the figures of a data set."""
 
 
-def make_measurement_key(measurement: Measurement) -> MeasurementKey:
-    """The same figure has the same key in every check."""
-    return read_row(MeasurementKey, measurement)
-
-
 def explain_figure(
-    session: Session, deployment: Deployment, counted: CountedCheck, key: MeasurementKey, names: GroupWords
+    session: Session, deployment: Deployment, counted: CountedCheck, key: FigureKey, names: GroupWords
 ) -> Explanation:
     """Explains a figure of the check, or of the present training data; `names` name its groups.
 
@@ -286,7 +272,7 @@ def explain_figure(
     figures: Iterable[Measurement] = ()
     if key.data is DataSet.TRAINING:
         summary, monitor = find_training_summary(session, deployment.no), find_monitor(session, deployment.no)
-        if summary is not None and monitor is not None:
+        if summary and monitor:
             figures = [
                 figure
                 for _, measured in _measure_labels(session, deployment, monitor, summary)
@@ -299,11 +285,11 @@ def explain_figure(
         )
         figures = source.figures
         if key.metric in _UNPICKED.get(key.data, ()):
-            for (data, comparison), stored in source.tables.items():
+            for data, comparison in source.tables:
                 if (data, comparison.label) == (table, key.attribute):
-                    figures = source.measured(key.data, comparison, key.metric, stored.whole)
+                    figures = source.measured(key.data, comparison, key.metric)
 
-    measurement = next((figure for figure in figures if make_measurement_key(figure) == key), None)
+    measurement = next((figure for figure in figures if figure.key == key), None)
     if measurement is None:
         raise NotFound(
             "figure of this check",

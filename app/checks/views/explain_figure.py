@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...database.binary_rows import read_row
 from ...domain.check import DataSet, Measurement, Scope
 from ...domain.figure_details import SIDES, Details
@@ -81,13 +81,13 @@ _WORDS = {
 _SHOWN_ELSEWHERE = {"formula", "whom", "monitored", "reference", "caution", "homogeneity"}
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class FigureCount:
     label: str
     value: str | int | float
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Explanation:
     """Basis of a figure. `interval` is None without a number. `convention` says what sign or size mean,
     `caution` that records are few.
@@ -183,7 +183,7 @@ def describe_measurement(measurement: Measurement) -> str:
 def list_statements(measurement: Measurement) -> tuple[str, ...]:
     figure = judged_figure(measurement)
     statements = (gap_statement(figure), limit_statement(figure), choice_statement(figure))
-    return tuple(statement for statement in statements if statement is not None)
+    return tuple(filter(None, statements))
 
 
 def _list_counts(details: Details) -> Iterator[FigureCount]:
@@ -196,7 +196,7 @@ def _list_counts(details: Details) -> Iterator[FigureCount]:
         weighed = f"weight of {noun.removesuffix('_weight')}" if noun.endswith("_weight") else noun
         text = _WORDS.get(noun, weighed).replace("_", " ")
         label = text
-        if side is not None:
+        if side:
             group = details.name_of(side)
             label = f"{f'the {side} group' if group is None else group}: {text}"
         shown = (

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...domain.check import DataSet, Measurement
 from ...domain.figure_details import SIDES
 from ...domain.monitor import Comparison
@@ -51,7 +51,7 @@ _EVERYTHING_EQUAL: Mapping[str | None, str] = {
 }
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class WordedFigure:
     """`group`, `sentence` for its figure, and `statements` on how sure it is.
 
@@ -71,7 +71,7 @@ class WordedFigure:
         return " ".join((self.sentence, *self.statements, self.limits))
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class OnData:
     """Figure on one data set, or why there is none (`absent`)."""
 
@@ -81,7 +81,7 @@ class OnData:
     absent: str
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Headline:
     """Headline of one attribute. `reading` says what its sentences mean together.
 
@@ -99,7 +99,7 @@ class Headline:
 
     @property
     def figures(self) -> list[Measurement]:
-        return [part.figure.measurement for part in self.parts if part.figure is not None]
+        return [part.figure.measurement for part in self.parts if part.figure]
 
 
 def headlines(
@@ -230,7 +230,7 @@ def summary(shown: Sequence[Headline]) -> list[tuple[str | None, list[str]]]:
             on = [
                 part.name.lower()
                 for part in headline.parts
-                if part.figure is not None and part.figure.measurement.verdict == grade
+                if part.figure and part.figure.measurement.verdict == grade
             ]
             attributes += [f"{headline.attribute} ({', '.join(on)})"] if on else []
         if attributes:

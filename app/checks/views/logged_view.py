@@ -10,9 +10,8 @@ from ...domain.mitigation import ONLY_DIRECT
 from ...domain.monitor import Comparison
 from ...statistics.intervals.rate_estimates import RESAMPLING
 from ...statistics.tables.record_kinds import MitigatedCells
-from ..counting.sub_ranges import inside
 from ..measure import NO_ENDPOINT
-from .view_shapes import AttributeView, Change, MitigatedOut, divide_shares, side
+from .view_shapes import AttributeView, Change, MitigatedOut, by_subject, divide_shares, side
 from .view_source import CheckSource, CountedCheck
 
 RATE = "favourable_rate"
@@ -85,15 +84,14 @@ PROVISIONAL = (
 
 def payload_attributes(source: CheckSource) -> Iterator[AttributeView]:
     for comparison in source.comparisons():
-        stored = source.tables[DataSet.AS_LOGGED, comparison]
         figures = side(
-            source.measured(DataSet.AS_LOGGED, comparison, RATE, stored.whole),
+            source.measured(DataSet.AS_LOGGED, comparison, RATE),
             source.of(DataSet.AS_LOGGED, comparison, IMPACT),
         )
-        view = divide_shares(
-            comparison, stored.whole, stored.additional, figures, inside=inside(stored.cells)
+        yield replace(
+            divide_shares(comparison, source.tables[DataSet.AS_LOGGED, comparison], figures),
+            records=source.records_on(DataSet.AS_LOGGED, comparison),
         )
-        yield replace(view, records=source.records_on(DataSet.AS_LOGGED, comparison))
 
 
 def perturbed_attributes(source: CheckSource) -> Iterator[AttributeView]:
@@ -106,16 +104,11 @@ def perturbed_attributes(source: CheckSource) -> Iterator[AttributeView]:
             )
             continue
         rates, equality, openscale = (
-            source.measured(DataSet.OPENSCALE, comparison, metric, stored.whole)
-            for metric in (RATE, EQUALITY, OPENSCALE)
+            source.measured(DataSet.OPENSCALE, comparison, metric) for metric in (RATE, EQUALITY, OPENSCALE)
         )
         figures = side(rates, source.of(DataSet.COUNTERFACTUAL, comparison, IMPACT), openscale=openscale)
-        copies, unclassified = count_copies(source, comparison.label)
         yield replace(
-            divide_shares(comparison, stored.whole, stored.additional, figures),
-            records=source.records_on(DataSet.COUNTERFACTUAL, comparison),
-            perturbed_records=copies,
-            unclassified_copies=unclassified,
+            _with_copies(source, divide_shares(comparison, stored, figures)),
             perfect_equality=next(
                 (measurement for measurement in equality if measurement.scope is Scope.ATTRIBUTE), None
             ),
@@ -181,12 +174,18 @@ def notes_on_unseen(window: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     return notes
 
 
-def count_copies(source: CheckSource, attribute: str) -> tuple[int | None, int | None]:
-    """Copies in an attribute, and those in neither outcome list; None where unknown."""
+def _with_copies(source: CheckSource, view: AttributeView) -> AttributeView:
+    """Adds the numbers of copies in the attribute and of those in neither outcome list; None where unknown."""
     perturbed, unclassified = (
-        source.window.get(name, {}) for name in ("perturbed_records", "unclassified_copies")
+        source.window.get(name, {}).get(view.attribute)
+        for name in ("perturbed_records", "unclassified_copies")
     )
-    return perturbed.get(attribute), unclassified.get(attribute)
+    return replace(
+        view,
+        records=source.records_on(DataSet.COUNTERFACTUAL, view.comparison),
+        perturbed_records=perturbed,
+        unclassified_copies=unclassified,
+    )
 
 
 def mitigated_attributes(source: CheckSource) -> Iterator[AttributeView]:
@@ -201,14 +200,14 @@ def mitigated_attributes(source: CheckSource) -> Iterator[AttributeView]:
             continue
         before, after = (
             side(
-                source.measured(DataSet.MITIGATED, comparison, rate, stored.whole),
+                source.measured(DataSet.MITIGATED, comparison, rate),
                 source.of(DataSet.MITIGATED, comparison, impact),
             )
             for rate, impact in ((RATE_BEFORE, IMPACT_BEFORE), (RATE_AFTER, IMPACT_AFTER))
         )
         counts = read_mitigation(source).get("attributes", {}).get(comparison.label)
         yield replace(
-            divide_shares(comparison, stored.whole, stored.additional, before, after=after),
+            divide_shares(comparison, stored, before, after=after),
             records=source.records_on(DataSet.MITIGATED, comparison),
             accuracy=tuple(_accuracy_changes(source, comparison)),
             mitigated=counts
@@ -224,11 +223,11 @@ def counterfactual_attributes(source: CheckSource) -> Iterator[AttributeView]:
         table = cast("MitigatedCells", stored.whole)
         before = side(
             source.measured(DataSet.COUNTERFACTUAL, comparison, RATE, table.counterfactual_before),
-            source.measured(DataSet.MITIGATED, comparison, COUNTERFACTUAL_BEFORE, table),
+            source.measured(DataSet.MITIGATED, comparison, COUNTERFACTUAL_BEFORE),
         )
         after = side(
             source.measured_again(DataSet.COUNTERFACTUAL, comparison, RATE, table.counterfactual_after),
-            source.measured(DataSet.MITIGATED, comparison, COUNTERFACTUAL_AFTER, table),
+            source.measured(DataSet.MITIGATED, comparison, COUNTERFACTUAL_AFTER),
         )
         # The catalogue has no rate after mitigation, and statements on the one before would be untrue.
         after = replace(
@@ -237,13 +236,7 @@ def counterfactual_attributes(source: CheckSource) -> Iterator[AttributeView]:
                 subject: replace(outcomes, figure=None) for subject, outcomes in after.outcomes.items()
             },
         )
-        copies, unclassified = count_copies(source, comparison.label)
-        yield replace(
-            divide_shares(comparison, stored.whole, stored.additional, before, after=after),
-            records=source.records_on(DataSet.COUNTERFACTUAL, comparison),
-            perturbed_records=copies,
-            unclassified_copies=unclassified,
-        )
+        yield _with_copies(source, divide_shares(comparison, stored, before, after=after))
 
 
 def why_not_mitigated(counted: CountedCheck, *, is_in_files: bool) -> str | None:
@@ -270,18 +263,9 @@ def notes_on_mitigation(source: CheckSource) -> tuple[str, ...]:
 
 def _accuracy_changes(source: CheckSource, comparison: Comparison) -> Iterator[Change]:
     """All records come first."""
-    data = DataSet.MITIGATED_LABELLED
-    stored = source.tables.get((data, comparison))
     for names in QUALITY:
-        figures = (
-            source.of(data, comparison, name)
-            if stored is None
-            else source.measured(data, comparison, name, stored.whole)
-            for name in names
-        )
         before, after, change = (
-            {(measurement.scope, measurement.group): measurement for measurement in measurements}
-            for measurements in figures
+            by_subject(source.measured(DataSet.MITIGATED_LABELLED, comparison, name)) for name in names
         )
         for subject in sorted(before, key=lambda subject: subject[0] is not Scope.OVERALL):
             yield Change(before=before[subject], after=after.get(subject), change=change.get(subject))

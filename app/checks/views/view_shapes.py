@@ -6,11 +6,11 @@ Source: spec of the fairness check, section 12.
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 import numpy as np
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_by_name
 from ...database.binary_rows import read_row
 from ...domain.check import CheckRun, Measurement, Scope, Span
 from ...domain.figure_details import SIDES
@@ -21,8 +21,9 @@ from ...statistics.intervals.intervals import proportion
 from ...statistics.tables.count_table import GroupCounts
 from ...statistics.tables.record_kinds import CounterfactualCells, MitigatedCells
 from ...web.body import Out
-from ..counting.sub_ranges import SubRanges
+from ..counting.sub_ranges import SubRanges, inside
 from ..counting.tabulate import Table
+from .view_source import StoredParts
 
 _POOLED: Mapping[Role, Scope] = {"monitored": Scope.POOLED, "reference": Scope.REFERENCE}
 
@@ -38,7 +39,7 @@ class ViewKind(StrEnum):
     MITIGATED = "mitigated"
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class ViewState:
     """`reason` says why the check does not have the view; None where it has."""
 
@@ -46,7 +47,7 @@ class ViewState:
     reason: str | None
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class SubRange:
     """Interval of a numeric group: `20-21` of whole numbers, else `0.5 to <1`, the last `1 to 1.5`.
 
@@ -67,7 +68,7 @@ class SubRange:
         return self.favourable + self.unfavourable
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Outcomes:
     """Outcomes of some records; of weighted training data they are weights.
 
@@ -87,7 +88,7 @@ class Outcomes:
     figure: Measurement | None
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class GroupShare:
     """One group, or (`group` None) all groups of the role together.
 
@@ -122,7 +123,7 @@ class GroupShare:
         return self.outcomes.records
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Change:
     before: Measurement
     after: Measurement | None
@@ -147,7 +148,7 @@ class MitigatedOut(Out):
     """The part that could not be learned of the attribute."""
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class AttributeView:
     """One attribute, or an intersection.
 
@@ -181,7 +182,7 @@ class AttributeView:
         return self.comparison.features
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class CheckView:
     """One view. Without anything to show `attributes` is empty and `reason` says why.
 
@@ -207,7 +208,7 @@ class CheckView:
     notes: tuple[str, ...] = ()
 
 
-ShareSubject: TypeAlias = tuple[Scope, str | None]
+ShareSubject = tuple[Scope, str | None]
 """Scope with a group by label, or (None) all monitored or reference ones."""
 
 
@@ -239,23 +240,24 @@ def side(
     """`counted_as` is the name of favourable ones among the details."""
     return GroupFigures(
         {(figure.scope, figure.group): _outcomes(figure, counted_as) for figure in rates},
-        {(figure.scope, figure.group): figure for figure in comparisons},
-        {(figure.scope, figure.group): figure for figure in openscale},
+        by_subject(comparisons),
+        by_subject(openscale),
     )
+
+
+def by_subject(figures: Iterable[Measurement]) -> dict[ShareSubject, Measurement]:
+    return {(figure.scope, figure.group): figure for figure in figures}
 
 
 def divide_shares(
     comparison: Comparison,
-    table: Table,
-    additional: Table,
+    stored: StoredParts,
     before: GroupFigures,
     *,
     after: GroupFigures | None = None,
-    inside: Mapping[str, SubRanges] | None = None,
 ) -> AttributeView:
-    """Groups in the order of the table, and the monitored and the reference ones as a whole; `additional`
-    is the part of earlier hours.
-    """
+    """Groups in the order of the table, and the monitored and the reference ones as a whole."""
+    table, additional = stored.whole, stored.additional
     counts = own_outcomes(table)
     # Earlier hours may have had other groups: their counts go under those of the whole table.
     of_label = {
@@ -264,7 +266,7 @@ def divide_shares(
     }
     listed = [of_label.get(group.label, np.zeros(2, np.int64)) for group in table.groups]
     earlier = np.array(listed, dtype=np.int64).reshape(len(table.groups), 2)
-    intervals = {label: _sub_ranges(ranges) for label, ranges in (inside or {}).items()}
+    intervals = {label: _sub_ranges(ranges) for label, ranges in inside(stored.cells).items()}
 
     def share(subject: ShareSubject, group: str | None, role: Role, chosen: Sequence[int]) -> GroupShare:
         return GroupShare(
@@ -306,15 +308,9 @@ def own_outcomes(table: Table) -> IntArray:
     """Counts [groups, 2] (unfavourable, favourable) without copies, before mitigation."""
     if isinstance(table, GroupCounts):
         return table.counts
-    if isinstance(table, CounterfactualCells):
-        size = len(table.groups)
-        return (
-            np.bincount(table.group * 2 + table.outcome, table.count, 2 * size)
-            .astype(np.int64)
-            .reshape(size, 2)
-        )
-    before: IntArray = cast("MitigatedCells", table).outcomes.sum(axis=2)
-    return before
+    outcomes = cast("CounterfactualCells | MitigatedCells", table).outcomes
+    own: IntArray = outcomes.reshape(len(table.groups), 2, -1).sum(axis=2)
+    return own
 
 
 def _outcomes(figure: Measurement, counted_as: str) -> Outcomes:

@@ -1,34 +1,38 @@
-"""Stored tables and measurements of the views of one check, and the records that it read."""
+"""Stored tables and measurements of the views of one check, the records that it read, and notes on them."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
+from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session
 
 from ...base.clock import HOUR, floor_to_hour
-from ...base.errors import InvalidInput
+from ...base.errors import InvalidInput, require_present
 from ...base.frozen import frozen
+from ...database.tables import CheckRow, CheckTableRow
 from ...deployments.monitor.queries import find_monitor
-from ...domain.check import CheckRun, DataSet, Measurement, Span
+from ...domain.check import CheckRun, CheckState, DataSet, Measurement, Span
+from ...domain.groups import NEAR_TWINS
 from ...domain.monitor import Comparison, Monitor, OutcomeRule
-from ...sources.stored.period_counts import count_not_stored
+from ...sources.stored.period_counts import NotStored, count_not_stored
 from ...sources.stored.record_conditions import RecordPlace
 from ...sources.stored.record_queries import StoredRecord, nth_newest
 from ...statistics.catalogue import CATALOGUE
-from ...statistics.sentences.left_out import name_lost
-from ..copies.not_scored import with_not_scored
+from ...statistics.sentences.left_out import list_lines, name_lost
+from ..copies.copy_outcomes import with_not_scored
+from ..correction import count_corrected, describe_corrected
 from ..counting.left_out_of_check import LEFT_OUT
-from ..counting.tabulate import ADDITIONAL, TABLE_TYPES, Table, merge_revisions, merged
+from ..counting.tabulate import ADDITIONAL, TABLE_TYPES, Table, merge_revisions, merged, table_data
 from ..measure import measure_table
-from ..queries import get
-from ..result_queries import list_data_sets, read_measurements, read_stored_tables
-from ..window.window_details import ERASED_RECORDS
+from ..queries import SELECT_RUNS, get, select_under_way, to_run
+from ..result_queries import read_measurements, read_stored_tables
+from ..window.window_records import ERASED_RECORDS, LABELS_OF_SOME, SAMPLING
 
 _NOBODY = OutcomeRule(favourable=(), unfavourable=())
 
-WindowPart: TypeAlias = Literal["span", "additional"]
+WindowPart = Literal["span", "additional"]
 
 
 @frozen
@@ -64,7 +68,7 @@ class CountedCheck:
         return Span(start=floor_to_hour(start), end=floor_to_hour(span.end - timedelta.resolution) + HOUR)
 
 
-CheckRecords: TypeAlias = Mapping[str, Mapping[str, Any]]
+CheckRecords = Mapping[str, Mapping[str, Any]]
 """JSON of counted records by data set and attribute."""
 
 
@@ -107,9 +111,19 @@ class CheckSource:
             if (figure.data, figure.comparison, figure.metric) == (data, comparison, metric)
         )
 
-    def measured(self, data: DataSet, comparison: Comparison, metric: str, table: Table) -> list[Measurement]:
-        """The check's own measurements; where it stored none, the same code over the table."""
-        return list(self.of(data, comparison, metric)) or self.measured_again(data, comparison, metric, table)
+    def measured(
+        self, data: DataSet, comparison: Comparison, metric: str, table: Table | None = None
+    ) -> list[Measurement]:
+        """The check's own measurements; where it stored none, the same code over the table, or the stored
+        one.
+        """
+        stored = self.tables.get((table_data(data), comparison))
+        if table is None and stored:
+            table = stored.whole
+        figures = list(self.of(data, comparison, metric))
+        if figures or table is None:
+            return figures
+        return self.measured_again(data, comparison, metric, table)
 
     def measured_again(
         self, data: DataSet, comparison: Comparison, metric: str, table: Table
@@ -133,16 +147,55 @@ class CheckSource:
         ]
 
 
+_DATA_SETS = (
+    select(func.array_agg(CheckTableRow.data.distinct()))
+    .where(CheckTableRow.check_no == CheckRow.no)
+    .scalar_subquery()
+)
+
+
 def counted_check(session: Session, check: CheckRun) -> CountedCheck:
-    origin = check if check.carried_from is None else get(session, check.deployment_no, check.carried_from)
-    return CountedCheck(check, origin, frozenset(list_data_sets(session, origin.no)))
+    origin_id = check.carried_from or check.id
+    row = session.execute(SELECT_RUNS.add_columns(_DATA_SETS).where(CheckRow.id == origin_id)).one_or_none()
+    run, deployment_id, data_sets = require_present(row, "check", origin_id)
+    return CountedCheck(check, to_run(run, deployment_id), frozenset(map(DataSet, data_sets or ())))
 
 
-def read_left_out(session: Session, counted: CountedCheck) -> CheckRecords:
+@frozen
+class PresentChecks:
+    """The newest check with figures, and the one that runs or is next."""
+
+    newest: CountedCheck | None
+    under_way: CheckRun | None
+
+
+def read_present(session: Session, deployment_no: int, newest_no: int | None) -> PresentChecks:
+    """One statement; `newest_no` is the number of the newest check with figures."""
+    carried_from = select(CheckRow.window["carried_from"].astext).where(CheckRow.no == newest_no)
+    shown = or_(
+        CheckRow.no.in_((newest_no, select_under_way(deployment_no).scalar_subquery())),
+        CheckRow.id == carried_from.scalar_subquery(),
+    )
+    statement = SELECT_RUNS.add_columns(_DATA_SETS).where(CheckRow.deployment_no == deployment_no, shown)
+    runs, data_sets = {}, {}
+    for row, deployment_id, stored in session.execute(statement):
+        runs[row.no] = to_run(row, deployment_id)
+        data_sets[row.id] = frozenset(map(DataSet, stored or ()))
+    is_open = {CheckState.QUEUED, CheckState.RUNNING}
+    under_way = next((run for run in runs.values() if run.state in is_open), None)
+    newest = None if newest_no is None else runs[newest_no]
+    if newest is None:
+        return PresentChecks(None, under_way)
+    origin_id = newest.carried_from or newest.id
+    origin = next((run for run in runs.values() if run.id == origin_id), None)
+    origin = require_present(origin, "check", origin_id)
+    return PresentChecks(CountedCheck(newest, origin, data_sets[origin_id]), under_way)
+
+
+def read_left_out(counted: CountedCheck, lost: NotStored) -> CheckRecords:
     """Counted records of the check's figures, with those that never were records in the hours of its
     window.
     """
-    lost = count_not_stored(session, counted.check.deployment_no, counted.hours)
     counts = {
         "rejected": lost.rejected,
         "dropped": lost.not_received,
@@ -152,6 +205,11 @@ def read_left_out(session: Session, counted: CountedCheck) -> CheckRecords:
         data: {label: name_lost(records, **counts) for label, records in several.items()}
         for data, several in counted.window.get(LEFT_OUT, {}).items()
     }
+
+
+def count_lost(session: Session, counted: CountedCheck) -> NotStored:
+    """Counts what never was a record in the hours of the check's window."""
+    return count_not_stored(session, counted.check.deployment_no, counted.hours)
 
 
 def read_check_source(
@@ -177,7 +235,7 @@ def read_check_source(
         tables,
         figures,
         monitor or Monitor(outcomes=_NOBODY, attributes=()),
-        read_left_out(session, counted),
+        read_left_out(counted, count_lost(session, counted)),
     )
 
 
@@ -212,7 +270,7 @@ def window_of_check(session: Session, deployment_no: int, check_id: str) -> Chec
         InvalidInput: the check has not read any records.
     """
     check = get(session, deployment_no, check_id)
-    if check.carried_from is not None:
+    if check.carried_from:
         check = get(session, deployment_no, check.carried_from)
     if check.window is None:
         raise InvalidInput.of("check", f"has read no records: it is {check.state.value}")
@@ -228,3 +286,72 @@ def window_of_check(session: Session, deployment_no: int, check_id: str) -> Chec
         session, deployment_no, version, before=span.end, since=since, count=in_span + additional
     )
     return CheckWindow(span, version, oldest or RecordPlace(since, 0))
+
+
+SAMPLED = (
+    "Sampled at {rate}: the programs that log left {records} of the hours from {start} to {end} UTC out on "
+    "purpose. Every figure and"
+    " every number of records is of those that were logged."
+)
+REPRESENTED = (
+    "Sampled at {rate}: {records} represent {represented:,}. In rates and comparisons each counts for as "
+    "many as it represents; the"
+    " intervals are as wide as those of {effective:,} records that all count alike. Numbers of records are "
+    "of those that were logged."
+)
+UNDECIDED = (
+    " The rates differ: figures that cannot allow for that are not computable, and evidence over time "
+    "leaves out the hours in which they"
+    " differ."
+)
+UNEQUALLY = (
+    " The rates differ, so a logged record does not always represent the same number of decisions; "
+    "figures do not allow for that."
+)
+
+
+def notes_of_check(session: Session, counted: CountedCheck, attribute: str | None) -> tuple[str, ...]:
+    """Records that the headline, of this attribute, counts, and the notes on them."""
+    lost = count_lost(session, counted)
+    logged = read_left_out(counted, lost).get(DataSet.AS_LOGGED.value, {})
+    lines = []
+    if (records := logged.get(attribute or "")) is not None:
+        lines = [f"{attribute}: {line}" for line in list_lines(records)]
+    labels = counted.window.get(LABELS_OF_SOME)
+    return (*lines, *([] if labels is None else [labels]), *notes_on_records(session, counted, lost))
+
+
+def notes_on_records(session: Session, counted: CountedCheck, lost: NotStored) -> tuple[str, ...]:
+    """How the records were sampled, and how many of their values were corrected since."""
+    sampling, hours = counted.window.get(SAMPLING), counted.hours
+    start, end = (f"{moment:%Y-%m-%d %H:%M}" for moment in (hours.start, hours.end))
+    notes = []
+    if sampling:
+        note = REPRESENTED.format(
+            rate=_rates(sampling["lowest_rate"], sampling["highest_rate"]),
+            records=_records(sampling["records"]),
+            represented=sampling["represented"],
+            effective=sampling["effective"],
+        )
+        notes.append(note + UNDECIDED if sampling["is_unequal"] else note)
+    elif lost.sampled_out and lost.lowest_rate is not None and lost.highest_rate is not None:
+        is_one = lost.lowest_rate == lost.highest_rate
+        note = SAMPLED.format(
+            rate=_rates(lost.lowest_rate, lost.highest_rate),
+            records=_records(lost.sampled_out),
+            start=start,
+            end=end,
+        )
+        notes.append(note if is_one else note + UNEQUALLY)
+    if corrected := count_corrected(session, counted.origin.no):
+        notes.append(describe_corrected(corrected, counted.origin.started_at))
+    return (*notes, *(f"{twin}." for twin in counted.window.get(NEAR_TWINS, ())))
+
+
+def _rates(lowest: float, highest: float) -> str:
+    low, high = f"{lowest:.4g}", f"{highest:.4g}"
+    return low if low == high else f"{low} to {high}"
+
+
+def _records(count: int) -> str:
+    return "1 record" if count == 1 else f"{count:,} records"

@@ -8,7 +8,6 @@ from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +17,9 @@ import pyarrow.compute as pc
 from ...base.frozen import frozen
 from ...database.engine import ArrowReader
 from ...domain.check import Span
-from ...domain.deployment import Deployment, FeedbackTable, PayloadTable
+from ...domain.deployment import Deployment, FeedbackTable, PayloadTable, RecordSchema
 from ...domain.monitor import Monitor
+from ...sources.arrays.read_records import RecordColumns, RecordTable, read_table
 from ...sources.stored.copy_answers import TargetKey, stored_outcomes, stored_targets
 from ...sources.stored.window_queries import (
     WindowQuery,
@@ -36,7 +36,10 @@ from ...sources.tables.record_files import ALL_TIMES, FeedbackFiles, PayloadFile
 from ...sources.tables.table_files import TablePart
 from ...statistics.group_labels import FloatArray, IntArray
 
-BoolArray: TypeAlias = npt.NDArray[np.bool_]
+BoolArray = npt.NDArray[np.bool_]
+
+Part = BoolArray | slice
+"""Some records of a window: a mask, or their places in a row."""
 
 COHORT = 10_000
 """Max records of which a check counts how many have a label."""
@@ -50,17 +53,9 @@ class LoggedRecords:
     def __init__(self, reader: ArrowReader, deployment_no: int) -> None:
         self._reader = reader
         self._deployment_no = deployment_no
-
-    def payload(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-        """Newest records, newest first, in the columns of `newest_payload`."""
-        return newest_payload(self._reader, query, span, limit)
-
-    def count(self, query: WindowQuery, span: Span) -> int:
-        return count_payload(self._reader, query, span)
-
-    def feedback(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-        """Newest labels, newest first, in the columns of `newest_feedback`."""
-        return newest_feedback(self._reader, query, span, limit)
+        # Newest records and labels of a query and span, newest first, at most so many; number of records.
+        self.payload, self.feedback = partial(newest_payload, reader), partial(newest_feedback, reader)
+        self.count = partial(count_payload, reader)
 
     def cohort(
         self,
@@ -194,7 +189,7 @@ class FiledRecords:
         return rows.drop_columns(["record_id"]).append_column("record_no", numbers)
 
 
-WindowSource: TypeAlias = LoggedRecords | FiledRecords
+WindowSource = LoggedRecords | FiledRecords
 
 
 def _span_of_records(labels: pa.Table) -> Span | None:
@@ -230,16 +225,35 @@ class Window:
     def is_own(self) -> BoolArray:
         return np.arange(len(self)) < self.own
 
-    def weights(self) -> FloatArray | None:
-        """Per row how many records it represents; None where each represents itself."""
+    def parts(self) -> tuple[BoolArray, BoolArray]:
+        """The span's rows, and the additional ones."""
+        return self.is_own(), ~self.is_own()
+
+    def weights(self, part: Part = slice(None)) -> FloatArray | None:
+        """Per row of the part how many records it represents; None where each represents itself."""
         rates = self.rows["sample_rate"]
         if rates.null_count == len(rates):
             return None
         weights: FloatArray = 1 / np.asarray(pc.fill_null(rates, 1.0).to_numpy(), dtype=np.float64)
-        return weights
+        return weights[part]
+
+    def is_of(self, revision: str) -> BoolArray:
+        """Whether that model revision answered the row."""
+        is_of: BoolArray = np.array(self.rows["model_revision"].to_pylist(), dtype=object) == revision
+        return is_of
 
     def values(self) -> pa.Table:
         return name_values(self.rows, self.columns)
+
+    def read(
+        self,
+        answers: str,
+        schema: RecordSchema,
+        monitor: Monitor,
+        probabilities: pa.ChunkedArray | None = None,
+    ) -> RecordTable:
+        """Rows as the monitor reads them; `answers` is their column of predictions or outcomes."""
+        return read_table(RecordColumns(self.values(), self.rows[answers], probabilities), schema, monitor)
 
 
 @frozen

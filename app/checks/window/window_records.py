@@ -1,35 +1,52 @@
-"""Everything that one check reads, at one moment of the database."""
+"""Everything that one check reads, at one moment of the database, and its description, stored with the check.
+Source: spec of the fairness check, section 2.
+
+Records may represent others, because only a sample is logged.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
-from typing import cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen
-from ...calls.scoring.refused_records import Refusal
+from ...base.frozen import frozen, frozen_arrays
+from ...calls.scoring.scoring_client import Refusal
 from ...database.engine import Database
+from ...deployments.monitor.doubted_features import find_doubts
 from ...deployments.monitor.picked_metrics import is_needed, picked_on
-from ...domain.check import DataSet, Progress
+from ...domain.check import DataSet, Measurement, Progress
 from ...domain.deployment import Deployment, ProblemType
-from ...domain.monitor import Comparison, Outcome, OutcomeRule
+from ...domain.groups import MISSPELLED, NEAR_TWINS, describe_twins
+from ...domain.monitor import Comparison, Outcome, OutcomeRule, outcome_texts
 from ...domain.record import Prediction
 from ...sources.arrays.column_cells import canonical_texts, format_value, outcome_codes, read_answers
 from ...sources.arrays.group_of_records import Grouping
-from ...sources.arrays.read_records import RecordColumns, RecordTable, read_table
+from ...sources.arrays.read_records import RecordTable
 from ...sources.stored.copy_answers import TargetKey
 from ...sources.stored.window_queries import WindowQuery, feedback_features
-from ...statistics.group_labels import NEITHER, IntArray, as_groups
+from ...statistics.group_labels import NEITHER, FloatArray, IntArray, as_groups
+from ...statistics.intervals.verdicts import Verdict
+from ...statistics.measures.perturbed_data import UNEQUALLY_SAMPLED
 from ...statistics.tables.count_table import LabelledCells
 from ..ask_model import ModelOfCheck
-from ..copies.copy_outcomes import CopyOutcomes, fill_stored, plan_copies, probability_text, target_key
-from ..copies.copy_sources import Row
-from ..copies.not_scored import RefusedRecord
-from ..copies.repeats import draw_repeats, plan_repeats
+from ..copies.copy_outcomes import (
+    LABELS_NOT_SCORED,
+    NOT_SCORED_BECAUSE,
+    RECORDS_NOT_SCORED,
+    CopyOutcomes,
+    RefusedRecord,
+    draw_repeats,
+    fill_stored,
+    list_reasons,
+    plan_copies,
+    plan_repeats,
+    probability_text,
+    target_key,
+)
 from ..subject import Subject
 from .window import BoolArray, PayloadWindow, Window, WindowSource, read_payload_window, read_window
 
@@ -43,7 +60,7 @@ LabelPredictions = dict[str, Prediction]
 """Predictions for labels with features of their own, by feedback id."""
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Predicted:
     """Labels with a prediction, newly scored ones, and records that the model did not take."""
 
@@ -78,10 +95,8 @@ def predict_unscored(
         chunk = unscored[start : start + CHUNK]
         with database.transaction() as session:
             features = feedback_features(session, deployment.no, [ids[position] for position in chunk])
-        rows = [cast("Row", features[ids[position]]) for position in chunk]
-        answers = model.score(
-            rows, Progress(step="asking the model about labelled records", done=start, total=len(unscored))
-        )
+        progress = Progress(step="asking the model about labelled records", done=start, total=len(unscored))
+        answers = model.score([features[ids[position]] for position in chunk], progress)
         for position, answer in zip(chunk, answers, strict=True):
             if isinstance(answer, Refusal):
                 refused.append(RefusedRecord(ids[position], answer))
@@ -133,17 +148,13 @@ def compare_texts(
     return ComparedLabels(actual, predicted, correct.astype(np.int64))
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Labelled:
     window: Window
     comparison: ComparedLabels
     read: RecordTable
     cohort: RecordTable | None = None
     has_label: BoolArray = field(default_factory=lambda: np.zeros(0, np.bool_))
-
-    @property
-    def groupings(self) -> tuple[Grouping, ...]:
-        return self.read.groupings
 
     def count_cells(self, comparison: Comparison) -> LabelledCells:
         """Labels by group, without strata and scores."""
@@ -176,23 +187,19 @@ def read_labels(
     if not len(window):
         return None
     monitor = replace(subject.monitor, attributes=tuple(map(subject.fixed, groupings)))
+    deployment = subject.deployment
     probabilities = window.rows[PROBABILITY] if PROBABILITY in window.rows.column_names else None
-    read = read_table(
-        RecordColumns(window.values(), window.rows["predicted"], probabilities),
-        subject.deployment.schema,
-        monitor,
-    )
-    labels, answers, problem_type = (
+    read = window.read("predicted", deployment.schema, monitor, probabilities)
+    compared = compare_texts(
         window.rows["label"],
         window.rows["predicted"],
-        subject.deployment.problem_type,
+        read.outcomes,
+        rule=monitor.outcomes,
+        problem_type=deployment.problem_type,
     )
-    compared = compare_texts(labels, answers, read.outcomes, rule=monitor.outcomes, problem_type=problem_type)
     if cohort is None:
         return Labelled(window, compared, read)
-    of_cohort = read_table(
-        RecordColumns(cohort.values(), cohort.rows["outcome"]), subject.deployment.schema, monitor
-    )
+    of_cohort = cohort.read("outcome", deployment.schema, monitor)
     return Labelled(
         window, compared, read, of_cohort, np.asarray(cohort.rows["labelled"].to_numpy(), np.bool_)
     )
@@ -228,10 +235,6 @@ class CheckEvidence:
     def outcomes(self) -> IntArray:
         return self.read.outcomes
 
-    @property
-    def groupings(self) -> tuple[Grouping, ...]:
-        return self.read.groupings
-
     def find_unmeasured(self) -> dict[Comparison, str]:
         """Intersections whose groups cannot be made, with why."""
         reasons = {}
@@ -256,12 +259,8 @@ def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
     reads_scores = compares_scores or (is_copied and deployment.payload is not None)
     window = read_payload_window(source, replace(query, with_probabilities=reads_scores), span, monitor)
     probabilities = window.rows[PROBABILITY] if compares_scores else None
-    read = read_table(
-        RecordColumns(window.values(), window.rows["outcome"], probabilities), deployment.schema, monitor
-    )
-    of_present_model = (
-        np.array(window.rows["model_revision"].to_pylist(), dtype=object) == deployment.model_revision
-    )
+    read = window.read("outcome", deployment.schema, monitor, probabilities)
+    of_present_model = window.is_of(deployment.model_revision)
     comparable = [
         replace(grouping, codes=np.where(of_present_model, grouping.codes, NEITHER))
         for grouping in read.groupings
@@ -270,7 +269,7 @@ def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
     without_copies: dict[str, str] = {}
     for grouping in comparable:
         name = grouping.column.name
-        if not is_copied or subject.attribute(grouping).rule is not None:
+        if not is_copied or subject.attribute(grouping).rule:
             continue
         try:
             donors = subject.donors_for(grouping)
@@ -307,3 +306,145 @@ def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
                 fill_stored(outcomes, position, stored, record_nos=record_nos, rule=monitor.outcomes)
     draw_repeats(evidence.repeats, copies, subject)
     return evidence
+
+
+ROUNDED_PROBABILITIES = "rounded_probabilities"
+"""Member of a window whose model answered probabilities a hair outside [0, 1]."""
+
+ERASED_RECORDS = "erased_records"
+"""Member of a window: records of its hours that were erased before the check."""
+
+LABELS_OF_SOME = "labels_of_some"
+"""Sentence on labels that only some records have, or null."""
+
+
+def describe_window(subject: Subject, evidence: CheckEvidence) -> dict[str, object]:
+    """Counts and times of the rows that a check read; JSON-safe."""
+    window, reach = evidence.window, evidence.window.reach()
+    return {
+        "records": window.own,
+        "additional_records": window.additional,
+        "logged_in_span": window.logged_in_span,
+        "unclassified_records": int((evidence.outcomes == Outcome.UNCLASSIFIED).sum()),
+        "records_of_other_revisions": int((~window.is_of(subject.deployment.model_revision)).sum()),
+        NEAR_TWINS: describe_twins(evidence.read.count_twins()),
+        MISSPELLED: evidence.read.describe_misspelled(),
+        "perturbed_records": {
+            copies.grouping.column.name: int(copies.times.sum()) for copies in evidence.copies
+        },
+        "copies_to_score": sum(copies.to_score for copies in (*evidence.copies, evidence.repeats)),
+        "attributes_unseen_by_model": [
+            attribute.feature
+            for attribute in subject.monitor.attributes
+            if attribute.rule is None and not subject.is_feature(attribute.feature)
+        ],
+        "oldest_record_at": reach.start.isoformat() if len(window) else None,
+        "newest_record_at": reach.end.isoformat() if len(window) else None,
+        "labelled_records": evidence.feedback.own,
+        "additional_labelled_records": evidence.feedback.additional,
+        "favourable": outcome_texts(subject.monitor.outcomes.favourable),
+        "unfavourable": outcome_texts(subject.monitor.outcomes.unfavourable),
+        **describe_sampling(window.weights()),
+        **describe_setting(subject),
+        "min_records": subject.monitor.min_records,
+        "max_records": subject.monitor.max_records,
+    }
+
+
+def describe_setting(subject: Subject) -> dict[str, object]:
+    setting: dict[str, object] = {
+        "schema_version": subject.deployment.schema.version,
+        "with_endpoint": subject.deployment.endpoint is not None,
+        "mitigation_settings_version": subject.mitigation.version,
+        "mitigation_profile_version": subject.profile_version,
+    }
+    through = {
+        attribute.feature: {
+            "features": sorted(attribute.correlated_features),
+            "donors": subject.donors[attribute.feature].digest
+            if attribute.feature in subject.donors
+            else None,
+            **find_doubts(
+                attribute.correlated_features, subject.associations.get(attribute.feature, ())
+            ).described(),
+        }
+        for attribute in subject.monitor.attributes
+        if attribute.correlated_features
+    }
+    return setting | ({"correlated_features": through} if through else {})
+
+
+def describe_answers(copies: Sequence[CopyOutcomes], rounded: int) -> dict[str, object]:
+    unclassified = {
+        outcomes.grouping.column.name: int(outcomes.known.sum() - outcomes.classified.sum())
+        for outcomes in copies
+    }
+    return {"unclassified_copies": unclassified} | ({ROUNDED_PROBABILITIES: rounded} if rounded else {})
+
+
+def describe_not_scored(
+    subject: Subject,
+    copies: Sequence[CopyOutcomes],
+    refused: Sequence[RefusedRecord],
+    refused_labels: Sequence[RefusedRecord],
+) -> dict[str, object]:
+    if not refused and not refused_labels:
+        return {}
+    return {
+        RECORDS_NOT_SCORED: {
+            outcomes.grouping.column.name: int(outcomes.not_scored.sum()) for outcomes in copies
+        },
+        LABELS_NOT_SCORED: len(refused_labels),
+        NOT_SCORED_BECAUSE: list_reasons([*refused, *refused_labels], subject.deployment.schema.features),
+    }
+
+
+SAMPLING = "sampling"
+"""Member of a window that describes its sample; absent where every record represents itself."""
+
+
+def describe_sampling(weights: FloatArray | None) -> Mapping[str, object]:
+    """Description of a sample with these weights [records]; empty without.
+
+    `represented` is their sum, `effective` the number of equal records that are as certain (Kish 1965).
+    """
+    if weights is None:
+        return {}
+    total, squares = float(weights.sum()), float((weights * weights).sum())
+    return {
+        SAMPLING: {
+            "records": len(weights),
+            "represented": round(total),
+            # A sum of equal weights may fall short of a whole number by rounding.
+            "effective": int(total * total / squares + 1e-6),
+            "lowest_rate": 1 / float(weights.max()),
+            "highest_rate": 1 / float(weights.min()),
+            "is_unequal": is_unequal(weights),
+        }
+    }
+
+
+def is_unequal(weights: FloatArray | None) -> bool:
+    """Whether some records represent more than others."""
+    return (
+        weights is not None and weights.size > 0 and not np.allclose(weights, weights[0], rtol=1e-9, atol=0)
+    )
+
+
+def without_values(measurements: Sequence[Measurement]) -> list[Measurement]:
+    """Measurements as not computable: they count records of unequal weight."""
+    return [
+        replace(
+            measurement,
+            value=None,
+            lower=None,
+            upper=None,
+            interval_method=None,
+            reason=measurement.reason or UNEQUALLY_SAMPLED,
+            verdict=Verdict.NOT_COMPUTABLE,
+            worst_of=None if measurement.worst_of is None else 0,
+            chosen_lower=None,
+            chosen_upper=None,
+        )
+        for measurement in measurements
+    ]

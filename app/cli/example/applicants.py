@@ -5,12 +5,13 @@ under 26; the model learns both. *The outcome*, whether the loan was paid back, 
 """
 
 from collections.abc import Mapping
-from typing import TypeAlias
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
+from pandas import DataFrame
 
-Applicant: TypeAlias = dict[str, str | int]
+Applicant = dict[str, str | int]
 
 FEATURES = {
     "checking_status": "string",
@@ -43,7 +44,7 @@ _HOUSING = {"own": (0.65, 0.6), "rent": (0.25, -0.6), "free": (0.10, 0.0)}
 """Per value: its frequency, and its log-odds of paying back."""
 
 
-def applicants(count: int, random: np.random.Generator) -> list[Applicant]:
+def applicants(count: int, random: Generator) -> list[Applicant]:
     age = (_YOUNGEST + (_OLDEST - _YOUNGEST) * random.beta(1.4, 3.2, count)).round().astype(int)
     columns = {
         "checking_status": _draw(_STATUS, count, random),
@@ -59,7 +60,7 @@ def applicants(count: int, random: np.random.Generator) -> list[Applicant]:
     return [dict(zip(FEATURES, row, strict=True)) for row in rows]
 
 
-def past_decisions(people: list[Applicant], random: np.random.Generator) -> list[str]:
+def past_decisions(people: list[Applicant], random: Generator) -> list[str]:
     """Returns the clerk's decisions: `No Risk` or `Risk`."""
     handicap = [
         HARDER_FOR_WOMEN * (applicant["sex"] == "female")
@@ -69,14 +70,12 @@ def past_decisions(people: list[Applicant], random: np.random.Generator) -> list
     return _labels(_means(people) - np.array(handicap), random)
 
 
-def outcomes(people: list[Applicant], random: np.random.Generator) -> list[str]:
+def outcomes(people: list[Applicant], random: Generator) -> list[str]:
     """Returns whether each paid back (`No Risk`) or not (`Risk`)."""
     return _labels(_means(people), random)
 
 
-def _draw(
-    values: Mapping[str, tuple[float, float]], count: int, random: np.random.Generator
-) -> NDArray[np.str_]:
+def _draw(values: Mapping[str, tuple[float, float]], count: int, random: Generator) -> NDArray[np.str_]:
     return random.choice(list(values), count, p=[share for share, _ in values.values()])
 
 
@@ -95,6 +94,18 @@ def _means(people: list[Applicant]) -> NDArray[np.float64]:
     return np.array(log_odds, dtype=np.float64)
 
 
-def _labels(log_odds: NDArray[np.float64], random: np.random.Generator) -> list[str]:
+def _labels(log_odds: NDArray[np.float64], random: Generator) -> list[str]:
     chances = 1.0 / (1.0 + np.exp(-log_odds))
     return [GOOD if is_good else BAD for is_good in random.random(len(chances)) < chances]
+
+
+SEED = 20_260_101
+TRAINING_ROWS = 5_000
+DECISION = "decision"
+
+
+def training_data() -> DataFrame:
+    """Returns the same past applicants every time, with the decision in the column DECISION."""
+    random = np.random.default_rng(SEED)
+    people = applicants(TRAINING_ROWS, random)
+    return DataFrame(people).assign(**{DECISION: past_decisions(people, random)})

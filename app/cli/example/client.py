@@ -56,9 +56,8 @@ class Http:
                 problem = response.text
         address = f"{str(self._client.base_url).rstrip('/')}/{path.lstrip('/')}"
         raise Unavailable(
-            f"{address} did not answer in {1 + len(PAUSES)} attempts (the last one: {problem}). Nothing "
-            "that was logged is lost; if the"
-            " machine is busy, run the command again."
+            f"{address} did not answer in {1 + len(PAUSES)} attempts (the last one: {problem}). Nothing that "
+            "was logged is lost; if the machine is busy, run the command again."
         )
 
     def ask(self, method: str, path: str, content: Any = None, **query: str) -> Any:  # noqa: ANN401 - any JSON

@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.console import Console
+from typer import Exit, Option, Typer
 
 from ...base.errors import EvenhandError, SetupError
 from ...base.settings import Settings
@@ -27,7 +27,7 @@ from .performance import Performance
 LOG_FILE = "example.log"
 MODEL_HOST = "127.0.0.1"
 
-command = typer.Typer(add_completion=False)
+command = Typer(add_completion=False)
 
 
 @command.command()
@@ -35,12 +35,12 @@ def example(
     *,
     once: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--once",
             help="Show the results, stop everything and exit, with status 1 if there are no results.",
         ),
     ] = False,
-    hours: Annotated[int, typer.Option(min=1, max=168, help="Hours of history to create.")] = 72,
+    hours: Annotated[int, Option(min=1, max=168, help="Hours of history to create.")] = 72,
 ) -> None:
     """Run the service with an example: a credit-risk model, its traffic and its checks. Ctrl-C stops
     everything, the next run continues.
@@ -51,9 +51,12 @@ def example(
     host = reachable_host(settings.host)
     service_url = f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
     with _log_to_file(settings.data_dir) as log, model_listener(settings.data_dir) as listener:
-        model_url = f"http://{MODEL_HOST}:{listener.getsockname()[1]}"
         performance = Performance(
-            console=console, stop=stop, service_url=service_url, model_url=model_url, log=log
+            console=console,
+            stop=stop,
+            service_url=service_url,
+            model_url=f"http://{MODEL_HOST}:{listener.getsockname()[1]}",
+            log=log,
         )
         try:
             finished = _run_story(settings, stop, performance, listener, hours=hours, once=once)
@@ -61,7 +64,7 @@ def example(
             console.print(f"The example failed. The log is {log}.")
             raise
     console.print("Everything has stopped.")
-    raise typer.Exit(1 if once and not finished else 0)
+    raise Exit(1 if once and not finished else 0)
 
 
 def _run_story(

@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
+from pandas import DataFrame
 from scipy.special import expit
 
-from .applicants import BAD, FEATURES, GOOD
+from .applicants import BAD, DECISION, FEATURES, GOOD, training_data
 from .model_address import OUTPUTS
 from .model_http import ModelServer
-from .past_decisions import DECISION, training_data
 
 LABELS = (GOOD, BAD)
 
@@ -27,7 +26,7 @@ _TOLERANCE = 1e-10
 class CreditRiskModel:
     """Predicts 0 (No Risk) or 1 (Risk), with the probability of each."""
 
-    def __init__(self, past: pd.DataFrame) -> None:
+    def __init__(self, past: DataFrame) -> None:
         self._categories = [
             (name, value)
             for name in FEATURES
@@ -40,14 +39,14 @@ class CreditRiskModel:
     def predict(self, fields: Sequence[str], values: Sequence[Sequence[Any]]) -> list[list[Any]]:
         """Returns `[prediction, probabilities, decoded label]` for each row."""
         # The columns may come in any order.
-        risks = expit(self._terms(pd.DataFrame(values, columns=list(fields))) @ self._weights)
+        risks = expit(self._terms(DataFrame(values, columns=list(fields))) @ self._weights)
         predictions = (risks > 1 / 2).astype(int)
         return [
             [no, [1 - risk, risk], LABELS[no]]
             for no, risk in zip(predictions.tolist(), risks.tolist(), strict=True)
         ]
 
-    def _terms(self, people: pd.DataFrame) -> NDArray[np.float64]:
+    def _terms(self, people: DataFrame) -> NDArray[np.float64]:
         categories = [people[name] == value for name, value in self._categories]
         return np.column_stack(
             [np.ones(len(people)), *categories, (people[_NUMBERS] - self._means) / self._deviations]
@@ -67,9 +66,7 @@ def _fit(terms: NDArray[np.float64], is_risk: NDArray[np.bool_]) -> NDArray[np.f
     for _ in range(_MOST_ROUNDS):
         risks = expit(terms @ weights)
         curvature = terms.T @ (terms * (risks * (1 - risks))[:, None]) + penalty
-        step: NDArray[np.float64] = np.linalg.solve(
-            curvature, terms.T @ (is_risk - risks) - penalty @ weights
-        )
+        step = np.linalg.solve(curvature, terms.T @ (is_risk - risks) - penalty @ weights)
         weights += step
         if np.abs(step).max() < _TOLERANCE:
             break

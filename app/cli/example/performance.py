@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from rich.console import Console, JustifyMethod
@@ -17,14 +17,14 @@ from rich.table import Table
 from rich.text import Text
 
 from ...base.clock import utc_now
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from .applicants import applicants
 from .client import Evenhand, Http, Stopped, score
 from .console import Steps
 from .story import DEPLOYMENT_ID, Scene, catch_up, check_now, read_measurements, register
 from .traffic import Label, Visit, draw_labels, payload_records
 
-Point: TypeAlias = Mapping[str, Any]
+Point = Mapping[str, Any]
 
 COLUMNS: tuple[tuple[str, JustifyMethod], ...] = (
     ("Group", "left"),
@@ -86,10 +86,11 @@ def results_table(check: Mapping[str, Any], measurements: Sequence[Point]) -> Ta
             table.add_row(*about, "", "", "", Text("reference", style="dim"), "", accuracy)
         for name, impact_metric, of_data in IMPACTS:
             impact = figures.get((impact_metric, of_data, "group", attribute, group))
-            if impact is not None:
+            if impact:
                 shown_equality = equality if name == "counterfactual" and attribute != last else ""
                 table.add_row(*about, name, *_format_impact(impact), shown_equality, accuracy)
-                about, accuracy = ["", ""], ""
+                about = ["", ""]
+                accuracy = ""
         last = attribute
     table.add_row()
     return table
@@ -120,8 +121,8 @@ class Stream:
         self._evenhand = evenhand
         self._model = model
         self._random = np.random.default_rng()
-        self._expected: queue.SimpleQueue[Label] = queue.SimpleQueue()
-        self._due: list[Label] = []
+        self._expected = queue.SimpleQueue[Label]()
+        self._due = list[Label]()
         self.logged = 0
         self.labelled = 0
 
@@ -153,7 +154,7 @@ class Stream:
 TURN_SECONDS = 0.2
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Performance:
     console: Console
     stop: threading.Event

@@ -9,11 +9,10 @@ from typing import Any
 from ...base.clock import HOUR, floor_to_hour
 from ...base.errors import SetupError
 from ...base.frozen import frozen
-from .applicants import BAD, FEATURES, GOOD
+from .applicants import BAD, DECISION, FEATURES, GOOD, training_data
 from .client import Evenhand, Http, Stopped
 from .console import Steps
 from .model_address import OUTPUTS
-from .past_decisions import DECISION, training_data
 from .traffic import Label, hour_of_visits, payload_records
 
 DEPLOYMENT_ID = "credit-risk"
@@ -68,7 +67,8 @@ class Scene:
 
 def register(scene: Scene) -> None:
     """Registers the model and what to watch. Changes of a user since the last run stay."""
-    http, address = scene.evenhand.http, scene.evenhand.address
+    http = scene.evenhand.http
+    address = scene.evenhand.address
     endpoint = {"url": scene.model_url}
     stored = http.find(address)
     if stored is None:
@@ -108,7 +108,9 @@ def catch_up(scene: Scene, hours: int, now: datetime) -> list[Label]:
         return []
 
     span = f"{len(missing)} hour{'s' if len(missing) > 1 else ''}"
-    records, labels, pending = 0, 0, list[Label]()
+    records = 0
+    labels = 0
+    pending = list[Label]()
     with scene.steps.bar("Scoring applicants and logging them, hour by hour", total=len(missing)) as advance:
         for hour in missing:
             visits, later = hour_of_visits(hour)
@@ -116,7 +118,8 @@ def catch_up(scene: Scene, hours: int, now: datetime) -> list[Label]:
             scene.evenhand.log("payload-records", payload_records(visits, scene.model), historical="true")
             scene.evenhand.log("feedback-records", [label.record() for label in due], historical="true")
             pending += [label for label in later if label.known_at > now]
-            records, labels = records + len(visits), labels + len(due)
+            records += len(visits)
+            labels += len(due)
             advance()
     scene.steps.done(f"Logged {span} of traffic: {records:,} scored applicants, {labels:,} labels")
 

@@ -4,7 +4,7 @@ import json
 import re
 from typing import Annotated
 
-import typer
+from typer import BadParameter, Option, Typer, echo
 
 from ...library.hours_of_groups import follow_frame
 from ...statistics.e_values.state_words import IF_OTHER_PEOPLE
@@ -32,15 +32,15 @@ from .metrics_files import (
     refuse_errors,
 )
 
-command = typer.Typer(add_completion=False)
+command = Typer(add_completion=False)
 
 _HOURS = {"h": 1, "d": 24}
 
 
 def _read_horizon(text: str) -> int:
     match = re.fullmatch(r"(\d+)([hd])", text)
-    if match is None:
-        raise typer.BadParameter(f"must be hours or days, such as 36h or 21d, found {text!r}")
+    if not match:
+        raise BadParameter(f"must be hours or days, such as 36h or 21d, found {text!r}")
     return int(match[1]) * _HOURS[match[2]]
 
 
@@ -62,7 +62,7 @@ def evidence(
     person: PersonColumn = None,
     each_record_another_person: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--each-record-another-person",
             help="Say that no two records are of one person, which the bound needs.",
         ),
@@ -72,14 +72,14 @@ def evidence(
     earliest: Earliest = None,
     horizon: Annotated[
         int | None,
-        typer.Option(
+        Option(
             parser=_read_horizon,
             metavar="TIME",
             help="How long labels take, such as 36h or 21d: figures of labels leave out younger records. By "
             "default the file's end says.",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
     """Follow a log over time: which group is unfair since when, with at most one false alarm a year over
     all comparisons.
@@ -108,7 +108,7 @@ def evidence(
         )
     print_notes(records.notes)
     if as_json:
-        typer.echo(json.dumps(followed.to_json(), indent=2, ensure_ascii=False))
+        echo(json.dumps(followed.to_json(), indent=2, ensure_ascii=False))
     else:
         condition = "" if person is not None or each_record_another_person else f", {IF_OTHER_PEOPLE}"
-        typer.echo(render_evidence(followed, file.name, open_console(), condition))
+        echo(render_evidence(followed, file.name, open_console(), condition))

@@ -66,9 +66,8 @@ def phrase_evidence(evidence: ComparisonEvidence) -> str:
     if evidence.state is State.UNFAIR and evidence.since and evidence.alarm_at:
         return (
             f"{group}: the {rate} is {claim} since "
-            f"{say_start(evidence.since, evidence.earliest, evidence.latest, form)}; "
-            f"the evidence was enough {'on' if evidence.is_daily else 'at'} "
-            f"{evidence.alarm_at:{form}}.{history}"
+            f"{say_start(evidence.since, evidence.earliest, evidence.latest, form)}; the evidence was enough "
+            f"{'on' if evidence.is_daily else 'at'} {evidence.alarm_at:{form}}.{history}"
         )
     if evidence.state is State.SHOWN_FAIR and evidence.since:
         return (
@@ -93,9 +92,9 @@ def _list_heading(evidence: Evidence, name: str) -> Iterator[str]:
     yield from say_left_out(evidence.left_out)
     yield from evidence.records.lines[1:]
     yield f"Favourable: {', '.join(evidence.favourable)}."
-    if evidence.chosen is not None:
+    if evidence.chosen:
         yield f"{evidence.chosen[:1].upper()}{evidence.chosen[1:]}."
-    if evidence.labels is not None:
+    if evidence.labels:
         yield evidence.labels
     for warning in evidence.warnings:
         yield f"Warning: {warning}."
@@ -114,14 +113,15 @@ def _build_table(evidence: Evidence) -> Table:
         figure = (comparison.metric, comparison.group)
         title = group = interval = since = ""
         if figure != before:
-            title, group = escape(FIGURES[comparison.metric][0]), escape(printable(comparison.group))
+            title = escape(FIGURES[comparison.metric][0])
+            group = escape(printable(comparison.group))
             interval = " to ".join("open" if end is None else _format(end) for end in comparison.interval)
         before = figure
         limit = f"{'≥' if comparison.direction is UnfairSide.BELOW else '≤'} {_format(comparison.limit)}"
         state = comparison.state.value.replace("_", " ")
         if comparison.state in COLOURS:
             state = f"[{COLOURS[comparison.state]}]{state}[/]"
-        if comparison.since is not None:
+        if comparison.since:
             form = choose_form(comparison.earliest, comparison.latest, DAY if comparison.is_daily else MINUTE)
             since = f"{comparison.since:{form}}"[5:]
         table.add_row(title, group, limit, interval, state, since, _draw_bars(comparison))
@@ -132,15 +132,12 @@ def _list_notes(evidence: Evidence, condition: str) -> Iterator[str]:
     span = count_blocks(max(1, round(evidence.hours / BAR_COUNT)), is_daily=evidence.is_daily)
     yield (
         f"Evidence: one bar for {'' if span.startswith('1 ') else 'about '}{span}; a full bar is enough for "
-        "an alarm. "
-        f"All {len(evidence.comparisons)} comparisons together raise at most one false alarm a year on "
-        "average"
-        f"{condition}, however often they are looked at."
+        f"an alarm. All {len(evidence.comparisons)} comparisons together raise at most one false alarm a "
+        f"year on average{condition}, however often they are looked at."
     )
     yield (
         "Interval: with 95 % probability it contains the figure at all times since the last alarm or its "
-        "end, "
-        "as long as the figure does not change."
+        "end, as long as the figure does not change."
     )
 
 

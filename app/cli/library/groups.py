@@ -3,9 +3,9 @@
 from typing import Annotated, Any
 
 import msgspec
-import typer
 from rich.console import Console
 from rich.markup import escape
+from typer import Option, Typer, echo
 
 from ...library.unlisted_groups import GroupSearch, find_groups
 from ...statistics.e_values.nulls import UnfairSide
@@ -20,6 +20,7 @@ from .metrics_files import (
     Numbers,
     PersonColumn,
     PredictionColumn,
+    Text,
     TimeFormat,
     Unfavourable,
     name_twins,
@@ -29,7 +30,7 @@ from .metrics_files import (
     refuse_errors,
 )
 
-command = typer.Typer(add_completion=False)
+command = Typer(add_completion=False)
 
 
 @command.command()
@@ -37,17 +38,13 @@ def groups(
     *,
     file: MeasuredFile,
     feature: Annotated[
-        list[str],
-        typer.Option(help="Column whose values may describe a subgroup. Repeatable, up to 8 times."),
+        list[str], Option(help="Column whose values may describe a subgroup. Repeatable, up to 8 times.")
     ],
     prediction: PredictionColumn = None,
     label: Annotated[
-        str | None,
-        typer.Option(help="Column of the ground-truth labels, used where there are no predictions."),
+        Text, Option(help="Column of the ground-truth labels, used where there are no predictions.")
     ] = None,
-    strata: Annotated[
-        str | None, typer.Option(help="Column within each of whose values records are compared.")
-    ] = None,
+    strata: Annotated[Text, Option(help="Column within each of whose values records are compared.")] = None,
     favourable: Favourable = None,
     unfavourable: Unfavourable = None,
     number: Numbers = None,
@@ -55,8 +52,8 @@ def groups(
     encoding: Encoding = "utf-8",
     person: PersonColumn = None,
     time: Annotated[
-        str | None,
-        typer.Option(
+        Text,
+        Option(
             help="Column of the times: they say which record of a person is the first, else the file does."
         ),
     ] = None,
@@ -64,28 +61,20 @@ def groups(
     earliest: Earliest = None,
     direction: Annotated[
         UnfairSide,
-        typer.Option(
-            help="below: the subgroup that gets the favourable outcome too rarely. above: more often."
-        ),
+        Option(help="below: the subgroup that gets the favourable outcome too rarely. above: more often."),
     ] = UnfairSide.BELOW,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random starts and tables.")] = 0,
+    seed: Annotated[int, Option(min=0, help="Seed of the random starts and tables.")] = 0,
     watch: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DEPLOYMENT", help="Watch the group that is found in this deployment from now on."
-        ),
+        Text,
+        Option(metavar="DEPLOYMENT", help="Watch the group that is found in this deployment from now on."),
     ] = None,
-    name: Annotated[
-        str | None, typer.Option(help="Name of the watched group; by default its columns.")
-    ] = None,
+    name: Annotated[Text, Option(help="Name of the watched group; by default its columns.")] = None,
     key: Annotated[
         str,
-        typer.Option(
-            envvar="EVENHAND_KEY", help="API key with the role manage, for --watch.", show_default=False
-        ),
+        Option(envvar="EVENHAND_KEY", help="API key with the role manage, for --watch.", show_default=False),
     ] = "",
     url: Annotated[
-        str, typer.Option(envvar="EVENHAND_URL", help="Address of the service, for --watch.")
+        str, Option(envvar="EVENHAND_URL", help="Address of the service, for --watch.")
     ] = "http://127.0.0.1:8000",
 ) -> None:
     """Look for the subgroup that nobody listed, at a disadvantage or favoured, and print it or watch it
@@ -113,8 +102,8 @@ def groups(
         )
     print_notes([*records.notes, *name_twins(records.frame, feature)])
     result = search.result
-    typer.echo(render_groups(search, file.name, open_console()))
-    if watch is not None and result.group is not None:
+    echo(render_groups(search, file.name, open_console()))
+    if watch is not None and result.group:
         from ..import_service import ImportService, open_client  # noqa: PLC0415 - the command asks no service otherwise
 
         with open_client(url, key) as client:
@@ -126,7 +115,7 @@ def groups(
             for attribute in monitor["attributes"]
             if attribute["rule"] and attribute["monitored"] == [result.group.rule.label]
         )
-        typer.echo(
+        echo(
             f"\nWatched from now on: {watched_as}, in version {monitor['version']} of the monitor of {watch}."
         )
 
@@ -136,14 +125,14 @@ def render_groups(search: GroupSearch, name: str, console: Console) -> str:
     with console.capture() as capture:
         for line in (f"{name}: {search.records.text}", say_search(result)):
             console.print(escape(fill(line, console.width)), soft_wrap=True)
-        if result.group is not None:
+        if result.group:
             console.print()
             watching = (
                 "To watch the group from now on: --watch DEPLOYMENT, or POST "
                 "…/fairness-monitor/found-groups with"
             )
             console.print(escape(fill(watching, console.width)), soft_wrap=True)
-    body = "" if result.group is None else msgspec.json.encode(request_watching(result)).decode()
+    body = msgspec.json.encode(request_watching(result)).decode() if result.group else ""
     return f"{capture.get()}{body}".rstrip()
 
 

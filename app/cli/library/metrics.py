@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option, Typer, echo
 
 from ...library.measurements import DEFAULT, measure_attributes, measure_frame
 from .metrics_files import (
@@ -17,6 +17,7 @@ from .metrics_files import (
     Numbers,
     PredictionColumn,
     Reference,
+    Text,
     Texts,
     Unfavourable,
     check_output,
@@ -28,7 +29,7 @@ from .metrics_files import (
 )
 from .metrics_report import render_report
 
-command = typer.Typer(add_completion=False)
+command = Typer(add_completion=False)
 
 
 @command.command()
@@ -45,38 +46,35 @@ def metrics(
     number: Numbers = None,
     missing: MissingTexts = None,
     encoding: Encoding = "utf-8",
-    score: Annotated[
-        str | None, typer.Option(help="Column of the probability of the favourable outcome.")
-    ] = None,
-    weight: Annotated[str | None, typer.Option(help="Column of the records' weights.")] = None,
+    score: Annotated[Text, Option(help="Column of the probability of the favourable outcome.")] = None,
+    weight: Annotated[Text, Option(help="Column of the records' weights.")] = None,
     strata: Annotated[
-        str | None, typer.Option(help="Column within each of whose values the conditional metrics compare.")
+        Text, Option(help="Column within each of whose values the conditional metrics compare.")
     ] = None,
     feature: Annotated[
-        Texts, typer.Option(help="Column of numbers by which similar records are found. Repeatable.")
+        Texts, Option(help="Column of numbers by which similar records are found. Repeatable.")
     ] = None,
     metric: Annotated[
-        Texts,
-        typer.Option(help="Key of a metric in the catalogue; by default the most common ones. Repeatable."),
+        Texts, Option(help="Key of a metric in the catalogue; by default the most common ones. Repeatable.")
     ] = None,
     every: Annotated[
-        bool, typer.Option("--all", help="Measure every metric that the given columns allow.")
+        bool, Option("--all", help="Measure every metric that the given columns allow.")
     ] = False,
     each: Annotated[
-        bool, typer.Option("--each", help="Also measure each of several attributes by itself.")
+        bool, Option("--each", help="Also measure each of several attributes by itself.")
     ] = False,
     output: Annotated[
         Path | None,
-        typer.Option(help="File to write the measurements to. Its ending decides the format: .json or .csv."),
+        Option(help="File to write the measurements to. Its ending decides the format: .json or .csv."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random draws for the intervals.")] = 0,
+    seed: Annotated[int, Option(min=0, help="Seed of the random draws for the intervals.")] = 0,
 ) -> None:
     """Measure the fairness of predictions, labels or both in a file. Each figure has an interval, a
     verdict and an explanation.
     """
     names = {"label": label, "prediction": prediction, "score": score, "weight": weight, "strata": strata}
     with refuse_errors():
-        if output is not None:
+        if output:
             check_output(output, file)
         frame, notes, arguments = read_measured(
             file,
@@ -98,7 +96,7 @@ def metrics(
             reports = [measure_frame(frame, attribute=attribute, **arguments)]
         console = open_console()
         printed = "\n\n".join(render_report(report, file.name, console) for report in reports)
-        if output is not None:
+        if output:
             write(reports if each else reports[0], output)
     print_notes(notes)
-    typer.echo(printed)
+    echo(printed)

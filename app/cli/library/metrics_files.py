@@ -17,9 +17,9 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-import typer
 from pandas.io.common import get_handle  # type: ignore[import-not-found]  # the stubs leave it out
 from rich.console import Console
+from typer import Argument, BadParameter, Option, echo
 
 from ...base.encodings import UTF_8, decode_parts, find_encoding
 from ...base.errors import InvalidInput
@@ -39,23 +39,24 @@ MIN_UNPACKED = 64 * 2**20
 WIDTH = 100
 """Columns of the report where it is not printed on a terminal."""
 
+Text = str | None
 Texts = list[str] | None
 Favourable = Annotated[
-    Texts, typer.Option(help="A favourable value, or range lo-hi of numbers; by default 1. Repeatable.")
+    Texts, Option(help="A favourable value, or range lo-hi of numbers; by default 1. Repeatable.")
 ]
 Unfavourable = Annotated[
-    Texts, typer.Option(help="An unfavourable value or range; by default every other value. Repeatable.")
+    Texts, Option(help="An unfavourable value or range; by default every other value. Repeatable.")
 ]
 Monitored = Annotated[
     Texts,
-    typer.Option(
+    Option(
         help="A value or range lo-hi to watch; by default every value but the reference. With several "
         "attributes, NAME=VALUE. Repeatable."
     ),
 ]
 Reference = Annotated[
     Texts,
-    typer.Option(
+    Option(
         help="A value or range to compare with; by default every other value or, without --monitored, the "
         "largest group. Repeatable."
     ),
@@ -63,14 +64,13 @@ Reference = Annotated[
 
 Numbers = Annotated[
     Texts,
-    typer.Option(
+    Option(
         help="Column that holds numbers: 1 and 1.0 are one value there. A column with a range is one. "
         "Repeatable."
     ),
 ]
 MissingTexts = Annotated[
-    Texts,
-    typer.Option(help="Text that means a missing value, such as NA; an empty cell always does. Repeatable."),
+    Texts, Option(help="Text that means a missing value, such as NA; an empty cell always does. Repeatable.")
 ]
 
 FORMATS = (".json", ".csv")
@@ -96,46 +96,41 @@ _UNREADABLE = (
 def _read_encoding(name: str) -> str:
     encoding = find_encoding(name)
     if encoding is None:
-        raise typer.BadParameter(
+        raise BadParameter(
             f"must be an encoding of text, such as latin-1, cp1252 or utf-16; found {name!r:.50}"
         )
     return encoding
 
 
 Encoding = Annotated[
-    str, typer.Option(callback=_read_encoding, help="Encoding of a file of text, such as latin-1 or utf-16.")
+    str, Option(callback=_read_encoding, help="Encoding of a file of text, such as latin-1 or utf-16.")
 ]
 
 MeasuredFile = Annotated[
     Path,
-    typer.Argument(
-        metavar="FILE", exists=True, dir_okay=False, readable=True, help="A CSV file with a header."
-    ),
+    Argument(metavar="FILE", exists=True, dir_okay=False, readable=True, help="A CSV file with a header."),
 ]
-PredictionColumn = Annotated[str | None, typer.Option(help="Column of the model's predictions.")]
+PredictionColumn = Annotated[Text, Option(help="Column of the model's predictions.")]
 Attributes = Annotated[
-    list[str],
-    typer.Option(help="Column whose groups are compared. With two or three, their combinations are."),
+    list[str], Option(help="Column whose groups are compared. With two or three, their combinations are.")
 ]
-LabelColumn = Annotated[str | None, typer.Option(help="Column of the ground-truth labels.")]
+LabelColumn = Annotated[Text, Option(help="Column of the ground-truth labels.")]
 TimeColumn = Annotated[
-    str, typer.Option(help="Column of the times or dates: ISO 8601 or digits, UTC unless it says otherwise.")
+    str, Option(help="Column of the times or dates: ISO 8601 or digits, UTC unless it says otherwise.")
 ]
 TimeFormat = Annotated[
-    str | None,
-    typer.Option(
+    Text,
+    Option(
         help="How times are written: a pattern such as %d.%m.%Y_%H:%M, or s, ms, us, ns, dotnet, filetime "
         "or excel."
     ),
 ]
-Earliest = Annotated[
-    str | None, typer.Option(help="First possible day; by default 1 January 20 years before now.")
-]
+Earliest = Annotated[Text, Option(help="First possible day; by default 1 January 20 years before now.")]
 PersonColumn = Annotated[
-    str | None, typer.Option(help="Column of person ids. Only the first record of each person counts.")
+    Text, Option(help="Column of person ids. Only the first record of each person counts.")
 ]
 LowerLimit = Annotated[
-    float, typer.Option(help="Lower limit of the ratio of favourable rates; the upper one is 1 / limit.")
+    float, Option(help="Lower limit of the ratio of favourable rates; the upper one is 1 / limit.")
 ]
 
 RANGE = re.compile(r"(-?\d+(?:\.\d+)?)-(-?\d+(?:\.\d+)?)")
@@ -166,11 +161,11 @@ def parse_values(frame: pd.DataFrame, columns: Sequence[str | None], texts: Sequ
 def list_side(attributes: Sequence[str], texts: Texts, option: str) -> dict[str, list[str]]:
     if texts and len(attributes) == 1:
         return {attributes[0]: texts}
-    listed: dict[str, list[str]] = {}
+    listed = dict[str, list[str]]()
     for text in texts or []:
         name, equals, value = text.partition("=")
         if not equals or name not in attributes:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 option, f"must be NAME=VALUE with one of {', '.join(attributes)} as the name, found {text!r}"
             )
         listed.setdefault(name, []).append(value)
@@ -179,7 +174,7 @@ def list_side(attributes: Sequence[str], texts: Texts, option: str) -> dict[str,
 
 def list_values(*listings: Mapping[str | None, Texts] | Mapping[str, list[str]]) -> dict[str, list[str]]:
     """All texts that options list of each column."""
-    listed: dict[str, list[str]] = {}
+    listed = dict[str, list[str]]()
     for listing in listings:
         for name, texts in listing.items():
             if name is not None:
@@ -200,7 +195,7 @@ def parse_side(
 def print_notes(notes: Sequence[str]) -> None:
     """Prints what was left out of a file to standard error: programs read the results."""
     for note in notes:
-        typer.echo(printable(f"{note.rstrip('.')}."), err=True)
+        echo(printable(f"{note.rstrip('.')}."), err=True)
 
 
 @contextmanager
@@ -211,7 +206,7 @@ def refuse_errors() -> Iterator[None]:
     except InvalidInput as error:
         argument = error.problems[0].field
         message = "; ".join(problem.message for problem in error.problems)
-        raise typer.BadParameter(
+        raise BadParameter(
             printable(message), param_hint=_OPTIONS.get(argument, f"--{argument.replace('_', '-')}")
         ) from None
 
@@ -259,35 +254,40 @@ def read(
         limit = max(MAX_PACKING * file.stat().st_size, MIN_UNPACKED)
         content = opened.handle.read(limit + 1)
     if len(content) > limit:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "file", f"{file.name} unpacks to more than {MAX_PACKING} times its size; unpack it first"
         )
     text = "".join(decode_parts([content], declared.encoding, "file"))
     with _report_unreadable(file):
         used_names = {name for names in columns.values() for name in names if name is not None}
-        separator = find_separator(lambda: io.StringIO(text, newline=""), used_names)
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+        reader = csv.reader(
+            io.StringIO(text, newline=""),
+            delimiter=find_separator(lambda: io.StringIO(text, newline=""), used_names),
+            strict=True,
+        )
         header = next((names for names in reader if names), [])
         if not header:
-            raise InvalidInput.of("file", f"{file.name} cannot be read as CSV: it is empty")
+            raise InvalidInput("file", f"{file.name} cannot be read as CSV: it is empty")
 
     positions = {}
-    for argument, name in (
-        (argument, name) for argument, names in columns.items() for name in names if name is not None
-    ):
-        namesakes = header.count(name)
-        if namesakes == 0:
-            near = nearest(name, header)
-            suggestion = "" if near is None else f"; did you mean {near!r}?"
-            raise InvalidInput.of(
-                argument,
-                f"{name!r} is not a column of {file.name}, which has {quote_names(header)}{suggestion}",
-            )
-        if namesakes > 1:
-            raise InvalidInput.of(
-                argument, f"{name!r} is the name of {namesakes} columns of {file.name}; rename all but one"
-            )
-        positions[name] = header.index(name)
+    for argument, names in columns.items():
+        for name in names:
+            if name is None:
+                continue
+            namesakes = header.count(name)
+            if namesakes == 0:
+                near = nearest(name, header)
+                suggestion = "" if near is None else f"; did you mean {near!r}?"
+                raise InvalidInput(
+                    argument,
+                    f"{name!r} is not a column of {file.name}, which has {quote_names(header)}{suggestion}",
+                )
+            if namesakes > 1:
+                raise InvalidInput(
+                    argument,
+                    f"{name!r} is the name of {namesakes} columns of {file.name}; rename all but one",
+                )
+            positions[name] = header.index(name)
 
     missing = {"", *declared.missing}
     cells: dict[str, list[str | None]] = {name: [] for name in positions}
@@ -303,7 +303,7 @@ def read(
                 )
                 if len(values) > len(header) and not (is_one_more_empty and may_end_with_separator):
                     names = "one column" if len(header) == 1 else f"{len(header)} columns"
-                    raise InvalidInput.of(
+                    raise InvalidInput(
                         "file",
                         f"line {line} of {file.name} has {len(values)} values, but its header names {names}",
                     )
@@ -314,8 +314,8 @@ def read(
     frame = pd.DataFrame(cells, dtype=object)
     for number in declared.numbers:
         if number is not None and number not in cells:
-            raise InvalidInput.of("number", f"{number!r} is not a column that another option names")
-    notes: list[str] = []
+            raise InvalidInput("number", f"{number!r} is not a column that another option names")
+    notes = list[str]()
     for name in cells:
         ranges = [text for text in declared.listed.get(name, ()) if RANGE.fullmatch(text)]
         if name not in declared.numbers and (not ranges or frame[name].isin(ranges).any()):
@@ -334,7 +334,7 @@ def read(
 
 def name_twins(frame: pd.DataFrame, columns: Sequence[str]) -> list[str]:
     """Returns a sentence on each text that looks like a more frequent one of its column."""
-    notes: list[str] = []
+    notes = list[str]()
     for name in columns:
         records = frame[name].value_counts().to_dict()
         notes += describe_twins(count_twins(name, records, drop_twins(records)), "and is a value of its own")
@@ -367,7 +367,8 @@ def read_measured(
 ) -> MeasuredRecords:
     """Reads the `columns` of a file and the values that options list; raises as `read`."""
     outcomes = [*(favourable or ["1"]), *(unfavourable or [])]
-    prediction, label = columns["prediction"], columns["label"]
+    prediction = columns["prediction"]
+    label = columns["label"]
     listed = list_values(
         list_side(attribute, monitored, "monitored"),
         list_side(attribute, reference, "reference"),
@@ -392,7 +393,7 @@ def read_measured(
 
 def check_output(output: Path, file: Path) -> None:
     if output.suffix not in FORMATS:
-        raise InvalidInput.of("output", f"must end in {' or '.join(FORMATS)}, found {output.name!r}")
+        raise InvalidInput("output", f"must end in {' or '.join(FORMATS)}, found {output.name!r}")
     check_target(output, file)
 
 
@@ -400,15 +401,16 @@ def check_target(output: Path, file: Path) -> None:
     try:
         target = output.resolve()
         is_there = target.exists()
-        is_measured, is_file = is_there and target.samefile(file), target.is_file()
+        is_measured = is_there and target.samefile(file)
+        is_file = target.is_file()
     except OSError as error:
-        raise InvalidInput.of("output", f"{output} cannot be written: {error.strerror}") from error
+        raise InvalidInput("output", f"{output} cannot be written: {error.strerror}") from error
     except RuntimeError as error:
-        raise InvalidInput.of("output", f"{output} is a link that leads back to itself") from error
+        raise InvalidInput("output", f"{output} is a link that leads back to itself") from error
     if is_measured:
-        raise InvalidInput.of("output", f"{output} is the file that is measured; write to another one")
+        raise InvalidInput("output", f"{output} is the file that is measured; write to another one")
     if is_there and not is_file:
-        raise InvalidInput.of("output", f"{output} is not a file that can be written")
+        raise InvalidInput("output", f"{output} is not a file that can be written")
 
 
 def write(report: Report | Sequence[Report], output: Path) -> None:
@@ -421,7 +423,7 @@ def write(report: Report | Sequence[Report], output: Path) -> None:
     try:
         content = text.encode()
     except UnicodeEncodeError as error:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "output", f"{output} cannot be written: {error.object[error.start : error.end]!r} is no text"
         ) from error
     write_bytes(content, output)
@@ -437,7 +439,7 @@ def write_bytes(content: bytes, output: Path) -> None:
             unfinished.write(content)
         half.replace(target)
     except OSError as error:
-        raise InvalidInput.of("output", f"{output} cannot be written: {error.strerror}") from error
+        raise InvalidInput("output", f"{output} cannot be written: {error.strerror}") from error
     finally:
         with suppress(OSError):
             half.unlink()
@@ -448,7 +450,7 @@ def _report_unreadable(file: Path) -> Iterator[None]:
     try:
         yield
     except _UNREADABLE as error:
-        raise InvalidInput.of("file", f"{file.name} cannot be read as CSV: {error}") from error
+        raise InvalidInput("file", f"{file.name} cannot be read as CSV: {error}") from error
 
 
 def _format_csv(report: Report | Sequence[Report]) -> str:

@@ -97,8 +97,9 @@ def _sentences(shown: Sequence[Measured], *, groups: int) -> list[str]:
                 else ""
             )
             sentence = f"{lead}{describe_measured(measured)}"
-            chosen, p_value = measured.for_choice, measured.details.chosen_p_value
-            if chosen is not None and measured.worst_of is not None:
+            chosen = measured.for_choice
+            p_value = measured.details.chosen_p_value
+            if chosen and measured.worst_of is not None:
                 together = "" if p_value is None else f", and {format_p(p_value)}"
                 interval = format_figure(chosen.value, chosen.lower, chosen.upper).interval
                 sentence += f" Allowing for the choice among {measured.worst_of} groups, the interval is {interval}{together}."
@@ -113,7 +114,7 @@ def _notes(shown: Sequence[Measured]) -> Iterator[str]:
     if not verdicts:
         yield ""
         return
-    limits: dict[str, list[str]] = {}
+    limits = dict[str, list[str]]()
     for key in dict.fromkeys(measured.metric for measured in shown):
         row = CATALOGUE[key]
         match row.limits:
@@ -154,7 +155,8 @@ def _table(shown: Sequence[Measured]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("metric", "group", "value", "95 % interval", "n", "verdict"):
         table.add_column(heading, justify="right" if heading in ("value", "95 % interval", "n") else "left")
-    before, marked = None, any(_is_cautioned(measured) for measured in shown)
+    before = None
+    marked = any(_is_cautioned(measured) for measured in shown)
     unbadged = find_unbadged([judged_figure(measured) for measured in shown])
     for position, measured in enumerate(shown):
         title = CATALOGUE[measured.metric].title if measured.metric != before else ""
@@ -170,7 +172,7 @@ def _table(shown: Sequence[Measured]) -> Table:
             interval = f"{lower} to {upper}"
         interval += "" if not marked else "*" if _is_cautioned(measured) else " "
         grade = None if position in unbadged else judged(measured)
-        verdict = "" if grade is None else _word(grade)
+        verdict = _word(grade) if grade else ""
         if grade in COLOURS:
             verdict = f"[{COLOURS[grade]}]{verdict}[/]"
         group = show_blanks(measured.group or "") or SCOPES.get(measured.scope, measured.scope)

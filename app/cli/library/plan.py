@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-import typer
+from typer import Option, Typer, echo
 
 from ...library.frame_hours import DAY_HOURS
 from ...library.record_plan import Plan, plan_frame
@@ -29,7 +29,7 @@ from .metrics_files import (
     refuse_errors,
 )
 
-command = typer.Typer(add_completion=False)
+command = Typer(add_completion=False)
 
 
 @command.command()
@@ -48,11 +48,9 @@ def plan(
     missing: MissingTexts = None,
     encoding: Encoding = "utf-8",
     ratio: Annotated[
-        float, typer.Option(help="Ratio of favourable rates that is to be found; below the limit.")
+        float, Option(help="Ratio of favourable rates that is to be found; below the limit.")
     ] = 0.7,
-    probability: Annotated[
-        float, typer.Option(help="Probability with which it is to be found by then.")
-    ] = 0.9,
+    probability: Annotated[float, Option(help="Probability with which it is to be found by then.")] = 0.9,
     limit: LowerLimit = 0.8,
     time_format: TimeFormat = None,
     earliest: Earliest = None,
@@ -85,8 +83,8 @@ def plan(
         )
     print_notes([*records.notes, *say_left_out(plans[0].left_out), *plans[0].warnings])
     width = open_console().width
-    typer.echo("\n".join(fill(line, width) for line in plans[0].counted.lines))
-    typer.echo("\n".join(fill(phrase_plan(plan), width, "• ") for plan in plans))
+    echo("\n".join(fill(line, width) for line in plans[0].counted.lines))
+    echo("\n".join(fill(phrase_plan(plan), width, "• ") for plan in plans))
 
 
 def phrase_plan(plan: Plan) -> str:

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Context, Exit, Option, Typer, echo
 
 from ...base.errors import InvalidInput
 from ...library.selections import report_selections
@@ -18,6 +18,7 @@ from ..library.metrics_files import (
     Favourable,
     MissingTexts,
     Numbers,
+    Text,
     Texts,
     Unfavourable,
     check_target,
@@ -32,11 +33,11 @@ from ..library.metrics_files import (
 )
 from .report_formats import Format, render_report
 
-command = typer.Typer(add_completion=False)
+command = Typer(add_completion=False)
 
 CsvFile = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--from-csv",
         metavar="FILE",
         exists=True,
@@ -47,7 +48,7 @@ CsvFile = Annotated[
 ]
 CategoriesFile = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         exists=True,
         dir_okay=False,
         readable=True,
@@ -61,58 +62,51 @@ SCORE = (
 )
 REFERENCE_CATEGORY = (
     "Category of a file that others are compared with; with several attributes, NAME=CATEGORY. By default "
-    "the one with the highest rate."
-    " Repeatable."
+    "the one with the highest rate. Repeatable."
 )
 
 
 @command.callback(invoke_without_command=True)
 def report(
-    context: typer.Context,
+    context: Context,
     *,
     file: CsvFile = None,
     deployment: Annotated[
-        str | None, typer.Option(help="Id of a deployment whose log is reported on, instead of a file.")
+        Text, Option(help="Id of a deployment whose log is reported on, instead of a file.")
     ] = None,
     attribute: Annotated[
         Texts,
-        typer.Option(
+        Option(
             help="Column of categories. Of two or three, their intersection has a table, too. Of a "
             "deployment: all watched."
         ),
     ] = None,
-    preset: Annotated[str | None, typer.Option(help=PRESET)] = None,
+    preset: Annotated[Text, Option(help=PRESET)] = None,
     start: Annotated[
-        str | None,
-        typer.Option("--from", help="Start of the period of a deployment, such as 2026-01-01T00:00Z."),
+        Text, Option("--from", help="Start of the period of a deployment, such as 2026-01-01T00:00Z.")
     ] = None,
-    end: Annotated[str | None, typer.Option("--to", help="End of the period, exclusive.")] = None,
+    end: Annotated[Text, Option("--to", help="End of the period, exclusive.")] = None,
     sheets: Annotated[
-        Texts,
-        typer.Option(help="Sheet of a deployment's report, or all. Repeatable; by default of the preset."),
+        Texts, Option(help="Sheet of a deployment's report, or all. Repeatable; by default of the preset.")
     ] = None,
-    control: Annotated[Texts, typer.Option(help="Column that decisions may depend on. Repeatable.")] = None,
-    reference: Annotated[Texts, typer.Option(help=REFERENCE_CATEGORY)] = None,
+    control: Annotated[Texts, Option(help="Column that decisions may depend on. Repeatable.")] = None,
+    reference: Annotated[Texts, Option(help=REFERENCE_CATEGORY)] = None,
     tool: Annotated[
-        ToolKind, typer.Option(help="Kind of tool, for the sheet of ll144 of a deployment.")
+        ToolKind, Option(help="Kind of tool, for the sheet of ll144 of a deployment.")
     ] = ToolKind.SELECTING,
-    prediction: Annotated[
-        str | None, typer.Option(help="Column of the decisions of a tool that selects.")
-    ] = None,
-    score: Annotated[str | None, typer.Option(help=SCORE)] = None,
+    prediction: Annotated[Text, Option(help="Column of the decisions of a tool that selects.")] = None,
+    score: Annotated[Text, Option(help=SCORE)] = None,
     favourable: Favourable = None,
     unfavourable: Unfavourable = None,
     number: Numbers = None,
     missing: MissingTexts = None,
     encoding: Encoding = "utf-8",
     least_share: Annotated[
-        float, typer.Option(help="Categories with a smaller share are left out of the ratios of ll144.")
+        float, Option(help="Categories with a smaller share are left out of the ratios of ll144.")
     ] = LEAST_SHARE,
     categories: CategoriesFile = None,
-    form: Annotated[Format, typer.Option("--format", help="Format of the report.")] = Format.HTML,
-    output: Annotated[
-        Path | None, typer.Option(help="File to write to; by default the report is printed.")
-    ] = None,
+    form: Annotated[Format, Option("--format", help="Format of the report.")] = Format.HTML,
+    output: Annotated[Path | None, Option(help="File to write to; by default the report is printed.")] = None,
 ) -> None:
     """Make the tables that a rule on selections asks for. Empty cells of an attribute are an unknown
     category. Not legal advice.
@@ -121,9 +115,7 @@ def report(
         return
     with refuse_errors():
         if (file is None) == (deployment is None):
-            raise InvalidInput.of(
-                "from_csv", "must name a file, or --deployment a deployment; one of the two"
-            )
+            raise InvalidInput("from_csv", "must name a file, or --deployment a deployment; one of the two")
         _require_output(output, form)
         if output and file:
             check_target(output, file)
@@ -139,11 +131,13 @@ def report(
                 _choose_content(sheets, preset, attribute, control, tool, mappings),
                 form.value,
             )
-        elif file is not None:
+        elif file:
             if preset not in list(PresetName):
                 stated = "it is left out" if preset is None else f"found {preset!r:.100}"
-                raise InvalidInput.of("preset", f"must be one of {', '.join(PresetName)}; {stated}")
-            attribute, control, favourable = attribute or [], control or [], favourable or ["1"]
+                raise InvalidInput("preset", f"must be one of {', '.join(PresetName)}; {stated}")
+            attribute = attribute or []
+            control = control or []
+            favourable = favourable or ["1"]
             weights = [name for mapping in mappings for name in mapping.weights]
             listed = list_values({prediction: [*favourable, *(unfavourable or [])]})
             frame, notes = read(
@@ -160,7 +154,7 @@ def report(
             mapped = [mapping.attribute for mapping in mappings]
             print_notes([*notes, *name_twins(frame, [name for name in attribute if name not in mapped])])
             if frame.empty:
-                raise InvalidInput.of(
+                raise InvalidInput(
                     "file", f"{file.name} has a header and no line below it, so there is nobody to count"
                 )
             titles = [mapping.attribute for mapping in mappings if mapping.weights]
@@ -182,12 +176,12 @@ def report(
 
 
 def _require_output(output: Path | None, form: Format) -> None:
-    if output is None and form is Format.PDF and sys.stdout.isatty():
-        raise InvalidInput.of("output", "must name a file for a PDF, which a terminal cannot show")
+    if not output and form is Format.PDF and sys.stdout.isatty():
+        raise InvalidInput("output", "must name a file for a PDF, which a terminal cannot show")
 
 
 def _write(content: bytes, output: Path | None) -> None:
-    if output is not None:
+    if output:
         write_bytes(content, output)
     else:
         sys.stdout.buffer.write(content)
@@ -198,7 +192,7 @@ def read_mappings(file: Path) -> tuple[CategoryMapping, ...]:
     try:
         return parse_mappings(file.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput.of("categories", f"{file.name} cannot be read: {error}") from error
+        raise InvalidInput("categories", f"{file.name} cannot be read: {error}") from error
 
 
 def _choose_content(
@@ -223,7 +217,7 @@ def _choose_content(
 def verify(
     file: Annotated[
         Path,
-        typer.Argument(
+        Argument(
             metavar="FILE",
             exists=True,
             dir_okay=False,
@@ -232,7 +226,7 @@ def verify(
         ),
     ],
     offline: Annotated[  # noqa: FBT002 - typer's way to declare a flag
-        bool, typer.Option("--offline", help="Look at the file alone, without the database.")
+        bool, Option("--offline", help="Look at the file alone, without the database.")
     ] = False,
 ) -> None:
     """Verify a deployment's report: the file by its seal, and its checks and configuration by the
@@ -242,31 +236,28 @@ def verify(
 
     with refuse_errors():
         is_unchanged = verify_report(file, is_offline=offline)
-    raise typer.Exit(0 if is_unchanged else 1)
+    raise Exit(0 if is_unchanged else 1)
 
 
 @command.command()
 def kept(
-    deployment: Annotated[str, typer.Option(help="Id of the deployment.")],
+    deployment: Annotated[str, Option(help="Id of the deployment.")],
     *,
     report_id: Annotated[
-        str | None,
-        typer.Option("--id", help="Id of a report whose file is wanted; without it, all are listed."),
+        Text, Option("--id", help="Id of a report whose file is wanted; without it, all are listed.")
     ] = None,
-    form: Annotated[Format, typer.Option("--format", help="Format of the file.")] = Format.PDF,
-    output: Annotated[
-        Path | None, typer.Option(help="File to write to; by default the file is printed.")
-    ] = None,
+    form: Annotated[Format, Option("--format", help="Format of the file.")] = Format.PDF,
+    output: Annotated[Path | None, Option(help="File to write to; by default the file is printed.")] = None,
 ) -> None:
     """List the schedules and kept reports of a deployment, or write the file of one, byte for byte as it
     was made.
     """
-    from .kept_reports import list_kept, read_kept  # noqa: PLC0415 - a report of a file needs no database
+    from .deployment_report import list_kept, read_kept  # noqa: PLC0415 - a report of a file needs no database
 
     with refuse_errors():
         if report_id is None:
             for line in list_kept(deployment):
-                typer.echo(line)
+                echo(line)
             return
         _require_output(output, form)
         content = read_kept(deployment, report_id, form.value)
@@ -275,32 +266,26 @@ def kept(
 
 @command.command()
 def schedule(
-    schedule_id: Annotated[
-        str, typer.Argument(metavar="SCHEDULE", help="Id of the schedule, which you choose.")
-    ],
+    schedule_id: Annotated[str, Argument(metavar="SCHEDULE", help="Id of the schedule, which you choose.")],
     *,
-    deployment: Annotated[str, typer.Option(help="Id of the deployment.")],
-    every: Annotated[str, typer.Option(help="Rhythm: monthly, quarterly or yearly.")],
-    name: Annotated[str | None, typer.Option(help="Name, for people; by default the id.")] = None,
-    preset: Annotated[
-        str | None, typer.Option(help="Rule whose sheets are made; without one, all sheets.")
-    ] = None,
-    attribute: Annotated[Texts, typer.Option(help="Watched attribute. Repeatable; by default all.")] = None,
-    control: Annotated[Texts, typer.Option(help="Column that decisions may depend on. Repeatable.")] = None,
-    tool: Annotated[
-        ToolKind, typer.Option(help="Kind of tool, for the sheet of ll144.")
-    ] = ToolKind.SELECTING,
+    deployment: Annotated[str, Option(help="Id of the deployment.")],
+    every: Annotated[str, Option(help="Rhythm: monthly, quarterly or yearly.")],
+    name: Annotated[Text, Option(help="Name, for people; by default the id.")] = None,
+    preset: Annotated[Text, Option(help="Rule whose sheets are made; without one, all sheets.")] = None,
+    attribute: Annotated[Texts, Option(help="Watched attribute. Repeatable; by default all.")] = None,
+    control: Annotated[Texts, Option(help="Column that decisions may depend on. Repeatable.")] = None,
+    tool: Annotated[ToolKind, Option(help="Kind of tool, for the sheet of ll144.")] = ToolKind.SELECTING,
     channel: Annotated[
-        Texts, typer.Option(help="Alert channel on which each report is announced. Repeatable.")
+        Texts, Option(help="Alert channel on which each report is announced. Repeatable.")
     ] = None,
-    off: Annotated[bool, typer.Option("--off", help="Keep the schedule, but make no reports.")] = False,
+    off: Annotated[bool, Option("--off", help="Keep the schedule, but make no reports.")] = False,
 ) -> None:
     """Keep a report of each month, quarter or year of a deployment, in UTC, six hours after its end."""
-    from .kept_reports import set_schedule  # noqa: PLC0415 - a report of a file needs no database
+    from .deployment_report import set_schedule  # noqa: PLC0415 - a report of a file needs no database
 
     with refuse_errors():
         query = _choose_content(None, preset, attribute, control, tool)
-        typer.echo(
+        echo(
             set_schedule(
                 deployment, schedule_id, query, name=name, rhythm=every, channels=channel or (), is_off=off
             )

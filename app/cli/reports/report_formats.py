@@ -46,8 +46,8 @@ def render_report(report: SelectionReport, file: str, form: Format) -> bytes:
 
 
 def render_csv(report: SelectionReport) -> str:
-    names: dict[str, None] = {}
-    rows: list[dict[str, Any]] = []
+    names = dict[str, None]()
+    rows = list[dict[str, Any]]()
     for name, sheet in report.sheets_json().items():
         names |= dict.fromkeys(COLUMNS[name])
         for table in sheet["tables"]:
@@ -79,7 +79,7 @@ def render_csv(report: SelectionReport) -> str:
 
 
 def _flatten(row: Mapping[str, Any], before: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
+    flat = dict[str, Any]()
     for name, value in row.items():
         path = f"{before}.{name}" if before else name
         if isinstance(value, Mapping):

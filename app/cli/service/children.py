@@ -7,11 +7,11 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import field
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...database.embedded.spawn import tied_command
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class ChildSpec:
     """A process to keep running: its command (the first item a path), and additions to our environment."""
 

@@ -78,7 +78,7 @@ def run_service(
                 with contextlib.closing(Database(url, pool_size=1)) as database:
                     conclude(database)
         finally:
-            if postgres is not None:
+            if postgres:
                 postgres.stop()
 
 

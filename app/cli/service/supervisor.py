@@ -68,8 +68,8 @@ class Supervisor:
         self._specs = {spec.name: spec for spec in specs}
         self._foundation = foundation
         self._clock = clock
-        self._children: dict[str, Child] = {}
-        self._done: set[str] = set()
+        self._children = dict[str, Child]()
+        self._done = set[str]()
         self._backoffs = {name: Backoff() for name in ["", *self._specs]}
 
     def run(self, stop: threading.Event) -> None:
@@ -95,7 +95,7 @@ class Supervisor:
             return
         for name, spec in self._specs.items():
             child = self._children.get(name)
-            if child is None:
+            if not child:
                 if name not in self._done and self._backoffs[name].is_due(self._clock()):
                     self._start(spec)
                 continue

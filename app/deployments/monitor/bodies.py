@@ -7,7 +7,6 @@ from typing import Annotated, Any
 from pydantic import AliasPath, BeforeValidator, Field
 
 from ...base.errors import FieldProblem
-from ...domain.display_names import DisplayNames, GroupName
 from ...domain.group_rules import ALL_OTHERS
 from ...domain.monitor import (
     DEFAULT_THRESHOLD,
@@ -15,6 +14,8 @@ from ...domain.monitor import (
     FALSE_ALARM_HOURS,
     LABEL_HORIZON_HOURS,
     MAX_NIGHTLY_ROWS,
+    DisplayNames,
+    GroupName,
     Monitor,
     MonitoredAttribute,
     OutcomeRule,

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...domain.monitor import Limits, Monitor
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.sentences.sides import both_sides, mirrored_ratio
@@ -11,7 +11,7 @@ THRESHOLDS_OF = "disparate_impact"
 """Metric that an attribute's thresholds apply to; other disparate impacts are compared with the same."""
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class MissingSide:
     """A lone limit of an attribute's metric, and the limits with its mirror image."""
 

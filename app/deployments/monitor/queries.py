@@ -11,9 +11,9 @@ from sqlalchemy.orm import Session
 from ...database.binary_rows import list_column_values
 from ...database.paging import page_oldest
 from ...database.tables import CheckRow, DeploymentRow, EvidenceEraRow, EvidenceFigureRow, MonitorRow
-from ...domain.display_names import DisplayNames
 from ...domain.monitor import (
     AttributionSettings,
+    DisplayNames,
     EvidenceSettings,
     Limits,
     Monitor,
@@ -25,7 +25,7 @@ from ...domain.paging import Paging
 
 def find_monitor(session: Session, deployment_no: int) -> Monitor | None:
     row = session.get(MonitorRow, deployment_no)
-    return None if row is None else _monitor(row)
+    return None if row is None else read_monitor(row)
 
 
 class PlacedMonitor(NamedTuple):
@@ -42,7 +42,7 @@ def page_of_monitors(session: Session, paging: Paging, *, only_no: int | None = 
     if only_no is not None:
         statement = statement.where(DeploymentRow.no == only_no)
     return [
-        PlacedMonitor(no, deployment_id, _monitor(row))
+        PlacedMonitor(no, deployment_id, read_monitor(row))
         for no, deployment_id, row in session.execute(statement)
     ]
 
@@ -103,7 +103,7 @@ def put_monitor(session: Session, deployment_no: int, monitor: Monitor) -> Monit
     )
     _note_change(session, deployment_no)
     row = session.scalars(select(MonitorRow).where(MonitorRow.deployment_no == deployment_no))
-    return _monitor(row.one())
+    return read_monitor(row.one())
 
 
 def _note_change(session: Session, deployment_no: int) -> None:
@@ -168,7 +168,7 @@ def _members(fields: Monitor | MonitoredAttribute | OutcomeRule) -> dict[str, An
     }
 
 
-def _monitor(row: MonitorRow) -> Monitor:
+def read_monitor(row: MonitorRow) -> Monitor:
     config = row.config
     attributes = []
     for stored in config["attributes"]:

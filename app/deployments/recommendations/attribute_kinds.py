@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 
 
 class Kind(StrEnum):
@@ -29,7 +29,7 @@ class ValueNature(StrEnum):
     PLACES = "places"
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Coding:
     """Codes and their meanings, as a source writes them. Codes are folded texts.
 
@@ -46,7 +46,7 @@ class Coding:
     """Further meanings of the codes, which groups made of them do not distinguish."""
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Split:
     """A customary place to divide a quantity, up to `upto` and above, with the side to protect."""
 
@@ -55,7 +55,7 @@ class Split:
     custom: str
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class KindRow:
     """One kind. Names and words are folded: small letters without accents, words separated by one blank."""
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_by_name
 from ...base.values import GroupValue, name_value
 from ...domain.deployment import Column
 from ...domain.monitor import Outcome, OutcomeRule
@@ -112,7 +112,7 @@ class Observed:
         return {value: count for value, count in counted.items() if count.records}
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class ObservedShare:
     """One group: its records, its favourable rate with the 95 % interval, or why there is none."""
 
@@ -127,7 +127,7 @@ class ObservedShare:
     reason: str | None
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class GroupChoice:
     """The groups of one attribute. `because` gives the reason for the reference, `warnings` what a person
     should know first.

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 from sqlalchemy.orm import Session
 
 from ...base.errors import FieldProblem, InvalidInput
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_by_name
 from ...base.values import Range, Scalar
 from ...domain.deployment import Deployment, FieldKind, ProblemType, StorageKind
 from ...domain.monitor import DEFAULT_THRESHOLD, Monitor, MonitoredAttribute, OutcomeRule
@@ -34,7 +34,7 @@ Picked: TypeAlias = Literal["proposed", "customary"]
 _PLACE = re.compile(r"attributes\[(\d+)\]")
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class ColumnEvidence:
     name: str | None
     values: str
@@ -47,7 +47,7 @@ class ColumnEvidence:
     )
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Proposal:
     """One attribute that a monitor should watch. `by_default` = it is accepted if nothing else is asked
     for.
@@ -82,7 +82,7 @@ class AlreadyMonitored:
     choice: GroupChoice | None
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Recommended:
     """Proposals are in the order of the kinds, then of the schema."""
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ...base.clock import monotonic_seconds
 from ...base.encodings import UTF_8
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...base.values import normalised
 from ...domain.deployment import Column, Deployment, RecordSchema
 from ...domain.groups import EVERYBODY_ELSE, Group, NamedGroup, combine_groups, list_groups
@@ -204,7 +204,7 @@ def _axis(
     return None, f"{too_many}: its values are not kept"
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Upload:
     form: TrainingForm
     deployment: Deployment

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ...base.errors import FieldProblem, InvalidInput, TooLarge, refuse
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_by_name
 from ...base.values import Scalar, canonical, quote_names
 from ...domain.deployment import Column, FieldKind, FieldType, ProblemType, RecordSchema, StorageKind
 from ...domain.groups import in_order
@@ -63,7 +63,7 @@ class Piece:
     weights: Numbers | None
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Layout:
     """Columns of a file that are read, and their types. `absent` are the meta fields that are not in it.
 

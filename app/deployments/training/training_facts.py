@@ -4,7 +4,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_by_name
 from ...base.values import GroupValue, Scalar, name_value
 from ...domain.deployment import FieldType
 from ...domain.monitor import Comparison, Monitor, MonitoredAttribute, list_comparisons, outcome_texts
@@ -45,7 +45,7 @@ class Distribution:
     note: str | None = None
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class TrainingSummary:
     """One upload. `labels` is the distribution of the label by itself, `absent` the meta fields that were
     not in it.
@@ -62,7 +62,7 @@ class TrainingSummary:
     processing_seconds: float
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class CountedBy:
     """Inputs of a count table of labels: a monitor with the same ones has the same table."""
 
@@ -105,7 +105,7 @@ NOT_CORRECTED = (
 )
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Association:
     """The association of a feature with a meta field; without a strength, `reason` says why.
 

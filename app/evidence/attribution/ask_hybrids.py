@@ -12,15 +12,15 @@ import msgspec
 import numpy as np
 
 from ...base.values import Scalar
-from ...calls.scoring.refused_records import Refusal
+from ...calls.scoring.scoring_client import Refusal
 from ...checks.ask_model import ModelOfCheck
 from ...database.engine import Database, arrow_reader
 from ...domain.check import Progress
 from ...domain.monitor import Outcome
 from ...sources.arrays.column_cells import OutcomeClassifier
 from ...sources.stored.window_queries import read_record_features
-from ...statistics.attribution.divided_gap import CarriedGap, carry_gap
 from ...statistics.attribution.hybrid_values import Answered
+from ...statistics.attribution.sampled_pairs import CarriedGap, carry_gap
 from ...statistics.group_labels import FloatArray
 from .attribution import AttributedGap, HybridShares, PartOfGap, ResampledUnits, ShareOfPlayer
 from .compared_records import WindowRecords

@@ -3,7 +3,7 @@
 from datetime import datetime
 from enum import StrEnum
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...domain.check import Progress, Span
 from ...domain.monitor import Comparison
 
@@ -48,7 +48,7 @@ class ResampledUnits(StrEnum):
     RECORDS = "records"
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class AttributionLimits:
     """Max pairs of each gap (None: as many as is usual), and max rows that the model is asked about in all
     (None: no limit).
@@ -61,7 +61,7 @@ class AttributionLimits:
     comparisons: tuple[Comparison, ...] | None = None
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class AttributionCost:
     """Rows that a model will be asked about, in that many requests at least."""
 
@@ -69,7 +69,7 @@ class AttributionCost:
     requests: int
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class SideCounts:
     """Records of one side of a gap, and how many have a favourable outcome. `label` None: every other
     value is the reference.
@@ -84,7 +84,7 @@ class SideCounts:
         return self.favourable / self.records if self.records else None
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class PartOfGap:
     """Part of a gap, with both ends of its 95 % interval; None where too few records allow none."""
 
@@ -93,13 +93,13 @@ class PartOfGap:
     high: float | None
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class ShareOfPlayer:
     features: tuple[str, ...]
     share: PartOfGap
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class HybridShares:
     """Shares of the gap of the sampled pairs, which they sum to; the gap of the window is that plus
     `sampling`.
@@ -119,7 +119,7 @@ class HybridShares:
     shares: tuple[ShareOfPlayer, ...]
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class CellsOfFeature:
     """Parts of a gap by the cells of one feature, which sum to it; parts of different features must not be
     added.
@@ -132,7 +132,7 @@ class CellsOfFeature:
     no_counterpart: PartOfGap
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class AttributedGap:
     """Gap of one monitored group of `features`, of several if it is of an intersection: its favourable rate
     less the reference's.
@@ -157,7 +157,7 @@ class AttributedGap:
         return self.comparison.label
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class ChangedParts:
     """Change of a gap by the cells of one feature; parts of the logarithm of the ratio are None where a
     rate is 0.
@@ -172,7 +172,7 @@ class ChangedParts:
     no_counterpart_log_ratio: float | None
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class PeriodCounts:
     """Both sides' records before a moment or after it, logged from `first` to `last`, and how many are of
     each model revision.
@@ -188,7 +188,7 @@ class PeriodCounts:
     gap: float | None
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class RevisionBoundary:
     """The change of the model revision, at the time of the new one's first record."""
 
@@ -197,7 +197,7 @@ class RevisionBoundary:
     at: datetime
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class ChangedGap:
     """Change of a group's gap at the onset `at`: the records before it against those from then on.
     Descriptive only.
@@ -221,7 +221,7 @@ class ChangedGap:
         return self.before.gap is not None and self.after.gap is not None
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class AttributionResult:
     """Findings of an attribution, with the counts that each figure is traced by.
 
@@ -244,7 +244,7 @@ class AttributionResult:
     not_drawn: int = 0
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class AttributionRun:
     """One queued, running or ended attribution. `span` is that of the check whose window it takes; for an
     alert, from onset to alarm.

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from sqlalchemy.orm import Session
 
 from ...base.clock import floor_to_hour
-from ...base.frozen import frozen
-from ...checks.check_request import require_monitor, require_past
-from ...checks.queries import get
+from ...base.frozen import frozen_by_name
+from ...checks.queries import get, require_monitor, require_past
 from ...database.engine import Database, arrow_reader, current_time
 from ...domain.check import Span
 from ...domain.deployment import Deployment
@@ -17,7 +16,7 @@ from .model_questions import attribution_seed, plan_attribution
 from .queries import find_waiting, lock_requests, queue_manual
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class WantedAttribution:
     """Window of that check, or of one of that span; of neither, of a check for now."""
 
@@ -26,7 +25,7 @@ class WantedAttribution:
     limits: AttributionLimits
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class GapCost:
     features: tuple[str, ...]
     attribute: str
@@ -35,7 +34,7 @@ class GapCost:
     rows: int
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class EstimatedCost:
     method: Method
     span: Span

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen
+from ...base.frozen import frozen_arrays
 from ...checks.subject import require_attributes
 from ...checks.window.window import LoggedRecords, PayloadWindow, read_payload_window
 from ...database.engine import ArrowReader
@@ -30,7 +30,7 @@ MAX_CELLS = 1_000
 """Max cells of a feature; with more, hardly any has records of both groups."""
 
 
-@frozen(eq=False)
+@frozen_arrays
 class GapRecords:
     """Positions of the records of a monitored group and its reference."""
 

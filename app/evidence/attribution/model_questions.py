@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen
+from ...base.frozen import frozen_arrays
 from ...base.values import Scalar, canonical, read_number
 from ...database.engine import ArrowReader
 from ...domain.deployment import Column, FieldKind
@@ -20,9 +20,8 @@ from ...statistics.attribution.hybrid_values import (
     plan_hybrids,
     usual_pairs,
 )
-from ...statistics.attribution.pair_intervals import MIN_UNITS
 from ...statistics.attribution.players import join_players
-from ...statistics.attribution.sampled_pairs import RecordPairs, count_pairs, draw_pairs
+from ...statistics.attribution.sampled_pairs import MIN_UNITS, RecordPairs, count_pairs, draw_pairs
 from ...statistics.group_labels import MISSING, FloatArray, IntArray
 from .attribution import AttributionCost, AttributionLimits
 from .compared_records import GapRecords, WindowRecords
@@ -37,7 +36,7 @@ MAX_COMPARED = 100
 """Max records of each gap asked about as they are, to see whether the model still answers as logged."""
 
 
-@frozen(eq=False)
+@frozen_arrays
 class GapQuestions:
     """One gap, its pairs by positions in the window, and their hybrids; `own` are asked about as they are."""
 
@@ -64,7 +63,7 @@ class GapQuestions:
             yield slice(start, min(start + PART, self.rows))
 
 
-@frozen(eq=False)
+@frozen_arrays
 class AttributionPlan:
     """Questions of an attribution. `players` are features that move together, by place in the schema."""
 

@@ -2,14 +2,16 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from operator import attrgetter
 from typing import Any
 
 from sqlalchemy import Select, func, select, text, update
-from sqlalchemy.dialects.postgresql import Insert, insert
+from sqlalchemy.dialects.postgresql import Insert, distinct_on, insert
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from ...base.errors import Conflict, require_present
+from ...base.frozen import frozen
 from ...database.binary_rows import read_row
 from ...database.leased_rows import HeldRow, lease_row, returned_values, write_held
 from ...database.paging import page_newest
@@ -184,26 +186,29 @@ def delete_attribution(session: Session, run: AttributionRun) -> None:
         session.execute(nights, {"no": run.deployment_no, "later": later})
 
 
+@frozen
+class NewestAttributions:
+    newest: AttributionRun | None
+    done: AttributionRun | None
+
+
 def newest_of_gaps(
-    session: Session,
-    deployment_no: int,
-    *,
-    state: AttributionState | None = None,
-    before: datetime | None = None,
-) -> AttributionRun | None:
-    """Returns the newest attribution, not for an alert, in that state, of a window that begins before that
-    moment.
+    session: Session, deployment_no: int, *, before: datetime | None = None
+) -> NewestAttributions:
+    """Returns the newest attribution, not for an alert, of a window that begins before that moment, and the
+    newest that is done.
     """
-    conditions = [
+    is_done = AttributionRow.state == AttributionState.DONE
+    statement = _SELECT.where(
         AttributionRow.deployment_no == deployment_no,
         AttributionRow.trigger != AttributionTrigger.ALERT,
-    ]
-    if state is not None:
-        conditions.append(AttributionRow.state == state)
-    if before is not None:
-        conditions.append(AttributionRow.span_start < before)
-    return next(
-        iter(_read(session, _SELECT.where(*conditions).order_by(AttributionRow.no.desc()).limit(1))), None
+        *([] if before is None else [AttributionRow.span_start < before]),
+    )
+    newest_of_each = statement.ext(distinct_on(is_done)).order_by(is_done, AttributionRow.no.desc())
+    runs = _read(session, newest_of_each)
+    return NewestAttributions(
+        max(runs, key=attrgetter("no"), default=None),
+        next((run for run in runs if run.state is AttributionState.DONE), None),
     )
 
 

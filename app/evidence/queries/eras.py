@@ -7,18 +7,18 @@ from typing import Any
 from sqlalchemy import insert, text, update
 from sqlalchemy.orm import Session
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...database.binary_rows import read_row
 from ...database.tables import EvidenceEraRow
 from ...deployments.listed_file_queries import read_tables
 from ...domain.check import Span
-from ...domain.deployment import FeedbackTable, PayloadTable, ProblemType, RecordSchema
+from ...domain.deployment import Deployment, FeedbackTable, PayloadTable, ProblemType, RecordSchema
 
 _LOCK = 0x65766964
 """First key of the advisory locks on the evidence of a deployment."""
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Era:
     """`late_labels` of its records arrived after their horizon, and do not count. Records left out are known
     from `left_out_from` on.
@@ -38,7 +38,7 @@ class Era:
     figures_due: bool = True
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class FollowedDeployment:
     """Facts for counting. `schemas` are all versions, the present one last; tables are None without files."""
 
@@ -50,6 +50,12 @@ class FollowedDeployment:
     has_endpoint: bool
     payload: PayloadTable | None = None
     feedback: FeedbackTable | None = None
+
+    @classmethod
+    def of(cls, deployment: Deployment) -> "FollowedDeployment":
+        """With its present schema alone: enough to look at what is counted."""
+        has_endpoint = deployment.endpoint is not None
+        return read_row(cls, deployment, schemas=[deployment.schema], has_endpoint=has_endpoint)
 
     @property
     def schema(self) -> RecordSchema:
@@ -176,7 +182,7 @@ _OF_ERA = """
 """
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class CounterfactualTable:
     hour: datetime
     attribute: str

@@ -10,27 +10,20 @@ from sqlalchemy import delete, insert, select, text, update
 from sqlalchemy.orm import Session
 
 from ...base.errors import require_present
-from ...base.frozen import frozen
-from ...database.binary_rows import list_column_values, read_row
+from ...base.frozen import frozen, frozen_by_name
+from ...database.binary_rows import read_row
 from ...database.tables import EvidenceClosureRow, EvidenceEraRow, EvidenceFigureRow
-from ...domain.check import DataSet
+from ...domain.check import DataSet, FigureKey, Scope
 from ...statistics.e_values.nulls import UnfairSide
+from .eras import Era
 from .hour_counts import CountedPlace
 from .summaries import LimitSummary
-
-
-@frozen(kw_only=True)
-class FigureKey:
-    place: CountedPlace
-    group: str
-    metric: str
-
 
 Definitions: TypeAlias = Mapping[tuple[CountedPlace, str], Mapping[str, Any]]
 """Definitions of figures, by place and metric."""
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class KnownFigure:
     """A figure, counted from its first hour to `until`. A stale one is to be computed again.
 
@@ -39,7 +32,9 @@ class KnownFigure:
 
     no: int
     id: str
-    key: FigureKey
+    place: CountedPlace
+    group: str
+    metric: str
     definition: Mapping[str, Any] | None
     starts_at: datetime | None
     first_hour: datetime
@@ -47,19 +42,24 @@ class KnownFigure:
     is_stale: bool
 
     @property
+    def key(self) -> FigureKey:
+        place = self.place
+        return FigureKey(metric=self.metric, data=place.data, attribute=place.attribute, group=self.group)
+
+    @property
     def metric_key(self) -> tuple[CountedPlace, str]:
         """`WatchedMetric.key` of its metric."""
-        return self.key.place, self.key.metric
+        return self.place, self.metric
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class StoredFigure(KnownFigure):
     """A figure and its `state`, empty before the first hour."""
 
     state: bytes
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class ReachedState:
     no: int
     state: bytes
@@ -67,7 +67,7 @@ class ReachedState:
     until: datetime
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class EndedFigure:
     data: DataSet
     first_hour: datetime
@@ -84,7 +84,7 @@ def known_figures(session: Session, era_no: int) -> list[KnownFigure]:
     """Returns the era's present figures in order, without their states (kilobytes each)."""
     present = (EvidenceFigureRow.era_no == era_no, EvidenceFigureRow.ended_at.is_(None))
     rows = session.execute(select(*_COLUMNS).where(*present).order_by(EvidenceFigureRow.no))
-    return [read_row(KnownFigure, row, key=read_key(row)) for row in rows]
+    return [read_row(KnownFigure, row, place=read_row(CountedPlace, row)) for row in rows]
 
 
 def read_figure_states(session: Session, nos: Collection[int]) -> Mapping[int, bytes]:
@@ -118,7 +118,50 @@ def read_era_figures(session: Session, era_no: int) -> list[StoredFigure]:
         EvidenceFigureRow.era_no == era_no, EvidenceFigureRow.ended_at.is_(None)
     )
     rows = session.scalars(present.order_by(EvidenceFigureRow.no))
-    return [read_row(StoredFigure, row, key=read_key(row)) for row in rows]
+    return [read_row(StoredFigure, row, place=read_row(CountedPlace, row)) for row in rows]
+
+
+@frozen
+class EraFigures:
+    """An era, its figures in order, and those of earlier monitors."""
+
+    era: Era
+    present: Sequence[StoredFigure]
+    ended: Sequence[EndedFigure]
+
+
+def find_era_figures(session: Session, deployment_no: int, model_revision: str) -> EraFigures | None:
+    """Returns what `find_era`, `read_era_figures` and `ended_figures` do, in one statement."""
+    statement = text(
+        """SELECT e.*, (SELECT coalesce(sum(labels), 0)::int FROM evidence_late_labels l WHERE l.era_no = e.no)
+                      AS late_labels,
+                  f.no AS figure_no, f.id, f.data, f.attribute, f."group", f.metric, f.definition,
+                  f.starts_at AS figure_starts_at, f.ended_at, f.first_hour, f.until, f.is_stale,
+                  CASE WHEN f.ended_at IS NULL THEN f.state END AS state, jsonb_array_length(f.summary) AS limits
+           FROM evidence_eras e LEFT JOIN evidence_figures f ON f.era_no = e.no
+           WHERE e.no = (SELECT max(no) FROM evidence_eras
+                         WHERE deployment_no = :no AND model_revision = :revision)
+           ORDER BY f.no"""
+    )
+    rows = session.execute(statement, {"no": deployment_no, "revision": model_revision}).all()
+    if not rows:
+        return None
+    figures = [row for row in rows if row.figure_no is not None]
+    return EraFigures(
+        read_row(Era, rows[0]),
+        [
+            read_row(
+                StoredFigure,
+                row,
+                no=row.figure_no,
+                starts_at=row.figure_starts_at,
+                place=read_row(CountedPlace, row),
+            )
+            for row in figures
+            if row.ended_at is None
+        ],
+        [read_row(EndedFigure, row) for row in figures if row.ended_at is not None],
+    )
 
 
 def get_figure(session: Session, deployment_no: int, figure_id: str) -> tuple[int, StoredFigure]:
@@ -128,7 +171,7 @@ def get_figure(session: Session, deployment_no: int, figure_id: str) -> tuple[in
         statement.where(EvidenceEraRow.deployment_no == deployment_no, EvidenceFigureRow.id == figure_id)
     ).one_or_none()
     present = require_present(row, "comparison", figure_id)
-    return present.era_no, read_row(StoredFigure, present, key=read_key(present))
+    return present.era_no, read_row(StoredFigure, present, place=read_row(CountedPlace, present))
 
 
 def add_figures(
@@ -144,7 +187,7 @@ def add_figures(
         {
             "era_no": era_no,
             **_list_key_values(key),
-            "definition": definitions[key.place, key.metric],
+            "definition": definitions[CountedPlace(key.data, key.attribute or ""), key.metric],
             "starts_at": starts_at,
             "first_hour": first_hour,
             "until": first_hour,
@@ -200,15 +243,11 @@ def replace_state(
     change_figures(session, [figure.no], state=state, summary=summary)
 
 
-def read_key(row: object) -> FigureKey:
-    return read_row(FigureKey, row, place=read_row(CountedPlace, row))
-
-
 def _list_key_values(key: FigureKey) -> dict[str, object]:
-    return {**list_column_values(key.place), "group": key.group, "metric": key.metric}
+    return {name: getattr(key, name) for name in ("data", "attribute", "group", "metric")}
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Closure:
     """The figure, the side of the metric's own limit, and the first hour that counts after it."""
 
@@ -221,7 +260,7 @@ def read_closures(session: Session, era_no: int) -> list[Closure]:
     rows = session.scalars(
         select(EvidenceClosureRow).where(EvidenceClosureRow.era_no == era_no).order_by(EvidenceClosureRow.no)
     )
-    return [read_row(Closure, row, key=read_key(row)) for row in rows]
+    return [read_row(Closure, row, key=read_row(FigureKey, row, scope=Scope.GROUP)) for row in rows]
 
 
 def add_closure(session: Session, era_no: int, closure: Closure, *, alert_no: int) -> None:

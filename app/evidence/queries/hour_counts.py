@@ -8,7 +8,7 @@ import msgspec
 from sqlalchemy import Row, delete, select, text, tuple_
 from sqlalchemy.orm import Session
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_by_name
 from ...database.binary_rows import list_column_values
 from ...database.tables import EvidenceHourRow
 from ...domain.check import DataSet, Span
@@ -30,7 +30,7 @@ class CountedPlace:
     attribute: str
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class CountedHour:
     """Counts of one hour. `check_no`: of counterfactual data, the check of the table."""
 
@@ -119,6 +119,46 @@ def hours_of_places(
             zip(hours, msgspec.json.decode(cells), strict=True)
         )
     return hours_of
+
+
+@frozen
+class PlaceHours:
+    """A place's hours since a moment; `last` is its newest of all."""
+
+    last: datetime | None
+    hours: Mapping[datetime, Cells]
+
+
+def hours_since(
+    session: Session, era_no: int, since: Mapping[CountedPlace, datetime]
+) -> Mapping[CountedPlace, PlaceHours]:
+    """Returns the hours of each place since its moment, all in one statement."""
+    rows = session.execute(
+        text(
+            """SELECT p.data, p.attribute,
+                      (SELECT max(l.hour) FROM evidence_hours l
+                       WHERE l.era_no = :era AND l.data = p.data AND l.attribute = p.attribute) AS last,
+                      h.hours, h.cells
+               FROM unnest(CAST(:data AS text[]), CAST(:attributes AS text[]), CAST(:since AS timestamptz[]))
+                   AS p (data, attribute, since)
+               CROSS JOIN LATERAL (
+                   SELECT array_agg(hour) AS hours, '[' || string_agg(cells::text, ',') || ']' AS cells
+                   FROM evidence_hours
+                   WHERE era_no = :era AND data = p.data AND attribute = p.attribute AND hour >= p.since) h"""
+        ),
+        {
+            "era": era_no,
+            "data": [place.data.value for place in since],
+            "attributes": [place.attribute for place in since],
+            "since": list(since.values()),
+        },
+    )
+    return {
+        CountedPlace(DataSet(data), attribute): PlaceHours(
+            last, dict(zip(hours or (), msgspec.json.decode(cells or "[]"), strict=True))
+        )
+        for data, attribute, last, hours, cells in rows
+    }
 
 
 def sum_cells(session: Session, era_no: int) -> Sequence[Row[Any]]:

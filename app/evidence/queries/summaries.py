@@ -7,7 +7,7 @@ import msgspec
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...database.binary_rows import read_row
 from ...domain.check import DataSet
 
@@ -34,7 +34,7 @@ class LimitSummary(msgspec.Struct, frozen=True, kw_only=True):
     alarms: list[Alarm] = []
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class FigureSummary:
     """Summary after the hours before `until`; a stale one is about to be computed again."""
 
@@ -48,7 +48,7 @@ class FigureSummary:
     limits: Sequence[LimitSummary]
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class EvidenceCounts:
     """Comparisons with records in each state, in the present era.
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ...base.clock import HOUR
 from ...base.errors import Conflict
-from ...base.frozen import frozen
+from ...base.frozen import frozen_arrays
 from ...base.values import Scalar, canonical
 from ...database.engine import ArrowReader, Database, arrow_reader
 from ...deployments.monitor.queries import find_monitor
@@ -45,7 +45,7 @@ NOTHING_COUNTED = (
 )
 
 
-@frozen(eq=False)
+@frozen_arrays
 class FeatureRecords:
     """Records that count [N]: `columns` by name, whether each is favourable, and the left-out line."""
 

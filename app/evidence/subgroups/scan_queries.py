@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ...base.errors import require_present
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...database.binary_rows import read_row
 from ...database.leased_rows import HeldRow, lease_row, write_held
 from ...database.paging import page_newest
@@ -22,7 +22,7 @@ ABANDONED = "The workers that ran the scan stopped without an answer. Request it
 _IF_LOST = "The scan's lease ran out: another worker may own it."
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class SubgroupScan:
     no: int
     id: str

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from ...base.clock import monotonic_seconds
 from ...base.errors import Conflict, EvenhandError, ScoringFailed, Unavailable
-from ...base.frozen import frozen
+from ...base.frozen import frozen_arrays
 from ...calls.egress_policy import EgressPolicy
 from ...database.engine import Database
 from ...database.sealer import Sealer
@@ -82,7 +82,7 @@ KEPT_SECONDS = 1.0
 MOST_MODELS = 1000
 
 
-@frozen(eq=False)
+@frozen_arrays
 class CallPlan:
     """Without an endpoint called by HTTP, `codec` and `model` are None; a `model` may be why it cannot be
     called.

@@ -12,10 +12,9 @@ from ...base.errors import EndpointDown, ScoringFailed
 from ...base.telemetry.prometheus import model_calls, model_seconds
 from ...base.telemetry.traces import model_span, with_place
 from ...calls.call_failures import CallFailure, failure_of_error
-from ...calls.credential_headers import build_auth_header, encode_header, redact_secrets
+from ...calls.credentials import TokenSource, build_auth_header, encode_header, redact_secrets
 from ...calls.egress_policy import EgressPolicy, parse_url
 from ...calls.pinned_transport import PinnedTransport
-from ...calls.token_source import TokenSource
 from ...domain.deployment import Endpoint
 from ...payloads.codec import Headers
 

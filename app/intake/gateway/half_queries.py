@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, delete, select, text, tuple_
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_by_name
 from ...database.binary_rows import list_column_values, read_row
 from ...database.engine import Database
 from ...database.tables import CallHalfRow as Row
@@ -20,7 +20,7 @@ MAX_HALVES, MAX_HALVES_BYTES = 50_000, 256 * 1024 * 1024
 """Of one deployment; the oldest expire."""
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class StoredHalf:
     """A request or an answer (`side`) of a call; `stated_at` is its sender's time."""
 

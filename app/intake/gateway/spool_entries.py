@@ -8,7 +8,7 @@ import msgspec
 import structlog
 from msgspec import Struct
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ..logging.model_call import CapturedBody, Exchange
 
 
@@ -26,7 +26,7 @@ class IntakeOutcome(StrEnum):
     IGNORED = "ignored"
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class IntakeCount:
     """Records of one source and outcome in one hour; events where unpaired or ignored. `reason` is that of
     the last.

@@ -19,7 +19,7 @@ from ...access.gate.caller import Services
 from ...access.principals import Permission, Principal
 from ...base.clock import monotonic_seconds
 from ...base.errors import EvenhandError
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...base.telemetry.prometheus import http_requests, http_seconds
 from ...base.turns import Room
 from ...web.middleware import SAFE_HEADERS, SANE_REQUEST_ID
@@ -102,7 +102,7 @@ class Bodies:
         self._room.require(actor)
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class HotRequest:
     """Of a header that is sent twice the last counts."""
 

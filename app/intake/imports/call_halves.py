@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from tempfile import TemporaryDirectory
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from .import_subject import ImportRow
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Half:
     """A request or an answer, and its place. `time` is that of the call, if stated; a request's counts
     first.

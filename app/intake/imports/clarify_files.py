@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_by_name
 from ...base.strict_json import JsonObject
 from ...base.values import Scalar, is_number
 from ...domain.check import DataSet, Scope
@@ -81,7 +81,7 @@ _HALF = 0.5
 _METHODS = ("pre_training_bias", "post_training_bias")
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class ClarifyChoices:
     """Answers to what an analysis configuration leaves open.
 

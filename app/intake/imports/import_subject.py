@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from ...base.encodings import UTF_8, decode_parts
 from ...base.errors import InvalidInput, TooLarge
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...base.strict_json import JsonObject
 from ...base.values import printable
 from ...deployments.training.typed_column import ParquetFile
@@ -27,7 +27,7 @@ from ..logging.checked_records import RecordRefused
 from ..logging.decode_body import decoded_json, require_decodable
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class ColumnNames:
     """Columns that are not features; None means the usual names."""
 
@@ -38,7 +38,7 @@ class ColumnNames:
     label: str | None = None
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class ImportSubject:
     """A deployment as an import sees it, and the importer's choices. `lists_texts`: the outcomes of its
     monitor are texts.

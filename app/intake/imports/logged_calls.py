@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from ...base.errors import InvalidInput, ScoringFailed, TooLarge
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...base.strict_json import JsonObject, parse_json
 from ...payloads.codec import Codec
 from ...payloads.read_call import CallColumns, read_call
@@ -18,7 +18,7 @@ from .import_subject import ImportRow, ImportSubject, InputFile, NumberedRows, R
 _CSV = "text/csv"
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class LoggedCall:
     """A request and its answer, as bytes. `id` names the call, `time` is when it was answered (ISO 8601)."""
 

@@ -12,7 +12,7 @@ from typing import Any, cast
 from sqlalchemy.orm import Session
 
 from ...base.errors import Conflict, InvalidInput, NotFound, ScoringFailed, Unavailable
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...base.telemetry.prometheus import ingest_records
 from ...base.turns import Turns
 from ...database.engine import Database
@@ -54,7 +54,7 @@ _LARGE_AT_ONCE = 2
 """Each body read in a thread may take hundreds of megabytes."""
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class _Kind:
     name: LogKind
     read: Callable[..., Any]

@@ -21,7 +21,7 @@ from ...deployments.queries import find_numbers
 from ...domain.arrival import KEPT, Arrivals, RejectionCount
 from ...domain.check import Span
 from ..gateway.spool_entries import IntakeCount
-from .missing_records import MissingHour, MissingRecords, MissingTotals
+from .missing_records import MissingHour, MissingTotals
 
 MOST_WAITING = 1000
 """Max labels without a record that are counted; more are shown as "more than"."""
@@ -197,16 +197,6 @@ def put_missing(
         ),
         rows,
     )
-
-
-def missing_in(session: Session, deployment_no: int, hours: Span) -> MissingRecords:
-    row = session.execute(
-        select(*_SUMS).where(
-            MissingRecordRow.deployment_no == deployment_no,
-            *within(MissingRecordRow.hour, hours.start, hours.end),
-        )
-    ).one()
-    return read_row(MissingRecords, row, not_received=int(row.not_received), left_out=int(row.left_out))
 
 
 def missing_hours(

@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from ...base.clock import HOUR
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...domain.arrival import Arrivals, LogKind, RecordSource, RejectionCount, RejectionReason
 from ...domain.check import Span
 from ..gateway.spool_entries import IntakeCount, IntakeOutcome
@@ -97,7 +97,7 @@ _REASON_OF_CALLS = (
 )
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class IngestionHour:
     """Arrivals are by the service's clock, missing records by the senders' clocks."""
 
@@ -115,7 +115,7 @@ class IngestionHour:
         return not (self.payload or self.feedback or any(numbers))
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class IgnoredEvents:
     """Events of which nothing was used; `reason` is the last, without a value of a record."""
 
@@ -123,7 +123,7 @@ class IgnoredEvents:
     reason: str
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class IngestionView:
     """All hours, newest first. Rejections are summed up by reason, the most frequent first; their hour is the
     last with any.

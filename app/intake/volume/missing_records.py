@@ -2,10 +2,10 @@
 
 from datetime import datetime
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_by_name
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class MissingTotals:
     """Running totals of one sender for one hour: dropped records, and those not in its sample."""
 
@@ -15,18 +15,14 @@ class MissingTotals:
 
 
 @frozen
-class MissingRecords:
-    """Missing records of all senders together, with the sample rates of those that left records out."""
+class MissingHour:
+    """Missing records of one hour, by the clocks of the `senders` that counted them, with the sample rates of
+    those that left records out.
+    """
 
     not_received: int
     left_out: int
     lowest_rate: float | None
     highest_rate: float | None
-
-
-@frozen
-class MissingHour(MissingRecords):
-    """Missing records of one hour, by the clocks of the `senders` that counted them."""
-
     hour: datetime
     senders: int

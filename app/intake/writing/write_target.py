@@ -5,7 +5,7 @@ from datetime import date
 
 from sqlalchemy import String, literal_column, select
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...database.binary_rows import read_row
 from ...database.engine import Database
 from ...database.sealer import Sealer
@@ -15,7 +15,7 @@ from ...domain.deployment import Endpoint, OutputFields, ProblemType, RecordSche
 from ...domain.monitor import OutcomeRule
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Target:
     """A deployment as ingestion sees it. `row_version` changes with every change of its row."""
 

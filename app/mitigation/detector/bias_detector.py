@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_arrays
 from ...base.values import Scalar, canonical, read_number
 from ...deployments.bias_detector import DetectorCounts, DetectorQuality, QualityFigure
 from ...domain.deployment import Column, FieldKind
@@ -115,7 +115,7 @@ _MARK = b"evenhand bias detector 1\n"
 _DIGEST_BYTES = hashlib.sha256().digest_size
 
 
-@frozen(eq=False)
+@frozen_arrays
 class BiasDetector:
     """Predicts whether the model would act in a biased way on a monitored record with an unfavourable
     outcome.

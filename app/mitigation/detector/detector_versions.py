@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_arrays
 from ...base.values import Scalar
 from ...deployments.bias_detector import ALL_TOGETHER, DetectorCounts, DetectorVersion
 from ...deployments.mitigation_queries import NewDetector
@@ -167,7 +167,7 @@ change.
 """
 
 
-@frozen(eq=False)
+@frozen_arrays
 class DetectorEvidence:
     """Records with a monitored value and an unfavourable outcome, whose outcome as reference is known: oldest
     first, each once.

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 from ...base.clock import monotonic_seconds, utc_now
 from ...base.errors import Conflict, InvalidInput
-from ...base.frozen import frozen
-from ...calls.scoring.live_model import ModelKey
+from ...base.frozen import frozen, frozen_arrays
+from ...calls.scoring.ask_page import ModelKey
 from ...database.engine import Database
 from ...database.sealer import Sealer
 from ...deployments.mitigation_queries import read_mitigation_settings, usable_versions
@@ -42,7 +42,7 @@ class MitigatedAttribute:
         return self.listed.column.name
 
 
-@frozen(eq=False)
+@frozen_arrays
 class ActivePlan:
     """One state of a deployment, its monitor, its settings and the profile fitted for them.
 

@@ -8,7 +8,7 @@ import msgspec
 from sqlalchemy import ColumnElement, Select, and_, delete, false, func, not_, or_, select, text, tuple_
 from sqlalchemy.orm import Session
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...database.binary_rows import driver_connection, read_row
 from ...database.page_size import Page, fill_page
 from ...database.paging import equal, within
@@ -39,7 +39,7 @@ WHERE excluded.kind = 'changed' OR flagged_records.kind <> 'changed'
 """  # noqa: S608 - nothing of it comes from outside
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class FlaggedFilter:
     """Filter of flags, of one model revision that was asked again. Times are half-open."""
 
@@ -60,7 +60,7 @@ class FlagPlace(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fie
     attribute: Annotated[str, msgspec.Meta(pattern=r"\A[^\x00]*\Z")]
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class FlaggedPayload:
     """A flag and its record, whose columns are in the order of `schema`.
 
@@ -138,7 +138,7 @@ def flagged_page(
 ) -> Page[FlaggedPayload]:
     """Returns at most `limit` flags after that position, largest gap first, then by record and attribute."""
     conditions = _build_conditions(filters)
-    if after is not None:
+    if after:
         further = tuple_(FlaggedRecordRow.record_no, FlaggedRecordRow.attribute) > (
             after.record_no,
             after.attribute,

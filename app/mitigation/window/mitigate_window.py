@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from ...base.clock import utc_now
 from ...base.values import Scalar
 from ...checks.check import Further
+from ...checks.copies.copy_outcomes import CopyOutcomes
 from ...checks.counting.tabulate import Tabulated, tabulate_revisions
 from ...checks.measure import measure_table
 from ...checks.subject import Subject
@@ -41,12 +42,20 @@ from ..detector.load_detector import LoadedDetectors, bias_scores
 from ..profile_in_force import Goal, current_profile, fit_to
 from ..rule import UNKNOWN, Judge, known_scores
 from .flag_queries import clear_flags, drop_unwatched_flags, store_flagged
-from .flag_records import Flags, describe_flags, find_changed, flag_records, is_flagged_already
-from .treated_window import LabelTables, TreatedWindow, find_monitored, tabulate_labels, treat_window
+from .treated_window import (
+    Flags,
+    LabelTables,
+    TreatedWindow,
+    describe_flags,
+    find_changed,
+    find_monitored,
+    flag_records,
+    is_flagged_already,
+    tabulate_labels,
+    treat_window,
+)
 
 NOTHING_FITTED = "nothing was fitted for it yet"
-
-NOT_FITTED = "nothing was fitted for it"
 
 MOST_RECORDS = 50_000
 """Max records that are read for training, and that are marked: the newest of each attribute."""
@@ -58,39 +67,36 @@ def mitigate_window(
     """Returns tables and measurements before and after mitigation; records to be examined again. Of
     records in files only the last.
     """
-    if subject.deployment.payload is not None:
+    if subject.deployment.payload:
         return flag_records_in_files(subject, evidence)
-    if not any(subject.mitigation.mitigates(copies.grouping.column.name) for copies in evidence.copies):
+    mitigated = [
+        copies for copies in evidence.copies if subject.mitigation.mitigates(copies.grouping.column.name)
+    ]
+    if not mitigated:
         return Further()
     profile = current_profile(
         database, subject.deployment, subject.monitor, subject.mitigation, now=utc_now()
     )
     only_new = is_flagged_already(subject, profile)
-    judge, attributes = Judge.of(subject.monitor.outcomes, profile), []
+    treated = _treat(subject, evidence, mitigated, profile)
     with arrow_reader(database) as reader:
-        for copies in evidence.copies:
-            name = copies.grouping.column.name
-            if subject.mitigation.mitigates(name):
-                fitted = profile.attribute(name) or AttributeProfile(name, (), 0.0, NOTHING_FITTED)
-                treated_window = treat_window(
-                    copies, evidence.outcomes, fitted, judge, subject.mitigation.mode
-                )
-                compared = None
-                if labels is not None and picked_on(subject.monitor, DataSet.MITIGATED_LABELLED):
-                    compared = tabulate_labels(reader, subject, evidence, labels, treated_window)
-                attributes.append((treated_window, compared))
-        treated = [treated_window for treated_window, _ in attributes]
+        compared = [
+            tabulate_labels(reader, subject, evidence, labels, treated_window)
+            if labels and picked_on(subject.monitor, DataSet.MITIGATED_LABELLED)
+            else None
+            for treated_window in treated
+        ]
         flags = [
             flag_records(reader, subject, evidence.window, treated_window, only_new=only_new)
             for treated_window in treated
         ]
         new, likely, detected = detect(reader, database, subject, evidence, treated, profile)
 
-    tables = [
-        table
-        for treated_window, compared in attributes
-        for table in _tabulate(subject, evidence, treated_window, compared)
-    ]
+    attributes, tables = list(zip(treated, compared, strict=True)), []
+    for treated_window, of_labels in attributes:
+        if picked_on(subject.monitor, DataSet.MITIGATED):
+            tables.append(_tabulate(subject, evidence, treated_window))
+        tables += [] if of_labels is None else [of_labels.table]
     measurements = [
         measurement
         for table in tables
@@ -113,7 +119,8 @@ def mitigate_window(
             "mode": subject.mitigation.mode,
             "profile_is_provisional": profile.is_provisional,
             "attributes": {
-                treated.profile.feature: _count_changes(treated, compared) for treated, compared in attributes
+                treated_window.profile.feature: _count_changes(treated_window, of_labels)
+                for treated_window, of_labels in attributes
             },
         },
     }
@@ -134,45 +141,38 @@ def mitigate_window(
     return Further(tables=tables, measurements=measurements, details=details, store=store)
 
 
-def _tabulate(
-    subject: Subject, evidence: CheckEvidence, treated: TreatedWindow, labels: LabelTables | None
-) -> Iterator[Tabulated]:
-    mode, comparison, copies = (
-        subject.mitigation.mode.value,
+def _treat(
+    subject: Subject, evidence: CheckEvidence, several: Sequence[CopyOutcomes], profile: Profile
+) -> list[TreatedWindow]:
+    judge, treated = Judge.of(subject.monitor.outcomes, profile), []
+    for copies in several:
+        name = copies.grouping.column.name
+        fitted = profile.attribute(name) or AttributeProfile(name, (), 0.0, NOTHING_FITTED)
+        treated.append(treat_window(copies, evidence.outcomes, fitted, judge, subject.mitigation.mode))
+    return treated
+
+
+def _tabulate(subject: Subject, evidence: CheckEvidence, treated: TreatedWindow) -> Tabulated:
+    copies = treated.copies
+    periods = [
+        MitigatedCells.from_records(
+            as_groups(treated.grouping.named),
+            copies.codes[selected],
+            before=treated.own[selected],
+            after=treated.after[selected],
+            copies_classified=copies.classified[selected],
+            copies_before=copies.favourable[selected],
+            copies_after=treated.copies_after[selected],
+        )
+        for selected in evidence.window.parts()
+    ]
+    return Tabulated(
+        DataSet.MITIGATED,
         Comparison((treated.profile.feature,)),
-        treated.copies,
+        periods,
+        mitigated=subject.mitigation.mode.value,
+        revisions=tabulate_revisions(evidence, copies),
     )
-    if picked_on(subject.monitor, DataSet.MITIGATED):
-        is_own = evidence.window.is_own()
-        own_cells, additional = (
-            MitigatedCells.from_records(
-                as_groups(treated.grouping.named),
-                copies.codes[selected],
-                before=treated.own[selected],
-                after=treated.after[selected],
-                copies_classified=copies.classified[selected],
-                copies_before=copies.favourable[selected],
-                copies_after=treated.copies_after[selected],
-            )
-            for selected in (is_own, ~is_own)
-        )
-        yield Tabulated(
-            DataSet.MITIGATED,
-            comparison,
-            own_cells,
-            additional,
-            mitigated=mode,
-            revisions=tabulate_revisions(evidence, copies),
-        )
-    if labels is not None:
-        yield Tabulated(
-            DataSet.MITIGATED_LABELLED,
-            comparison,
-            labels.own,
-            labels.additional,
-            mitigated=mode,
-            revisions=labels.revisions,
-        )
 
 
 def _count_changes(treated: TreatedWindow, labels: LabelTables | None) -> dict[str, object]:
@@ -183,12 +183,9 @@ def _count_changes(treated: TreatedWindow, labels: LabelTables | None) -> dict[s
         "undecided": int((treated.is_monitored() & treated.is_undecided()).sum()),
         "changed": int((treated.after != treated.own).sum()),
     }
-    if labels is not None:
-        counts |= {
-            "labels_without_copies": labels.without_copies,
-            "labels_of_other_revisions": labels.of_other_revisions,
-        }
-    if treated.profile.reason is not None:
+    if labels:
+        counts |= labels.left_out
+    if treated.profile.reason:
         counts["reason"] = treated.profile.reason
     return counts
 
@@ -196,28 +193,25 @@ def _count_changes(treated: TreatedWindow, labels: LabelTables | None) -> dict[s
 def flag_records_in_files(subject: Subject, evidence: CheckEvidence) -> Further:
     if not evidence.copies:
         return Further()
-    window, mitigation = evidence.window, subject.mitigation
+    window = evidence.window
     goal = Goal(
         deployment=subject.deployment,
         monitor=subject.monitor,
-        settings=mitigation,
+        settings=subject.mitigation,
         donors=subject.donors,
         basis="",
     )
     profile = fit_to(goal, window.rows, window.values(), now=utc_now())
-    judge, everything = Judge.of(subject.monitor.outcomes, profile), np.ones(len(window), dtype=np.bool_)
+    everything = np.ones(len(window), dtype=np.bool_)
     flags: list[FlaggedRecord] = []
     positions: list[int] = []
     counts: dict[str, int] = {}
-    for copies in evidence.copies:
-        name = copies.grouping.column.name
-        fitted = profile.attribute(name) or AttributeProfile(name, (), 0.0, NOT_FITTED)
-        treated = treat_window(copies, evidence.outcomes, fitted, judge, mitigation.mode)
+    for treated in _treat(subject, evidence, evidence.copies, profile):
         changed = find_changed(treated, everything)
         probabilities = window.rows[PROBABILITY].take(pa.array(changed)).to_pylist()
         flags += describe_flags(subject, window, treated, changed, probabilities)
         positions += changed.tolist()
-        counts[name] = len(changed)
+        counts[treated.profile.feature] = len(changed)
     columns = {name: [getattr(flag, name, None) for flag in flags] for name in FLAGS.names}
     columns["record_id"] = window.rows["record_id"].take(pa.array(positions, pa.int64())).to_pylist()
     columns["scored_at"] = [flag.logged_at for flag in flags]
@@ -243,7 +237,7 @@ def detect(
     """
     if subject.mitigation.bias_detector is DetectorUse.OFF:
         return (), (), {}
-    if (reason := why_missing()) is not None:
+    if reason := why_missing():
         return (), (), {"left_out": reason}
     window, known_records = evidence.window, []
     for treated_window in treated:

@@ -1,24 +1,27 @@
 """Mitigation of a window's records, and its accuracy, from outcomes of copies that are known already."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_arrays
 from ...base.values import read_number
 from ...checks.copies.copy_outcomes import CopyOutcomes, fill_stored, target_key
-from ...checks.counting.tabulate import tabulate_revisions
-from ...checks.other_revisions import OtherRevisions
+from ...checks.counting.tabulate import OtherRevisions, Tabulated, tabulate_revisions
 from ...checks.subject import Subject
+from ...checks.window.window import PayloadWindow
 from ...checks.window.window_records import CheckEvidence, Labelled
 from ...database.engine import ArrowReader
-from ...domain.mitigation import AttributeProfile, Mode
-from ...domain.monitor import Outcome
+from ...domain.check import DataSet, Trigger
+from ...domain.mitigation import AttributeProfile, FlaggedRecord, Mode, Profile
+from ...domain.monitor import Comparison, Outcome
 from ...sources.arrays.column_cells import outcome_codes, parse_value
 from ...sources.arrays.group_of_records import Grouping
 from ...sources.stored.copy_answers import stored_outcomes
+from ...sources.stored.window_queries import read_record_probabilities
 from ...statistics.group_labels import IntArray, as_groups
 from ...statistics.tables.count_table import MitigatedLabelledCells
 from ..rule import (
@@ -27,16 +30,19 @@ from ..rule import (
     CopyAnswers,
     Judge,
     Probability,
+    known_scores,
+    mean_probabilities,
     outcomes_as_reference,
     read_probability,
     substitute,
+    write_probabilities,
 )
 
 NO_RECORD = -1
 """Record number of a label that came with features of its own: no copies were scored."""
 
 
-@frozen(eq=False)
+@frozen_arrays
 class TreatedWindow:
     """The records of a window under the mitigation of one attribute.
 
@@ -105,12 +111,11 @@ def find_outcomes_as_reference(copies: CopyOutcomes, profile: AttributeProfile, 
     decide.
     """
     counted = find_counted_references(copies.grouping, profile)
-    classified, favourable = (
+    return outcomes_as_reference(
         copies.classified[:, counted].sum(axis=1),
         copies.favourable[:, counted].sum(axis=1),
-    )
-    return outcomes_as_reference(
-        classified, favourable, partial(read_reference_answers, copies, profile, judge), judge
+        partial(read_reference_answers, copies, profile, judge),
+        judge,
     )
 
 
@@ -158,19 +163,12 @@ def read_reference_answers(
     )
 
 
-@frozen(eq=False)
+@frozen_arrays
 class LabelTables:
-    """The labels of the span and the additional ones, before and after; the number that could not be
-    compared, and why.
+    """The labels before and after, and the numbers that could not be compared by reason."""
 
-    `revisions` counts, for both, the model revisions of the labelled predictions.
-    """
-
-    own: MitigatedLabelledCells
-    additional: MitigatedLabelledCells
-    without_copies: int
-    of_other_revisions: int
-    revisions: tuple[OtherRevisions, ...]
+    table: Tabulated
+    left_out: Mapping[str, object]
 
 
 def tabulate_labels(
@@ -182,9 +180,8 @@ def tabulate_labels(
     prediction: left out by their outcome, those that stay would not represent their group. So is one that
     another model revision predicted.
     """
-    grouping = next(
-        candidate for candidate in labels.groupings if candidate.column.name == treated.grouping.column.name
-    )
+    name = treated.grouping.column.name
+    grouping = labels.read.grouping(name)
     made_by, revision = labels.window.rows["model_revision"], subject.deployment.model_revision
     # A prediction without a revision was requested in this check.
     present = np.array([made_with in (None, revision) for made_with in made_by.to_pylist()], dtype=np.bool_)
@@ -195,35 +192,43 @@ def tabulate_labels(
     as_reference, are_known = _find_as_reference(
         reader, subject, evidence, record_nos, grouping, treated, needs=needs
     )
-    after, unknown = (
-        substitute(before, as_reference, is_monitored, subject.mitigation.mode),
-        needs & ~are_known,
-    )
+    after = substitute(before, as_reference, is_monitored, subject.mitigation.mode)
+    unknown = needs & ~are_known
 
     # Of a changed outcome only the side of the label is known; where an outcome is one class, that is the
     # same.
-    comparison = labels.comparison
-    correct = np.where(after == before, comparison.correct, after == comparison.actual).astype(np.int64)
-    periods = (labels.window.is_own(), ~labels.window.is_own())
-    own_cells, additional = (
+    compared = labels.comparison
+    correct = np.where(after == before, compared.correct, after == compared.actual).astype(np.int64)
+    parts = labels.window.parts()
+    periods = [
         MitigatedLabelledCells.from_records(
             as_groups(grouping.named),
             grouping.codes[selected],
-            actual=comparison.actual[selected],
+            actual=compared.actual[selected],
             before=before[selected],
             after=after[selected],
-            correct_before=comparison.correct[selected],
+            correct_before=compared.correct[selected],
             correct_after=correct[selected],
         )
-        for selected in (present & ~unknown & period for period in periods)
-    )
+        for selected in (present & ~unknown & part for part in parts)
+    ]
     # Repeats are those of the window: of labelled records too few.
-    of_window = zip(periods, tabulate_revisions(evidence, treated.copies), strict=True)
-    revisions = tuple(
-        OtherRevisions.of_records(grouping, made_by, revision, period, window.repeats)
-        for period, window in of_window
+    of_window = zip(parts, tabulate_revisions(evidence, treated.copies), strict=True)
+    table = Tabulated(
+        DataSet.MITIGATED_LABELLED,
+        Comparison((name,)),
+        periods,
+        mitigated=subject.mitigation.mode.value,
+        revisions=tuple(
+            OtherRevisions.of_records(grouping, made_by, revision, part, window.repeats)
+            for part, window in of_window
+        ),
     )
-    return LabelTables(own_cells, additional, int(unknown.sum()), int((~present).sum()), revisions)
+    left_out = {
+        "labels_without_copies": int(unknown.sum()),
+        "labels_of_other_revisions": int((~present).sum()),
+    }
+    return LabelTables(table, left_out)
 
 
 def _find_as_reference(
@@ -244,9 +249,7 @@ def _find_as_reference(
     """
     outcomes: IntArray = np.full(len(record_nos), UNKNOWN, dtype=np.int64)
     targets = treated.copies.targets
-    is_copied = subject.is_feature(grouping.column.name) or any(
-        target.donors is not None for target in targets
-    )
+    is_copied = subject.is_feature(grouping.column.name) or any(target.donors for target in targets)
     are_known = np.full(len(record_nos), not is_copied)
     in_window = evidence.window.record_nos()
     if len(in_window):
@@ -280,3 +283,93 @@ def _find_as_reference(
             are_known[remaining], find_outcomes_as_reference(copies, treated.profile, treated.judge), UNKNOWN
         )
     return outcomes, are_known
+
+
+@frozen
+class Flags:
+    """A check's flags among the records that it examined for an attribute: they replace earlier `kinds`.
+
+    `groups` are the labels of the attribute's monitored groups.
+    """
+
+    attribute: str
+    groups: Sequence[str]
+    examined: Sequence[int]
+    found: Sequence[FlaggedRecord]
+    kinds: Sequence[str] = ("changed", "likely")
+
+
+def is_flagged_already(subject: Subject, profile: Profile) -> bool:
+    """Returns whether earlier checks flagged by this profile, so that only records with new copies need
+    examining.
+
+    Not so for a requested range, or the first window of a changed monitor.
+    """
+    last = subject.last
+    if (
+        subject.check.trigger is Trigger.RANGE
+        or last is None
+        or last.monitor_version != subject.monitor.version
+    ):
+        return False
+    return last.window.get("mitigation_profile_version") == profile.version
+
+
+def flag_records(
+    reader: ArrowReader, subject: Subject, window: PayloadWindow, treated: TreatedWindow, *, only_new: bool
+) -> Flags:
+    """Returns the monitored records of the window whose outcome as reference is another, whatever the
+    mode.
+    """
+    examined = treated.is_new() if only_new else np.ones(len(window), dtype=np.bool_)
+    changed = find_changed(treated, examined)
+    nos = window.record_nos()[changed].tolist()
+    probabilities = (
+        read_record_probabilities(reader, subject.deployment.no, window.reach(), nos) if nos else {}
+    )
+    flags = describe_flags(subject, window, treated, changed, [probabilities.get(no) for no in nos])
+    return Flags(
+        treated.profile.feature, treated.monitored_labels, window.record_nos()[examined].tolist(), flags
+    )
+
+
+def find_changed(treated: TreatedWindow, examined: BoolArray) -> IntArray:
+    is_other = (treated.as_reference != UNKNOWN) & (treated.as_reference != treated.own)
+    return np.flatnonzero(examined & treated.is_monitored() & is_other)
+
+
+def describe_flags(
+    subject: Subject,
+    window: PayloadWindow,
+    treated: TreatedWindow,
+    changed: IntArray,
+    probabilities: Sequence[str | None],
+) -> list[FlaggedRecord]:
+    if not len(changed):
+        return []
+    times, reading = window.rows["logged_at"], treated.judge.reading
+    means = mean_probabilities(
+        read_reference_answers(treated.copies, treated.profile, treated.judge, changed), len(window)
+    )
+    own_scores = known_scores(probabilities, reading)
+    reference_scores = known_scores(
+        write_probabilities([means[record] for record in changed.tolist()]), reading
+    )
+    nos = window.record_nos()[changed].tolist()
+    return [
+        FlaggedRecord(
+            record_no=no,
+            attribute=treated.profile.feature,
+            logged_at=times[record].as_py(),
+            model_revision=subject.deployment.model_revision,
+            group=treated.grouping.groups[treated.grouping.codes[record]].label,
+            kind="changed",
+            direction="lifted" if treated.as_reference[record] > treated.own[record] else "lowered",
+            own_score=own_score,
+            reference_score=reference_score,
+            gap=0.0 if own_score is None or reference_score is None else abs(reference_score - own_score),
+        )
+        for no, record, own_score, reference_score in zip(
+            nos, changed.tolist(), own_scores, reference_scores, strict=True
+        )
+    ]

@@ -11,9 +11,9 @@ from sqlalchemy.orm import Session
 
 from ...alerts.queries import find_counterparts
 from ...base.errors import Conflict, InvalidInput, NotFound
-from ...base.frozen import frozen
-from ...charts.forest import ForestSource, StripPoint, collect_strips
-from ...checks.recent_queries import recent_checks, recent_figures
+from ...base.frozen import frozen, frozen_by_name
+from ...charts.forest import StripPoint, collect_strips
+from ...checks.result_queries import RecentFigures, recent_figures
 from ...checks.views.headlines import DATA_NAMES
 from ...domain.alert import Alert, AlertState, AlertSubject, RuleKind
 from ...domain.check import DataSet
@@ -35,7 +35,7 @@ MOST_COUNTED: Final = 10_000
 """Max affected records that are counted."""
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class AlertFigure:
     """Value and interval as text; empty where there is none."""
 
@@ -45,7 +45,7 @@ class AlertFigure:
     interval: str
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class AlertLine:
     """Alerts of one group, the one on records as logged first."""
 
@@ -86,7 +86,7 @@ class AlertLine:
         return tuple(format_alert_figure(alert) for alert in self.alerts if alert.subject.data is not None)
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class AlertsOfDeployment:
     """Lines, the gravest first, of equals the newest."""
 
@@ -208,7 +208,7 @@ def _make_line_key(alert: Alert) -> _LineKey:
     )
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class AlertTrend:
     """Oldest first; `begun` is the place of the first one from `since` on."""
 
@@ -227,17 +227,18 @@ def read_trend(session: Session, alert: Alert) -> AlertTrend | None:
     about, since = alert.subject, start_of_alert(alert)
     if about.data is None or about.metric is None or about.group is None:
         return None
-    latest = recent_checks(session, alert.deployment_no, most=_MOST_CHECKS, until=since + AROUND)
-    checks = [check for check in latest if check.at >= since - AROUND]
+    latest = recent_figures(
+        session, alert.deployment_no, about.metric, most=_MOST_CHECKS, until=since + AROUND
+    )
+    checks = [check for check in latest.checks if check.at >= since - AROUND]
+    numbers = {check.no for check in checks}
     recent = [
         figure
-        for figure in recent_figures(session, alert.deployment_no, about.metric, checks)
-        if figure.data is about.data and figure.attribute == about.attribute and figure.group == about.group
+        for figure in latest.figures
+        if figure.check_no in numbers
+        and (figure.data, figure.attribute, figure.group) == (about.data, about.attribute, about.group)
     ]
-    strips = collect_strips(
-        ForestSource(monitor=None, evidence=None, checks=checks, measured=(), recent=recent)
-    )
-    points = next(iter(strips.values()), ())
+    points = next(iter(collect_strips(RecentFigures(checks, recent), about.metric).values()), ())
     if not any(point.value is not None for point in points):
         return None
     return AlertTrend(
@@ -270,7 +271,7 @@ def affected_records(alert: Alert) -> RecordsWanted | None:
     )
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class AffectedRecords:
     records: Records
     count: RecordCount

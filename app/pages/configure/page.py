@@ -20,8 +20,7 @@ from ...deployments.monitor.queries import find_monitor
 from ...deployments.monitor.warnings import monitor_warnings
 from ...deployments.training.from_distributions import FEWEST_SHOWN, find_unclassified, merge_rare
 from ...deployments.training.queries import find_training_summary
-from ...domain.deployment import Deployment, FieldKind
-from ...domain.endpoint_health import BreakerState
+from ...domain.deployment import BreakerState, Deployment, FieldKind
 from ...domain.mitigation import ONLY_DIRECT, DetectorUse, Mode
 from ...domain.monitor import MAX_NIGHTLY_ROWS, Schedule, outcome_label
 from ...evidence.plan import WantedDetection, plan_from_counts

@@ -1,15 +1,14 @@
 """Forest as a template shows it, with the drawer of the chosen row."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Final
 from urllib.parse import urlencode
 
 from pydantic import BaseModel, Field
-from sqlalchemy.orm import Session
 
-from ...alerts.queries import AlertFilter, alerts_page
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...base.values import MAX_TEXT
 from ...charts.forest import Forest, ForestFigure, ForestRow
 from ...charts.forest_headline import (
@@ -28,8 +27,7 @@ from ...checks.views.explain_figure import Explanation, explained
 from ...checks.views.headlines import NOT_TOGETHER, read_together
 from ...checks.views.headlines import word_figure as worded
 from ...domain.alert import Alert, AlertState
-from ...domain.check import DataSet
-from ...domain.paging import Paging
+from ...domain.check import DataSet, Measurement
 from ...evidence.attribution import words as attribution_words
 from ...evidence.attribution.attribution import AttributedGap, AttributionRun
 from ...evidence.present_state import ComparisonState
@@ -37,7 +35,6 @@ from ...evidence.words import list_notes, note_first_hour
 from ...statistics.e_values.state_words import State
 from ...statistics.intervals.verdicts import Verdict
 from ..check_words import Number, format_measurement
-from .figure_addresses import figure_query
 from .trend import Trend, draw_trend
 
 LONGEST: Final = 4 * MAX_TEXT
@@ -46,7 +43,7 @@ MOST_ALERTS: Final = 50
 Label = Annotated[str, Field(max_length=LONGEST, pattern=r"^[^\x00]*$")]
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class DrawerFigure:
     """One figure in words. `query` is that of the page that explains it.
 
@@ -62,7 +59,7 @@ class DrawerFigure:
     since_note: str | None
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Drawer:
     """Opened row. `records` and `changed` are queries of its records; the second is None without copies.
 
@@ -80,16 +77,14 @@ class Drawer:
     caveat: str | None
 
 
-def live_alerts(session: Session, deployment_no: int) -> list[Alert]:
-    """Alerts that are not over, those on records as logged first; among them open before acknowledged."""
-    filters = [
-        AlertFilter(deployment_no=deployment_no, state=state)
+def live_alerts(alerts: Sequence[Alert]) -> list[Alert]:
+    """Those that are not over, on records as logged first; among them open before acknowledged."""
+    live = [
+        alert
         for state in (AlertState.OPEN, AlertState.ACKNOWLEDGED)
+        for alert in [alert for alert in alerts if alert.state is state][:MOST_ALERTS]
     ]
-    alerts = [
-        alert for alert_filter in filters for alert in alerts_page(session, alert_filter, Paging(MOST_ALERTS))
-    ]
-    return sorted(alerts, key=lambda alert: alert.subject.data != DataSet.AS_LOGGED)
+    return sorted(live, key=lambda alert: alert.subject.data != DataSet.AS_LOGGED)
 
 
 def open_drawer(
@@ -122,6 +117,13 @@ def open_drawer(
         reading=reading,
         caveat=NOT_TOGETHER if row.counterfactual is None and len(row.parts) > 1 else None,
     )
+
+
+def figure_query(measurement: Measurement) -> str:
+    """Query that identifies a measurement on the page that explains it, under REST's names."""
+    # A group may be blank, which is not the same as none.
+    key = asdict(measurement.key)
+    return urlencode({name: value for name, value in key.items() if value is not None})
 
 
 def _describe(forest: Forest, row: ForestRow, figure: ForestFigure) -> DrawerFigure:

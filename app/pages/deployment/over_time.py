@@ -2,16 +2,18 @@
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from operator import itemgetter
 from typing import Final
 from urllib.parse import urlencode
+from zoneinfo import ZoneInfo
 
 import msgspec
+from pydantic import Field
 from sqlalchemy.orm import Session
 
-from ...alerts.queries import alerts_between
 from ...base.clock import HOUR
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_by_name
 from ...charts.named_groups import rename_series
 from ...charts.pictures.drawing import PAGE, Chart
 from ...charts.pictures.period_charts import TimeTick, series_chart, time_ticks, volume_chart
@@ -26,17 +28,20 @@ from ...charts.pictures.timeline_picture import (
 )
 from ...charts.series import SeriesWanted, build_series, count_volume
 from ...charts.time_ranges import RangeChoice
-from ...charts.timeline import ACCURACY, Timeline, TimelineWanted, TimePanel, choose_range, read_timeline
-from ...charts.timeline_words import name_step, say_steps
+from ...charts.timeline import ACCURACY, Timeline, TimePanel, read_timeline
+from ...charts.timeline_words import count_step, name_step, say_steps
+from ...checks.days.day_queries import FiguresWanted
 from ...checks.days.roll_up import Period
+from ...deployments.queries import WatchedDeployment
 from ...domain.alert import Alert
 from ...domain.check import DataSet, Measurement, Scope, Span
 from ...domain.group_words import GroupWords
-from ...domain.monitor import Monitor
+from ...overview.judge import HEADLINE
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.catalogue.metric import CountOf, RateOf
 from ...statistics.intervals.verdicts import GRAVEST
 from ..words import data_set
+from .forest_rows import ChosenRow
 
 LONGEST_SINGLE: Final = timedelta(days=366)
 """Max time whose single checks a table lists; of a longer one it has months."""
@@ -62,7 +67,7 @@ class Drawn:
     problem: str
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class ShownPanel:
     """Picture of a panel, its sentences, and its steps for the script.
 
@@ -79,7 +84,7 @@ class ShownPanel:
     alerts: tuple[float, ...]
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class TimeEvent:
     """`at` is a place in per cent of the axis; the address may be empty."""
 
@@ -90,7 +95,7 @@ class TimeEvent:
     at: float
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class ShownTimeline:
     """`hatched`, `gaps` and `changes` are paths that every panel shares."""
 
@@ -111,54 +116,65 @@ class ShownTimeline:
     ticks: tuple[TimeTick, ...]
 
 
-@frozen(kw_only=True)
-class WantedCharts:
-    """Wanted charts; `rollup` is a period of sums or None."""
-
-    deployment_no: int
-    deployment_id: str
-    monitor: Monitor | None
-    metric: str
-    data: DataSet
-    rollup: Period | None
+class ChosenCharts(ChosenRow):
+    metric: str = Field(default=HEADLINE, max_length=100)
+    data: DataSet = DataSet.AS_LOGGED
+    rollup: Period | None = None
 
 
 def read_over_time(
     session: Session,
-    chart_query: WantedCharts,
+    watched: WatchedDeployment,
+    chosen: ChosenCharts,
     choice: RangeChoice,
+    span: Span,
     measured: Sequence[Measurement],
-    now: datetime,
+    alerts: Sequence[Alert],
 ) -> dict[str, object]:
-    """Values of the template.
-
-    Raises:
-        InvalidInput: the start is not before the end, which is now where none is chosen.
-    """
-    shown = choose_range(session, chart_query.deployment_no, choice, now=now)
-    span = shown.span
-    timeline = None
-    if chart_query.rollup is None and chart_query.metric in CATALOGUE:
-        names = GroupWords.of(chart_query.monitor)
-        timeline_query = TimelineWanted(
-            metric=chart_query.metric, data=chart_query.data, choice=choice, words=names
+    """Values of the template. `measured` are of the newest check; the alerts include those opened in the span."""
+    deployment, timeline = watched.deployment, None
+    if chosen.rollup is None and chosen.metric in CATALOGUE:
+        stored = read_timeline(
+            session,
+            deployment.no,
+            span,
+            FiguresWanted(metric=chosen.metric, data=chosen.data),
+            words=GroupWords.of(watched.monitor),
+            alerts=alerts,
+            compared=choice.earlier,
         )
-        timeline = show_timeline(
-            read_timeline(session, chart_query.deployment_no, span, timeline_query),
-            chart_query.deployment_id,
-            choice,
-        )
+        timeline = show_timeline(stored, deployment.id, choice.zone)
+    titles = {
+        measurement.metric: CATALOGUE[measurement.metric].title
+        for measurement in measured
+        if measurement.attribute is not None and measurement.metric in CATALOGUE
+    }
     return {
-        "range": shown,
         "over_time": timeline,
-        "charts": _list_charts(session, chart_query, measured, span, is_drawn=timeline is None),
+        "charts": _list_charts(session, watched, chosen, measured, span, alerts, is_drawn=timeline is None),
         "report_query": f"?{urlencode({'since': span.start.isoformat(), 'until': span.end.isoformat()})}",
         "shown_panels": SHOWN_PANELS,
+        "elsewhere": _list_other_data(measured, chosen),
+        "metrics": dict(sorted(titles.items(), key=itemgetter(1))),
+        "data_sets": list(dict.fromkeys(measurement.data for measurement in measured)),
     }
 
 
-def show_timeline(timeline: Timeline, deployment_id: str, choice: RangeChoice) -> ShownTimeline:
-    axis, metric, zone = TimeAxis(span=timeline.span), timeline.metric, choice.zone
+def _list_other_data(measured: Sequence[Measurement], chosen: ChosenCharts) -> list[tuple[str, str]]:
+    """Other data that the chosen metric was measured on, with their queries."""
+    data_sets = dict.fromkeys(
+        measurement.data
+        for measurement in measured
+        if measurement.metric == chosen.metric and measurement.attribute is not None
+    )
+    if chosen.data in data_sets:
+        return []
+    query = chosen.model_dump(mode="json", exclude_none=True, exclude={"attribute", "group"})
+    return [(data_set(data.value), f"?{urlencode(query | {'data': data.value})}") for data in data_sets]
+
+
+def show_timeline(timeline: Timeline, deployment_id: str, zone: ZoneInfo) -> ShownTimeline:
+    axis, metric = TimeAxis(span=timeline.span), timeline.metric
     drawn = timeline.panels[:MAX_PANELS]
     levels = level_axis(metric, drawn)
     shift = timedelta() if timeline.earlier is None else timeline.earlier.shift
@@ -175,8 +191,6 @@ def show_timeline(timeline: Timeline, deployment_id: str, choice: RangeChoice) -
     step = name_step(timeline.step)
     # A check is of an hour, also where a step is a part of one.
     longer = max(HOUR - timeline.step, timedelta())
-    hours = name_step(timeline.step + longer)
-    per = f"in {hours}" if hours[0].isdigit() else f"in one {hours}"
     return ShownTimeline(
         timeline=timeline,
         start=round(timeline.span.start.timestamp()),
@@ -187,7 +201,7 @@ def show_timeline(timeline: Timeline, deployment_id: str, choice: RangeChoice) -
         left_out=len(timeline.panels) - len(drawn),
         volume=draw_volume(timeline.checks, timeline.step, axis),
         volume_words=f"{sum(logged):,} records logged in the checked hours, at most "
-        f"{max(logged, default=0):,} {per}",
+        f"{max(logged, default=0):,} in {count_step(timeline.step + longer)}",
         hatched=draw_stretches(
             (check.start - longer for check in timeline.checks if check.topped_up),
             timeline.step + longer,
@@ -304,31 +318,29 @@ def _list_events(timeline: Timeline, deployment_id: str, axis: TimeAxis) -> list
 
 def _list_charts(
     session: Session,
-    chart_query: WantedCharts,
+    watched: WatchedDeployment,
+    chosen: ChosenCharts,
     measured: Sequence[Measurement],
     span: Span,
+    alerts: Sequence[Alert],
     *,
     is_drawn: bool,
 ) -> list[Drawn]:
     """One chart for each attribute with the metric, then volume and accuracy."""
-    metric, data, number = chart_query.metric, chart_query.data, chart_query.deployment_no
+    metric, data, number = chosen.metric, chosen.data, watched.deployment.no
     about = [
         figure
         for figure in measured
         if (figure.metric, figure.data) == (metric, data) and metric in CATALOGUE
     ]
-    base = f"/v1/deployments/{chart_query.deployment_id}/charts"
+    base = f"/v1/deployments/{watched.deployment.id}/charts"
     # So many single checks can only be shown rolled up.
-    rollup = chart_query.rollup or (Period.MONTH if span.end - span.start > LONGEST_SINGLE else None)
+    rollup = chosen.rollup or (Period.MONTH if span.end - span.start > LONGEST_SINGLE else None)
     when = {"since": span.start.isoformat(), "until": span.end.isoformat()} | (
         {} if rollup is None else {"rollup": rollup.value}
     )
-    names, charts = GroupWords.of(chart_query.monitor), []
-    alerts = (
-        [alert for alert in alerts_between(session, number, span) if alert.opened_at >= span.start]
-        if is_drawn
-        else []
-    )
+    names, charts = GroupWords.of(watched.monitor), []
+    opened = [alert for alert in alerts if span.start <= alert.opened_at < span.end]
 
     def add(title: str, address: str, query: dict[str, str], draw: Callable[[], Chart]) -> None:
         chart, problem = None, ""
@@ -353,7 +365,7 @@ def _list_charts(
             "series",
             query,
             lambda: series_chart(
-                rename_series(names, build_series(session, number, request)), PAGE, alerts=alerts
+                rename_series(names, build_series(session, number, request)), PAGE, alerts=opened
             ),
         )
 

@@ -1,46 +1,40 @@
 """Fairness of one deployment."""
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
-from typing import Annotated, cast
-from urllib.parse import urlencode
+from dataclasses import replace
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
-from pydantic import Field
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from ...access.gate.caller import NowIn, SessionIn
-from ...base.frozen import frozen
-from ...charts.forest import STRIP_CHECKS, Forest, ForestSource, build_forest, choose_metric
+from ...alerts.queries import present_alerts
+from ...base.frozen import frozen_by_name
+from ...charts.forest import STRIP_CHECKS, Forest, build_forest, choose_metric
 from ...charts.named_groups import rename_gap
 from ...charts.time_ranges import RangeChoice
-from ...charts.timeline import ShownRange
-from ...checks.advice.advice import Cause
-from ...checks.advice.check_advice import advice_on_check, read_outlook
+from ...charts.timeline import choose_range
+from ...checks.advice.advice import Cause, advice_on_check
 from ...checks.days.roll_up import Period
-from ...checks.queries import get, under_way
-from ...checks.recent_queries import recent_checks, recent_figures
-from ...checks.result_queries import read_measurements
-from ...checks.views.missing_notes import notes_of_check
-from ...deployments.deployment_in_address import ReadableDeployment
+from ...checks.result_queries import RecentFigures, recent_figures
+from ...checks.schedule.words import choose_notice
+from ...checks.views.view_source import notes_of_check, read_present
+from ...deployments.deployment_in_address import Watched
 from ...deployments.monitor.both_sides import missing_sides
-from ...deployments.monitor.queries import find_monitor
-from ...domain.check import DataSet, Measurement
 from ...domain.deployment import Deployment
 from ...domain.monitor import Monitor, MonitoredAttribute, list_comparisons
 from ...domain.paging import Paging
 from ...evidence.attribution import words as attribution_words
-from ...evidence.attribution.attribution import AttributionRun, AttributionState
+from ...evidence.attribution.attribution import AttributionRun
 from ...evidence.attribution.queries import newest_of_gaps
-from ...evidence.present_state import DeploymentEvidence, look_at_evidence, rename_state
+from ...evidence.present_state import DeploymentEvidence, look_at_era, rename_state
+from ...evidence.queries.eras import FollowedDeployment
 from ...evidence.subgroups.present_candidates import read_result, say_scan
 from ...evidence.subgroups.scan_queries import SubgroupScan, read_scans
 from ...evidence.subgroups.watch_group import choose_name, find_watched, watching_problem
 from ...evidence.words import describe_evidence, list_notes, name_figure, order_by_gravity, say_limit
-from ...overview.fleet import OverviewWanted, overview
-from ...overview.judge import HEADLINE
-from ...statistics.catalogue import CATALOGUE
+from ...overview.fleet import look_at_deployment
 from ...statistics.scan.scan_results import SearchResult
 from ...statistics.scan.search_subgroup import MAX_FEATURES, MIN_RECORDS
 from .. import check_words
@@ -50,9 +44,8 @@ from ..overview_page import STATES
 from ..prepare_reports import OFFERS_REPORTS
 from ..range_bar import KEEPS_RANGE, build_bar, find_kept_range
 from ..render import page
-from ..words import data_set
-from .forest_rows import ChosenRow, live_alerts, show_forest
-from .over_time import WantedCharts, read_over_time
+from .forest_rows import live_alerts, show_forest
+from .over_time import ChosenCharts, read_over_time
 
 MOST_SCANS = 20
 """Max scans whose groups are on the page."""
@@ -74,7 +67,7 @@ NO_WORKER = (
 )
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class _ShownGroup:
     scan: SubgroupScan
     result: SearchResult
@@ -151,12 +144,6 @@ ROLLUPS = {
 }
 
 
-class ChosenCharts(ChosenRow):
-    metric: str = Field(default=HEADLINE, max_length=100)
-    data: DataSet = DataSet.AS_LOGGED
-    rollup: Period | None = None
-
-
 CONFIGURED = frozenset(
     {
         Cause.NO_MONITOR,
@@ -189,37 +176,38 @@ _WORDING = {
 @router.get("/deployments/{deployment_id}", dependencies=[KEEPS_RANGE, OFFERS_REPORTS])
 def fairness_page(
     request: Request,
-    deployment: ReadableDeployment,
+    watched: Watched,
     session: SessionIn,
     now: NowIn,
     chosen: Annotated[ChosenCharts, Query()],
 ) -> Response:
-    state = next(
-        described
-        for described in overview(session, OverviewWanted(only_no=deployment.no), now=now).deployments
-    )
-    checks = recent_checks(session, deployment.no, most=STRIP_CHECKS)
-    newest = get(session, deployment.no, checks[0].id) if checks else None
-    measured = [] if newest is None else read_measurements(session, newest.no)
-    monitor, busy = find_monitor(session, deployment.no), under_way(session, deployment.no)
-    evidence = look_at_evidence(session, deployment.no)
-    compared = [] if evidence is None else order_by_gravity(evidence.comparisons)
+    """Each thing is read once: a test counts the statements."""
+    deployment, monitor = watched.deployment, watched.monitor
+    standing = look_at_deployment(session, deployment.no, now=now)
+    measured, success = standing.measured, standing.entry.success
+    choice = find_kept_range(request) or RangeChoice()
+    shown = choose_range(choice, oldest=standing.entry.first_start, now=now)
+    checks = read_present(session, deployment.no, success and success.no)
+    evidence = monitor and look_at_era(session, FollowedDeployment.of(deployment), monitor)
+    alerts = present_alerts(session, deployment.no, opened_in=shown.span)
+    attributions = newest_of_gaps(session, deployment.no)
 
     metric = chosen.metric if "metric" in chosen.model_fields_set else choose_metric(measured)
-    recent = recent_figures(session, deployment.no, metric, checks)
-    source = ForestSource(monitor=monitor, evidence=evidence, checks=checks, measured=measured, recent=recent)
-    forest = build_forest(source, metric=metric, now=now)
+    recent = RecentFigures((), ())
+    if success is not None:
+        recent = recent_figures(session, deployment.no, metric, most=STRIP_CHECKS, until=success.at)
+    forest = build_forest(recent, measured, monitor=monitor, evidence=evidence, metric=metric, now=now)
 
-    live = live_alerts(session, deployment.no)
-    attributed = newest_of_gaps(session, deployment.no, state=AttributionState.DONE)
+    live, busy, newest = live_alerts(alerts), checks.under_way, checks.newest
     values = {
         "deployment": deployment,
         "monitor": monitor,
-        "state": state,
-        "newest": newest,
+        "state": standing.state,
+        "worker_notice": choose_notice(standing.outlook.workers),
+        "newest": newest and newest.check,
         "missing_records": () if newest is None else notes_of_check(session, newest, forest.attribute),
-        **show_forest(forest, chosen, live, attributed),
-        "compared": compared,
+        **show_forest(forest, chosen, live, attributions.done),
+        "compared": [] if evidence is None else order_by_gravity(evidence.comparisons),
         "evidence_in_short": [] if evidence is None else describe_evidence(evidence),
         **_WORDING,
         "figure_of": lambda state: name_figure(rename_state(forest.words, state)),
@@ -228,14 +216,15 @@ def fairness_page(
             session, [*(alert.acknowledged_by for alert in live), None if busy is None else busy.created_by]
         ),
         "busy": busy,
-        "busy_advice": None if busy is None else advice_on_check(busy, read_outlook(session, deployment.no)),
+        "busy_advice": busy and advice_on_check(busy, replace(standing.outlook, under_way=busy.state)),
         "configured": CONFIGURED,
-        **show_attributed(forest, attributed),
-        "attributing": newest_of_gaps(session, deployment.no),
+        **show_attributed(forest, attributions.done),
+        "attributing": attributions.newest,
         "comparisons": [] if monitor is None else list_comparisons(monitor),
         "attribution_words": attribution_words,
         **read_subgroups(session, deployment, evidence),
-        **_show_over_time(request, session, deployment, chosen, source, now),
+        **read_over_time(session, watched, chosen, choice, shown.span, measured, alerts),
+        "bar": build_bar(request, choice, shown.span, usual=shown.usual, compares=True),
         "chosen": chosen,
         "now": now,
     }
@@ -251,48 +240,3 @@ def show_attributed(forest: Forest, attributed: AttributionRun | None) -> dict[s
             {"attribute": row.attribute, "group": row.group, "name": row.name} for row in forest.rows
         ],
     }
-
-
-def _show_over_time(
-    request: Request,
-    session: Session,
-    deployment: Deployment,
-    chosen: ChosenCharts,
-    source: ForestSource,
-    now: datetime,
-) -> dict[str, object]:
-    measured, time_range = source.measured, find_kept_range(request) or RangeChoice()
-    charts = WantedCharts(
-        deployment_no=deployment.no,
-        deployment_id=deployment.id,
-        monitor=source.monitor,
-        metric=chosen.metric,
-        data=chosen.data,
-        rollup=chosen.rollup,
-    )
-    over_time = read_over_time(session, charts, time_range, measured, now)
-    titles = {
-        measurement.metric: CATALOGUE[measurement.metric].title
-        for measurement in measured
-        if measurement.attribute is not None and measurement.metric in CATALOGUE
-    }
-    shown = cast("ShownRange", over_time["range"])
-    return over_time | {
-        "elsewhere": _list_other_data(measured, chosen),
-        "metrics": dict(sorted(titles.items(), key=lambda item: item[1])),
-        "data_sets": list(dict.fromkeys(measurement.data for measurement in measured)),
-        "bar": build_bar(request, time_range, shown.span, usual=shown.usual, compares=True),
-    }
-
-
-def _list_other_data(measured: Sequence[Measurement], chosen: ChosenCharts) -> list[tuple[str, str]]:
-    """Other data that the chosen metric was measured on, with their queries."""
-    data_sets = dict.fromkeys(
-        measurement.data
-        for measurement in measured
-        if measurement.metric == chosen.metric and measurement.attribute is not None
-    )
-    if chosen.data in data_sets:
-        return []
-    query = chosen.model_dump(mode="json", exclude_none=True, exclude={"attribute", "group"})
-    return [(data_set(data.value), f"?{urlencode(query | {'data': data.value})}") for data in data_sets]

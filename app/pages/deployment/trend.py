@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...charts.forest import StripPoint, is_on_ratios
 from ...charts.pictures.axes import LogAxis
 from ...statistics.sentences.rounding import write_minus
@@ -16,21 +16,21 @@ _TEXT_HEIGHT: Final = 13
 """Px between two levels whose numbers do not cover each other."""
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class TrendDot:
     x: float
     y: float
     point: StripPoint
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class TrendLevel:
     y: float
     text: str
     is_limit: bool
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Trend:
     """Line in a box of `TREND_WIDTH` by `TREND_HEIGHT`; broken where a check has no figure.
 

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from ...access.gate.audit_requests import READS_RECORDS
 from ...access.gate.caller import NowIn, SessionIn
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...charts.time_ranges import RangePreset
 from ...checks import queries as checks
 from ...deployments.deployment_in_address import ReadableDeployment
@@ -42,7 +42,7 @@ SHOWN: Final = 50
 SORTS = {RecordSort.NEWEST: "newest first", RecordSort.GAP: "largest score difference first"}
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class ListedRecords:
     """Length of a list, as far as it is known. `is_all`: no other page has more.
 

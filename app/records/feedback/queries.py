@@ -6,11 +6,11 @@ from typing import Any
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...sources.stored.record_conditions import RecordPlace
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class StoredFeedback:
     """One label; columns are in the order of `schema_version`. `has_record`: its record is stored."""
 

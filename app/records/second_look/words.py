@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy.orm import Session
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...base.values import Range, Scalar, name_value
 from ...checks import queries as checks
 from ...checks.result_queries import read_measurements
@@ -31,7 +31,7 @@ MAX_LABELS = 6
 """Max buttons of a record; a label of more classes is sent as a file."""
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class FlipTotal:
     """`records` of a group whose outcome a copy would make favourable.
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...domain.check import Span
 
 SETTLING = timedelta(hours=6)
@@ -40,7 +40,7 @@ class KeptReportState(StrEnum):
     FAILED = "failed"
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class ScheduleContent:
     """`wanted` are the sheets as JSON, `channels` the ids of those that each report is announced on."""
 
@@ -51,7 +51,7 @@ class ScheduleContent:
     enabled: bool = True
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class ReportSchedule:
     """A stored schedule. Periods that ended before `since` get no report."""
 
@@ -65,7 +65,7 @@ class ReportSchedule:
     updated_at: datetime
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class KeptReport:
     """One kept report. `seal` is that of its data, `chain_head` the last link of its chain; both None until
     it is ready.

@@ -6,7 +6,7 @@ from dataclasses import asdict
 import numpy as np
 import numpy.typing as npt
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...base.values import name_value
 from ...charts.named_groups import rename_evidence
 from ...domain.check import DataSet, Measurement, Span
@@ -156,7 +156,7 @@ def tabulate(
     return CategoryTable(comparison, tuple(categories), people.count(assessed & ~is_known))
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class SheetParts:
     """`no_counts` says why tables of people cannot be made.
 

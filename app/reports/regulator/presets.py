@@ -8,7 +8,7 @@ from typing import Any, Self
 import msgspec
 
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_by_name
 from ...base.values import Range, name_value
 from ...domain.deployment import Deployment
 from ...domain.group_words import GroupWords
@@ -42,7 +42,7 @@ class ToolKind(StrEnum):
     SCORING = "scoring"
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class SheetsWanted:
     """No attributes mean all of the monitor.
 
@@ -80,7 +80,7 @@ class ReportPreset(StrEnum):
     INSURANCE_CO = "insurance-co"
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class SheetPreset:
     """Sheets of a rule, and its needs. `attributes` are words of attribute names.
 

@@ -7,7 +7,7 @@ from importlib.metadata import version
 from ... import VERSION
 from ...base.values import TOGETHER, GroupValue, name_value
 from ...checks.counting.left_out_of_check import LEFT_OUT
-from ...checks.days.series_queries import EndedRun
+from ...checks.days.measurement_queries import EndedRun
 from ...checks.views.build_views import CARRIED
 from ...checks.views.explain_figure import DATA_SETS
 from ...domain.check import CheckRun, DataSet

@@ -4,13 +4,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...charts.series import SeriesPoint
 from ...charts.timeline import group_by_step
 from ...domain.check import Span
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Day:
     """Checks whose span ends in the step from `start`. Without a value both ends are None."""
 

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_by_name
 from ...statistics.figure_values import Undefined
 from ...statistics.group_labels import MISSING, Codes, FloatArray
 
@@ -154,7 +154,7 @@ OUT_OF_BOUNDS = "its numbers are too large, or too close to each other, to be mu
 _SMALLEST = float(np.finfo(np.float64).tiny / np.finfo(np.float64).eps)
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Strength:
     """Strength of an association, 0 to 1, corrected for chance; chance's level; the uncorrected one."""
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_arrays
 from ...base.values import Scalar, canonical, normalised
 from ...domain.deployment import Column
 from ...domain.groups import typed
@@ -18,7 +18,7 @@ from ...domain.monitor import Outcome, OutcomeRule, ValueTest
 from ...statistics.group_labels import MISSING, Codes, FloatArray
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Coded:
     """Distinct values of a column, and per record the position of its value or MISSING."""
 

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_arrays
 from ...base.values import Range, Scalar, canonical
 from ...domain.mitigation import Reading
 from ...domain.monitor import Outcome, OutcomeRule
@@ -56,7 +56,7 @@ _DECODER = msgspec.json.Decoder(list[float | list[float | None] | None])
 _ONE_DECODER = msgspec.json.Decoder(float | list[float | None])
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Scores:
     """Probabilities of the favourable outcome [records], NaN for none; `values` is None for the `reason`."""
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen
+from ...base.frozen import frozen_arrays
 from ...base.values import canonical, name_value
 from ...domain.deployment import FieldType, RecordSchema
 from ...domain.group_rules import Condition, GroupRule
@@ -22,7 +22,7 @@ from .favourable_scores import Scores, favourable_scores
 from .group_of_records import Grouping, group_records, intersect
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Divided:
     """Values of a column, and per record the position of its value or NEITHER; or why there are none."""
 
@@ -80,7 +80,7 @@ def _meets(condition: Condition, column: pa.ChunkedArray) -> npt.NDArray[np.bool
     return meets
 
 
-@frozen(eq=False)
+@frozen_arrays
 class RecordColumns:
     """Stored columns: features and meta fields (numeric ones as numbers, others as text), answers as JSON
     texts.

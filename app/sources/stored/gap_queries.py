@@ -8,7 +8,7 @@ import msgspec
 from sqlalchemy import Row, text
 from sqlalchemy.orm import Session
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...database.binary_rows import read_row
 from ...database.page_size import fill_page
 from .record_conditions import GapPlace, RecordFilter, RecordPlace, add_filters, bound_statement
@@ -28,7 +28,7 @@ _IS_LARGEST = (
 )
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class RecordsByGap:
     """A page, maybe short. `next_place` begins the next one; None at the end."""
 

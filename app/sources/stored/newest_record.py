@@ -7,7 +7,7 @@ from typing import NamedTuple
 from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_by_name
 from ...base.values import Scalar
 from ...database.binary_rows import read_row
 from ...database.tables import PayloadRecordRow
@@ -15,7 +15,7 @@ from ...domain.deployment import Column, Deployment, RecordSchema
 from ...domain.record import Prediction
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class NewestRecord:
     """One logged record; its features are in the order of `schema_version`."""
 

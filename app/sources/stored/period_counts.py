@@ -5,7 +5,7 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_by_name
 from ...database.binary_rows import read_row
 from ...database.engine import ArrowReader
 from ...domain.check import Span
@@ -28,14 +28,19 @@ class RevisionCount:
     highest_rate: float
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class NotStored:
-    """Records that were rejected, not received from a sender, left out by its sample, or erased."""
+    """Records that were rejected, not received from a sender, left out by its sample, or erased.
+
+    The rates are those of senders that left records out.
+    """
 
     rejected: int
     not_received: int
     sampled_out: int
     erased: int
+    lowest_rate: float | None
+    highest_rate: float | None
 
 
 def count_combinations(reader: ArrowReader, query: WindowQuery, span: Span) -> pa.Table:
@@ -112,7 +117,9 @@ def count_not_stored(session: Session, deployment_no: int, span: Span) -> NotSto
                       (SELECT coalesce(sum(records), 0) FROM erased_hours WHERE deployment_no = :no
                          AND hour >= :start AND hour < :end)::bigint AS erased,
                       coalesce(sum(not_received), 0)::bigint AS not_received, coalesce(sum(left_out),
-                          0)::bigint AS sampled_out
+                          0)::bigint AS sampled_out,
+                      min(sample_rate) FILTER (WHERE left_out > 0) AS lowest_rate,
+                      max(sample_rate) FILTER (WHERE left_out > 0) AS highest_rate
                FROM missing_records WHERE deployment_no = :no AND hour >= :start AND hour < :end"""
         ),
         {"no": deployment_no, "start": span.start, "end": span.end},

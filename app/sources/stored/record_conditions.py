@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_by_name
 from ...domain.monitor import ValueTest
 
 Moment = Annotated[datetime, msgspec.Meta(tz=True)]
@@ -46,7 +46,7 @@ class GroupTest:
     columns: tuple[ColumnPlace, ...]
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class RecordFilter:
     """Filter of records; an absent member lets all through. Times are half-open.
 

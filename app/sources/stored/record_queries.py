@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...base.values import shown_value
 from ...database.binary_rows import read_row
 from ...database.page_size import MAX_PAGE_BYTES
@@ -24,7 +24,7 @@ SCANNED_WITH_COPIES = 5_000
 """Max of them where each one's copies are looked up."""
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class StoredRecord:
     """One payload record; columns are in the order of `schema_version`.
 
@@ -50,7 +50,7 @@ class StoredRecord:
         return RecordPlace(self.logged_at, self.record_no)
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class StoredCopy:
     record_no: int
     target_no: int
@@ -60,7 +60,7 @@ class StoredCopy:
     label: Any
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class FoundRecords:
     """Records, newest first. `looked_through_to` is where the request stopped early.
 
@@ -124,7 +124,7 @@ def _stop_within(session: Session, statement: Statement, filters: RecordFilter) 
     return stop
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class RecordCount:
     """Records that pass a filter; maybe more if `is_least`."""
 

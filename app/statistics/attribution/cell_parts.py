@@ -9,13 +9,14 @@ cells leave all parts at 0.
 from typing import NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_arrays
 from ..group_labels import FloatArray, divide_or
-from .pair_intervals import TAILS, Ends
+from .sampled_pairs import TAILS, Ends
 
 
-@frozen(eq=False)
+@frozen_arrays
 class CellCounts:
     """Records of one population by cell: `favourable` [..., cells] of `records` [..., cells]."""
 
@@ -31,7 +32,7 @@ class CellCounts:
     @property
     def rate(self) -> FloatArray:
         """Share of favourable records in all cells [...]; NaN without a record."""
-        return divide_or(self.favourable.sum(axis=-1), self.records.sum(axis=-1), np.nan)
+        return divide_or(self.favourable.sum(-1), self.records.sum(-1), np.nan)
 
 
 class DifferenceParts(NamedTuple):
@@ -47,40 +48,39 @@ class DifferenceParts(NamedTuple):
 
     def stacked(self) -> FloatArray:
         """The three parts [..., 3]."""
-        return np.stack(self[1:], axis=-1)
+        return np.stack(self[1:], -1)
 
 
 def divide_difference(first: CellCounts, second: CellCounts) -> DifferenceParts:
     """Parts of the first rate - the second. Without a common cell all has no counterpart."""
     common = (first.records > 0) & (second.records > 0)
     difference = first.rate - second.rate
-    shares, rates = [], []
+    shares = []
+    rates = []
     for side in (first, second):
         # Shares of all records would leave a part where all rates are equal.
         within = np.where(common, side.records, 0.0)
-        shares.append(divide_or(within, within.sum(axis=-1, keepdims=True), 0.0))
+        shares.append(divide_or(within, within.sum(-1, keepdims=True), 0.0))
         rates.append(np.where(common, divide_or(side.favourable, side.records, 0.0), 0.0))
-    who = ((shares[0] - shares[1]) * (rates[0] + rates[1]) / 2).sum(axis=-1)
-    how = ((rates[0] - rates[1]) * (shares[0] + shares[1]) / 2).sum(axis=-1)
+    who = ((shares[0] - shares[1]) * (rates[0] + rates[1]) / 2).sum(-1)
+    how = ((rates[0] - rates[1]) * (shares[0] + shares[1]) / 2).sum(-1)
     # Without a common cell both would be 0 even where a side has no record.
     who, how = np.where(np.isnan(difference), np.nan, [who, how])
     return DifferenceParts(difference, who, how, no_counterpart=difference - who - how)
 
 
-def resample_parts(
-    first: CellCounts, second: CellCounts, rng: np.random.Generator, draws: int = 2000
-) -> Ends:
+def resample_parts(first: CellCounts, second: CellCounts, rng: Generator, draws: int = 2000) -> Ends:
     """95 % intervals of the parts in the order of `stacked`, by resampling the records of each side."""
     divisions = divide_difference(*(_resample(side, rng, draws) for side in (first, second))).stacked()
     return Ends(*np.quantile(divisions, TAILS, axis=0))
 
 
-def _resample(side: CellCounts, rng: np.random.Generator, draws: int) -> CellCounts:
+def _resample(side: CellCounts, rng: Generator, draws: int) -> CellCounts:
     counts = np.concatenate([side.favourable, side.records - side.favourable])
     total = counts.sum()
     if total == 0:
         return CellCounts(*np.zeros((2, draws, side.records.size)))
     # Cell and outcome at once: who applies varies by chance as well.
-    drawn = rng.multinomial(int(total), counts / total, draws).astype(np.float64)
+    drawn = rng.multinomial(int(total), counts / total, draws).astype(float)
     favourable, unfavourable = np.split(drawn, 2, axis=1)
     return CellCounts(favourable, favourable + unfavourable)

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from ..group_labels import FloatArray, IntArray
+from ..group_labels import BoolArray, FloatArray, IntArray
 from .cell_parts import CellCounts
 
 MIN_BINS = 10
@@ -30,12 +29,12 @@ def bin_numbers(numbers: FloatArray, bins: int = MIN_BINS) -> IntArray:
     ends = different if len(different) <= bins else np.unique(np.quantile(present, np.arange(1, bins) / bins))
     # `left`: a number that is an end belongs to the bin below.
     codes = np.searchsorted(ends, numbers, side="left") + 1
-    return np.where(np.isnan(numbers), 0, codes).astype(np.int64)
+    return np.where(np.isnan(numbers), 0, codes).astype(int)
 
 
 def count_cells(
     content: IntArray | FloatArray,
-    favourable: npt.NDArray[np.bool_],
+    favourable: BoolArray,
     populations: Sequence[IntArray],
     bins: int = MIN_BINS,
 ) -> tuple[CellCounts, ...]:
@@ -46,18 +45,15 @@ def count_cells(
     """
     everyone = content[np.concatenate(populations)]
     cells = (
-        everyone.astype(np.int64) + 1
+        everyone.astype(int) + 1
         if np.issubdtype(everyone.dtype, np.integer)
-        else bin_numbers(everyone.astype(np.float64), bins)
+        else bin_numbers(everyone.astype(float), bins)
     )
     size = int(cells.max(initial=0)) + 1
     ends = np.cumsum([len(records) for records in populations])[:-1]
     return tuple(
         CellCounts(
-            *(
-                np.bincount(own_cells, weights, size).astype(np.float64)
-                for weights in (favourable[records], None)
-            )
+            *(np.bincount(own_cells, weights, size).astype(float) for weights in (favourable[records], None))
         )
         for own_cells, records in zip(np.split(cells, ends), populations, strict=True)
     )

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_arrays
 from ..group_labels import FloatArray, IntArray
 
 MAX_EXACT_PLAYERS = 6
@@ -27,7 +27,7 @@ PAIRS_OF_ORDERS = 4_000
 """Default pairs with two orders each; standard errors are .004 to .008 in `scripts/trial attribution`."""
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Answered:
     """Outcomes from 0 to 1: `reference` [pairs], `monitored` [pairs] and `hybrids` [pairs, hybrids]; NaN
     where not known.
@@ -104,7 +104,7 @@ class AllHybrids:
         return contributions
 
 
-@frozen(eq=False)
+@frozen_arrays
 class OrderedHybrids:
     """Hybrids along one random order of the players and its reverse: unbiased, with an exact sum in each
     pair.
@@ -115,9 +115,7 @@ class OrderedHybrids:
     @property
     def masks(self) -> IntArray:
         """Masks from the reference record to the monitored one [pairs, 2 · (players - 1)]."""
-        return np.concatenate(
-            [np.cumsum(np.int64(1) << order, axis=1)[:, :-1] for order in self._both()], axis=1
-        )
+        return np.concatenate([np.cumsum(np.int64(1) << order, 1)[:, :-1] for order in self._both()], 1)
 
     def attribute(self, answered: Answered) -> FloatArray:
         """Contributions [pairs, players]; they sum to monitored - reference."""

@@ -21,8 +21,7 @@ def join_players(strengths: FloatArray) -> tuple[tuple[int, ...], ...]:
     Features associated by at least `TOGETHER_FROM`, directly or through others, are one player.
     `strengths` [features, features] is symmetric, from 0 to 1; NaN joins nothing.
     """
-    features = len(strengths)
-    player_of = np.arange(features)
+    player_of = np.arange(len(strengths))
     for first, second in np.argwhere(np.triu(strengths >= TOGETHER_FROM, k=1)).tolist():
         # Either may have been joined with others before.
         player_of[player_of == player_of[second]] = player_of[first]
@@ -30,7 +29,7 @@ def join_players(strengths: FloatArray) -> tuple[tuple[int, ...], ...]:
 
 
 def as_players(player_of: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-    players: dict[int, list[int]] = {}
+    players = dict[int, list[int]]()
     for feature, player in enumerate(player_of):
         players.setdefault(player, []).append(feature)
     return tuple(map(tuple, players.values()))

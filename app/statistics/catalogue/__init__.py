@@ -8,7 +8,6 @@ from . import (
     entropy_metrics,
     error_metrics,
     mitigation_metrics,
-    odds_metrics,
     pretraining_metrics,
     quality_metrics,
     record_metrics,
@@ -30,7 +29,6 @@ __all__ = [
 
 _FAMILIES = (
     selection_metrics,
-    odds_metrics,
     quality_metrics,
     error_metrics,
     score_metrics,

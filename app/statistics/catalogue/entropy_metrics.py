@@ -8,6 +8,7 @@ import numpy as np
 
 from ..formulas import differential_fairness as differential
 from ..formulas import generalised_entropy as entropy
+from ..formulas import paired_cells as pairs
 from ..group_labels import FloatArray
 from .metric import Across, Direction, Metric, OfPair, OfSet, SetFunction, parts
 
@@ -21,19 +22,15 @@ _EVERY_GROUP = "; of every group with labelled records, however few"
 
 
 def _variation(index: Callable[[FloatArray, float], FloatArray], cells: FloatArray) -> FloatArray:
-    return entropy.coefficient_of_variation(index(cells, 2))
+    """√(2 GE(2)), from 0 up."""
+    return np.sqrt(2 * index(cells, 2))
 
 
 def _compare_two(function: SetFunction, monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    sides = np.broadcast_arrays(monitored, reference)
-    return function(np.stack(sides, axis=-3))
+    return function(np.stack(np.broadcast_arrays(monitored, reference), -3))
 
 
-def _benefit_difference(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    return entropy.mean_benefit(monitored) - entropy.mean_benefit(reference)
-
-
-_INDEXES: tuple[tuple[str, str, str, SetFunction, SetFunction], ...] = (
+_INDEXES = (
     (
         "generalized_entropy_index",
         "Generalized entropy index (GE)",
@@ -103,7 +100,7 @@ def _family(
                 partial(_compare_two, between),
                 "confusion",
                 parts("records"),
-                (_benefit_difference,),
+                (partial(pairs.difference, entropy.mean_benefit),),
                 _ENDLESS,
             ),
             scopes=("group", "pooled", "worst"),

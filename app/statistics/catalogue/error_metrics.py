@@ -14,7 +14,6 @@ from .metric import (
     Direction,
     Metric,
     OfPair,
-    PairFunction,
     Side,
     difference_row,
     judged,
@@ -24,12 +23,9 @@ from .metric import (
 )
 from .selection_metrics import AGAINST_REFERENCE, PAIRS
 
-TPR_DIFFERENCE: PairFunction = partial(pairs.rate_difference, "true_positive")
-FPR_DIFFERENCE: PairFunction = partial(pairs.rate_difference, "false_positive")
-_DISTANCES: tuple[PairFunction, ...] = (
-    partial(pairs.rate_distance, "true_positive"),
-    partial(pairs.rate_distance, "false_positive"),
-)
+TPR_DIFFERENCE = partial(pairs.rate_difference, "true_positive")
+FPR_DIFFERENCE = partial(pairs.rate_difference, "false_positive")
+_DISTANCES = (partial(pairs.rate_distance, "true_positive"), partial(pairs.rate_distance, "false_positive"))
 _DIFFERENCE_LIMITS = (-0.1, 0.1)
 _RATIO_LIMITS = (0.8, 1.25)
 _ODDS = parts("actual_favourable", "actual_unfavourable")
@@ -209,8 +205,7 @@ ROWS = (
         ideal=0.0,
         convention="the average distance of both odds, whichever way they lie",
         says="Of records with equal labels, {monitored} and {reference} are favoured at rates that lie "
-        "{points} "
-        "percentage points apart, on average.",
+        "{points} percentage points apart, on average.",
         limits=(None, 0.1),
         source="OpenScale; AIF360",
         aliases=("OpenScale average_abs_odds_difference", "AIF360 average_abs_odds_difference"),
@@ -227,8 +222,7 @@ ROWS = (
         convention="monitored - reference: above 0 the monitored group's labels are more often favourable "
         "than its predictions suggest",
         says="At equal predictions, the labels of {monitored} are favourable {points} percentage points "
-        "{less} "
-        "often than those of {reference}, on average.",
+        "{less} often than those of {reference}, on average.",
         limits=_DIFFERENCE_LIMITS,
         source="AIF360 0.6.1",
         aliases=("AIF360 average_predictive_value_difference",),
@@ -273,8 +267,7 @@ ROWS = (
         ideal=1.0,
         convention="the smaller ratio of the two odds, always at most 1",
         says="Of records with equal labels, the one of {monitored} and {reference} that is favoured less "
-        "often is "
-        "favoured at {percent} of the other's rate.",
+        "often is favoured at {percent} of the other's rate.",
         limits=(0.8, None),
         source="fairlearn, of two groups",
     ),
@@ -371,7 +364,9 @@ ROWS = (
         "Difference in conditional rejection (DCR)",
         "N(m) / predicted_unfavourable(m) - N(r) / predicted_unfavourable(r)",
         measure=OfPair(
-            pairs.difference_in_conditional_rejection, "confusion", judged("predicted_unfavourable")
+            partial(pairs.difference, pairs.conditional_rejection),
+            "confusion",
+            judged("predicted_unfavourable"),
         ),
         lowest=None,
         highest=None,
@@ -387,7 +382,9 @@ ROWS = (
         "treatment_equality",
         "Treatment equality (TE)",
         "FN(m) / FP(m) - FN(r) / FP(r)",
-        measure=OfPair(pairs.treatment_equality, "confusion", judged("false_positive")),
+        measure=OfPair(
+            partial(pairs.difference, pairs.treatment_ratio), "confusion", judged("false_positive")
+        ),
         lowest=None,
         highest=None,
         convention="monitored - reference: above 0 errors fall more often to the monitored group's "

@@ -4,27 +4,26 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY
 from enum import StrEnum
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from ...base.frozen import frozen
 from ..figure_values import Scope
 from ..formulas.conditional_disparity import StrataOutcomes
-from ..group_labels import FloatArray
+from ..group_labels import AnyArray, FloatArray
 from ..intervals.confusion_cells import PARTS
 from ..intervals.rate_estimates import ShareComparison
 
-Data: TypeAlias = Literal[
+Data = Literal[
     "as_logged", "openscale", "counterfactual", "labelled", "training", "mitigated", "mitigated_labelled"
 ]
-Needs: TypeAlias = Literal["predictions", "labels", "scores", "strata", "rows", "copies"]
-Order: TypeAlias = Literal["monitored - reference", "reference - monitored", "monitored / reference", "none"]
-Side: TypeAlias = Literal["below", "above"]
+Needs = Literal["predictions", "labels", "scores", "strata", "rows", "copies"]
+Order = Literal["monitored - reference", "reference - monitored", "monitored / reference", "none"]
+Side = Literal["below", "above"]
 """Side of the ideal number on which a figure lies."""
 
-Over: TypeAlias = Literal[
+Over = Literal[
     "confusion", "labels", "predictions", "confusion_after", "changes", "corrections", "label_changes"
 ]
 """Cells [2, 2] by label and prediction, or [2] by one of them; favourable last.
@@ -33,8 +32,8 @@ Mitigation: [2, 2] by label and outcome after it, by outcome before and after, o
 after; [2, 2, 2] by label, outcome before and after.
 """
 
-SetFunction: TypeAlias = Callable[[FloatArray], FloatArray]
-PairFunction: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
+SetFunction = Callable[[FloatArray], FloatArray]
+PairFunction = Callable[[FloatArray, FloatArray], FloatArray]
 
 
 class Direction(StrEnum):
@@ -53,7 +52,7 @@ class Need:
     `is_outcome`: a number that the figure itself judges, as that of the false positives in FN / FP.
     """
 
-    of: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
+    of: Callable[[AnyArray], AnyArray]
     empty: str
     is_outcome: bool = False
 
@@ -148,9 +147,7 @@ class FromRows:
     """Measured by `measure_rows`."""
 
 
-Measure: TypeAlias = (
-    RateOf | ComparedRate | CountOf | OfSet | OfPair | Across | OverStrata | FromScores | FromRows
-)
+Measure = RateOf | ComparedRate | CountOf | OfSet | OfPair | Across | OverStrata | FromScores | FromRows
 
 
 @frozen
@@ -231,8 +228,8 @@ def judged(name: str) -> tuple[Need, ...]:
     return (Need(PARTS[name].of, PARTS[name].empty, is_outcome=True),)
 
 
-def _all(outcomes: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    total: npt.NDArray[Any] = outcomes.sum(axis=-1)
+def _all(outcomes: AnyArray) -> AnyArray:
+    total: AnyArray = outcomes.sum(-1)
     return total
 
 

@@ -1,13 +1,10 @@
 """Outcomes of mitigation: fairness and accuracy before and after, of the same records."""
 
 from functools import partial
-from typing import Any
-
-import numpy.typing as npt
 
 from ..figure_values import Scope
-from ..formulas import mitigation_change as changes
 from ..formulas import paired_cells as pairs
+from ..group_labels import AnyArray
 from ..intervals.confusion_cells import LABELLED, PARTS
 from ..intervals.rate_estimates import RATIO
 from .metric import (
@@ -45,7 +42,7 @@ _ENDLESS = "the reference rate is zero, before mitigation or after it, so nothin
 _DIRECT = "flipping removes direct bias only, so read the figures as logged and counterfactual together"
 
 
-def _with_label(cells: npt.NDArray[Any], label: int) -> npt.NDArray[Any]:
+def _with_label(cells: AnyArray, label: int) -> AnyArray:
     return PARTS["records"].of(cells[..., label, :, :])
 
 
@@ -212,7 +209,7 @@ ROWS = (
         "disparate_impact_change",
         "Change of disparate impact by mitigation",
         "disparate_impact_after - disparate_impact_before",
-        OfPair(changes.disparate_impact_change, "changes", _CLASSIFIED, endless=_ENDLESS),
+        OfPair(pairs.disparate_impact_change, "changes", _CLASSIFIED, endless=_ENDLESS),
         "Mitigation moves the disparate impact of {monitored} against {reference} by {moved}.",
     ),
     _quality(
@@ -253,14 +250,14 @@ ROWS = (
         "accuracy_change",
         "Change of accuracy by mitigation",
         "accuracy_after - accuracy_before",
-        OfSet(changes.rate_change, "corrections", _COMPARED),
+        OfSet(pairs.rate_change, "corrections", _COMPARED),
         "{Subject}, mitigation moves the accuracy by {moved_points} percentage points.",
     ),
     _change(
         "balanced_accuracy_change",
         "Change of balanced accuracy by mitigation",
         "balanced_accuracy_after - balanced_accuracy_before",
-        OfSet(changes.balanced_accuracy_change, "label_changes", _BY_LABEL),
+        OfSet(pairs.balanced_accuracy_change, "label_changes", _BY_LABEL),
         "{Subject}, mitigation moves the balanced accuracy by {moved_points} percentage points.",
     ),
 )

@@ -69,8 +69,7 @@ def _conditional(key: str, title: str, data: tuple[Data, ...], how: OverStrata, 
         "favourable outcomes, stratum by stratum",
         source=f"Clarify {short}",
         says=f"Among like records, {{monitored}} has a share of the unfavourable {what} that is {{points}} "
-        "percentage points {higher}"
-        " than its share of the favourable ones.",
+        "percentage points {higher} than its share of the favourable ones.",
         needs=("labels", "strata") if short == "CDDL" else ("predictions", "strata"),
         limits=(-0.1, 0.1),
         disadvantage="above",

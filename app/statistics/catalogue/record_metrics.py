@@ -32,8 +32,7 @@ def _rich(key: str, title: str, rate: str, alias: str) -> Metric:
         key,
         title,
         f"largest abs({rate}(subgroup) - {rate}) times the share of all records that the subgroup's judged "
-        "members are,"
-        " over subgroups a line divides",
+        "members are, over subgroups a line divides",
         data=("labelled",),
         scopes=("overall",),
         ideal=0.0,
@@ -60,14 +59,12 @@ ROWS = (
         ideal=0.0,
         direction=Direction.TOWARDS_IDEAL,
         convention="above 0 monitored records are treated worse than reference records like them (AWS's "
-        "documentation; its library has the "
-        "opposite sign); features are standardised; not quite 0 where all are treated alike by chance: a "
-        "majority of 5 exaggerates (with "
-        "60 % favourable it is 0.08, with 80 % 0.14), so there is no usual limit",
+        "documentation; its library has the opposite sign); features are standardised; not quite 0 where all "
+        "are treated alike by chance: a majority of 5 exaggerates (with 60 % favourable it is 0.08, with 80 "
+        "% 0.14), so there is no usual limit",
         source="Clarify FT",
         says="Compared with the records of {reference} most like them, those of {monitored} are treated "
-        "worse {points} percentage points "
-        "{less} often than better.",
+        "worse {points} percentage points {less} often than better.",
         needs=("predictions", "rows"),
         aliases=("Clarify FT",),
         disadvantage="above",

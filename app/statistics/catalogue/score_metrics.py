@@ -63,8 +63,7 @@ ROWS = (
         "Standardised mean difference of scores",
         "(mean p(m) - mean p(r)) / s, the standard deviation of p of all records",
         says="The mean probability of the favourable outcome is {distance} standard deviations of "
-        "everybody's {higher} for {monitored} than"
-        " for {reference}.",
+        "everybody's {higher} for {monitored} than for {reference}.",
         convention="monitored - reference, of the probability of the favourable outcome, labelled or not: "
         "below 0 the monitored group has"
         " the lower scores; the divisor of s squared is n, and s is of records of no group, too",
@@ -76,12 +75,10 @@ ROWS = (
             f"Adverse impact ratio above the {share:g} quantile of scores",
             f"share of m with p > c / share of r with p > c; c = lowest p that {share:g} of all records do "
             "not exceed",
-            says="The share of {monitored} whose probability of the favourable outcome is "
-            f"{_ABOVE[share]} is {{shown}} times that of"
-            " {reference}.",
+            says=f"The share of {{monitored}} whose probability of the favourable outcome is {_ABOVE[share]} "
+            "is {shown} times that of {reference}.",
             convention="monitored / reference, of the probability of the favourable outcome, labelled or "
-            "not; c is one for all groups, and"
-            " of records of no group, too",
+            "not; c is one for all groups, and of records of no group, too",
         )
         for key, share in QUANTILES.items()
     ),

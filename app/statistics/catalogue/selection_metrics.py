@@ -1,13 +1,41 @@
-"""Favourable outcomes by group."""
+"""Favourable outcomes by group, and their odds, for rules on adverse impact and lending."""
+
+from functools import partial
 
 from ..figure_values import Scope
+from ..formulas import strata_odds
+from ..intervals.cautions import caution_of_terms
 from ..intervals.rate_estimates import DIFFERENCE, RATIO, REVERSED_DIFFERENCE
-from .metric import ComparedRate, Direction, Metric, RateOf, difference_row, ratio_row, reversed_row
+from .metric import (
+    PREDICTIONS,
+    ComparedRate,
+    Direction,
+    Metric,
+    OfPair,
+    OverStrata,
+    RateOf,
+    difference_row,
+    ratio_row,
+    reversed_row,
+)
 
 GROUPS: tuple[Scope, ...] = ("group", "pooled", "reference")
 AGAINST_REFERENCE: tuple[Scope, ...] = ("group", "pooled", "worst")
 PAIRS: tuple[Scope, ...] = (*AGAINST_REFERENCE, "worst_pair")
 
+
+_ENDLESS = (
+    "within every stratum all records{of} are favourable, or none of the reference group is, so the "
+    "odds ratio has no finite value"
+)
+
+_compared = partial(ratio_row, data=("as_logged",), scopes=AGAINST_REFERENCE, disadvantage="below")
+_given_strata = partial(
+    _compared,
+    convention="monitored / reference, of records with the same value of the monitor's strata; other strata "
+    "are left out",
+    needs=("predictions", "strata"),
+)
 
 ROWS = (
     Metric(
@@ -103,10 +131,8 @@ ROWS = (
         measure=ComparedRate("favourable", RATIO),
         scopes=AGAINST_REFERENCE,
         convention="OpenScale's own figure: every copy counts as a record, so several values or draws on a "
-        "side weigh some records more"
-        " than others; the counterfactual disparate impact does not, and bears the verdict. Under limits of its "
-        "own it is judged by its value"
-        " alone, as OpenScale does",
+        "side weigh some records more than others; the counterfactual disparate impact does not, and bears "
+        "the verdict. Under limits of its own it is judged by its value alone, as OpenScale does",
         source="OpenScale fairness value on perturbed data",
         needs=("predictions", "copies"),
         aliases=("OpenScale fairness_value on payload and perturbed data",),
@@ -122,11 +148,62 @@ ROWS = (
         scopes=("attribute", "group"),
         ideal=0.0,
         direction=Direction.LOWER,
-        convention="flipped are those gained, which the changed value would turn favourable, and those "
-        "lost, which it would turn"
-        " unfavourable",
+        convention="flipped are those gained, which the changed value would turn favourable, and those lost, "
+        "which it would turn unfavourable",
         source="counterfactual fairness; OpenScale individual bias",
         needs=("predictions", "copies"),
         is_default=True,
+    ),
+    _compared(
+        "odds_ratio",
+        "Odds ratio",
+        "(favourable(m) / unfavourable(m)) / (favourable(r) / unfavourable(r))",
+        measure=OfPair(
+            strata_odds.odds_ratio,
+            "predictions",
+            PREDICTIONS,
+            endless="all records{of} are favourable, or none of the reference group is, so the odds ratio "
+            "has no finite value",
+        ),
+        convention="monitored / reference: below 1 the monitored group is favoured less often; further from "
+        "1 than the ratio",
+        source="Uniform Guidelines; statsmodels Table2x2",
+        says="The odds of a favourable outcome for {monitored} are {shown} times those for {reference}.",
+        needs=("predictions",),
+        aliases=("statsmodels Table2x2.oddsratio",),
+    ),
+    _given_strata(
+        "mantel_haenszel_odds_ratio",
+        "Odds ratio given the strata (Mantel–Haenszel)",
+        "sum over strata i of favourable_i(m) unfavourable_i(r) / n_i, over the sum of unfavourable_i(m) "
+        "favourable_i(r) / n_i",
+        measure=OverStrata(
+            strata_odds.common_odds_ratio,
+            "predictions",
+            strata_odds.common_odds_limits,
+            strata_odds.METHOD_OF_COMMON,
+            endless=_ENDLESS,
+        ),
+        source="Mantel and Haenszel 1959; statsmodels StratifiedTable",
+        says="Among like records, the odds of a favourable outcome for {monitored} are {shown} times those "
+        "for {reference}.",
+        aliases=("statsmodels StratifiedTable.oddsratio_pooled",),
+    ),
+    _given_strata(
+        "adjusted_odds_ratio",
+        "Adjusted odds ratio (logit)",
+        "exp(b) of logit(favourable) = b monitored + a term for each stratum, by largest likelihood",
+        measure=OverStrata(
+            strata_odds.adjusted_odds_ratio,
+            "predictions",
+            strata_odds.adjusted_odds_limits,
+            strata_odds.METHOD_OF_ADJUSTED,
+            caution_of_terms,
+            _ENDLESS,
+        ),
+        source="logistic regression; statsmodels Logit",
+        says="In a logit fit with a term for each stratum, the odds of a favourable outcome for {monitored} "
+        "are {shown} times those for {reference}.",
+        aliases=("statsmodels Logit",),
     ),
 )

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_arrays
 from .betting import Past, weigh_claims
 from .change_detector import HOURS_OF_A_YEAR, Detector
 from .nulls import FloatArray, Hours, Limit
@@ -40,7 +40,7 @@ class Episode:
         return self.resolved is None and self.closed is None
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Followed:
     """Comparison followed over its hours.
 

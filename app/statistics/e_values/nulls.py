@@ -7,12 +7,12 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_arrays
 
 FloatArray = npt.NDArray[np.float64]
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Side:
     """One group's `records` [H] and how many are `favourable` [H]; both may be sums of weights up to 1.
 
@@ -39,7 +39,7 @@ class Side:
             raise ValueError("favourable must be between 0 and records, and both finite")
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Hours:
     """Successive hours without gaps; an hour without records has zeros.
 
@@ -119,7 +119,7 @@ class Null:
     slack: float = 0.0
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Lines:
     """Lines monitored rate = slope · reference rate - slack, one for each value [G] of a figure."""
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_arrays
 from .confidence import find_ends
 from .nulls import FloatArray, Hours, Limit, Side, UnfairSide
 
@@ -14,7 +14,7 @@ STAKES = np.array([0.05, 0.1, 0.2, 0.4, 0.7])
 """Shares of the capital that one record can lose at most; each is an alternative."""
 
 
-@frozen(eq=False)
+@frozen_arrays
 class PairedHours:
     """Kinds of records [K] and how many [H, K] of each an hour has.
 

@@ -14,7 +14,7 @@ HALVINGS = 40
 
 def calibration_gap(bins: FloatArray) -> FloatArray:
     """Mean probability minus the share of favourable labels; NaN without records."""
-    weight, expected, favourable = np.moveaxis(bins.sum(axis=-2), -1, 0)
+    weight, expected, favourable = np.moveaxis(bins.sum(-2), -1, 0)
     return divide(expected - favourable, weight)
 
 
@@ -26,13 +26,13 @@ def gap_limits(weights: FloatArray, sums: FloatArray, squares: FloatArray, size:
     [..., 2 actual] are of the probabilities. Both allow for the part of a record that a loss counts as
     unseen.
     """
-    weight, total, square = (of_label.sum(axis=-1) for of_label in (weights, sums, squares))
+    weight, total, square = (of_label.sum(-1) for of_label in (weights, sums, squares))
     # Unseen records resemble all records, with the opposite labels.
     unseen = (total / weight, square / weight), (1 - total / weight, 1 - 2 * total / weight + square / weight)
     much = sums[..., 0], squares[..., 0]
     little = weights[..., 1] - sums[..., 1], weights[..., 1] - 2 * sums[..., 1] + squares[..., 1]
-    sides: list[Bounded] = []
-    scatters: list[FloatArray] = []
+    sides = list[Bounded]()
+    scatters = list[FloatArray]()
     for observed, added in zip((much, little), unseen, strict=True):
         mean, mean_square = (
             (figure / weight * size + UNSEEN * addition) / (size + 2 * UNSEEN)
@@ -51,7 +51,7 @@ def calibration_error(bins: FloatArray) -> FloatArray:
     records.
     """
     weight, expected, favourable = np.moveaxis(bins, -1, 0)
-    return divide(np.abs(expected - favourable).sum(axis=-1), weight.sum(axis=-1))
+    return divide(np.abs(expected - favourable).sum(-1), weight.sum(-1))
 
 
 def error_limits(bins: FloatArray, size: FloatArray) -> IntervalEnds:
@@ -63,17 +63,17 @@ def error_limits(bins: FloatArray, size: FloatArray) -> IntervalEnds:
     correction for chance, and with unseen records as a loss has, each as wrong as can be.
     """
     tenths = _Bins(bins, size)
-    low, high = np.zeros_like(tenths.error), np.ones_like(tenths.error)
+    low = np.zeros_like(tenths.error)
+    high = np.ones_like(tenths.error)
     # The largest factor at which an error as large as observed has at most the probability `BEYOND`; zero
     # where it has more.
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         unlikely = tenths.chance_of_smaller(middle) > 1 - BEYOND
-        low, high = np.where(unlikely, middle, low), np.where(unlikely, high, middle)
+        low = np.where(unlikely, middle, low)
+        high = np.where(unlikely, high, middle)
     # If the sign of each gap were certain.
-    variance = (tenths.share**2 * tenths.deviation(np.ones_like(tenths.error)) ** 2).sum(
-        axis=-1
-    ) + tenths.among
+    variance = (tenths.share**2 * tenths.deviation(np.ones_like(tenths.error)) ** 2).sum(-1) + tenths.among
     upper = tenths.error - ndtri(BEYOND) * np.sqrt(variance)
     records = size + 2 * UNSEEN
     mean = (tenths.error * size + UNSEEN) / records
@@ -88,11 +88,11 @@ class _Bins:
     def __init__(self, bins: FloatArray, size: FloatArray) -> None:
         weight, expected, favourable = np.moveaxis(bins, -1, 0)
         self.error = calibration_error(bins)
-        self.share = weight / weight.sum(axis=-1, keepdims=True)
+        self.share = weight / weight.sum(-1, keepdims=True)
         self.records = self.share * size[..., None]
         self.promised = divide_or(expected, weight, 0.0)
         self.gap = divide_or(expected - favourable, weight, 0.0)
-        self.among = np.maximum((self.share * self.gap**2).sum(axis=-1) - self.error**2, 0) / size
+        self.among = np.maximum((self.share * self.gap**2).sum(-1) - self.error**2, 0) / size
 
     def deviation(self, factor: FloatArray) -> FloatArray:
         """Standard deviation of each bin's gap, if it were the observed one times the factor."""
@@ -104,14 +104,15 @@ class _Bins:
         return np.sqrt(divide_or(variance, self.records, 0.0))
 
     def chance_of_smaller(self, factor: FloatArray) -> FloatArray:
-        gap, deviation = factor[..., None] * self.gap, self.deviation(factor)
+        gap = factor[..., None] * self.gap
+        deviation = self.deviation(factor)
         # Mean and variance of the absolute value of a normal variable (Leone et al. 1961).
         z = divide_or(gap, deviation, 0.0)
         folded = np.sqrt(2 / np.pi) * deviation * np.exp(-z * z / 2) + gap * (1 - 2 * ndtr(-z))
         mean = np.where(deviation > 0, folded, np.abs(gap))
         spread = np.maximum(gap**2 + deviation**2 - mean**2, 0)
-        centre = (self.share * mean).sum(axis=-1)
-        variance = (self.share**2 * spread).sum(axis=-1) + factor**2 * self.among
+        centre = (self.share * mean).sum(-1)
+        variance = (self.share**2 * spread).sum(-1) + factor**2 * self.among
         varies = (variance > 0) & (centre > 0)
         shape = np.divide(centre**2, variance, out=np.ones_like(centre), where=varies)
         scaled = np.divide(self.error * centre, variance, out=np.zeros_like(centre), where=varies)

@@ -25,8 +25,8 @@ class StrataOutcomes(NamedTuple):
         """Records of equal weight per unit of weight, per stratum [..., S, 1]; of all strata where one has
         no weight.
         """
-        weights, squares = (summed.sum(axis=-1, keepdims=True) for summed in (self.weights, self.squares))
-        overall = divide_or(weights.sum(axis=-2, keepdims=True), squares.sum(axis=-2, keepdims=True), 1.0)
+        weights, squares = (summed.sum(-1, keepdims=True) for summed in (self.weights, self.squares))
+        overall = divide_or(weights.sum(-2, keepdims=True), squares.sum(-2, keepdims=True), 1.0)
         return np.where(squares > 0, divide_or(weights, squares, 1.0), overall)
 
 
@@ -38,8 +38,9 @@ def conditional_demographic_disparity(monitored: FloatArray, reference: FloatArr
     outcomes minus that of the favourable ones; a share of nothing is 0. Source: SageMaker Clarify CDD.
     """
     total = monitored + reference
-    shares, size = divide_or(monitored, total, 0.0), total.sum(axis=-1)
-    return divide((size * (shares[..., 0] - shares[..., 1])).sum(axis=-1), size.sum(axis=-1))
+    shares = divide_or(monitored, total, 0.0)
+    size = total.sum(-1)
+    return divide((size * (shares[..., 0] - shares[..., 1])).sum(-1), size.sum(-1))
 
 
 def limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> tuple[FloatArray, FloatArray]:
@@ -52,34 +53,31 @@ def limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> tuple[FloatA
     """
     total_weights = monitored.weights + reference.weights
     share = divide_or(monitored.weights, total_weights, 0.0)
-    total = total_weights.sum(axis=(-2, -1))[..., None, None]
-    size = total_weights.sum(axis=-1, keepdims=True) / total
+    total = total_weights.sum((-2, -1))[..., None, None]
+    size = total_weights.sum(-1, keepdims=True) / total
 
-    overall = (monitored.weights.sum(axis=-2, keepdims=True) + PRIOR) / (
-        total_weights.sum(axis=-2, keepdims=True) + 2 * PRIOR
+    overall = (monitored.weights.sum(-2, keepdims=True) + PRIOR) / (
+        total_weights.sum(-2, keepdims=True) + 2 * PRIOR
     )
     alike = total_weights / ((1 - overall) / monitored.density + overall / reference.density)
-    prior = PRIOR / np.maximum(alike.sum(axis=-2, keepdims=True), 1.0)
+    prior = PRIOR / np.maximum(alike.sum(-2, keepdims=True), 1.0)
 
     # Variance and third moment of each share are those of a beta variate.
-    overall = ((share * alike).sum(axis=-2, keepdims=True) + PRIOR) / (
-        alike.sum(axis=-2, keepdims=True) + 2 * PRIOR
-    )
+    overall = ((share * alike).sum(-2, keepdims=True) + PRIOR) / (alike.sum(-2, keepdims=True) + 2 * PRIOR)
     counts = monitored.counts + reference.counts
-    spread, beyond_two = prior * counts, np.maximum(counts - 2, 0)
+    spread = prior * counts
+    beyond_two = np.maximum(counts - 2, 0)
     likely = (beyond_two * share + overall + spread) / (beyond_two + 1 + 2 * spread)
     records = alike * (1 + 2 * prior)
     scatter = divide_or(likely * (1 - likely), records, 0.0)
     lean = 2 * (1 - 2 * likely) * scatter / (records + 1)
 
     disparity = share[..., :1] - share[..., 1:]
-    point = (size * disparity).sum(axis=-2, keepdims=True)
+    point = (size * disparity).sum(-2, keepdims=True)
     of_sizes = (monitored.squares + reference.squares) * ((disparity - point) / total) ** 2
     sign = np.array([1.0, -1.0])
-    centre = (size * sign * np.where(total_weights > 0, (share + prior) / (1 + 2 * prior), 0.0)).sum(
-        axis=(-2, -1)
-    )
-    deviation = np.sqrt((size**2 * scatter + of_sizes).sum(axis=(-2, -1)))
-    skewness = np.clip(divide_or((size**3 * sign * lean).sum(axis=(-2, -1)), deviation**3, 0.0), -1, 1)
+    centre = (size * sign * np.where(total_weights > 0, (share + prior) / (1 + 2 * prior), 0.0)).sum((-2, -1))
+    deviation = np.sqrt((size**2 * scatter + of_sizes).sum((-2, -1)))
+    skewness = np.clip(divide_or((size**3 * sign * lean).sum((-2, -1)), deviation**3, 0.0), -1, 1)
     lower, upper = (centre + deviation * (end + skewness * (Z * Z - 1) / 6) for end in (-Z, Z))
     return np.maximum(lower, -1.0), np.minimum(upper, 1.0)

@@ -24,19 +24,17 @@ def smoothed_empirical_differential_fairness(
 
     Rates are (n + c/2) / (N + c). Source: Foulds et al. 2020; AIF360.
     """
-    total = outcomes.sum(axis=-1)
+    total = outcomes.sum(-1)
     favourable = (outcomes[..., 1] + concentration / 2) / (total + concentration)
     return np.maximum(_span(np.log(favourable)), _span(np.log1p(-favourable)))
 
 
-def bias_amplification(cells: FloatArray, concentration: float = CONCENTRATION) -> FloatArray:
+def bias_amplification(cells: FloatArray) -> FloatArray:
     """ε of the predictions minus ε of the labels, [...] of cells [..., G, actual 2, predicted 2]; above 0
     the model adds to it.
     """
-    predictions, labels = cells.sum(axis=-2), cells.sum(axis=-1)
-    return smoothed_empirical_differential_fairness(
-        predictions, concentration
-    ) - smoothed_empirical_differential_fairness(labels, concentration)
+    predictions, labels = (smoothed_empirical_differential_fairness(cells.sum(axis)) for axis in (-2, -1))
+    return predictions - labels
 
 
 def limits(shapes: FloatArray) -> tuple[float, float]:
@@ -67,7 +65,7 @@ def reach_of_amplification(shapes: FloatArray) -> tuple[float, float]:
     the upper limit is at least that of the predictions; where that of the predictions may be, the lower
     one is minus that of the labels.
     """
-    (low, high), (labels_low, labels_high) = (limits(shapes.sum(axis=axis) - 1 / 2) for axis in (-2, -1))
+    (low, high), (labels_low, labels_high) = (limits(shapes.sum(axis) - 1 / 2) for axis in (-2, -1))
     return -labels_high if low == 0 else math.inf, high if labels_low == 0 else -math.inf
 
 
@@ -90,5 +88,5 @@ def limits_of_spans(
 
 
 def _span(logs: FloatArray) -> FloatArray:
-    widest: FloatArray = logs.max(axis=-1) - logs.min(axis=-1)
+    widest: FloatArray = logs.max(-1) - logs.min(-1)
     return widest

@@ -18,26 +18,27 @@ def kl_divergence(monitored: FloatArray, reference: FloatArray) -> FloatArray:
 
 def js_divergence(monitored: FloatArray, reference: FloatArray) -> FloatArray:
     """½ [KL(r, p) + KL(m, p)] with p the mean of both, in nats, within [0, ln 2]."""
-    monitored_shares, reference_shares = _shares(monitored), _shares(reference)
+    monitored_shares = _shares(monitored)
+    reference_shares = _shares(reference)
     middle = (monitored_shares + reference_shares) / 2
     return (_relative_entropy(reference_shares, middle) + _relative_entropy(monitored_shares, middle)) / 2
 
 
 def lp_norm(monitored: FloatArray, reference: FloatArray) -> FloatArray:
     """Euclidean distance of the shares, within [0, √2]."""
-    distance: FloatArray = np.sqrt(((_shares(monitored) - _shares(reference)) ** 2).sum(axis=-1))
+    distance: FloatArray = np.sqrt(((_shares(monitored) - _shares(reference)) ** 2).sum(-1))
     return distance
 
 
 def total_variation_distance(monitored: FloatArray, reference: FloatArray) -> FloatArray:
     """½ Σ |r - m|, within [0, 1]."""
-    distance: FloatArray = np.abs(_shares(monitored) - _shares(reference)).sum(axis=-1) / 2
+    distance: FloatArray = np.abs(_shares(monitored) - _shares(reference)).sum(-1) / 2
     return distance
 
 
 def kolmogorov_smirnov(monitored: FloatArray, reference: FloatArray) -> FloatArray:
     """Largest |r - m| of one outcome (of shares, as in Clarify, not of their sums), within [0, 1]."""
-    distance: FloatArray = np.abs(_shares(monitored) - _shares(reference)).max(axis=-1)
+    distance: FloatArray = np.abs(_shares(monitored) - _shares(reference)).max(-1)
     return distance
 
 
@@ -50,17 +51,18 @@ def class_imbalance(monitored: FloatArray, reference: FloatArray) -> FloatArray:
     """(n_r - n_m) / (n_r + n_m), within [-1, 1]; above 0 the monitored group has fewer records. Source:
     Clarify CI.
     """
-    monitored_records, reference_records = monitored.sum(axis=-1), reference.sum(axis=-1)
+    monitored_records = monitored.sum(-1)
+    reference_records = reference.sum(-1)
     return divide(reference_records - monitored_records, reference_records + monitored_records)
 
 
 def _shares(outcomes: FloatArray) -> FloatArray:
-    return divide(outcomes, outcomes.sum(axis=-1, keepdims=True))
+    return divide(outcomes, outcomes.sum(-1, keepdims=True))
 
 
 def _relative_entropy(of: FloatArray, against: FloatArray) -> FloatArray:
     """Σ p ln(p / q) with 0 ln 0 = 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.where(of > 0, of * np.log(of / against), 0.0)
-    divergence: FloatArray = terms.sum(axis=-1)
+    divergence: FloatArray = terms.sum(-1)
     return divergence

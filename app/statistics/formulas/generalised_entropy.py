@@ -24,13 +24,13 @@ def generalized_entropy(cells: FloatArray, alpha: float) -> FloatArray:
         PARTS[name].of(cells) for name in ("false_negative", "false_positive", "records")
     )
     right = records - wrong_out - wrong_in
-    sizes = np.stack([wrong_out, right, wrong_in], axis=-1)
+    sizes = np.stack([wrong_out, right, wrong_in], -1)
     return _index(np.broadcast_to(np.array(_BENEFITS), sizes.shape), sizes, alpha)
 
 
 def between_groups(cells: FloatArray, alpha: float) -> FloatArray:
     """Index [...] between groups of cells [..., G, 2, 2]: each record has its group's mean benefit."""
-    sizes = PARTS["records"].of(cells).astype(np.float64)
+    sizes = PARTS["records"].of(cells).astype(float)
     return _index(np.where(sizes > 0, mean_benefit(cells), 1.0), sizes, alpha)
 
 
@@ -41,15 +41,10 @@ def mean_benefit(cells: FloatArray) -> FloatArray:
     )
 
 
-def coefficient_of_variation(index: FloatArray) -> FloatArray:
-    """√(2 GE(2)) for an index of alpha 2, from 0 up."""
-    return np.sqrt(2 * index)
-
-
 def _index(benefits: FloatArray, sizes: FloatArray, alpha: float) -> FloatArray:
-    total = sizes.sum(axis=-1)
+    total = sizes.sum(-1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        mean = (sizes * benefits).sum(axis=-1) / total
+        mean = (sizes * benefits).sum(-1) / total
         ratio = benefits / mean[..., None]
         if alpha == 1:
             entropies = np.where(ratio == 0, 0.0, ratio * np.log(ratio))
@@ -58,6 +53,6 @@ def _index(benefits: FloatArray, sizes: FloatArray, alpha: float) -> FloatArray:
         else:
             entropies = (ratio**alpha - 1) / (alpha * (alpha - 1))
         terms = np.where(sizes > 0, sizes * entropies, 0.0)
-        index: FloatArray = terms.sum(axis=-1) / total
+        index: FloatArray = terms.sum(-1) / total
     # A sum of terms near one is no more exact than this, and the index is never negative.
     return np.where(index < ROUNDING, 0.0, index)

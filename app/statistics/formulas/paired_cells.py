@@ -1,9 +1,11 @@
 """Comparisons of two groups' cells [..., actual 2, predicted 2] that are more than one rate, or no rate at
-all.
+all; and changes by mitigation, after - before, of cells [..., before 2, after 2] of the same records.
 
 NaN or infinite where a denominator is empty. Sources: AIF360 ClassificationMetric, SageMaker Clarify,
-fairlearn.
+fairlearn; for mitigation Evenhand.
 """
+
+from collections.abc import Callable
 
 import numpy as np
 
@@ -47,7 +49,8 @@ def rate_distance(name: str, monitored: FloatArray, reference: FloatArray) -> Fl
 
 def rate_evenness(name: str, monitored: FloatArray, reference: FloatArray) -> FloatArray:
     """Smaller rate over the larger one, within [0, 1]."""
-    monitored_rate, reference_rate = rate(name, monitored), rate(name, reference)
+    monitored_rate = rate(name, monitored)
+    reference_rate = rate(name, reference)
     return divide(np.minimum(monitored_rate, reference_rate), np.maximum(monitored_rate, reference_rate))
 
 
@@ -84,7 +87,8 @@ def treatment_ratio(cells: FloatArray) -> FloatArray:
 
 def f1(cells: FloatArray) -> FloatArray:
     """2 TP / (2 TP + FP + FN), within [0, 1]."""
-    true, wrong = PARTS["true_positive"].of(cells), PARTS["wrong"].of(cells)
+    true = PARTS["true_positive"].of(cells)
+    wrong = PARTS["wrong"].of(cells)
     return divide(2 * true, 2 * true + wrong)
 
 
@@ -98,11 +102,31 @@ def difference_in_conditional_acceptance(monitored: FloatArray, reference: Float
     return conditional_acceptance(reference) - conditional_acceptance(monitored)
 
 
-def difference_in_conditional_rejection(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Difference monitored - reference n(0) / n'(0), unbounded. Source: Clarify DCR."""
-    return conditional_rejection(monitored) - conditional_rejection(reference)
+def difference(
+    of: Callable[[FloatArray], FloatArray], monitored: FloatArray, reference: FloatArray
+) -> FloatArray:
+    """Difference monitored - reference of a figure of one group's cells. Sources: Clarify DCR and TE."""
+    return of(monitored) - of(reference)
 
 
-def treatment_equality(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Difference monitored - reference FN / FP, unbounded. Source: Clarify TE."""
-    return treatment_ratio(monitored) - treatment_ratio(reference)
+def rate_change(cells: FloatArray) -> FloatArray:
+    """Share [...] of the favourable, or right, after - before, of cells [..., 2, 2]; within [-1, 1]."""
+    change: FloatArray = (cells[..., 0, 1] - cells[..., 1, 0]) / cells.sum((-2, -1))
+    return change
+
+
+def balanced_accuracy_change(cells: FloatArray) -> FloatArray:
+    """½ (TPR + TNR) after - before, of cells [..., actual 2, 2, 2]; within [-1, 1]."""
+    return (rate_change(cells[..., 1, :, :]) - rate_change(cells[..., 0, :, :])) / 2
+
+
+def disparate_impact_change(monitored: FloatArray, reference: FloatArray) -> FloatArray:
+    """Ratio of the favourable rates after - before, of cells [..., 2, 2]; unbounded."""
+    before, after = (_favourable(monitored, axis) / _favourable(reference, axis) for axis in (-1, -2))
+    return after - before
+
+
+def _favourable(cells: FloatArray, axis: int) -> FloatArray:
+    """One side summed: -1 after, -2 before."""
+    share: FloatArray = cells.sum(axis)[..., 1] / cells.sum((-2, -1))
+    return share

@@ -36,16 +36,16 @@ def ratio_limits(shapes: FloatArray) -> tuple[float, float]:
 
 
 def _span(cells: FloatArray, scale: np.ufunc) -> FloatArray:
-    rates = scale(divide(cells[..., 1], cells.sum(axis=-1)))
+    rates = scale(divide(cells[..., 1], cells.sum(-1)))
     spans = np.fmax.reduce(rates, axis=-2) - np.fmin.reduce(rates, axis=-2)
     # A difference needs two groups.
-    widest: FloatArray = np.where((~np.isnan(rates)).sum(axis=-2) > 1, spans, np.nan).max(axis=-1)
+    widest: FloatArray = np.where((~np.isnan(rates)).sum(-2) > 1, spans, np.nan).max(-1)
     return widest
 
 
 def _limits(shapes: FloatArray, scale: np.ufunc) -> tuple[float, float]:
     # Without records a group has the added halves alone.
-    labelled = [shapes[shapes[:, label].sum(axis=-1) > 1, label] for label in (0, 1)]
+    labelled = [shapes[shapes[:, label].sum(-1) > 1, label] for label in (0, 1)]
     ends = [
         limits_of_spans(
             group_shapes[:, 1],

@@ -8,16 +8,14 @@ exceed.
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from ...base.frozen import frozen
-from ..group_labels import FloatArray, IntArray
+from ...base.frozen import frozen_arrays
+from ..group_labels import AnyArray, FloatArray, IntArray
 from ..intervals.intervals import Interval, log_ratio
 from ..tables.score_bins import MOST, decode_keys
-from ..tables.score_sums import ScoreSums
+from ..tables.score_table import ScoreSums
 from .mean_limits import BEYOND, IntervalEnds, limits_from_last, share_limits
 from .score_figures import LABELS, SCORE, SCORED
 
@@ -31,13 +29,12 @@ NO_SPREAD = "the scores of all records are equal, so there is no standard deviat
 NOBODY_ABOVE = "no record of {reference} has a score above {cut:.6g}, the quantile of everybody's scores"
 TOO_CLOSE = (
     f"more than {MOST:,} different scores were tabulated, in bins in which those at the quantile lie too "
-    "close together:"
-    " the ratio could be off by {binning_error:.1%}"
+    "close together: the ratio could be off by {binning_error:.1%}"
 )
 _NARROWEST = 0.5
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Gaps:
     """One figure of each set [S] against the reference. `points` are NaN where `lacking` says why, a format
     with names and details.
@@ -52,7 +49,7 @@ class Gaps:
     method: str
     lacking: str
     details: Mapping[str, float]
-    of_sides: Mapping[str, npt.NDArray[Any]]
+    of_sides: Mapping[str, AnyArray]
     missing: Sequence[str]
     smallest: IntArray
 
@@ -68,10 +65,11 @@ def standardized_mean_difference(sets: ScoreSums, everybody: ScoreSums) -> Gaps:
     whole records as have the variance), scaled for the estimated standard deviation (delta method, third
     and fourth moments).
     """
-    weight, size = sets.weights.sum(axis=-1), sets.size
-    mean = sets.sums[..., SCORE].sum(axis=-1) / weight
+    weight = sets.weights.sum(-1)
+    size = sets.size
+    mean = sets.sums[..., SCORE].sum(-1) / weight
     centre, deviation = _spread(everybody)
-    square = sets.sums_of_squares[..., SCORE].sum(axis=-1) / weight
+    square = sets.sums_of_squares[..., SCORE].sum(-1) / weight
     ends = share_limits(mean, square, size)
     difference = mean[:-1] - mean[-1]
     widened = _widening(sets, everybody, centre, deviation)
@@ -95,22 +93,24 @@ def ratio_above(quantile: float, sets: ScoreSums, everybody: ScoreSums) -> Gaps:
     Katz's with the quantile as given, a little too wide, since the two shares cannot move freely.
     """
     bins = everybody.bins
-    total = everybody.weights.sum(axis=-1)
-    steps = np.cumsum(bins.dense(0, 1).sum(axis=(0, 1)))
+    total = everybody.weights.sum(-1)
+    steps = np.cumsum(bins.dense(0, 1).sum((0, 1)))
     # A sum of weights may fall short of its share by rounding.
     cut_bin = int(np.argmax(steps >= quantile * total[0] * (1 - 1e-12))) if steps.size else 0
     cut = float(decode_keys(bins.highs[[cut_bin]])[0]) if steps.size else np.nan
     at = np.arange(len(bins.lows))
-    above, inside = (sets.bins.summed(chosen.astype(np.float64)) for chosen in (at > cut_bin, at == cut_bin))
+    above, inside = (sets.bins.summed(chosen.astype(float)) for chosen in (at > cut_bin, at == cut_bin))
     is_wide = bool(steps.size) and bool(bins.is_wide[cut_bin])
     share_above = (
-        (steps[cut_bin] - quantile * total[0]) / bins.summed((at == cut_bin).astype(np.float64))[0]
+        (steps[cut_bin] - quantile * total[0]) / bins.summed((at == cut_bin).astype(float))[0]
         if is_wide
         else 0.0
     )
     inside = inside if is_wide else np.zeros_like(inside)
-    weight, size = sets.weights.sum(axis=-1), sets.size
-    least, greatest = above / weight, (above + inside) / weight
+    weight = sets.weights.sum(-1)
+    size = sets.size
+    least = above / weight
+    greatest = (above + inside) / weight
     shares = least + share_above * (greatest - least)
     points = np.where(shares[-1] > 0, shares[:-1] / shares[-1], np.nan)
     ends = [
@@ -147,7 +147,7 @@ def equalized_odds(sets: ScoreSums, everybody: ScoreSums) -> Gaps:  # noqa: ARG0
         limits_from_last(odds, share_limits(odds, squares, sets.sizes, beyond=beyond))
         for beyond in (BEYOND, BEYOND / 2)
     )
-    upper = np.maximum(np.abs(wide.lower), np.abs(wide.upper)).max(axis=-1)
+    upper = np.maximum(np.abs(wide.lower), np.abs(wide.upper)).max(-1)
     of_sides = {
         "unfavourable_labels": sets.counts[:, 0],
         "favourable_labels": sets.counts[:, 1],
@@ -155,8 +155,8 @@ def equalized_odds(sets: ScoreSums, everybody: ScoreSums) -> Gaps:  # noqa: ARG0
         "generalized_true_positive_rate": odds[:, 1],
     }
     return Gaps(
-        np.abs(odds[:-1] - odds[-1:]).max(axis=-1),
-        IntervalEnds(np.maximum(0, np.maximum(sure.lower, -sure.upper)).max(axis=-1), np.minimum(upper, 1)),
+        np.abs(odds[:-1] - odds[-1:]).max(-1),
+        IntervalEnds(np.maximum(0, np.maximum(sure.lower, -sure.upper)).max(-1), np.minimum(upper, 1)),
         "newcombe_effective",
         "",
         {},
@@ -165,20 +165,18 @@ def equalized_odds(sets: ScoreSums, everybody: ScoreSums) -> Gaps:  # noqa: ARG0
             f"no record{{of}} with {LABELS[int(lacks.argmax())]} {SCORED}" if lacks.any() else ""
             for lacks in np.isnan(odds)
         ],
-        sets.counts.min(axis=-1),
+        sets.counts.min(-1),
     )
 
 
-def _trace_sides(
-    sets: ScoreSums, **figures: FloatArray
-) -> tuple[dict[str, npt.NDArray[Any]], list[str], IntArray]:
-    n = sets.counts.sum(axis=-1)
+def _trace_sides(sets: ScoreSums, **figures: FloatArray) -> tuple[dict[str, AnyArray], list[str], IntArray]:
+    n = sets.counts.sum(-1)
     return {**figures, "n": n}, ["" if records else f"no record{{of}} {SCORED}" for records in n], n
 
 
 EQUALIZED_ODDS = "generalized_equalized_odds_difference"
 
-QUANTILES: Mapping[str, float] = {
+QUANTILES = {
     "adverse_impact_ratio_above_q20": 0.2,
     "adverse_impact_ratio_above_q50": 0.5,
     "adverse_impact_ratio_above_q80": 0.8,
@@ -194,13 +192,14 @@ GAPS: Mapping[str, Gap] = {
 
 
 def _spread(everybody: ScoreSums) -> tuple[float, float]:
-    weight, bins = float(everybody.weights.sum()), everybody.bins
+    weight = float(everybody.weights.sum())
+    bins = everybody.bins
     if bins.is_wide.any():
         # Middles of bins are not the scores; the sums have these, in steps.
         mean = float(everybody.sums[..., SCORE].sum()) / weight
         variance = float(everybody.sums_of_squares[..., SCORE].sum()) / weight - mean * mean
         return mean, float(np.sqrt(variance)) if variance > ROUNDING else 0.0
-    filled = bins.dense(0, 1).sum(axis=(0, 1)) > 0
+    filled = bins.dense(0, 1).sum((0, 1)) > 0
     # The deviation of equal numbers can be a rounding error above 0.
     if filled.sum() < 2:  # noqa: PLR2004 - one score
         return float(bins.scores[filled].sum()), 0.0
@@ -215,11 +214,13 @@ def _widening(sets: ScoreSums, everybody: ScoreSums, centre: float, deviation: f
     if not deviation:
         return np.ones(len(sets.counts) - 1)
     standard = (sets.bins.scores - centre) / deviation
-    weight = sets.weights.sum(axis=-1)
+    weight = sets.weights.sum(-1)
     first, second, third = (sets.bins.summed(standard**power) / weight for power in (1, 2, 3))
     fourth = float((everybody.bins.summed(standard**4) / everybody.weights.sum())[0])
-    size, records = sets.size, float(everybody.size[0])
-    variances, together = (second - first**2) / size, third - first * second
+    size = sets.size
+    records = float(everybody.size[0])
+    variances = (second - first**2) / size
+    together = third - first * second
     plain = variances[:-1] + variances[-1]
     per_square = (first[:-1] - first[-1]) / (2 * records)
     added = records * per_square**2 * (fourth - 1) - 2 * per_square * (together[:-1] - together[-1])

@@ -6,15 +6,14 @@ scale, miss far too often in groups of twenty records with a rare label.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from ...base.frozen import frozen
-from ..group_labels import FloatArray, IntArray
+from ...base.frozen import frozen_arrays
+from ..group_labels import AnyArray, BoolArray, FloatArray, IntArray
 from ..tables.score_bins import MOST, ScoreBins
-from ..tables.score_sums import LARGEST_LOSS, QUANTITIES, ScoreSums, measure_losses
+from ..tables.score_table import LARGEST_LOSS, QUANTITIES, ScoreSums, measure_losses
 from .calibration import calibration_error, calibration_gap, error_limits, gap_limits
 from .mean_limits import UNSEEN, IntervalEnds, likened_limits, loss_limits, share_limits
 
@@ -51,7 +50,7 @@ def ranking(bins: ScoreBins) -> Ranking:
 
 
 def _measure_parts(
-    bins: ScoreBins, measure: Callable[[FloatArray, npt.NDArray[np.bool_]], tuple[FloatArray, ...]]
+    bins: ScoreBins, measure: Callable[[FloatArray, BoolArray], tuple[FloatArray, ...]]
 ) -> Iterator[FloatArray]:
     columns = bins.size // 2
     chunks = [
@@ -61,22 +60,21 @@ def _measure_parts(
     return (np.concatenate(arrays) for arrays in zip(*chunks, strict=True))
 
 
-def _rank(histogram: FloatArray, is_wide: npt.NDArray[np.bool_]) -> Ranking:
-    totals = histogram.sum(axis=-1, keepdims=True)
-    is_known = (totals > 0).all(axis=(-2, -1))
-    before = np.cumsum(histogram, axis=-1) - histogram / 2
+def _rank(histogram: FloatArray, is_wide: BoolArray) -> Ranking:
+    totals = histogram.sum(-1, keepdims=True)
+    is_known = (totals > 0).all((-2, -1))
+    before = np.cumsum(histogram, -1) - histogram / 2
     with np.errstate(divide="ignore", invalid="ignore"):
-        shares, ranks = histogram / totals, before / totals
+        shares = histogram / totals
+        ranks = before / totals
         # Whole numbers up to here, so that a perfect order gives 1.
-        area = (histogram[..., 1, :] * before[..., 0, :]).sum(axis=-1) / totals.prod(axis=(-2, -1))
+        area = (histogram[..., 1, :] * before[..., 0, :]).sum(-1) / totals.prod((-2, -1))
     area = np.where(is_known, np.clip(area, 0, 1), np.nan)
     (unfavourable, favourable), (above, below) = (
         np.moveaxis(of_labels, -2, 0) for of_labels in (shares, ranks)
     )
-    squares = np.stack(
-        [(unfavourable * (1 - below) ** 2).sum(axis=-1), (favourable * above**2).sum(axis=-1)], axis=-1
-    )
-    error = np.where(is_known, (favourable * unfavourable * is_wide).sum(axis=-1) / 2, np.nan)
+    squares = np.stack([(unfavourable * (1 - below) ** 2).sum(-1), (favourable * above**2).sum(-1)], -1)
+    error = np.where(is_known, (favourable * unfavourable * is_wide).sum(-1) / 2, np.nan)
     return Ranking(area, np.maximum(squares - area[..., None] ** 2, 0), error)
 
 
@@ -90,30 +88,29 @@ def retrieval(bins: ScoreBins) -> Ranking:
     return Ranking(*_measure_parts(bins, _retrieve))
 
 
-def _retrieve(histogram: FloatArray, is_wide: npt.NDArray[np.bool_]) -> Ranking:
+def _retrieve(histogram: FloatArray, is_wide: BoolArray) -> Ranking:
     unfavourable, favourable = (
-        np.moveaxis(histogram[..., ::-1], -2, 0) / np.maximum(histogram.sum(axis=(-2, -1)), 1e-300)[..., None]
+        np.moveaxis(histogram[..., ::-1], -2, 0) / np.maximum(histogram.sum((-2, -1)), 1e-300)[..., None]
     )
-    false, true = np.cumsum(unfavourable, axis=-1), np.cumsum(favourable, axis=-1)
-    total = favourable.sum(axis=-1, keepdims=True)
+    false = np.cumsum(unfavourable, -1)
+    true = np.cumsum(favourable, -1)
+    total = favourable.sum(-1, keepdims=True)
     ranked = true + false
     with np.errstate(divide="ignore", invalid="ignore"):
         precision = np.where(ranked > 0, true / ranked, 0)
         highest = np.where(favourable > 0, true / (ranked - unfavourable), 0)
         lowest = np.where(ranked > favourable, (true - favourable) / (ranked - favourable), 0)
         doubt = np.where(unfavourable > 0, highest - lowest, 0) * is_wide[::-1]
-        area, error = (
-            (favourable * quantity).sum(axis=-1) / total[..., 0] for quantity in (precision, doubt)
-        )
+        area, error = ((favourable * quantity).sum(-1) / total[..., 0] for quantity in (precision, doubt))
         # Change of the area with a record of each bin: its own precision, and that of every favourable label
         # from there down.
         change = np.where(ranked > 0, favourable / ranked, 0)
         of_false, of_true = (
-            np.cumsum((change * precisions)[..., ::-1], axis=-1)[..., ::-1]
+            np.cumsum((change * precisions)[..., ::-1], -1)[..., ::-1]
             for precisions in (precision, 1 - precision)
         )
         influence = (precision + of_true - area[..., None]) / total, -of_false / total
-        variance = (favourable * influence[0] ** 2 + unfavourable * influence[1] ** 2).sum(axis=-1)
+        variance = (favourable * influence[0] ** 2 + unfavourable * influence[1] ** 2).sum(-1)
     return Ranking(np.minimum(area, 1), variance, error)
 
 
@@ -144,16 +141,16 @@ def ranking_limits(measured: Ranking, sizes: FloatArray) -> IntervalEnds:
     """
     freedom = np.maximum(sizes - 1, 1e-6)
     terms = measured.variances / freedom
-    variance = terms.sum(axis=-1)
-    fewer = sizes.min(axis=-1)
+    variance = terms.sum(-1)
+    fewer = sizes.min(-1)
     # Welch's degrees of freedom, from the two labels' parts of the variance.
-    least = (terms**2 / freedom).sum(axis=-1)
+    least = (terms**2 / freedom).sum(-1)
     welch = np.divide(variance**2, least, out=np.maximum(fewer - 1, 1e-6), where=least > 0)
     limits = likened_limits(measured.area, variance * fewer, fewer, welch)
     return _widen(limits, measured.error)
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Figures:
     """One figure of each set [S]. `points` are NaN where `lacking`, a format with the set's name ({of}), says
     why.
@@ -168,7 +165,7 @@ class Figures:
     n: IntArray
     smallest: IntArray
     lacking: str
-    details: Mapping[str, npt.NDArray[Any]]
+    details: Mapping[str, AnyArray]
 
 
 Figure = Callable[[ScoreSums], Figures]
@@ -181,8 +178,7 @@ LABELS = ("an unfavourable label", "a favourable label")
 SCORED = "has a probability of the favourable outcome"
 TOO_CLOSE = (
     f"more than {MOST:,} different probabilities were tabulated, in bins in which those{{of}} lie too close "
-    "together:"
-    " the figure could be off by {binning_error:.2g}"
+    "together: the figure could be off by {binning_error:.2g}"
 )
 NO_SCORES = f"no labelled record{{of}} {SCORED}"
 
@@ -219,7 +215,8 @@ def count(label: int, *, of_favourable: bool) -> Count:
         weight, total, square = _moments(sums, label)
         if not of_favourable:
             total, square = weight - total, weight - 2 * total + square
-        whole, counted = everybody.weights.sum(), sums.counts[:, label]
+        whole = everybody.weights.sum()
+        counted = sums.counts[:, label]
         size = whole * whole / everybody.squares.sum()
         mean = np.maximum(total, 0) / whole
         freedom = np.where(counted > 0, np.fmin(sums.sizes[:, label] + 1, size), size)
@@ -260,9 +257,10 @@ def _mean_loss(
     method: str,
 ) -> Figures:
     """Mean loss; `costs` are of a record of each bin with a favourable label, and with another."""
-    weight = sums.weights.sum(axis=-1)
-    size, n = sums.size, sums.counts.sum(axis=-1)
-    total, square = (array[..., quantity].sum(axis=-1) for array in (sums.sums, sums.sums_of_squares))
+    weight = sums.weights.sum(-1)
+    size = sums.size
+    n = sums.counts.sum(-1)
+    total, square = (array[..., quantity].sum(-1) for array in (sums.sums, sums.sums_of_squares))
     first, second = (
         sums.bins.summed(costs[0] ** power + costs[1] ** power) / weight * UNSEEN for power in (1, 2)
     )
@@ -274,13 +272,14 @@ def _mean_loss(
 
 def roc_auc(sums: ScoreSums) -> Figures:
     """Probability that a favourable label has a higher score than an unfavourable one."""
-    measured, counts = ranking(sums.bins), sums.counts
+    measured = ranking(sums.bins)
+    counts = sums.counts
     return Figures(
         measured.area,
         ranking_limits(measured, sums.sizes),
         "delong_wilson",
-        counts.sum(axis=-1),
-        counts.min(axis=-1),
+        counts.sum(-1),
+        counts.min(-1),
         f"no two labelled records{{of}}, one favourable and one not, {SCORED.replace('has', 'have')}",
         {
             "favourable_labels": counts[:, 1],
@@ -292,12 +291,13 @@ def roc_auc(sums: ScoreSums) -> Figures:
 
 def average_precision(sums: ScoreSums) -> Figures:
     """Mean precision over the favourable labels, from the highest score down."""
-    measured, counts = retrieval(sums.bins), sums.counts
+    measured = retrieval(sums.bins)
+    counts = sums.counts
     return Figures(
         measured.area,
         retrieval_limits(measured, sums.size, sums.sizes[:, FAVOURABLE]),
         "wilson_delta",
-        counts.sum(axis=-1),
+        counts.sum(-1),
         counts[:, FAVOURABLE],
         f"no record{{of}} with {LABELS[FAVOURABLE]} {SCORED}",
         {
@@ -310,8 +310,8 @@ def average_precision(sums: ScoreSums) -> Figures:
 
 def gap(sums: ScoreSums) -> Figures:
     """Mean probability minus the share of favourable labels."""
-    n = sums.counts.sum(axis=-1)
-    expected, favourable = (sums.calibration[..., column].sum(axis=-1) for column in (1, 2))
+    n = sums.counts.sum(-1)
+    expected, favourable = (sums.calibration[..., column].sum(-1) for column in (1, 2))
     details = {"score_sum": expected, "favourable_labels": favourable, "n": n}
     limits = gap_limits(sums.weights, sums.sums[..., SCORE], sums.sums_of_squares[..., SCORE], sums.size)
     points = calibration_gap(sums.calibration)
@@ -320,21 +320,22 @@ def gap(sums: ScoreSums) -> Figures:
 
 def expected_error(sums: ScoreSums) -> Figures:
     """Distance of probability and share of favourable labels, averaged over ten bins."""
-    bins, n = sums.calibration, sums.counts.sum(axis=-1)
-    details = {"bins": (bins[..., 0] > 0).sum(axis=-1), "n": n}
+    bins = sums.calibration
+    n = sums.counts.sum(-1)
+    details = {"bins": (bins[..., 0] > 0).sum(-1), "n": n}
     return Figures(
         calibration_error(bins), error_limits(bins, sums.size), "folded_normal", n, n, NO_SCORES, details
     )
 
 
-COUNTS: Mapping[str, Count] = {
+COUNTS = {
     "generalized_true_positive_count": count(FAVOURABLE, of_favourable=True),
     "generalized_false_negative_count": count(FAVOURABLE, of_favourable=False),
     "generalized_false_positive_count": count(UNFAVOURABLE, of_favourable=True),
     "generalized_true_negative_count": count(UNFAVOURABLE, of_favourable=False),
 }
 
-FIGURES: Mapping[str, Figure] = {
+FIGURES = {
     "generalized_true_positive_rate": rate(FAVOURABLE, of_favourable=True),
     "generalized_false_negative_rate": rate(FAVOURABLE, of_favourable=False),
     "generalized_false_positive_rate": rate(UNFAVOURABLE, of_favourable=True),

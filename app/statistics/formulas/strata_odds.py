@@ -7,12 +7,13 @@ Strata without both groups and both outcomes drop out by themselves.
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import chdtrc
 
-from ..group_labels import FloatArray, divide, divide_or
+from ..group_labels import FloatArray, IntArray, divide, divide_or
 from ..intervals.intervals import Z
 from .conditional_disparity import StrataOutcomes
+
+Pair = tuple[FloatArray, FloatArray]
 
 METHOD_OF_COMMON, METHOD_OF_ADJUSTED = "robins_breslow_greenland", "wald_logit"
 
@@ -37,10 +38,10 @@ def common_odds_ratio(monitored: FloatArray, reference: FloatArray) -> FloatArra
     it.
     """
     above, below = _products(monitored, reference)
-    return divide(above.sum(axis=-1), below.sum(axis=-1))
+    return divide(above.sum(-1), below.sum(-1))
 
 
-def common_odds_limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> tuple[FloatArray, FloatArray]:
+def common_odds_limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> Pair:
     """95 % limits [...] of the common odds ratio; 0 and infinity where it is 0. Source: Robins, Breslow and
     Greenland 1986.
 
@@ -49,18 +50,17 @@ def common_odds_limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> 
     """
     (of_monitored, of_reference), scale = _level(monitored, reference)
     above, below = _products(of_monitored, of_reference)
-    size = np.maximum((of_monitored + of_reference).sum(axis=-1), 1e-300)
-    p, q = (
-        (of_monitored[..., 1] + of_reference[..., 0]) / size,
-        (of_monitored[..., 0] + of_reference[..., 1]) / size,
-    )
-    total, total_below = (scale * above).sum(axis=-1), (scale * below).sum(axis=-1)
+    size = np.maximum((of_monitored + of_reference).sum(-1), 1e-300)
+    p = (of_monitored[..., 1] + of_reference[..., 0]) / size
+    q = (of_monitored[..., 0] + of_reference[..., 1]) / size
+    total = (scale * above).sum(-1)
+    total_below = (scale * below).sum(-1)
     with np.errstate(all="ignore"):
         squared = scale**2
         variance = (
-            (squared * p * above).sum(axis=-1) / (2 * total**2)
-            + (squared * (p * below + q * above)).sum(axis=-1) / (2 * total * total_below)
-            + (squared * q * below).sum(axis=-1) / (2 * total_below**2)
+            (squared * p * above).sum(-1) / (2 * total**2)
+            + (squared * (p * below + q * above)).sum(-1) / (2 * total * total_below)
+            + (squared * q * below).sum(-1) / (2 * total_below**2)
         )
         return _spread(total / total_below, np.sqrt(variance))
 
@@ -77,9 +77,7 @@ def adjusted_odds_ratio(monitored: FloatArray, reference: FloatArray) -> FloatAr
         )
 
 
-def adjusted_odds_limits(
-    monitored: StrataOutcomes, reference: StrataOutcomes
-) -> tuple[FloatArray, FloatArray]:
+def adjusted_odds_limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> Pair:
     """Wald's 95 % limits [...] of the adjusted odds ratio; unequal weights widen them as in a sandwich
     estimate.
     """
@@ -88,7 +86,7 @@ def adjusted_odds_limits(
         sides = _variances(value, monitored.weights, reference.weights)
         share = divide_or(sides[0], sides[0] + sides[1], 0.0)
         heavy = [1 / outcomes.density[..., 0] for outcomes in (monitored, reference)]
-        of_scores = ((1 - share) ** 2 * sides[0] * heavy[0] + share**2 * sides[1] * heavy[1]).sum(axis=-1)
+        of_scores = ((1 - share) ** 2 * sides[0] * heavy[0] + share**2 * sides[1] * heavy[1]).sum(-1)
         return _spread(value, np.sqrt(of_scores) / _information(*sides))
 
 
@@ -100,7 +98,7 @@ class Homogeneity(NamedTuple):
     p-values (Cochran 1954).
     """
 
-    strata: npt.NDArray[np.int64]
+    strata: IntArray
     statistic: float
     p_value: float
     tarone_p_value: float
@@ -120,8 +118,10 @@ def measure_homogeneity(monitored: FloatArray, reference: FloatArray) -> Homogen
     row, column, size = (margin[strata] for margin in margins)
     first = expected_favourable(value, row, column, size)
     expected = np.stack([first, row - first, column - first, size - row - column + first])
-    variance, short = 1 / (1 / expected).sum(axis=0), monitored[strata, 1] - first
-    statistic, degrees = float((short**2 / variance).sum()), len(strata) - 1
+    variance = 1 / (1 / expected).sum(0)
+    short = monitored[strata, 1] - first
+    statistic = float((short**2 / variance).sum())
+    degrees = len(strata) - 1
     corrected = max(0.0, statistic - float(short.sum() ** 2 / variance.sum()))
     has_enough = expected.min() >= _LEAST_EXPECTED and np.mean(expected >= _MOSTLY_EXPECTED) >= _MOSTLY
     p_value, tarone = (float(chdtrc(degrees, test)) for test in (statistic, corrected))
@@ -147,13 +147,16 @@ def _fit(monitored: FloatArray, reference: FloatArray, start: FloatArray) -> Flo
 
     The strata's terms are solved for, which leaves one number to search for.
     """
-    favourable, weight = monitored[..., 1].sum(axis=-1), start
-    low, high = np.full_like(start, -_FURTHEST), np.full_like(start, _FURTHEST)
+    favourable = monitored[..., 1].sum(-1)
+    weight = start
+    low = np.full_like(start, -_FURTHEST)
+    high = np.full_like(start, _FURTHEST)
     margins = _margins(monitored, reference)
     for _ in range(_ROUNDS):
         value = np.exp(weight)
-        short = favourable - expected_favourable(value[..., None], *margins).sum(axis=-1)
-        low, high = np.where(short > 0, weight, low), np.where(short < 0, weight, high)
+        short = favourable - expected_favourable(value[..., None], *margins).sum(-1)
+        low = np.where(short > 0, weight, low)
+        high = np.where(short < 0, weight, high)
         tried = weight + short / _information(*_variances(value, monitored, reference))
         # A step of Newton's that leaves the bracket would not return.
         following = np.where((tried >= low) & (tried <= high), tried, (low + high) / 2)
@@ -165,12 +168,10 @@ def _fit(monitored: FloatArray, reference: FloatArray, start: FloatArray) -> Flo
 
 
 def _margins(monitored: FloatArray, reference: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    return monitored.sum(axis=-1), monitored[..., 1] + reference[..., 1], (monitored + reference).sum(axis=-1)
+    return monitored.sum(-1), monitored[..., 1] + reference[..., 1], (monitored + reference).sum(-1)
 
 
-def _variances(
-    value: FloatArray, monitored: FloatArray, reference: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def _variances(value: FloatArray, monitored: FloatArray, reference: FloatArray) -> Pair:
     """Variances n p (1 - p) [..., S] as fitted."""
     row, column, size = _margins(monitored, reference)
     first = expected_favourable(value[..., None], row, column, size)
@@ -181,33 +182,31 @@ def _variances(
 
 
 def _information(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    information: FloatArray = divide_or(monitored * reference, monitored + reference, 0.0).sum(axis=-1)
+    information: FloatArray = divide_or(monitored * reference, monitored + reference, 0.0).sum(-1)
     return information
 
 
-def _products(monitored: FloatArray, reference: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _products(monitored: FloatArray, reference: FloatArray) -> Pair:
     """Diagonals of each stratum [..., S], multiplied, over its records."""
-    size = (monitored + reference).sum(axis=-1)
+    size = (monitored + reference).sum(-1)
     return divide_or(monitored[..., 1] * reference[..., 0], size, 0.0), divide_or(
         monitored[..., 0] * reference[..., 1], size, 0.0
     )
 
 
-def _level(
-    monitored: StrataOutcomes, reference: StrataOutcomes
-) -> tuple[tuple[FloatArray, FloatArray], FloatArray]:
+def _level(monitored: StrataOutcomes, reference: StrataOutcomes) -> tuple[Pair, FloatArray]:
     """Records of equal weight of both [..., S, 2], and the factor [..., S] from their products to the
     weighted ones.
     """
     of_monitored, of_reference = (outcomes.weights * outcomes.density for outcomes in (monitored, reference))
-    total = (monitored.weights + reference.weights).sum(axis=-1)
-    scale = divide_or((of_monitored + of_reference).sum(axis=-1), total, 0.0) / (
+    total = (monitored.weights + reference.weights).sum(-1)
+    scale = divide_or((of_monitored + of_reference).sum(-1), total, 0.0) / (
         monitored.density[..., 0] * reference.density[..., 0]
     )
     return (of_monitored, of_reference), scale
 
 
-def _spread(value: FloatArray, error: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _spread(value: FloatArray, error: FloatArray) -> Pair:
     factor = np.exp(Z * error)
     is_known = (value > 0) & np.isfinite(factor)
     return np.where(is_known, value / factor, 0.0), np.where(is_known, value * factor, np.inf)

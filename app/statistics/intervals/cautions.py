@@ -36,8 +36,8 @@ def caution_of_strata(pair: StrataOutcomes) -> str | None:
     """Caution with the share by weight of a pair's records in strata that lack an outcome; None where
     small.
     """
-    of_strata = pair.weights.sum(axis=0)
-    lacking = float(of_strata[of_strata.min(axis=1) <= 0].sum() / of_strata.sum())
+    of_strata = pair.weights.sum(0)
+    lacking = float(of_strata[of_strata.min(1) <= 0].sum() / of_strata.sum())
     if lacking <= MOST_LACKING:
         return None
     share = f"{lacking:.0%} of the records are in strata that lack one of the outcomes"
@@ -46,12 +46,12 @@ def caution_of_strata(pair: StrataOutcomes) -> str | None:
 
 def caution_of_terms(pair: StrataOutcomes) -> str | None:
     """Caution on few records for each stratum: a fit with a term for each then lies too far from 1."""
-    informative = (pair.weights.sum(axis=0) > 0).all(axis=1) & (pair.weights.sum(axis=2) > 0).all(axis=0)
-    strata, records = int(informative.sum()), int(pair.counts[:, informative].sum())
+    informative = (pair.weights.sum(0) > 0).all(1) & (pair.weights.sum(2) > 0).all(0)
+    strata = int(informative.sum())
+    records = int(pair.counts[:, informative].sum())
     if records >= FEWEST_OF_STRATUM * strata:
         return None
     return (
-        f"the fit has a term for each of {strata} strata of {records / strata:.1f} records on average, "
-        f"fewer than {FEWEST_OF_STRATUM}:"
-        " it lies too far from 1; mantel_haenszel_odds_ratio does not"
+        f"the fit has a term for each of {strata} strata of {records / strata:.1f} records on average, fewer "
+        f"than {FEWEST_OF_STRATUM}: it lies too far from 1; mantel_haenszel_odds_ratio does not"
     )

@@ -4,13 +4,8 @@ Arrays end in [actual, predicted] with 0 unfavourable and 1 favourable: [1, 1] w
 right.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
-import numpy.typing as npt
-
 from ...base.frozen import frozen
-from ..group_labels import FloatArray, divide
+from ..group_labels import AnyArray, FloatArray, divide
 from .rate_estimates import Words
 
 LABELLED = "no record{of} has a label and a prediction that are both among the outcomes"
@@ -24,10 +19,10 @@ class CellPart:
     among: str
     empty: str
 
-    def of(self, cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def of(self, cells: AnyArray) -> AnyArray:
         """Sum of the cells [...] of an array [..., 2, 2]."""
         if len(self.cells) == len(_ALL):
-            total: npt.NDArray[Any] = cells.sum(axis=(-2, -1))
+            total: AnyArray = cells.sum((-2, -1))
             return total
         first, *further = (cells[..., actual, predicted] for actual, predicted in self.cells)
         return sum(further, start=first)
@@ -35,7 +30,7 @@ class CellPart:
 
 _ALL = _TN, _FP, _FN, _TP = (0, 0), (0, 1), (1, 0), (1, 1)
 
-PARTS: Mapping[str, CellPart] = {
+PARTS = {
     "records": CellPart(_ALL, "labelled records{of}", LABELLED),
     "actual_favourable": CellPart(
         (_FN, _TP), "records{of} with a favourable label", "no labelled record{of} has a favourable label"
@@ -108,7 +103,7 @@ class Rate:
         return Words(self.counted, counted_part.empty, zero)
 
 
-RATES: Mapping[str, Rate] = {
+RATES = {
     "base": Rate("actual_favourable", "records", "have a favourable label"),
     "true_positive": Rate("true_positive", "actual_favourable", "were predicted favourable"),
     "false_negative": Rate(

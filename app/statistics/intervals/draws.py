@@ -9,15 +9,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import chndtr, chndtrinc
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ..catalogue.metric import Over
-from ..group_labels import FloatArray, Groups, IntArray, divide_or
+from ..group_labels import AnyArray, BoolArray, FloatArray, Groups, IntArray, divide_or
 from ..measures.paired_rates import Paired
 from ..measures.worst_group import AllLimits
 from ..tables.count_table import LabelledCells
@@ -48,7 +46,7 @@ ROUNDING = 1e-9
 LARGE = 100.0
 """Multiple of its unit above which a sum of squares is treated as normal."""
 
-Estimate: TypeAlias = Counted | Resampled | Paired
+Estimate = Counted | Resampled | Paired
 """A rate as the measures use it."""
 
 
@@ -75,16 +73,16 @@ class DrawnCells:
         key = tuple(sets)
         if key not in self._together:
             counts, weights, squares = (
-                np.stack([stored[list(columns)].sum(axis=0) for columns in sets])
+                np.stack([stored[list(columns)].sum(0) for columns in sets])
                 for stored in (self.counts, self.weights, self.squares)
             )
             prior = self.prior
             if isinstance(prior, np.ndarray):
-                prior = np.stack([prior[list(columns)].max(axis=0, initial=0.0) for columns in sets])
+                prior = np.stack([prior[list(columns)].max(0, initial=0.0) for columns in sets])
             self._together[key] = replace(self, counts=counts, weights=weights, squares=squares, prior=prior)
         return self._together[key]
 
-    def certain(self, of: Callable[[NDArray[Any]], NDArray[Any]]) -> IntArray:
+    def certain(self, of: Callable[[AnyArray], AnyArray]) -> IntArray:
         """Records [C] of a part of the cells, or the effective number where smaller."""
         return certain_records(of(self.counts), of(self.weights), of(self.squares))
 
@@ -114,10 +112,11 @@ class DrawnCells:
         As many records as give each cell's share its variance (linearised), at most Kish's number.
         """
         total = _sum_each(self.weights)
-        other_weights, other_squares = total - self.weights, _sum_each(self.squares) - self.squares
+        other_weights = total - self.weights
+        other_squares = _sum_each(self.squares) - self.squares
         spread = (self.squares * other_weights**2 + other_squares * self.weights**2).clip(min=0.0)
         effective = divide_or(self.weights * other_weights * total, spread, np.inf)
-        scale = np.minimum(self._scale, effective.min(axis=tuple(range(1, effective.ndim)), keepdims=True))
+        scale = np.minimum(self._scale, effective.min(tuple(range(1, effective.ndim)), keepdims=True))
         shapes: FloatArray = self.weights * scale + self.prior
         return shapes
 
@@ -127,8 +126,8 @@ class DrawnCells:
         return divide_or(_sum_each(self.weights), _sum_each(self.squares), 1.0)
 
 
-def _sum_each(cells: NDArray[Any]) -> NDArray[Any]:
-    total: NDArray[Any] = cells.sum(axis=tuple(range(1, cells.ndim)), keepdims=True)
+def _sum_each(cells: AnyArray) -> AnyArray:
+    total: AnyArray = cells.sum(tuple(range(1, cells.ndim)), keepdims=True)
     return total
 
 
@@ -150,11 +149,9 @@ def build_intervals(
     """
     low, high = take_middle(drawn, BEYOND)
     if vanishing is not None and ideal is not None:
-        undecided = _may_be_zero(vanishing).all(axis=-1)
-        low, high = (
-            np.where(undecided, np.fmin(low, ideal), low),
-            np.where(undecided, np.fmax(high, ideal), high),
-        )
+        undecided = _may_be_zero(vanishing).all(-1)
+        low = np.where(undecided, np.fmin(low, ideal), low)
+        high = np.where(undecided, np.fmax(high, ideal), high)
     return _stretch(points, low, high)
 
 
@@ -176,13 +173,12 @@ def intervals_of_parts(
     """
     undecided = _may_be_zero(vanishing)
     if reduce is np.mean:
-        low, high = (
-            take_middle(np.where(undecided, ideal, drawn).mean(axis=-1), BEYOND)[0],
-            take_middle(drawn.mean(axis=-1), BEYOND)[1],
-        )
+        low = take_middle(np.where(undecided, ideal, drawn).mean(-1), BEYOND)[0]
+        high = take_middle(drawn.mean(-1), BEYOND)[1]
         return _stretch(points, low, high)
     low, high = take_middle(drawn, BEYOND)
-    low, high = np.where(undecided, np.fmin(low, ideal), low), np.where(undecided, np.fmax(high, ideal), high)
+    low = np.where(undecided, np.fmin(low, ideal), low)
+    high = np.where(undecided, np.fmax(high, ideal), high)
     return _stretch(points, reduce(low, axis=-1), reduce(high, axis=-1))
 
 
@@ -195,12 +191,14 @@ def sum_of_squares_interval(point: float, drawn: FloatArray, degrees: int, power
     large the draws are moved back. A figure that chance makes larger in over 97.5 of 100 windows has the
     draws' upper limit.
     """
-    square, draws = point**power, drawn[np.isfinite(drawn)] ** power
+    square = point**power
+    draws = drawn[np.isfinite(drawn)] ** power
     unit = (math.sqrt(square**2 + degrees * float(draws.var()) / 2) - square) / degrees if draws.size else 0.0
     if not np.isfinite(square) or unit <= 0:
         return build_intervals(np.array([point]), drawn[:, None])[0]
     if square < LARGE * unit:
-        value, chances = square / unit, (1 - BEYOND, BEYOND)
+        value = square / unit
+        chances = (1 - BEYOND, BEYOND)
         lower, upper = (
             chndtrinc(value, degrees, end) * unit if chndtr(value, degrees, 0.0) > end else 0.0
             for end in chances
@@ -216,21 +214,22 @@ def limits_around(point: float, lower: float, upper: float, *, method: str) -> I
     return _stretch(np.array([point]), np.array([lower]), np.array([upper]))[0]._replace(method=method)
 
 
-def _may_be_zero(signed: FloatArray) -> NDArray[np.bool_]:
+def _may_be_zero(signed: FloatArray) -> BoolArray:
     """Whether each signed difference may be zero, at 95 % for all of one figure at once."""
     low, high = take_middle(signed, BEYOND / signed.shape[-1])
     return (low <= 0) & (high >= 0)
 
 
 def _stretch(points: FloatArray, low: FloatArray, high: FloatArray) -> list[Interval]:
-    lower, upper = np.fmin(points, low), np.fmax(points, high)
+    lower = np.fmin(points, low)
+    upper = np.fmax(points, high)
     return [
         Interval(float(start), float(end) if np.isfinite(end) else None, METHOD)
         for start, end in zip(np.nan_to_num(lower, nan=0.0, neginf=-np.inf), upper, strict=True)
     ]
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class TableEvidence:
     """One table, ready to be measured. `unclassified` [groups] are in no rate; `labels` is the table of
     figures of labels.
@@ -246,7 +245,7 @@ class TableEvidence:
     limits: AllLimits
 
 
-PartOf: TypeAlias = Callable[[NDArray[Any]], NDArray[Any]]
+PartOf = Callable[[AnyArray], AnyArray]
 """Sums some of the cells [columns, …] to [columns]."""
 
 
@@ -262,7 +261,7 @@ def build_counted(
         sum_part(weighting.squares),
         sum_whole(weighting.squares),
     )
-    return Counted(phrases, sum_part(counts), sum_whole(counts), np.stack(columns, axis=-1))
+    return Counted(phrases, sum_part(counts), sum_whole(counts), np.stack(columns, -1))
 
 
 def build_cells(

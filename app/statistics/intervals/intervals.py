@@ -35,9 +35,9 @@ class Interval(NamedTuple):
     method: str
 
 
-def wilson(count: float, total: float, z: float = Z) -> Interval:
+def wilson(count: float, total: float) -> Interval:
     """Score interval of a proportion, within [0, 1]; `total` > 0. Source: Wilson 1927."""
-    return Interval(*wilson_limits(count, total, z), "wilson")
+    return Interval(*wilson_limits(count, total), "wilson")
 
 
 def wilson_limits(count: float, total: float, z: float = Z) -> tuple[float, float]:
@@ -73,7 +73,8 @@ def newcombe(count: float, total: float, other_count: float, other_total: float,
 
     Source: Newcombe 1998, Statistics in Medicine 17:873, method 10.
     """
-    rate, other_rate = count / total, other_count / other_total
+    rate = count / total
+    other_rate = other_count / other_total
     low, high = wilson_limits(count, total, z)
     other_low, other_high = wilson_limits(other_count, other_total, z)
     difference = rate - other_rate
@@ -106,7 +107,8 @@ def _log_ratio_of_few(
     count: float, total: float, other_count: float, other_total: float, z: float
 ) -> Interval:
     method = "log_ratio_wilson"
-    rate, other_rate = count / total, other_count / other_total
+    rate = count / total
+    other_rate = other_count / other_total
     (low, high), (other_low, other_high) = (
         wilson_limits(count, total, z),
         wilson_limits(other_count, other_total, z),
@@ -114,11 +116,9 @@ def _log_ratio_of_few(
     if other_low <= 0 or rate / other_rate <= 0:
         upper = _exponential(math.log(high) - math.log(other_low)) if other_low > 0 else None
         return Interval(0.0, upper, method)
-    centre, down, up = (
-        math.log(rate / other_rate),
-        math.log(other_rate / other_low),
-        math.log(other_high / other_rate),
-    )
+    centre = math.log(rate / other_rate)
+    down = math.log(other_rate / other_low)
+    up = math.log(other_high / other_rate)
     lower = rate / other_rate * math.exp(-math.hypot(math.log(rate / low), up)) if low > 0 else 0.0
     largest = _exponential(centre + math.hypot(math.log(high / rate), down))
     return Interval(
@@ -138,7 +138,9 @@ def paired_ratio(both: float, first: float, second: float) -> Interval:
     quantile that allows for their correlation. Source: Bonett and Price 2006, Biometrics 62:301;
     recommended by Fagerland, Lydersen and Laake (2014, Statistics in Medicine 33:2850).
     """
-    count, other_count, either = both + first, both + second, both + first + second
+    count = both + first
+    other_count = both + second
+    either = both + first + second
     ratio = count / other_count
     apart = math.sqrt((first + second + 2) / ((count + 1) * (other_count + 1)))
     spreads = (
@@ -157,8 +159,11 @@ def paired_difference(both: float, first: float, second: float, neither: float) 
     Cells as in `paired_ratio`, and records with neither outcome. Source: Newcombe 1998, Statistics in
     Medicine 17:2635, method 10.
     """
-    count, other_count, total = both + first, both + second, both + first + second + neither
-    rate, other_rate = count / total, other_count / total
+    count = both + first
+    other_count = both + second
+    total = both + first + second + neither
+    rate = count / total
+    other_rate = other_count / total
     low, high = wilson_limits(count, total)
     other_low, other_high = wilson_limits(other_count, total)
     # Newcombe's phi of the pairs: a positive covariance is moved half the records towards 0.

@@ -8,9 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_arrays
 from ..group_labels import FloatArray, IntArray, divide
 from .intervals import Interval, Z, log_ratio, newcombe, paired_difference, paired_ratio, proportion
+
+Columns = Sequence[int]
+"""Columns of a table that are taken together, by position."""
 
 ROUNDING = 1e-9
 """Max shortfall, by rounding, of an effective size that is a whole number."""
@@ -163,7 +166,7 @@ class ComparedShares:
     pairs: Pairs | None = None
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Counted:
     """Rate that counts each record once, independently. `count` and `total` [columns]: groups, perhaps
     ungrouped records last.
@@ -179,16 +182,16 @@ class Counted:
     weighting: FloatArray | None = None
     _shares: dict[tuple[int, ...], Share] = field(default_factory=dict)
 
-    def share(self, of: Sequence[int]) -> Share:
+    def share(self, of: Columns) -> Share:
         key = tuple(of)
         if key not in self._shares:
             self._shares[key] = self._sum(list(key))
         return self._shares[key]
 
-    def pair(self, of: Sequence[int], against: Sequence[int]) -> tuple[Share, Share]:
+    def pair(self, of: Columns, against: Columns) -> tuple[Share, Share]:
         return self.share(of), self.share(against)
 
-    def records(self, *several: Sequence[int]) -> int:
+    def records(self, *several: Columns) -> int:
         return sum(self.share(of).total for of in several)
 
     def counts(self, share: Share) -> dict[str, float]:
@@ -199,13 +202,11 @@ class Counted:
         )
         return {self.words.noun: share.count, "n": share.total, **weights}
 
-    def rate_interval(self, of: Sequence[int]) -> Interval:
+    def rate_interval(self, of: Columns) -> Interval:
         """Closed-form interval; the share must not be empty."""
         return proportion(*self.share(of).size)
 
-    def compare(
-        self, comparison: ShareComparison, of: Sequence[int], against: Sequence[int]
-    ) -> ComparedShares:
+    def compare(self, comparison: ShareComparison, of: Columns, against: Columns) -> ComparedShares:
         """Closed-form interval of the comparison; neither share may be empty."""
         return ComparedShares(comparison.interval(*self.share(of).size, *self.share(against).size, Z))
 
@@ -215,7 +216,7 @@ class Counted:
         if self.weighting is None:
             return Share(count, total, total)
         weight, total_weight, squares_counted, squares = (
-            float(summed) for summed in self.weighting[columns].sum(axis=0)
+            float(summed) for summed in self.weighting[columns].sum(0)
         )
         effective = total_weight * total_weight / squares if squares > 0 else 0.0
         if 0 < weight < total_weight:
@@ -229,7 +230,7 @@ class Counted:
         return Share(count, total, total, weight, total_weight, effective)
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Resampled:
     """Rate whose groups may count a record several times, through its counterfactuals.
 
@@ -246,49 +247,48 @@ class Resampled:
     drawn_count: FloatArray
     drawn_total: FloatArray
 
-    def share(self, of: Sequence[int]) -> Share:
+    def share(self, of: Columns) -> Share:
         columns = list(of)
         count, total = (
             int((self.weights @ counted[:, columns]).sum()) for counted in (self.count, self.total)
         )
         return Share(count, total, int(self.original[columns].sum()))
 
-    def pair(self, of: Sequence[int], against: Sequence[int]) -> tuple[Share, Share]:
+    def pair(self, of: Columns, against: Columns) -> tuple[Share, Share]:
         return self.share(of), self.share(against)
 
-    def records(self, *several: Sequence[int]) -> int:
+    def records(self, *several: Columns) -> int:
         """Records, not counterfactuals, that add to any of the groups."""
         columns = [column for of in several for column in of]
-        return int(self.weights[self.total[:, columns].any(axis=1)].sum())
+        return int(self.weights[self.total[:, columns].any(1)].sum())
 
     def counts(self, share: Share) -> dict[str, float]:
         """Counts by name; `n` includes counterfactuals, `original_n` does not."""
         return {self.words.noun: share.count, "n": share.total, "original_n": share.original}
 
-    def rate_interval(self, of: Sequence[int]) -> Interval:
+    def rate_interval(self, of: Columns) -> Interval:
         """Percentile interval over the resamples."""
         return _span_worlds(self._rates(of), self.share(of).rate, highest=1.0)
 
-    def compare(
-        self, comparison: ShareComparison, of: Sequence[int], against: Sequence[int]
-    ) -> ComparedShares:
+    def compare(self, comparison: ShareComparison, of: Columns, against: Columns) -> ComparedShares:
         """Percentile interval over the resamples."""
-        drawn = comparison.of_rates(self._rates(of), self._rates(against))
         return ComparedShares(
-            _span_worlds(drawn, comparison.point(self.share(of), self.share(against)), highest=np.inf)
+            _span_worlds(
+                comparison.of_rates(self._rates(of), self._rates(against)),
+                comparison.point(self.share(of), self.share(against)),
+                highest=np.inf,
+            )
         )
 
-    def only(self, phrases: Words, of: Sequence[int]) -> "Resampled":
+    def only(self, phrases: Words, of: Columns) -> "Resampled":
         """Same rate, in the same resamples, as if only some groups had been counted."""
         is_selected = np.isin(np.arange(self.original.size), list(of))
         names = ("count", "total", "original", "drawn_count", "drawn_total")
         return replace(self, words=phrases, **{name: getattr(self, name) * is_selected for name in names})
 
-    def _rates(self, of: Sequence[int]) -> FloatArray:
+    def _rates(self, of: Columns) -> FloatArray:
         columns = list(of)
-        return divide(
-            self.drawn_count[..., columns].sum(axis=-1), self.drawn_total[..., columns].sum(axis=-1)
-        )
+        return divide(self.drawn_count[..., columns].sum(-1), self.drawn_total[..., columns].sum(-1))
 
 
 def resample(
@@ -301,7 +301,8 @@ def resample(
     """
     generator = np.random.default_rng(seed)
     # Weights of unseen kinds in other worlds add no records.
-    records, kinds = int(worlds[0].sum()), max(1, len(count))
+    records = int(worlds[0].sum())
+    kinds = max(1, len(count))
     drawn_count, drawn_total = (
         np.zeros((len(worlds), draws, counted.shape[1])) for counted in (count, total)
     )
@@ -312,7 +313,7 @@ def resample(
             rows = slice(start, min(draws, start + max(1, CHUNK // kinds)))
             drawn = generator.multinomial(
                 records, weights / weights.sum(), size=rows.stop - rows.start
-            ).astype(np.float64)
+            ).astype(float)
             drawn_count[world, rows], drawn_total[world, rows] = drawn @ count, drawn @ total
     return drawn_count, drawn_total
 
@@ -322,18 +323,16 @@ def _span_worlds(worlds: FloatArray, value: float, *, highest: float) -> Interva
     where every draw is NaN.
     """
     low, high = take_middle(worlds.T, 0.025)
-    lower, upper = (
-        np.where(np.isnan(low), 0.0, low).min(initial=value),
-        np.where(np.isnan(high), highest, high).max(initial=value),
-    )
+    lower = np.where(np.isnan(low), 0.0, low).min(initial=value)
+    upper = np.where(np.isnan(high), highest, high).max(initial=value)
     return Interval(float(lower), float(upper) if np.isfinite(upper) else None, RESAMPLING)
 
 
 def take_middle(drawn: FloatArray, beyond: float) -> tuple[FloatArray, FloatArray]:
     """Draws [draws, …] that leave the share `beyond` below, and above; NaN is no draw."""
-    ordered = np.sort(drawn, axis=0)  # NaN last
-    usable = np.maximum((~np.isnan(ordered)).sum(axis=0) - 1, 0)
+    ordered = np.sort(drawn, 0)  # NaN last
+    usable = np.maximum((~np.isnan(ordered)).sum(0) - 1, 0)
     # Without interpolation, which would spread an infinite draw.
-    ranks = np.floor(beyond * usable).astype(np.int64), np.ceil((1 - beyond) * usable).astype(np.int64)
+    ranks = np.floor(beyond * usable).astype(int), np.ceil((1 - beyond) * usable).astype(int)
     low, high = (np.take_along_axis(ordered, rank[None], axis=0)[0] for rank in ranks)
     return low, high

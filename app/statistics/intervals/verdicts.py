@@ -2,7 +2,6 @@
 
 import math
 from enum import StrEnum
-from typing import TypeAlias
 
 from ..figure_values import Undefined, Value
 
@@ -12,10 +11,10 @@ MINIMUM_GROUP_SIZE = 10
 TOLERANCE = 1e-9
 """Max rounding error of a limit, relative to it: 0.56 / 0.7 is 0.8."""
 
-Limits: TypeAlias = tuple[float | None, float | None]
+Limits = tuple[float | None, float | None]
 """Lowest and highest fair number; None leaves a side open."""
 
-OPEN: Limits = (None, None)
+OPEN = (None, None)
 
 
 class Verdict(StrEnum):
@@ -37,7 +36,7 @@ class Verdict(StrEnum):
 ON_FAIRNESS = (Verdict.UNFAIR, Verdict.SUSPECTED, Verdict.UNWATCHED, Verdict.UNDECIDED, Verdict.FAIR)
 """Verdicts that say how fair a number is, most serious first."""
 
-GRAVEST: tuple[Verdict | None, ...] = (*ON_FAIRNESS, Verdict.INSUFFICIENT_DATA, Verdict.NOT_COMPUTABLE, None)
+GRAVEST = (*ON_FAIRNESS, Verdict.INSUFFICIENT_DATA, Verdict.NOT_COMPUTABLE, None)
 """Verdicts, most serious first; None without a limit."""
 
 
@@ -62,10 +61,8 @@ def verdict(
     if smallest_group is not None and smallest_group < MINIMUM_GROUP_SIZE:
         return Verdict.INSUFFICIENT_DATA
     limits = lower_limit, upper_limit
-    low, high = (
-        -math.inf if number.lower is None else number.lower,
-        math.inf if number.upper is None else number.upper,
-    )
+    low = -math.inf if number.lower is None else number.lower
+    high = math.inf if number.upper is None else number.upper
     if not is_inside(number.value, limits):
         return (
             Verdict.SUSPECTED if reaches(high, lower_limit) and keeps_to(low, upper_limit) else Verdict.UNFAIR

@@ -1,6 +1,6 @@
 """Figures of more than one rate, with drawn intervals."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from ..catalogue.metric import Across, Metric, Need, OfPair, OfSet, Over, OverSt
 from ..figure_values import Measured, Undefined, Value
 from ..formulas.conditional_disparity import StrataOutcomes
 from ..formulas.strata_odds import measure_homogeneity, odds_ratio
-from ..group_labels import FloatArray, IntArray
+from ..group_labels import AnyArray, FloatArray, IntArray
 from ..intervals.draws import (
     LIMITS,
     DrawnCells,
@@ -44,7 +44,7 @@ FEW_GROUPS = "fewer than two groups have labelled records"
 FEW_WEIGHING = "fewer than two groups have labelled records that weigh anything"
 _CONFUSION = ("true_negative", "false_positive", "false_negative", "true_positive")
 _CHANGES = ("unfavourable_kept", "lifted", "lowered", "favourable_kept")
-_NAMES: Mapping[Over, tuple[str, ...]] = {
+_NAMES = {
     "confusion": _CONFUSION,
     "confusion_after": _CONFUSION,
     "labels": ("unfavourable_labels", "favourable_labels"),
@@ -60,13 +60,14 @@ _NAMES: Mapping[Over, tuple[str, ...]] = {
 
 def measure_cells(metric: Metric, how: OfSet | OfPair, evidence: TableEvidence) -> list[Measured]:
     """Figures of each set's cells, or of a monitored set's and the reference's."""
-    is_compared, reference_member = isinstance(how, OfPair), reference(evidence.groups)
+    is_compared = isinstance(how, OfPair)
+    reference_member = reference(evidence.groups)
     subjects = monitored(evidence.groups) if is_compared else members(metric.scopes, evidence.groups)
     if not subjects:
         return []
     compared = (*subjects, reference_member) if is_compared else subjects
     cells = evidence.cells[how.over].together([member.columns for member in compared])
-    sizes: IntArray = np.min([cells.certain(need.of) for need in how.needs], axis=0)
+    sizes = np.min([cells.certain(need.of) for need in how.needs], 0)
     # Of figures that judge their own denominators.
     cautious = cells.certain(_sum_cells) if any(need.is_outcome for need in how.needs) else None
     # Empty denominators give NaN or infinity, which `_build_number` turns into a reason.
@@ -115,10 +116,10 @@ def _compute(
     points = how.function(point[:, :-1], point[:, -1:])[0]
     if not how.vanishing or metric.ideal is None:
         return points, build_intervals(points, over(how.function))
-    signed = np.stack([over(function) for function in how.vanishing], axis=-1)
+    signed = np.stack([over(function) for function in how.vanishing], -1)
     if not how.parts:
         return points, build_intervals(points, over(how.function), metric.ideal, vanishing=signed)
-    of_parts = np.stack([over(function) for function in how.parts], axis=-1)
+    of_parts = np.stack([over(function) for function in how.parts], -1)
     return points, intervals_of_parts(points, of_parts, metric.ideal, vanishing=signed, reduce=how.whole)
 
 
@@ -130,7 +131,8 @@ def measure_across(metric: Metric, how: Across, evidence: TableEvidence) -> list
         return []
     cells = evidence.cells[how.over]
     singles = cells.together([(position,) for position in range(len(evidence.groups))])
-    records, sizes = _sum_cells(singles.counts), singles.certain(_sum_cells)
+    records = _sum_cells(singles.counts)
+    sizes = singles.certain(_sum_cells)
     present = np.flatnonzero(_sum_cells(singles.weights) > 0)
     n = int(records[present].sum())
     details = Details(formula=metric.formula, groups=len(present), counts={"n": n})
@@ -140,12 +142,12 @@ def measure_across(metric: Metric, how: Across, evidence: TableEvidence) -> list
         return [build_result(metric.key, member, Undefined(reason, n), 0, details)]
 
     is_large = sizes[present] >= MINIMUM_GROUP_SIZE
-    large, small = present[is_large], present[~is_large]
+    large = present[is_large]
+    small = present[~is_large]
     filled = cells.together([(position,) for position in present.tolist()])
     with np.errstate(all="ignore"):
         point = float(how.function(filled.weights[None])[0])
-        interval = _interval_across(how, point, filled)
-        number = _build_number(point, interval, n, "", how.endless)
+        number = _build_number(point, _interval_across(how, point, filled), n, "", how.endless)
         details = details.changed(smallest_group=evidence.groups[int(present[sizes[present].argmin()])].label)
         if len(small) > 0 and len(large) > 1:
             point_of_large = float(how.function(singles.weights[None, large])[0])
@@ -159,8 +161,8 @@ def measure_across(metric: Metric, how: Across, evidence: TableEvidence) -> list
     return [build_result(metric.key, member, number, int(sizes[present].min()), details)]
 
 
-def _sum_cells(cells: NDArray[Any]) -> NDArray[Any]:
-    total: NDArray[Any] = cells.reshape(len(cells), -1).sum(axis=1)
+def _sum_cells(cells: AnyArray) -> AnyArray:
+    total: AnyArray = cells.reshape(len(cells), -1).sum(1)
     return total
 
 
@@ -180,28 +182,25 @@ def _interval_across(how: Across, point: float, cells: DrawnCells) -> Interval:
 
 
 def measure_strata(metric: Metric, how: OverStrata, evidence: TableEvidence) -> list[Measured]:
-    subjects, reference_member, strata = (
-        monitored(evidence.groups),
-        reference(evidence.groups),
-        evidence.strata.get(how.over),
-    )
+    subjects = monitored(evidence.groups)
+    reference_member = reference(evidence.groups)
+    strata = evidence.strata.get(how.over)
     if not subjects:
         return []
-    cells, results = (
-        evidence.cells[how.over].together(
-            [*(member.columns for member in subjects), reference_member.columns]
-        ),
-        [],
+    cells = evidence.cells[how.over].together(
+        [*(member.columns for member in subjects), reference_member.columns]
     )
-    if strata is None or strata.reason:
+    results = []
+    if not strata or strata.reason:
         for index, member in enumerate(subjects):
             of_sides = cells.counts[[index, -1]]
-            number: Value | Undefined = Undefined(strata.reason if strata else NO_STRATA, int(of_sides.sum()))
+            reason = Undefined(strata.reason if strata else NO_STRATA, int(of_sides.sum()))
             details = _trace_pair(metric, how.over, member, reference_member, of_sides)
-            results.append(build_result(metric.key, member, number, int(of_sides.sum(axis=1).min()), details))
+            results.append(build_result(metric.key, member, reason, int(of_sides.sum(1).min()), details))
         return results
 
-    of_each, of_other = _stack_outcomes(strata, subjects), _stack_outcomes(strata, [reference_member])
+    of_each = _stack_outcomes(strata, subjects)
+    of_other = _stack_outcomes(strata, [reference_member])
     with np.errstate(all="ignore"):
         points = how.function(of_each.weights, of_other.weights)
         # What rounding leaves of equality is equality.
@@ -209,10 +208,8 @@ def measure_strata(metric: Metric, how: OverStrata, evidence: TableEvidence) -> 
             np.isclose(points, metric.ideal or 0.0, rtol=0, atol=_ROUNDING), metric.ideal or 0.0, points
         )
         ends = how.limits(of_each, of_other)
-    names, groups = (
-        np.array(strata.labels)[strata.counts.any(axis=(1, 2))],
-        sum(member.scope == "group" for member in subjects),
-    )
+    names = np.array(strata.labels)[strata.counts.any((1, 2))]
+    groups = sum(member.scope == "group" for member in subjects)
     for index, member in enumerate(subjects):
         pair = StrataOutcomes(
             *(
@@ -220,11 +217,10 @@ def measure_strata(metric: Metric, how: OverStrata, evidence: TableEvidence) -> 
                 for of_member, of_reference in zip(of_each, of_other, strict=True)
             )
         )
-        records, rows = pair.counts.sum(axis=1), [index, -1]
-        n, smallest = (
-            int(records.sum()),
-            int(certain_records(*(counts.sum(axis=(1, 2)) for counts in pair)).min()),
-        )
+        records = pair.counts.sum(1)
+        rows = [index, -1]
+        n = int(records.sum())
+        smallest = int(certain_records(*(counts.sum((1, 2)) for counts in pair)).min())
         missing = _explain_missing_strata(pair, cells.weights[rows], member, reference_member)
         interval = limits_around(points[index], *(end[index] for end in ends), method=how.method)
         number = _build_number(float(points[index]), interval, n, missing, how.endless.format(of=member.of))
@@ -244,7 +240,7 @@ def _trace_homogeneity(pair: StrataOutcomes, names: NDArray[np.str_], groups: in
     """
     of_monitored, of_reference = pair.weights * pair.density
     homogeneity = measure_homogeneity(of_monitored, of_reference)
-    if homogeneity is None or not homogeneity.has_enough:
+    if not (homogeneity and homogeneity.has_enough):
         return {}
     odds = odds_ratio(of_monitored, of_reference)[homogeneity.strata]
     finite = np.flatnonzero(np.isfinite(odds))
@@ -264,11 +260,12 @@ def _trace_homogeneity(pair: StrataOutcomes, names: NDArray[np.str_], groups: in
 
 
 def _stack_outcomes(strata: Strata, subjects: Sequence[Member]) -> StrataOutcomes:
-    filled, weighting = strata.counts.any(axis=(1, 2)), strata.known
+    filled = strata.counts.any((1, 2))
+    weighting = strata.known
     filled_cells = (stored[filled] for stored in (strata.counts, weighting.weights, weighting.squares))
     return StrataOutcomes(
         *(
-            np.stack([stored[:, list(member.columns)].sum(axis=1) for member in subjects])
+            np.stack([stored[:, list(member.columns)].sum(1) for member in subjects])
             for stored in filled_cells
         )
     )
@@ -279,9 +276,7 @@ def _explain_missing_strata(
 ) -> str:
     """Empty if the pair has a disparity; `everything` [2, 2] includes records without a stratum."""
     counts, weights, _ = outcomes
-    sides = zip(
-        weights.sum(axis=(1, 2)), counts.sum(axis=(1, 2)), everything, (member, reference_member), strict=True
-    )
+    sides = zip(weights.sum((1, 2)), counts.sum((1, 2)), everything, (member, reference_member), strict=True)
     for weight, count, total, side in sides:
         if weight <= 0:
             return (
@@ -290,11 +285,11 @@ def _explain_missing_strata(
                 else f"no record{side.of} has a stratum and an outcome"
             )
     names = ("an unfavourable", "a favourable")
-    for weight, count, outcome in zip(weights.sum(axis=(0, 1)), counts.sum(axis=(0, 1)), names, strict=True):
+    for weight, count, outcome in zip(weights.sum((0, 1)), counts.sum((0, 1)), names, strict=True):
         if weight <= 0:
             empty = f"no record of either group has {outcome} outcome"
             return f"the records of both groups with {outcome} outcome weigh nothing" if count else empty
-    if not (weights.sum(axis=2) > 0).all(axis=0).any():
+    if not (weights.sum(2) > 0).all(0).any():
         return (
             f"no stratum holds records{member.of} and{reference_member.of}, so like is nowhere compared "
             "with like"

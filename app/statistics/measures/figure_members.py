@@ -40,7 +40,7 @@ class Member(NamedTuple):
 def members(scopes: tuple[Scope, ...], groups: Groups) -> tuple[Member, ...]:
     """Each scope that is a set of columns, in order; without groups overall figures only."""
     everyone = tuple(range(len(groups)))
-    several: dict[Scope, list[Member]] = {
+    several = {
         "group": [
             Member("group", group.label, (position,), f" of {group.label}", group.label)
             for position, group in enumerate(groups)

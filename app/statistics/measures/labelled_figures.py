@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from ...base.frozen import frozen
 from ..catalogue import CATALOGUE, Metric
@@ -49,13 +49,8 @@ class DecidedLabels:
     def share(self) -> float:
         return self.labelled / self.records
 
-    @property
-    def has_few(self) -> bool:
-        return self.labelled < min(FEWEST, self.records)
 
-
-@frozen
-class LabelCounts:
+class LabelCounts(NamedTuple):
     favourable: DecidedLabels
     unfavourable: DecidedLabels
 
@@ -76,17 +71,18 @@ class LabelCounts:
     @property
     def decided(self) -> list[DecidedLabels]:
         """Decisions that have records, the one with the smaller share of labels first."""
-        return sorted(
-            (side for side in (self.favourable, self.unfavourable) if side.records),
-            key=lambda side: side.share,
-        )
+        return sorted((side for side in self if side.records), key=lambda side: side.share)
 
     @property
     def lacking(self) -> list[str]:
         """Decisions with too few labels for a figure of all records."""
         decided = self.decided
         apart = bool(decided) and decided[0].share < LEAST_OF_OTHER * decided[-1].share
-        return [side.decision for side in decided if side.has_few or (apart and side is decided[0])]
+        return [
+            side.decision
+            for side in decided
+            if side.labelled < min(FEWEST, side.records) or (apart and side is decided[0])
+        ]
 
     @property
     def state(self) -> LabelState:
@@ -96,16 +92,15 @@ class LabelCounts:
             return LabelState.ALL
         if self.lacking:
             return LabelState.ONE_DECISION
-        low, high = self.decided[0], self.decided[-1]
+        low = self.decided[0]
+        high = self.decided[-1]
         is_uneven = low.share < LEAST_OF_EVEN * high.share and self.p_value < CERTAIN
         return LabelState.UNEVEN if is_uneven else LabelState.EVEN
 
     @property
     def p_value(self) -> float:
         """That both decisions have the same share of labels; 1 where only one has records."""
-        shares = [
-            Share(side.labelled, side.records, side.records) for side in (self.favourable, self.unfavourable)
-        ]
+        shares = [Share(side.labelled, side.records, side.records) for side in self]
         is_open = all(share.total for share in shares) and 0 < self.labelled < self.records
         return significance(*shares, pairs=1).p_value if is_open else 1.0
 
@@ -126,10 +121,7 @@ class LabelCounts:
         """Reason why the figure is not there."""
         if self.state is LabelState.NONE:
             return "no label"
-        decisions = " and ".join(
-            f"{side.labelled:,} of {side.records:,} {side.decision}"
-            for side in (self.favourable, self.unfavourable)
-        )
+        decisions = " and ".join(f"{side.labelled:,} of {side.records:,} {side.decision}" for side in self)
         name = f"{metric.title[:1].lower()}{metric.title[1:]}"
         return f"labels exist for {decisions} predictions: no {name} can be known from labels of one decision"
 
@@ -138,7 +130,7 @@ class LabelCounts:
         """First sentence of a report; None where all or no records have a label."""
         if self.state in {LabelState.NONE, LabelState.ALL}:
             return None
-        larger = max(self.favourable, self.unfavourable, key=lambda side: side.labelled)
+        larger = max(self, key=lambda side: side.labelled)
         of_these = "all of them" if larger.labelled == self.labelled else f"{larger.labelled:,} of them"
         return (
             f"Labels of some: {self.labelled:,} of {self.records:,} records have a label, {of_these} "
@@ -146,9 +138,8 @@ class LabelCounts:
         )
 
     def to_json(self) -> dict[str, int]:
-        decided = (self.favourable, self.unfavourable)
-        counts = {side.decision: side.records for side in decided} | {
-            f"labelled_{side.decision}": side.labelled for side in decided
+        counts = {side.decision: side.records for side in self} | {
+            f"labelled_{side.decision}": side.labelled for side in self
         }
         return {"records": self.records, **counts}
 
@@ -184,27 +175,28 @@ def judge_labels(results: Iterable[Measured], table: LabelledCells) -> list[Meas
 
 
 def _judge(result: Measured, table: LabelledCells) -> Measured:
-    metric, sides = CATALOGUE[result.metric], _find_sides(result, table.groups)
+    metric = CATALOGUE[result.metric]
+    sides = _find_sides(result, table.groups)
     columns = sorted({column for side in sides for column in side})
     mark = {"of": "labelled", "labelled": int(table.confusion[columns].sum())}
     if table.cohort is None:
         return replace(result, details=result.details.changed(labels=mark))
-    counted = [LabelCounts.of(table.cohort[list(side)].sum(axis=0)) for side in sides]
+    counted = [LabelCounts.of(table.cohort[list(side)].sum(0)) for side in sides]
     worst = min((side.state for side in counted), key=list(LabelState).index)
     if worst is LabelState.ALL:
         return result
-    together = LabelCounts.of(table.cohort[columns].sum(axis=0))
+    together = LabelCounts.of(table.cohort[columns].sum(0))
     details = result.details.changed(labels=mark | {"state": worst.value} | together.to_json())
     forbidding = next((side for side in counted if not side.allows(metric)), None)
     if forbidding is None:
         return replace(result, details=details)
-    number = (
-        Undefined(forbidding.explain(metric), result.number.n)
-        if isinstance(result.number, Value)
-        else result.number
-    )
     return replace(
-        result, number=number, for_choice=None, details=details.changed(p_value=None, chosen_p_value=None)
+        result,
+        number=Undefined(forbidding.explain(metric), result.number.n)
+        if isinstance(result.number, Value)
+        else result.number,
+        for_choice=None,
+        details=details.changed(p_value=None, chosen_p_value=None),
     )
 
 

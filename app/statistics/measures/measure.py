@@ -10,7 +10,7 @@ from ..catalogue import Data, FromScores, Metric, metrics_on
 from ..catalogue.metric import Across, ComparedRate, CountOf, OfPair, OfSet, Over, OverStrata, RateOf
 from ..figure_values import Measured
 from ..intervals.confusion_cells import LABELLED, PARTS, RATES
-from ..intervals.draws import DrawnCells, Estimate, TableEvidence, build_cells, build_counted
+from ..intervals.draws import TableEvidence, build_cells, build_counted
 from ..intervals.rate_estimates import DRAWS, Words
 from ..tables.count_table import GroupCounts, LabelledCells
 from ..tables.score_table import ScoreTable
@@ -20,6 +20,9 @@ from .labelled_figures import judge_labels
 from .measure_rates import measure_comparison, measure_counts, measure_rate
 from .measure_scores import measure_scores
 from .worst_group import NO_LIMITS, AllLimits, mark_worst
+
+Keys = Collection[str] | None
+"""Keys of the metrics that are measured; None for all that the table supports."""
 
 FAVOURABLE = Words(
     noun="favourable",
@@ -32,7 +35,7 @@ CORRECT = Words(noun="correct", empty=LABELLED)
 
 
 def measure_all(
-    data: Data, evidence: TableEvidence, picked: Collection[str] | None, scopes: frozenset[str] | None = None
+    data: Data, evidence: TableEvidence, picked: Keys, scopes: frozenset[str] | None = None
 ) -> list[Measured]:
     """Wanted metrics of the data set, in catalogue order; None: all that the table supports.
 
@@ -42,11 +45,9 @@ def measure_all(
     chosen = [metric for metric in _narrow_metrics(data, scopes) if picked is None or metric.key in picked]
     formulas = {metric.key: metric.formula for metric in chosen if isinstance(metric.measure, FromScores)}
     of_scores = (
-        measure_scores(evidence.scores, evidence.groups, formulas)
-        if formulas and evidence.scores is not None
-        else []
+        measure_scores(evidence.scores, evidence.groups, formulas) if formulas and evidence.scores else []
     )
-    results: list[Measured] = []
+    results = list[Measured]()
     for metric in chosen:
         match how := metric.measure:
             case FromScores():
@@ -83,7 +84,7 @@ def _narrow_metrics(data: Data, scopes: frozenset[str] | None) -> tuple[Metric, 
 
 
 def _judge(metric: Metric, measured: Sequence[Measured], evidence: TableEvidence) -> list[Measured]:
-    results = measured if evidence.labels is None else judge_labels(measured, evidence.labels)
+    results = judge_labels(measured, evidence.labels) if evidence.labels else measured
     if "worst" in metric.scopes:
         results = mark_worst(metric, results, evidence.limits)
     return omit_repeats(results, evidence.groups)
@@ -92,7 +93,7 @@ def _judge(metric: Metric, measured: Sequence[Measured], evidence: TableEvidence
 def measure_as_logged(
     table: GroupCounts,
     *,
-    metrics: Collection[str] | None = None,
+    metrics: Keys = None,
     seed: int = 0,
     draws: int = DRAWS,
     limits: AllLimits = NO_LIMITS,
@@ -108,7 +109,7 @@ def measure_as_logged(
     return measure_all("as_logged", replace(evidence, scores=_choose_scores(table, metrics)), metrics, scopes)
 
 
-def _choose_scores(table: GroupCounts | LabelledCells, metrics: Collection[str] | None) -> ScoreTable | None:
+def _choose_scores(table: GroupCounts | LabelledCells, metrics: Keys) -> ScoreTable | None:
     """Scores of the table; those asked for by name have a reason where it has none."""
     return table.scores if metrics is None else table.scores or table.unscored()
 
@@ -116,7 +117,7 @@ def _choose_scores(table: GroupCounts | LabelledCells, metrics: Collection[str] 
 def measure_training(
     table: GroupCounts,
     *,
-    metrics: Collection[str] | None = None,
+    metrics: Keys = None,
     seed: int = 0,
     draws: int = DRAWS,
     limits: AllLimits = NO_LIMITS,
@@ -130,16 +131,17 @@ def measure_training(
 def _build_evidence(
     table: GroupCounts, over: Over, rate: str, words: Words, limits: AllLimits, *, seed: int, draws: int
 ) -> TableEvidence:
-    counts, weighting = table.counts, table.counts_weighting
+    counts = table.counts
+    weighting = table.counts_weighting
     return TableEvidence(
         groups=table.groups,
         estimates={
             rate: build_counted(
-                words, counts, weighting, lambda cells: cells[:, 1], lambda cells: cells.sum(axis=1)
+                words, counts, weighting, lambda cells: cells[:, 1], lambda cells: cells.sum(1)
             )
         },
         cells={over: build_cells(counts, weighting, seed=seed, draws=draws, tag=1)},
-        strata={} if table.strata is None else {over: table.strata},
+        strata={over: table.strata} if table.strata else {},
         unclassified=table.unclassified,
         limits=limits,
     )
@@ -148,7 +150,7 @@ def _build_evidence(
 def measure_labelled(
     table: LabelledCells,
     *,
-    metrics: Collection[str] | None = None,
+    metrics: Keys = None,
     seed: int = 0,
     draws: int = DRAWS,
     limits: AllLimits = NO_LIMITS,
@@ -158,9 +160,11 @@ def measure_labelled(
     Arguments are as in `measure_as_logged`. Overall includes ungrouped records: it is the same for every
     attribute.
     """
-    counts, weighting, strata = table.confusion, table.confusion_weighting, table.strata
+    counts = table.confusion
+    weighting = table.confusion_weighting
+    strata = table.strata
     everything = PARTS["records"]
-    estimates: dict[str, Estimate] = {
+    estimates = {
         name: build_counted(rate.words, counts, weighting, PARTS[rate.counted].of, PARTS[rate.of_part].of)
         for name, rate in RATES.items()
     }
@@ -173,19 +177,18 @@ def measure_labelled(
         CORRECT,
         table.cells,
         table.weighting,
-        lambda cells: cells[:, :2, :2].sum(axis=(1, 2))[:, 1],
-        lambda cells: cells[:, :2, :2].sum(axis=(1, 2)).sum(axis=1),
+        lambda cells: cells[:, :2, :2].sum((1, 2))[:, 1],
+        lambda cells: cells[:, :2, :2].sum((1, 2)).sum(1),
     )
-    of_labels = weighting and weighting.changed(lambda cells: cells.sum(axis=-1))
-    cells: dict[Over, DrawnCells] = {
-        "confusion": build_cells(counts, weighting, seed=seed, draws=draws, tag=0),
-        "labels": build_cells(counts.sum(axis=-1), of_labels, seed=seed, draws=draws, tag=1),
-    }
+    of_labels = weighting and weighting.changed(lambda cells: cells.sum(-1))
     evidence = TableEvidence(
         groups=table.groups,
         estimates=estimates,
-        cells=cells,
-        strata={} if strata is None else {"labels": strata.of_labels()},
+        cells={
+            "confusion": build_cells(counts, weighting, seed=seed, draws=draws, tag=0),
+            "labels": build_cells(counts.sum(-1), of_labels, seed=seed, draws=draws, tag=1),
+        },
+        strata={"labels": strata.of_labels()} if strata else {},
         scores=_choose_scores(table, metrics),
         labels=table,
         limits=limits,

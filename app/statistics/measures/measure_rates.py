@@ -30,26 +30,26 @@ _SELECTION_RATES = frozenset({"favourable", "favourable_before", "favourable_aft
 
 
 def measure_rate(metric: Metric, how: RateOf, evidence: TableEvidence) -> list[Measured]:
-    return [
-        _measure_rate(metric, how, evidence, member) for member in members(metric.scopes, evidence.groups)
-    ]
-
-
-def _measure_rate(metric: Metric, how: RateOf, evidence: TableEvidence, member: Member) -> Measured:
     estimate = evidence.estimates[how.rate]
-    share = estimate.share(member.columns)
-    number: Value | Undefined
-    if share.is_empty:
-        number = Undefined(_explain_empty(evidence, estimate, _Side(member, share)), share.original)
-    else:
-        number = build_value(
-            share.rate, estimate.rate_interval(member.columns), estimate.records(member.columns)
+    results = []
+    for member in members(metric.scopes, evidence.groups):
+        share = estimate.share(member.columns)
+        counts = estimate.counts(share)
+        for part in (evidence.estimates[name] for name in how.parts):
+            counts |= part.counts(part.share(member.columns))
+        result = build_result(
+            metric.key,
+            member,
+            Undefined(_explain_empty(evidence, estimate, _Side(member, share)), share.original)
+            if share.is_empty
+            else build_value(
+                share.rate, estimate.rate_interval(member.columns), estimate.records(member.columns)
+            ),
+            share.certain,
+            Details(formula=metric.formula, subject=member.subject, counts=counts),
         )
-    counts = estimate.counts(share)
-    for part_name in how.parts:
-        counts |= evidence.estimates[part_name].counts(evidence.estimates[part_name].share(member.columns))
-    details = Details(formula=metric.formula, subject=member.subject, counts=counts)
-    return build_result(metric.key, member, number, share.certain, details)
+        results.append(result)
+    return results
 
 
 def measure_counts(metric: Metric, how: CountOf, evidence: TableEvidence) -> list[Measured]:
@@ -88,7 +88,8 @@ def _interval_of_count(share: Share, everybody: Share, squares: float) -> Interv
     variance.
     """
     unit = squares / share.mass if share.mass > 0 else everybody.mass_total / everybody.total
-    effective, total = share.mass / unit, everybody.total
+    effective = share.mass / unit
+    total = everybody.total
     lower, upper, method = proportion(min(effective, total), total)
     return Interval(lower * total * unit, None if upper is None else upper * total * unit, method)
 
@@ -101,38 +102,27 @@ class _Side:
 
 def measure_comparison(metric: Metric, how: ComparedRate, evidence: TableEvidence) -> list[Measured]:
     reference_member = reference(evidence.groups)
-    pairs = [
-        _measure_pair(metric, how, evidence, member, reference_member)
-        for member in monitored(evidence.groups)
-    ]
-    return [*pairs, *_measure_worst_pair(metric, how, evidence)]
-
-
-def _measure_pair(
-    metric: Metric, how: ComparedRate, evidence: TableEvidence, member: Member, reference_member: Member
-) -> Measured:
-    estimate, of, against = evidence.estimates[how.rate], member.columns, reference_member.columns
-    sides = [
-        _Side(compared, share)
-        for compared, share in zip((member, reference_member), estimate.pair(of, against), strict=True)
-    ]
-    share, other_share = (side.share for side in sides)
-    empty = next((side for side in sides if side.share.is_empty), None)
-    number: Value | Undefined
-    details = _trace_pair(metric, how, estimate, *sides)
-    if empty is not None:
-        number = Undefined(_explain_empty(evidence, estimate, empty), estimate.records(of, against))
-    elif how.by.divides and other_share.mass == 0:
-        number = Undefined(
-            estimate.words.zero_reference.format(n=other_share.total), estimate.records(of, against)
-        )
-    else:
-        comparison = estimate.compare(how.by, of, against)
-        number = build_value(
-            how.by.point(share, other_share), comparison.interval, estimate.records(of, against)
-        )
-        details = details.changed(counts={} if comparison.pairs is None else comparison.pairs.to_counts())
-    return build_result(metric.key, member, number, min(share.certain, other_share.certain), details)
+    estimate = evidence.estimates[how.rate]
+    results = []
+    for member in monitored(evidence.groups):
+        columns = member.columns, reference_member.columns
+        share, other_share = estimate.pair(*columns)
+        sides = _Side(member, share), _Side(reference_member, other_share)
+        empty = next((side for side in sides if side.share.is_empty), None)
+        n = estimate.records(*columns)
+        number: Value | Undefined
+        details = _trace_pair(metric, how, estimate, *sides)
+        if empty:
+            number = Undefined(_explain_empty(evidence, estimate, empty), n)
+        elif how.by.divides and other_share.mass == 0:
+            number = Undefined(estimate.words.zero_reference.format(n=other_share.total), n)
+        else:
+            comparison = estimate.compare(how.by, *columns)
+            number = build_value(how.by.point(share, other_share), comparison.interval, n)
+            details = details.changed(counts=comparison.pairs.to_counts() if comparison.pairs else {})
+        smallest = min(share.certain, other_share.certain)
+        results.append(build_result(metric.key, member, number, smallest, details))
+    return results + _measure_worst_pair(metric, how, evidence)
 
 
 def _measure_worst_pair(metric: Metric, how: ComparedRate, evidence: TableEvidence) -> list[Measured]:
@@ -142,7 +132,8 @@ def _measure_worst_pair(metric: Metric, how: ComparedRate, evidence: TableEviden
     None without two groups of records; those below `MINIMUM_GROUP_SIZE` are left out while there are two
     others. Interval and p-value are those of all pairs together (Bonferroni).
     """
-    estimate, groups = evidence.estimates[how.rate], evidence.groups
+    estimate = evidence.estimates[how.rate]
+    groups = evidence.groups
     if "worst_pair" not in metric.scopes or not groups:
         return []
     sides = [_Side(member, estimate.share(member.columns)) for member in members(("group",), groups)]
@@ -153,7 +144,8 @@ def _measure_worst_pair(metric: Metric, how: ComparedRate, evidence: TableEviden
         return []
     is_error = how.rate in RATES and RATES[how.rate].is_error
     worst, best = (candidates[-1], candidates[0]) if is_error else (candidates[0], candidates[-1])
-    pairs, n = math.comb(len(candidates), 2), worst.share.total + best.share.total
+    pairs = math.comb(len(candidates), 2)
+    n = worst.share.total + best.share.total
     number: Value | Undefined
     if how.by.divides and best.share.mass == 0:
         number = Undefined(f"the rate{best.member.of} is zero, so nothing can be divided by it", n)
@@ -203,7 +195,8 @@ def _trace_pair(
 
 
 def _explain_empty(evidence: TableEvidence, estimate: Estimate, side: _Side) -> str:
-    share, member = side.share, side.member
+    share = side.share
+    member = side.member
     if not share.original:
         if share.left_out:
             return estimate.words.no_counterfactual.format(of=member.of)

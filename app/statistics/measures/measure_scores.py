@@ -2,20 +2,17 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...domain.figure_details import Details
 from ..figure_values import Measured, Undefined, Value
 from ..formulas.mean_limits import IntervalEnds
 from ..formulas.score_distances import EQUALIZED_ODDS, GAPS
 from ..formulas.score_figures import COUNTS, FIGURES, MOST_ERROR, TOO_CLOSE, Figures
-from ..group_labels import Groups
+from ..group_labels import AnyArray, Groups
 from ..intervals.intervals import Interval
-from ..tables.score_sums import ScoreSums
-from ..tables.score_table import ScoreTable
+from ..tables.score_table import ScoreSums, ScoreTable
 from .figure_members import Member, build_result, build_value, members, monitored, reference, with_caution
 
 
@@ -28,11 +25,9 @@ def measure_scores(table: ScoreTable, groups: Groups, formulas: Mapping[str, str
         KeyError: a metric is not one of scores.
     """
     subjects = members(("overall", "group", "pooled", "reference"), groups)
-    sums, everybody = (
-        table.sums.together([member.columns for member in subjects]),
-        table.sums.together([range(len(table.unscored))]),
-    )
-    results: list[Measured] = []
+    sums = table.sums.together([member.columns for member in subjects])
+    everybody = table.sums.together([range(len(table.unscored))])
+    results = list[Measured]()
     with np.errstate(all="ignore"):
         for key, formula in formulas.items():
             if key in GAPS:
@@ -53,8 +48,12 @@ def _measure_sets(
         lacking = (TOO_CLOSE if is_doubtful else figures.lacking).format(of=member.of, **traced)
         point = math.nan if is_doubtful else figures.points[index]
         number = _build_number(point, figures.limits, index, figures.method, int(figures.n[index]), lacking)
-        unscored = int(table.unscored[list(member.columns)].sum())
-        details = Details(formula=formula, subject=member.subject, counts=traced, unscored=unscored)
+        details = Details(
+            formula=formula,
+            subject=member.subject,
+            counts=traced,
+            unscored=int(table.unscored[list(member.columns)].sum()),
+        )
         results.append(build_result(key, member, number, int(figures.smallest[index]), details))
     return results
 
@@ -62,7 +61,8 @@ def _measure_sets(
 def _measure_gap(
     key: str, table: ScoreTable, everybody: ScoreSums, groups: Groups, formula: str
 ) -> list[Measured]:
-    subjects, reference_member = monitored(groups), reference(groups)
+    subjects = monitored(groups)
+    reference_member = reference(groups)
     if not subjects:
         return []
     sums = table.sums.together([member.columns for member in (*subjects, reference_member)])
@@ -74,10 +74,8 @@ def _measure_gap(
         sides = (member, gaps.missing[index]), (reference_member, gaps.missing[-1])
         missing = next((text.format(of=side.of) for side, text in sides if text), "")
         lacking = missing or gaps.lacking.format(reference=reference_member.name, **gaps.details)
-        n, unscored = (
-            int(sums.counts[[index, -1]].sum()),
-            int(table.unscored[[*member.columns, *reference_member.columns]].sum()),
-        )
+        n = int(sums.counts[[index, -1]].sum())
+        unscored = int(table.unscored[[*member.columns, *reference_member.columns]].sum())
         details = Details(
             formula=formula,
             monitored=member.name,
@@ -92,7 +90,7 @@ def _measure_gap(
     return results
 
 
-def _trace(columns: Mapping[str, NDArray[Any]], row: int) -> dict[str, float | None]:
+def _trace(columns: Mapping[str, AnyArray], row: int) -> dict[str, float | None]:
     values = {name: column[row].item() for name, column in columns.items()}
     return {name: value if np.isfinite(value) else None for name, value in values.items()}
 

@@ -6,18 +6,16 @@ records, and equal for a model that does not use the attribute. Source: spec of 
 4.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ..formulas.mean_limits import likened_limits
-from ..group_labels import FloatArray, IntArray, divide_or, of_role
+from ..group_labels import BoolArray, FloatArray, IntArray, divide_or, of_role
 from ..intervals.intervals import Interval
-from ..intervals.rate_estimates import ComparedShares, Pairs, Share, ShareComparison, Words
+from ..intervals.rate_estimates import Columns, ComparedShares, Pairs, Share, ShareComparison, Words
 from ..tables.record_kinds import CounterfactualCells
 
 
@@ -50,25 +48,23 @@ class Paired:
 
     @cached_property
     def _sizes(self) -> FloatArray:
-        return np.bincount(self.table.group, self._masses, minlength=len(self.table.groups)).astype(
-            np.float64
-        )
+        return np.bincount(self.table.group, self._masses, minlength=len(self.table.groups)).astype(float)
 
-    def share(self, of: Sequence[int]) -> Share:
+    def share(self, of: Columns) -> Share:
         """Rate of these groups, over their records and those of the other role."""
         return self._build_share(of, self._find_figures(of, self._other_role(of)).figures)
 
-    def pair(self, of: Sequence[int], against: Sequence[int]) -> tuple[Share, Share]:
+    def pair(self, of: Columns, against: Columns) -> tuple[Share, Share]:
         """Both rates, over the records of both sides that have a figure towards each."""
         first, second = self._both_figures(of, against)
         return self._build_share(of, first.figures), self._build_share(against, second.figures)
 
-    def figures(self, of: Sequence[int], against: Sequence[int]) -> tuple[FloatArray, FloatArray]:
+    def figures(self, of: Columns, against: Columns) -> tuple[FloatArray, FloatArray]:
         """Figures [K] of each kind towards both sides; NaN for kinds that are not compared."""
         first, second = self._both_figures(of, against)
         return first.figures, second.figures
 
-    def records(self, *several: Sequence[int]) -> int:
+    def records(self, *several: Columns) -> int:
         return (self.pair(*several)[0] if len(several) > 1 else self.share(*several)).total
 
     def counts(self, share: Share) -> dict[str, float]:
@@ -82,15 +78,13 @@ class Paired:
             "weight": share.mass_total,
         }
 
-    def rate_interval(self, of: Sequence[int]) -> Interval:
+    def rate_interval(self, of: Columns) -> Interval:
         """Wilson's interval for as many whole records as have the variance of the figures."""
         towards = self._find_figures(of, self._other_role(of))
         has_figure = ~np.isnan(towards.figures)
-        weights, figures, influence = (
-            self._masses[has_figure],
-            towards.figures[has_figure],
-            towards.influence[has_figure],
-        )
+        weights = self._masses[has_figure]
+        figures = towards.figures[has_figure]
+        influence = towards.influence[has_figure]
         total = self._effective(has_figure)
         mean = np.array([float(weights @ figures) / weights.sum()])
         variance = np.array([self._variance(has_figure, influence)])
@@ -106,9 +100,7 @@ class Paired:
         )
         return Interval(float(low[0]), float(high[0]), "wilson_effective")
 
-    def compare(
-        self, comparison: ShareComparison, of: Sequence[int], against: Sequence[int]
-    ) -> ComparedShares:
+    def compare(self, comparison: ShareComparison, of: Columns, against: Columns) -> ComparedShares:
         """Interval of two rates of the same records, for as many whole records as have the variance of the
         figures.
 
@@ -119,11 +111,9 @@ class Paired:
         """
         first, second = self._both_figures(of, against)
         has_figures = ~np.isnan(first.figures)
-        weights, a, b = (
-            self._masses[has_figures].astype(np.float64),
-            first.figures[has_figures],
-            second.figures[has_figures],
-        )
+        weights = self._masses[has_figures].astype(float)
+        a = first.figures[has_figures]
+        b = second.figures[has_figures]
         total = self._effective(has_figures)
         if self.table.weight is not None:
             weights *= total / weights.sum()
@@ -150,7 +140,7 @@ class Paired:
         if unpaired_variance > 0:
             most_copies = 1.0
             for source, into in ((of, against), (against, of)):
-                copies = self.table.copies_classified[:, list(into)].sum(axis=1)
+                copies = self.table.copies_classified[:, list(into)].sum(1)
                 most_copies = max(
                     most_copies,
                     float(copies[has_figures & np.isin(self.table.group, list(source))].max(initial=1)),
@@ -163,9 +153,11 @@ class Paired:
         pairs = Pairs(*(float(factor * cell) for cell in cells))
         return ComparedShares(comparison.paired(*pairs), pairs)
 
-    def _build_share(self, of: Sequence[int], figures: FloatArray) -> Share:
-        has_figure, is_own = ~np.isnan(figures), np.isin(self.table.group, list(of))
-        counts, masses = self.table.count[has_figure], self._masses[has_figure]
+    def _build_share(self, of: Columns, figures: FloatArray) -> Share:
+        has_figure = ~np.isnan(figures)
+        is_own = np.isin(self.table.group, list(of))
+        counts = self.table.count[has_figure]
+        masses = self._masses[has_figure]
         return Share(
             count=round(float(counts @ figures[has_figure])),
             total=int(counts.sum()),
@@ -176,34 +168,37 @@ class Paired:
             left_out=int(self.table.count[is_own & ~has_figure].sum()),
         )
 
-    def _other_role(self, of: Sequence[int]) -> tuple[int, ...]:
+    def _other_role(self, of: Columns) -> tuple[int, ...]:
         roles = {self.table.groups[position].role for position in of}
         if len(roles) != 1:
             return ()
         return of_role(self.table.groups, "reference" if roles == {"monitored"} else "monitored")
 
-    def _both_figures(self, of: Sequence[int], against: Sequence[int]) -> tuple[_Figures, _Figures]:
-        first, second = self._find_figures(of, against), self._find_figures(against, of)
+    def _both_figures(self, of: Columns, against: Columns) -> tuple[_Figures, _Figures]:
+        first = self._find_figures(of, against)
+        second = self._find_figures(against, of)
         unknown = np.isnan(first.figures) | np.isnan(second.figures)
         return (
             _Figures(np.where(unknown, np.nan, first.figures), first.influence),
             _Figures(np.where(unknown, np.nan, second.figures), second.influence),
         )
 
-    def _find_figures(self, into: Sequence[int], opposite: Sequence[int]) -> _Figures:
+    def _find_figures(self, into: Columns, opposite: Columns) -> _Figures:
         """Figures towards `into` of the records in both sets; NaN for any other."""
-        table, columns = self.table, list(into)
-        is_own, crossing = np.isin(table.group, columns), np.isin(table.group, list(opposite))
+        table = self.table
+        columns = list(into)
+        is_own = np.isin(table.group, columns)
+        crossing = np.isin(table.group, list(opposite))
         classified = table.copies_classified[:, columns]
-        crossed = ((classified > 0) & crossing[:, None]).astype(np.float64)
+        crossed = ((classified > 0) & crossing[:, None]).astype(float)
         shares = np.divide(
             table.copies_favourable[:, columns], classified, out=np.zeros(crossed.shape), where=crossed > 0
         )
         sizes = self._sizes[columns]
         # By the same product: if all outcomes are alike, the quotient is exactly 0 or 1.
-        weighed, total_size = shares @ sizes, crossed @ sizes
-        copied = divide_or(weighed, total_size, np.nan)
-        figures = np.where(is_own, table.outcome, copied)
+        weighed = shares @ sizes
+        total_size = crossed @ sizes
+        figures = np.where(is_own, table.outcome, divide_or(weighed, total_size, np.nan))
         if len(columns) == 1:
             return _Figures(figures, figures)
         return _Figures(figures, figures + np.where(is_own, self._pull(shares, crossed, columns), 0.0))
@@ -212,24 +207,26 @@ class Paired:
         """Effect [K] of a record with one of the values on the other records' figures, through the weight
         of its value.
         """
-        copies, sizes = self._masses[:, None] * crossed, self._sizes[columns]
-        of_value = divide_or((copies * shares).sum(axis=0), copies.sum(axis=0), 0.0)
+        copies = self._masses[:, None] * crossed
+        sizes = self._sizes[columns]
+        of_value = divide_or((copies * shares).sum(0), copies.sum(0), 0.0)
         if sizes.sum() <= 0:
             return np.zeros(len(self.table.group))
         apart = of_value - float(sizes @ of_value) / sizes.sum()
-        classified_mass = self._masses[crossed.any(axis=1)].sum()
+        classified_mass = self._masses[crossed.any(1)].sum()
         pulls = np.zeros(len(self.table.groups))
         pulls[columns] = apart * classified_mass / sizes.sum()
         return pulls[self.table.group]
 
-    def _effective(self, is_compared: npt.NDArray[np.bool_]) -> float:
-        counts, masses = self.table.count[is_compared], self._masses[is_compared]
+    def _effective(self, is_compared: BoolArray) -> float:
+        counts = self.table.count[is_compared]
+        masses = self._masses[is_compared]
         if self.table.weight is None:
             return float(counts.sum())
         squares = float(masses @ self.table.weight[is_compared])
         return float(masses.sum()) ** 2 / squares if squares > 0 else 0.0
 
-    def _variance(self, is_compared: npt.NDArray[np.bool_], numbers: FloatArray) -> float:
+    def _variance(self, is_compared: BoolArray, numbers: FloatArray) -> float:
         """Variance of one of `_effective` records, which gives that of the weighted mean."""
         masses = self._masses[is_compared]
         mean = float(masses @ numbers) / masses.sum()

@@ -7,21 +7,20 @@ after mitigation are of the same records, so a change is drawn from those that c
 not.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..figure_values import Measured, Undefined
-from ..group_labels import IntArray, of_role
+from ..group_labels import BoolArray, IntArray, of_role
 from ..intervals.draws import PRIOR, Estimate, TableEvidence, build_cells
 from ..intervals.rate_estimates import DRAWS, Counted, Resampled, Words, resample
 from ..tables.count_table import MitigatedLabelledCells
 from ..tables.record_kinds import CounterfactualCells, MitigatedCells
-from .measure import CORRECT, FAVOURABLE, measure_all
+from .measure import CORRECT, FAVOURABLE, Keys, measure_all
 from .paired_rates import Paired
 from .worst_group import NO_LIMITS, AllLimits
 
@@ -65,7 +64,7 @@ def measure_openscale(
     table: CounterfactualCells,
     *,
     seed: int,
-    metrics: Collection[str] | None = None,
+    metrics: Keys = None,
     limits: AllLimits = NO_LIMITS,
     draws: int = DRAWS,
 ) -> list[Measured]:
@@ -86,18 +85,20 @@ def measure_openscale(
         weights=table.count,
         count=count,
         total=total,
-        original=np.bincount(table.group, table.count, minlength=len(table.groups)).astype(np.int64),
+        original=np.bincount(table.group, table.count, minlength=len(table.groups)).astype(int),
         drawn_count=drawn_count,
         drawn_total=drawn_total,
     )
-    estimates: dict[str, Estimate] = {
-        "favourable": favourable,
-        "perfect_equality": favourable.only(PERFECT_EQUALITY, of_role(table.groups, "reference")),
-    }
     results = measure_all(
         "openscale",
         TableEvidence(
-            groups=table.groups, estimates=estimates, unclassified=table.unclassified, limits=limits
+            groups=table.groups,
+            estimates={
+                "favourable": favourable,
+                "perfect_equality": favourable.only(PERFECT_EQUALITY, of_role(table.groups, "reference")),
+            },
+            unclassified=table.unclassified,
+            limits=limits,
         ),
         metrics,
     )
@@ -117,7 +118,7 @@ def measure_openscale(
 
 def _sum_kinds(table: CounterfactualCells) -> tuple[IntArray, IntArray]:
     """Records that one of each kind adds to each group [K, groups]; only counterfactuals that cross count."""
-    members = np.equal.outer(table.group, np.arange(len(table.groups))).astype(np.int64)
+    members = np.equal.outer(table.group, np.arange(len(table.groups))).astype(int)
     crossing = table.crossing()
     return members * table.outcome[
         :, None
@@ -146,9 +147,9 @@ def _unseen_kinds(
     mine = (table.group == group) & (table.count > 0)
     if not mine.any():
         return
-    copies = table.copies_classified[mine].max(axis=0)
+    copies = table.copies_classified[mine].max(0)
     keeps = table.copies_favourable == table.copies_classified * table.outcome[:, None]
-    keeps_all = keeps.all(axis=1)
+    keeps_all = keeps.all(1)
     for outcome in (0, 1):
         having = mine & (table.outcome == outcome)
         if not (having & keeps_all).any():
@@ -158,7 +159,7 @@ def _unseen_kinds(
 
 
 def measure_counterfactual(
-    table: CounterfactualCells, *, metrics: Collection[str] | None = None, limits: AllLimits = NO_LIMITS
+    table: CounterfactualCells, *, metrics: Keys = None, limits: AllLimits = NO_LIMITS
 ) -> list[Measured]:
     """Counterfactual favourable rates of one attribute, their comparisons, and flip rates.
 
@@ -166,11 +167,12 @@ def measure_counterfactual(
     has no counterfactual rate.
     """
     crossing = table.crossing()
-    to_favourable = (crossing * table.copies_favourable).sum(axis=1) > 0
-    to_unfavourable = (crossing * (table.copies_classified - table.copies_favourable)).sum(axis=1) > 0
-    gained, lost = to_favourable & (table.outcome == 0), to_unfavourable & (table.outcome == 1)
+    to_favourable = (crossing * table.copies_favourable).sum(1) > 0
+    to_unfavourable = (crossing * (table.copies_classified - table.copies_favourable)).sum(1) > 0
+    gained = to_favourable & (table.outcome == 0)
+    lost = to_unfavourable & (table.outcome == 1)
     compared = to_favourable | to_unfavourable
-    estimates: dict[str, Estimate] = {"favourable": counterfactual_rate(table)}
+    estimates = {"favourable": counterfactual_rate(table)}
     for name, kinds in (("flipped", gained | lost), ("gained", gained), ("lost", lost)):
         estimates[name] = _count_share(Words(name, UNCOPIED), table, kinds, compared)
     return measure_all(
@@ -182,15 +184,15 @@ def counterfactual_rate(table: CounterfactualCells) -> Estimate:
     """Counterfactual favourable rate; that as logged where no record has a counterfactual."""
     if table.copies_classified.any():
         return Paired(COUNTERFACTUAL, table)
-    return _count_share(FAVOURABLE, table, table.outcome == 1, np.ones(len(table.count), np.bool_))
+    return _count_share(FAVOURABLE, table, table.outcome == 1, np.ones(len(table.count), bool))
 
 
 def _count_share(
-    phrases: Words, table: CounterfactualCells, kinds: npt.NDArray[np.bool_], of_kinds: npt.NDArray[np.bool_]
+    phrases: Words, table: CounterfactualCells, kinds: BoolArray, of_kinds: BoolArray
 ) -> Counted:
     selections = (kinds, of_kinds)
     count, total = (
-        np.bincount(table.group, table.count * selected, minlength=len(table.groups)).astype(np.int64)
+        np.bincount(table.group, table.count * selected, minlength=len(table.groups)).astype(int)
         for selected in selections
     )
     if table.weight is None:
@@ -201,14 +203,14 @@ def _count_share(
         for power in powers
         for selected in selections
     ]
-    return Counted(phrases, count, total, np.stack(sums, axis=-1))
+    return Counted(phrases, count, total, np.stack(sums, -1))
 
 
 def measure_mitigated(
     table: MitigatedCells,
     *,
     seed: int,
-    metrics: Collection[str] | None = None,
+    metrics: Keys = None,
     limits: AllLimits = NO_LIMITS,
     draws: int = DRAWS,
 ) -> list[Measured]:
@@ -217,14 +219,13 @@ def measure_mitigated(
     Keys and limits are as in `measure_as_logged`. The same table and `seed` (not negative) give the same
     intervals; those before mitigation equal the logged and counterfactual ones.
     """
-    outcomes, reference = table.outcomes, list(of_role(table.groups, "reference"))
-    total, lifted, lowered, unchanged = (
-        outcomes.sum(axis=(1, 2)),
-        outcomes[:, 0, 1],
-        outcomes[:, 1, 0],
-        outcomes[:, 1, 1],
-    )
-    estimates: dict[str, Estimate] = {
+    outcomes = table.outcomes
+    reference = list(of_role(table.groups, "reference"))
+    total = outcomes.sum((1, 2))
+    lifted = outcomes[:, 0, 1]
+    lowered = outcomes[:, 1, 0]
+    unchanged = outcomes[:, 1, 1]
+    estimates = {
         "favourable_before": Counted(FAVOURABLE, lowered + unchanged, total),
         "favourable_after": Counted(FAVOURABLE, lifted + unchanged, total),
         "counterfactual_before": counterfactual_rate(table.counterfactual_before),
@@ -249,7 +250,7 @@ def measure_mitigated_labelled(
     table: MitigatedLabelledCells,
     *,
     seed: int,
-    metrics: Collection[str] | None = None,
+    metrics: Keys = None,
     limits: AllLimits = NO_LIMITS,
     draws: int = DRAWS,
 ) -> list[Measured]:
@@ -257,17 +258,19 @@ def measure_mitigated_labelled(
 
     `metrics` picks by key (None: all). The same table and `seed` (not negative) give the same intervals.
     """
-    corrections, labels = table.corrections, table.label_changes
-    total, build = corrections.sum(axis=(1, 2)), partial(build_cells, weighting=None, seed=seed, draws=draws)
+    corrections = table.corrections
+    labels = table.label_changes
+    total = corrections.sum((1, 2))
+    build = partial(build_cells, weighting=None, seed=seed, draws=draws)
     evidence = TableEvidence(
         groups=table.groups,
         estimates={
-            "correct_before": Counted(CORRECT, corrections[:, 1].sum(axis=-1), total),
-            "correct_after": Counted(CORRECT, corrections[..., 1].sum(axis=-1), total),
+            "correct_before": Counted(CORRECT, corrections[:, 1].sum(-1), total),
+            "correct_after": Counted(CORRECT, corrections[..., 1].sum(-1), total),
         },
         cells={
-            "confusion": build(labels.sum(axis=3), tag=0),
-            "confusion_after": build(labels.sum(axis=2), tag=4),
+            "confusion": build(labels.sum(3), tag=0),
+            "confusion_after": build(labels.sum(2), tag=4),
             "corrections": build(corrections, tag=5, prior=np.broadcast_to(PAIRED, corrections.shape)),
             "label_changes": build(labels, tag=6, prior=np.broadcast_to(PAIRED, labels.shape)),
         },

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
 
 from scipy.special import ndtri
 
@@ -13,7 +12,7 @@ from ..intervals.intervals import LARGEST, Z
 from ..intervals.verdicts import MINIMUM_GROUP_SIZE, Limits, is_inside
 from ..sentences.sides import both_sides, is_ratio
 
-AllLimits: TypeAlias = Mapping[str, Limits]
+AllLimits = Mapping[str, Limits]
 """Limits by metric key; others use those of the catalogue."""
 
 DIGITS = 12
@@ -68,7 +67,8 @@ def distance_under(metric: Metric, limits: Limits) -> Callable[[float], float]:
         )
         return lower, upper
 
-    marks, marks_inside = scale_limits(limits), scale_limits(both_sides(metric, limits))
+    marks = scale_limits(limits)
+    marks_inside = scale_limits(both_sides(metric, limits))
 
     def measure(value: float) -> float:
         number = _scale(value, is_ratio=of_ratio)
@@ -96,14 +96,16 @@ def allow_for_choice(result: Measured, metric: Metric, chosen_from: int) -> Meas
     """Result with an interval and a p-value that hold for so many figures at once (Bonferroni), and so for
     a chosen one.
     """
-    number, p_value = result.number, result.details.p_value
+    number = result.number
+    p_value = result.details.p_value
     if chosen_from <= 1 or not isinstance(number, Value):
         return result
-    together = None if p_value is None else min(1.0, chosen_from * p_value)
     return replace(
         result,
         for_choice=widen_for_choice(metric, number, chosen_from),
-        details=result.details.changed(chosen_p_value=together),
+        details=result.details.changed(
+            chosen_p_value=None if p_value is None else min(1.0, chosen_from * p_value)
+        ),
     )
 
 

@@ -14,12 +14,11 @@ decide. So it has no usual limits.
 import math
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.special import binom
 
-from ...base.frozen import frozen
-from ..group_labels import FloatArray, IntArray
+from ...base.frozen import frozen_arrays
+from ..group_labels import BoolArray, FloatArray, IntArray
 from ..intervals.intervals import Interval, Z
 from .neighbours import TIE, Points, neighbour_shares
 
@@ -30,7 +29,7 @@ FEW_REFERENCE_RECORDS = 9
 METHOD = "adjusted_wald_with_neighbours"
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Flips:
     """Treatment of the reference neighbours of each monitored record [monitored], compared with its own.
 
@@ -45,16 +44,16 @@ class Flips:
     _votes: FloatArray
     _reference: IntArray
 
-    def value(self, of: npt.NDArray[np.bool_]) -> float:
+    def value(self, of: BoolArray) -> float:
         """FT of the selected monitored records, at least one."""
         return float(self.flips[of].mean())
 
-    def towards(self, of: npt.NDArray[np.bool_]) -> tuple[float, float]:
+    def towards(self, of: BoolArray) -> tuple[float, float]:
         """Selected monitored records that flip to favourable and to unfavourable, averaged over the ties."""
         chosen = self.flips[of]
         return float(chosen.clip(min=0.0).sum()), float(-chosen.clip(max=0.0).sum())
 
-    def interval(self, of: npt.NDArray[np.bool_]) -> Interval:
+    def interval(self, of: BoolArray) -> Interval:
         """95 % interval of the FT of the selected monitored records, within [-1, 1].
 
         Adjusted Wald interval of a difference of paired proportions (Bonett and Price 2012, Statistics in
@@ -71,22 +70,22 @@ class Flips:
         variance = (
             (float(np.square(self.flips[of]).sum()) + 2) / size - centre**2
         ) / size + self._variance_of_reference(of)
-        value, half = self.value(of), Z * math.sqrt(variance)
+        value = self.value(of)
+        half = Z * math.sqrt(variance)
         return Interval(max(-1.0, min(value, centre - half)), min(1.0, max(value, centre + half)), METHOD)
 
-    def _variance_of_reference(self, of: npt.NDArray[np.bool_]) -> float:
+    def _variance_of_reference(self, of: BoolArray) -> float:
         if self.neighbours == 1:
             return 0.0
-        records = self._reference.sum(axis=1)
+        records = self._reference.sum(1)
         queries = np.bincount(self._place[of], minlength=len(self._votes)) / of.sum()
         # Five votes are shrunk towards the overall rate (by two records); Bessel corrects.
         voters = 1 / (self._shares.multiply(self._shares) @ (1 / records))
         chances = (voters * self._votes + 2 * self._reference[:, 1].sum() / records.sum()) / (voters + 2)
         pull = queries * 30 * chances**2 * (1 - chances) ** 2 * np.sqrt(voters / (voters - 1))
-        pulled, expected = self._shares.T @ pull / records, self._shares.T @ (pull * self._votes) / records
-        squares: FloatArray = (
-            self._reference[:, 0] * expected**2 + self._reference[:, 1] * (pulled - expected) ** 2
-        )
+        pulled = self._shares.T @ pull / records
+        expected = self._shares.T @ (pull * self._votes) / records
+        squares = self._reference[:, 0] * expected**2 + self._reference[:, 1] * (pulled - expected) ** 2
         return float(squares.sum())
 
 
@@ -100,21 +99,23 @@ def flips(
         ValueError: there is no reference record.
     """
     k = NEIGHBOURS if len(reference) > FEW_REFERENCE_RECORDS else 1
-    points, among = Points.of(monitored), Points.of(reference)
+    points = Points.of(monitored)
+    among = Points.of(reference)
     shares = neighbour_shares(points.places, among, k)
     favourable = np.bincount(among.of_record, weights=reference_favoured, minlength=len(among.counts))
-    outcomes = np.stack([among.counts - favourable, favourable], axis=-1)
-    votes: FloatArray = np.clip(shares @ (favourable / among.counts), 0.0, 1.0)
+    outcomes = np.stack([among.counts - favourable, favourable], -1)
+    votes = np.clip(shares @ (favourable / among.counts), 0.0, 1.0)
     chances = _favourable_majority(shares, outcomes, k)
     return Flips(chances[points.of_record] - favoured, k, shares, points.of_record, votes, outcomes)
 
 
 def _favourable_majority(shares: csr_array, outcomes: FloatArray, k: int) -> FloatArray:
     """Ties are drawn without replacement."""
-    counts = outcomes.sum(axis=1)
+    counts = outcomes.sum(1)
     entries = shares.tocoo()
     by_lot = entries.data * k < counts[entries.col] * (1 - TIE)
-    rows, held = entries.row, outcomes[entries.col]
+    rows = entries.row
+    held = outcomes[entries.col]
     settled, drawn = (
         np.stack(
             [
@@ -124,10 +125,11 @@ def _favourable_majority(shares: csr_array, outcomes: FloatArray, k: int) -> Flo
         )
         for which in (~by_lot, by_lot)
     )
-    open_votes, needed = k - settled.sum(axis=0), k // 2 + 1 - settled[1]
+    open_votes = k - settled.sum(0)
+    needed = k // 2 + 1 - settled[1]
     chance = np.zeros(shares.shape[0])
     for favourable in range(k + 1):
         draws = binom(drawn[1], favourable) * binom(drawn[0], np.maximum(open_votes - favourable, 0))
         chance += np.where((favourable >= needed) & (favourable <= open_votes), draws, 0.0)
-    majority: FloatArray = np.clip(chance / binom(drawn.sum(axis=0), open_votes), 0.0, 1.0)
+    majority: FloatArray = np.clip(chance / binom(drawn.sum(0), open_votes), 0.0, 1.0)
     return majority

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.sparse import csr_array
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_arrays
 from ..group_labels import FloatArray, IntArray
 
 TIE = 1e-9
@@ -18,7 +18,7 @@ CHUNK = 1 << 21
 """Max distances held at once."""
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Points:
     """Distinct positions [points, features], records at each, and each record's position."""
 
@@ -33,7 +33,7 @@ class Points:
         positions, of_record, counts = np.unique(
             features + 0.0, axis=0, return_inverse=True, return_counts=True
         )
-        return cls(positions, counts.astype(np.int64), of_record.reshape(-1).astype(np.int64))
+        return cls(positions, counts.astype(int), of_record.reshape(-1).astype(int))
 
 
 def standardise(features: FloatArray) -> FloatArray:
@@ -43,10 +43,10 @@ def standardise(features: FloatArray) -> FloatArray:
     if not len(features):
         return features
     # By the largest first: sums and squares of raw numbers could overflow.
-    largest = np.abs(features).max(axis=0)
+    largest = np.abs(features).max(0)
     relative = features / np.where(largest > 0, largest, 1.0)
-    centred = relative - relative.mean(axis=0)
-    spread = centred.std(axis=0)
+    centred = relative - relative.mean(0)
+    spread = centred.std(0)
     # The mean of equal numbers can be off by rounding, which must not be magnified.
     constant = spread <= TIE
     return np.where(constant, 0.0, centred / np.where(constant, 1.0, spread))
@@ -77,8 +77,10 @@ def _find_neighbours(
     """Rows whose ties may extend past the searched neighbours are searched further."""
     from scipy.spatial import cKDTree  # noqa: PLC0415 - a tenth of a second to load, and few metrics look at neighbours
 
-    tree, width, pending = cKDTree(among.places), k + 1, np.arange(len(queried))
-    yield np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)
+    tree = cKDTree(among.places)
+    width = k + 1
+    pending = np.arange(len(queried))
+    yield np.empty(0, int), np.empty(0, int), np.empty(0)
     while pending.size:
         width = min(width, len(among.places))
         unsettled = []
@@ -86,13 +88,14 @@ def _find_neighbours(
         for rows in (pending[start : start + size] for start in range(0, len(pending), size)):
             distances, points = tree.query(queried[rows], k=np.arange(1, width + 1))
             held = among.counts[points]
-            kth = np.take_along_axis(distances, (held.cumsum(axis=1) >= k).argmax(axis=1)[:, None], axis=1)
+            kth = np.take_along_axis(distances, (held.cumsum(1) >= k).argmax(1)[:, None], axis=1)
             settled = (distances[:, -1] > kth[:, 0] * (1 + TIE)) | (width == len(among.places))
             nearer = np.where(distances < kth * (1 - TIE), held, 0)
             tied = np.where((distances <= kth * (1 + TIE)) & (nearer == 0), held, 0)
-            missing = k - nearer.sum(axis=1, keepdims=True)
-            shares = (nearer + tied * (missing / tied.sum(axis=1, keepdims=True))) / k
+            missing = k - nearer.sum(1, keepdims=True)
+            shares = (nearer + tied * (missing / tied.sum(1, keepdims=True))) / k
             row, column = np.nonzero((shares > 0) & settled[:, None])
-            yield rows[row], points[row, column].astype(np.int64), shares[row, column]
+            yield rows[row], points[row, column].astype(int), shares[row, column]
             unsettled.append(rows[~settled])
-        pending, width = np.concatenate(unsettled), width * 4
+        pending = np.concatenate(unsettled)
+        width *= 4

@@ -11,13 +11,12 @@ on the line and not followed.
 
 import math
 from itertools import combinations
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from ...base.frozen import frozen
-from ..group_labels import FloatArray, IntArray
+from ...base.frozen import frozen_arrays
+from ..group_labels import BoolArray, FloatArray, IntArray
 from ..intervals.intervals import Interval, Z
 from .neighbours import TIE, Points, standardise
 
@@ -28,10 +27,10 @@ CHUNK = 1 << 21
 PAIRED = 8
 """Max attributes for searching pairs of them."""
 
-Kind: TypeAlias = Literal["false_positive", "false_negative"]
+Kind = Literal["false_positive", "false_negative"]
 
 
-@frozen(eq=False)
+@frozen_arrays
 class RichSubgroup:
     """Subgroup on the smaller side of its line.
 
@@ -44,7 +43,7 @@ class RichSubgroup:
     rate: float
     overall_rate: float
     judged: IntArray
-    members: npt.NDArray[np.bool_]
+    members: BoolArray
     interval: Interval
 
 
@@ -86,15 +85,17 @@ class _Search:
         centred = self._places - np.average(self._places, axis=0, weights=self._counts)
         self._fit = np.linalg.pinv(centred * np.sqrt(self._counts)[:, None]) / np.sqrt(self._counts)
 
-    def found(self, deviations: FloatArray) -> tuple[float, npt.NDArray[np.bool_]]:
+    def found(self, deviations: FloatArray) -> tuple[float, BoolArray]:
         """Largest deviation, and the positions on the smaller side of its line."""
-        best, inside = 0.0, np.arange(len(self._counts)) == 0
+        best = 0.0
+        inside = np.arange(len(self._counts)) == 0
         for along in self._directions(deviations[None]):
             sums, order = _sums(deviations[None], along)
             largest = int(np.abs(sums[0]).argmax())
             # A later direction must be better by more than rounding.
             if abs(sums[0, largest]) > best * (1 + TIE) + TIE:
-                best, inside = float(abs(sums[0, largest])), np.zeros(len(self._counts), dtype=np.bool_)
+                best = float(abs(sums[0, largest]))
+                inside = np.zeros(len(self._counts), bool)
                 inside[order[0, : largest + 1]] = True
         return best, inside if 2 * self._counts[inside].sum() <= self._counts.sum() else ~inside
 
@@ -106,11 +107,11 @@ class _Search:
         wrong = np.random.default_rng(0).binomial(
             self._counts, (errors + 0.5) / (total + 1), size=(draws, self._counts.size)
         )
-        deviations = wrong - self._counts * (wrong.sum(axis=1, keepdims=True) / total)
+        deviations = wrong - self._counts * (wrong.sum(1, keepdims=True) / total)
         largest = np.stack(
-            [np.abs(_sums(deviations, along)[0]).max(axis=1) for along in self._directions(deviations)]
+            [np.abs(_sums(deviations, along)[0]).max(1) for along in self._directions(deviations)]
         )
-        return float(np.quantile(largest.max(axis=0), 0.95, method="higher"))
+        return float(np.quantile(largest.max(0), 0.95, method="higher"))
 
     def _directions(self, deviations: FloatArray) -> list[FloatArray]:
         """Coordinate along each direction: [1, places] for attributes, [draws, places] for regressions."""
@@ -126,16 +127,14 @@ def _sums(deviations: FloatArray, along: FloatArray) -> tuple[FloatArray, IntArr
     """Running sums of the deviations [draws, places] along the direction, 0 where no line fits between two
     positions.
     """
-    order = np.broadcast_to(np.argsort(along, axis=1, kind="stable"), deviations.shape)
-    sums = np.take_along_axis(deviations, order, axis=1).cumsum(axis=1)
+    order = np.broadcast_to(np.argsort(along, 1, kind="stable"), deviations.shape)
+    sums = np.take_along_axis(deviations, order, axis=1).cumsum(1)
     steps = np.diff(np.take_along_axis(np.broadcast_to(along, deviations.shape), order, axis=1), axis=1)
-    divides = steps > TIE * np.abs(along).max(axis=1, keepdims=True)
+    divides = steps > TIE * np.abs(along).max(1, keepdims=True)
     return np.where(np.pad(divides, ((0, 0), (0, 1))), sums, 0.0), order
 
 
-def _interval(
-    value: float, errors: IntArray, members: npt.NDArray[np.bool_], records: int, by_chance: float
-) -> Interval:
+def _interval(value: float, errors: IntArray, members: BoolArray, records: int, by_chance: float) -> Interval:
     """95 % interval of the found subgroup's figure, from the variance of the records' parts in it (Wald).
 
     Unless the value exceeds what a search finds by chance, it reaches from 0 to at least that. Beyond, the

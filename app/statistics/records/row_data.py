@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike, NDArray
 
 from ..group_labels import NEITHER, FloatArray, Groups, IntArray, check_codes
 
@@ -83,22 +83,22 @@ class RowData:
         }
         return replace(self, **columns)
 
-    def _draw_lots(self) -> npt.NDArray[np.uint64]:
+    def _draw_lots(self) -> NDArray[np.uint64]:
         """From features, group and prediction (or label)."""
         outcomes = self.actual if self.predicted is None else self.predicted
-        lots = _mix(np.zeros(len(self.codes), dtype=np.uint64), self.codes.astype(np.float64))
-        for column in (*self.features.T, *(() if outcomes is None else (outcomes.astype(np.float64),))):
+        lots = _mix(np.zeros(len(self.codes), np.uint64), self.codes.astype(float))
+        for column in (*self.features.T, *(() if outcomes is None else (outcomes.astype(float),))):
             lots = _mix(lots, column)
         # Equal records draw one by one; their order may depend on their labels alone.
         order = np.lexsort((lots,) if self.actual is None else (self.actual, lots))
         is_first = np.diff(lots[order], prepend=~lots[order[:1]]) != 0
         ranks = np.arange(len(order))
-        nth = np.empty(len(order), dtype=np.float64)
+        nth = np.empty(len(order), float)
         nth[order] = ranks - np.maximum.accumulate(np.where(is_first, ranks, 0))
         return _mix(lots, nth)
 
 
-def _mix(lots: npt.NDArray[np.uint64], numbers: FloatArray) -> npt.NDArray[np.uint64]:
+def _mix(lots: NDArray[np.uint64], numbers: FloatArray) -> NDArray[np.uint64]:
     """Mixes the numbers in, evenly over all 64 bits (the finalizer of SplitMix64)."""
     # Turns negative zero, which has other bits, into zero.
     bits = (lots + SPREAD) ^ (numbers + 0.0).view(np.uint64)
@@ -112,8 +112,8 @@ def most_records(features: int) -> int:
     return MOST_RECORDS if features <= FEW_FEATURES else MOST_RECORDS_OF_MANY_FEATURES
 
 
-def _check_numbers(values: npt.ArrayLike, records: int, what: str) -> FloatArray:
-    array = np.asarray(values, dtype=np.float64)
+def _check_numbers(values: ArrayLike, records: int, what: str) -> FloatArray:
+    array = np.asarray(values, float)
     if array.ndim != 2 or len(array) != records:  # noqa: PLR2004 - rows and columns
         raise ValueError(f"expected {what} of {records} records, found shape {array.shape}")
     if not np.isfinite(array).all():

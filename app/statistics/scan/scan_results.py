@@ -6,16 +6,15 @@ from functools import partial
 
 import numpy as np
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_by_name
 from ...base.values import Scalar, canonical, is_number
 from ...domain.group_rules import Condition, GroupRule, NumberInterval
 from ..e_values.nulls import UnfairSide
-from ..group_labels import Codes, FloatArray
+from ..group_labels import BoolArray, Codes, FloatArray
 from .search_subgroup import (
     GAIN,
     MIN_RECORDS,
     RESTARTS,
-    BoolArray,
     CellTable,
     IntArray,
     count_cells,
@@ -50,7 +49,7 @@ class Bins:
         """
         numbers = [value for value in counts if is_number(value)]
         if len(numbers) == len(counts) and len(counts) > MAX_VALUES:
-            values_of_records = np.repeat(np.array(numbers, np.float64), [counts[value] for value in numbers])
+            values_of_records = np.repeat(np.array(numbers, float), [counts[value] for value in numbers])
             edges = np.unique(
                 np.quantile(values_of_records, np.arange(1, BINS) / BINS, method="inverted_cdf")
             )
@@ -58,7 +57,7 @@ class Bins:
             if not len(edges):  # most records have the largest number
                 edges = values_of_records[values_of_records < values_of_records.max()].max(keepdims=True)
             return cls(feature, edges=tuple(edges.tolist()))
-        texts: Counter[str] = Counter()
+        texts = Counter[str]()
         for value, count in counts.items():
             texts[canonical(value)] += count
         # Of equally frequent values the first in the alphabet, whatever the order of the records.
@@ -76,9 +75,10 @@ class Bins:
         if len(chosen) == self.missing:
             return form(excluded=())
         if self.edges:
-            intervals: list[NumberInterval] = []
+            intervals = list[NumberInterval]()
             for position in chosen:
-                above, up_to = (None, *self.edges)[position], (*self.edges, None)[position]
+                above = (None, *self.edges)[position]
+                up_to = (*self.edges, None)[position]
                 if intervals and intervals[-1].up_to == above:
                     above = intervals.pop().above
                 intervals.append(NumberInterval(above=above, up_to=up_to))
@@ -93,12 +93,12 @@ class Bins:
         """Position [N] of each number among the ranges; NaN is missing."""
         return np.where(
             np.isnan(numbers), self.missing, np.searchsorted(self.edges, numbers, side="left")
-        ).astype(np.int64)
+        ).astype(int)
 
     def encode_texts(self, texts: Sequence[str]) -> Codes:
         """Position [N] of each canonical text among the kept values."""
         positions = {text: position for position, text in enumerate(self.kept)}
-        return np.array([positions.get(text, len(self.kept)) for text in texts], dtype=np.int64)
+        return np.array([positions.get(text, len(self.kept)) for text in texts], int)
 
 
 BOOTSTRAPS = 199
@@ -143,17 +143,15 @@ def scan_cells(
     counted = cells.favourable if direction is UnfairSide.BELOW else cells.records - cells.favourable
     rates = (counted @ strata) / np.maximum(cells.records @ strata, 1)
     rng = np.random.default_rng([seed, 0])
-    drawn = rng.binomial(
-        cells.records.astype(np.int64), rates[cells.strata], (bootstraps, len(cells.records))
-    )
-    tables = np.vstack([counted, drawn])
-    best = search_tables(cells, tables, penalty=penalty, seed=seed, restarts=restarts)
+    drawn = rng.binomial(cells.records.astype(int), rates[cells.strata], (bootstraps, len(cells.records)))
+    best = search_tables(cells, np.vstack([counted, drawn]), penalty=penalty, seed=seed, restarts=restarts)
     score = float(best.scores[0])
     p_value = (1 + int((best.scores[1:] >= score - GAIN).sum())) / (bootstraps + 1)
     chosen = [included[0] for included in best.included]
     subgroup = tuple(None if values.all() else tuple(np.flatnonzero(values).tolist()) for values in chosen)
     inside = np.all([values[codes] for values, codes in zip(chosen, cells.codes.T, strict=True)], axis=0)
-    records, favourable = int(cells.records[inside].sum()), int(cells.favourable[inside].sum())
+    records = int(cells.records[inside].sum())
+    favourable = int(cells.favourable[inside].sum())
     may_be_shown = MIN_RECORDS <= records <= int(cells.records.sum()) - MIN_RECORDS
     return Scan(
         subgroup if may_be_shown and score > 0 else None,
@@ -174,7 +172,7 @@ _DOES = {
 }
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class FoundGroup:
     rule: GroupRule
     records: int
@@ -191,7 +189,7 @@ class FoundGroup:
         return self.others_favourable / self.others_records
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class SearchResult:
     """Answer of a scan that searched `subsets` groups over `features`.
 
@@ -226,7 +224,8 @@ def search_groups(
     )
     cells = count_cells(dense, tuple(len(values) for values in used), favourable, strata)
     scan = scan_cells(cells, direction=direction, seed=seed)
-    records, of_all = len(favourable), int(favourable.sum())
+    records = len(favourable)
+    of_all = int(favourable.sum())
     group = None
     if scan.subgroup is not None and scan.p_value <= MAX_P_VALUE:
         chosen = zip(bins, used, scan.subgroup, strict=True)
@@ -262,8 +261,9 @@ def say_search(result: SearchResult, *, left_out: Sequence[str] = ()) -> str:
     )
     if left_out:
         searched += f" (too many combinations of values: left out {', '.join(left_out)})"
-    p_value, group = f"p = {result.p_value:.3f}", result.group
-    if group is not None:
+    p_value = f"p = {result.p_value:.3f}"
+    group = result.group
+    if group:
         rates = (
             f"{group.rate:.1%} of its {group.records:,} records are favourable, of all others "
             f"{group.others_rate:.1%}"

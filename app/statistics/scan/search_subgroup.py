@@ -7,19 +7,17 @@ from itertools import product
 from math import prod
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import NDArray
 
-from ...base.frozen import frozen
-from ..group_labels import FloatArray
+from ...base.frozen import frozen_arrays
+from ..group_labels import BoolArray, FloatArray
 
-IntArray = npt.NDArray[np.signedinteger]
-BoolArray = npt.NDArray[np.bool_]
-
+IntArray = NDArray[np.signedinteger]
 MAX_FEATURES = 8
 """Max features of a scan."""
 
 
-@frozen(eq=False)
+@frozen_arrays
 class CellTable:
     """Counts of the combinations that occur.
 
@@ -61,11 +59,11 @@ def count_cells(
     codes: IntArray, sizes: tuple[int, ...], favourable: BoolArray, strata: IntArray | None = None
 ) -> CellTable:
     """Table of records with these `codes` [N, F], outcomes [N] and strata [N], else one stratum."""
-    keys = np.column_stack([codes, np.zeros(len(codes), np.int64) if strata is None else strata])
+    keys = np.column_stack([codes, np.zeros(len(codes), int) if strata is None else strata])
     cells, cell_of_record = np.unique(keys, axis=0, return_inverse=True)
     of_records = cell_of_record.reshape(-1)
     counts = (
-        np.bincount(of_cells, minlength=len(cells)).astype(np.float64)
+        np.bincount(of_cells, minlength=len(cells)).astype(float)
         for of_cells in (of_records[favourable], of_records)
     )
     return CellTable(cells[:, :-1], sizes, cells[:, -1], *counts)
@@ -88,14 +86,15 @@ def log_likelihood(
     `records` [..., S] by stratum; `expected` broadcasts with them.
     """
     shares = np.log1p(expected * np.expm1(log_odds)[..., None])
-    return np.asarray(favourable * log_odds - (records * shares).sum(axis=-1))
+    return np.asarray(favourable * log_odds - (records * shares).sum(-1))
 
 
 def fit_multiplier(favourable: FloatArray, records: FloatArray, expected: FloatArray) -> FloatArray:
     """Ln q between LOWEST and 0 with the largest likelihood."""
-    low, high = np.full(favourable.shape, LOWEST), np.zeros(favourable.shape)
-    total = records.sum(axis=-1)
-    pooled = (records * expected).sum(axis=-1) / np.maximum(total, 1)
+    low = np.full(favourable.shape, LOWEST)
+    high = np.zeros(favourable.shape)
+    total = records.sum(-1)
+    pooled = (records * expected).sum(-1) / np.maximum(total, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         # Exact with one stratum, close to it otherwise.
         at = np.log(favourable * (1 - pooled) / ((total - favourable) * pooled))
@@ -104,11 +103,13 @@ def fit_multiplier(favourable: FloatArray, records: FloatArray, expected: FloatA
         return np.asarray(at)
     for _ in range(MAX_STEPS):
         slope, curve = _derivatives(favourable, records, expected, at)
-        low, high = np.where(slope > 0, at, low), np.where(slope < 0, at, high)
+        low = np.where(slope > 0, at, low)
+        high = np.where(slope < 0, at, high)
         with np.errstate(divide="ignore", invalid="ignore"):
             newton = at + slope / curve
         # A step out of the bracket is replaced by halving; NaN is never inside.
-        before, at = at, np.where((newton >= low) & (newton <= high), newton, (low + high) / 2)
+        before = at
+        at = np.where((newton >= low) & (newton <= high), newton, (low + high) / 2)
         if np.all(np.abs(at - before) < PRECISION):
             break
     return np.asarray(at)
@@ -122,7 +123,8 @@ def find_range(
     """
     peak = log_likelihood(favourable, records, expected, fit_multiplier(favourable, records, expected))
     exceeds = peak > penalty + 1e-12
-    left, right = np.full(favourable.shape, LOWEST), np.zeros(favourable.shape)
+    left = np.full(favourable.shape, LOWEST)
+    right = np.zeros(favourable.shape)
     exceeding = (favourable[exceeds], records[exceeds], np.broadcast_to(expected, records.shape)[exceeds])
     # From outside: a tangent lies above a concave function, so no step passes the end of the range.
     for ends in (left, right):
@@ -146,7 +148,7 @@ def _derivatives(
     odds = expected * np.exp(at)[..., None]
     with np.errstate(invalid="ignore"):
         rates = np.nan_to_num(odds / (1 - expected + odds), nan=0.0)
-    return favourable - (records * rates).sum(axis=-1), (records * rates * (1 - rates)).sum(axis=-1)
+    return favourable - (records * rates).sum(-1), (records * rates * (1 - rates)).sum(-1)
 
 
 RESTARTS = 50
@@ -167,7 +169,7 @@ MAX_CELLS = 4_000_000
 """Max elements of one array."""
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Best:
     """Best subgroup of each table: `scores` [T], and for each feature its values [T, V]."""
 
@@ -204,7 +206,7 @@ def list_all_starts(sizes: tuple[int, ...], limit: int) -> list[BoolArray] | Non
     ]
     if prod(map(len, subsets)) > limit:
         return None
-    return [np.array(values, dtype=np.bool_) for values in zip(*product(*subsets), strict=True)]
+    return [np.array(values, bool) for values in zip(*product(*subsets), strict=True)]
 
 
 class _Search:
@@ -247,7 +249,7 @@ class _Search:
         # Half of the starts restrict some features only: all together leave few records.
         included[::2] |= self._rng.random((len(included[::2]), 1)) < 0.5  # noqa: PLR2004 - a coin
         included[:: self._restarts] = True
-        included[~included.any(axis=1)] = True
+        included[~included.any(1)] = True
         return np.asarray(included)
 
     def run(self) -> Best:
@@ -263,21 +265,21 @@ class _Search:
             if not len(rows):
                 break
         of_tables = self._scores.reshape(-1, self._restarts)
-        best = of_tables.argmax(axis=1) + np.arange(len(of_tables)) * self._restarts
+        best = of_tables.argmax(1) + np.arange(len(of_tables)) * self._restarts
         return Best(self._scores[best], tuple(included[best] for included in self._included))
 
     def _improve(self, feature: int, rows: IntArray) -> None:
         """Chooses the best values of one feature, exactly, while the others stay."""
-        inside = np.ones((len(rows), len(self._cells.records)), dtype=np.bool_)
+        inside = np.ones((len(rows), len(self._cells.records)), bool)
         restricted = np.zeros(len(rows))
         for index, included in enumerate(self._included):
             if index != feature:
                 chosen = included[rows]
                 inside &= chosen[:, self._cells.codes[:, index]]
-                restricted += np.where(chosen.all(axis=1), 0, chosen.sum(axis=1))
+                restricted += np.where(chosen.all(1), 0, chosen.sum(1))
         favourable = (self._favourable[rows] * inside) @ self._values[feature]
         expected = self._expected[rows, None]
-        records = (inside.astype(np.float64) @ self._value_records[feature]).reshape(
+        records = (inside.astype(float) @ self._value_records[feature]).reshape(
             *favourable.shape, expected.shape[2]
         )
         # For a given multiplier the best set is that of all values whose likelihood exceeds the penalty, or
@@ -285,24 +287,22 @@ class _Search:
         # does so in one range of multipliers, so the set changes only at the ends of ranges. Tried are all,
         # each alone, one for each end.
         left, right, exceeds = find_range(favourable, records, expected, self._penalty)
-        ends = np.concatenate([left, right], axis=1)[:, :, None]
+        ends = np.concatenate([left, right], 1)[:, :, None]
         at_ends = exceeds[:, None, :] & (left[:, None, :] <= ends) & (ends < right[:, None, :])
         alone = np.broadcast_to(np.eye(at_ends.shape[2], dtype=np.bool_), (len(rows), *at_ends.shape[2:] * 2))
-        sets = np.concatenate([np.ones_like(at_ends[:, :1]), alone, at_ends], axis=1)
-        weights = sets.astype(np.float64)
-        of_favourable, of_records = (
-            np.einsum("mjv,mv->mj", weights, favourable),
-            np.einsum("mjv,mvs->mjs", weights, records),
-        )
+        sets = np.concatenate([np.ones_like(at_ends[:, :1]), alone, at_ends], 1)
+        weights = sets.astype(float)
+        of_favourable = np.einsum("mjv,mv->mj", weights, favourable)
+        of_records = np.einsum("mjv,mvs->mjs", weights, records)
         log_odds = fit_multiplier(of_favourable, of_records, expected)
-        named = np.where(sets.all(axis=2), 0, sets.sum(axis=2))
+        named = np.where(sets.all(2), 0, sets.sum(2))
         scores = log_likelihood(of_favourable, of_records, expected, log_odds) - self._penalty * named
         # Few records could not be shown.
-        may_be_shown = (of_records.sum(axis=2) >= MIN_RECORDS) & sets.any(axis=2)
+        may_be_shown = (of_records.sum(2) >= MIN_RECORDS) & sets.any(2)
         scores = np.where(may_be_shown, scores, -np.inf) - self._penalty * restricted[:, None]
         # Everybody is no subgroup; equal scores of 0 would have no rank.
-        scores[(restricted == 0)[:, None] & sets.all(axis=2)] = -np.inf
-        best = np.arange(len(rows)), scores.argmax(axis=1)
+        scores[(restricted == 0)[:, None] & sets.all(2)] = -np.inf
+        best = np.arange(len(rows)), scores.argmax(1)
         is_better = scores[best] > self._scores[rows]
         self._included[feature][rows[is_better]] = sets[best][is_better]
         self._scores[rows[is_better]] = scores[best][is_better]

@@ -4,18 +4,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_arrays
 from ...domain.monitor import Outcome
-from ..group_labels import MISSING, Codes, FloatArray, IntArray, cross
+from ..group_labels import MISSING, BoolArray, Codes, FloatArray, IntArray, cross
 from .selection_categories import Category
 
-Json: TypeAlias = dict[str, Any]
-Rows: TypeAlias = npt.NDArray[np.bool_]
+Json = dict[str, Any]
+Rows = BoolArray
 
 MOST_CONTROL_VALUES = 20
 """Max different values of a numeric control that is not divided into fifths."""
@@ -23,7 +22,7 @@ MOST_CONTROL_VALUES = 20
 FIFTHS = 5
 
 
-@frozen(eq=False)
+@frozen_arrays
 class AttributeCategories:
     """Categories of one attribute; `codes` per row are positions or MISSING, `roles` those of each in the
     monitor.
@@ -38,7 +37,7 @@ class AttributeCategories:
     values: tuple[str, ...]
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Control:
     """Values of a control; `codes` per row are positions or MISSING. `note` says how a numeric one was
     divided.
@@ -85,7 +84,7 @@ def divide_numbers(name: str, numbers: FloatArray, records: IntArray) -> Control
     expanded = np.repeat(numbers[is_known], records[is_known])
     cuts = np.unique(np.quantile(expanded, np.arange(1, FIFTHS) / FIFTHS))
     codes = np.where(is_known, np.searchsorted(cuts, np.nan_to_num(numbers), side="left"), MISSING).astype(
-        np.int64
+        int
     )
     ends = [f"{cut:.6g}" for cut in cuts]
     labels = (
@@ -138,5 +137,5 @@ def combine_controls(people: CountedPeople) -> Codes:
             [control.codes for control in people.controls],
             [len(control.labels) for control in people.controls],
         ),
-        dtype=np.int64,
+        int,
     )

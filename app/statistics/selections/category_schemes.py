@@ -7,9 +7,9 @@ from types import MappingProxyType
 from typing import Any
 
 from ...base.errors import FieldProblem, InvalidInput, refuse
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 
-SCHEMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+SCHEMES = MappingProxyType(
     {
         "sex": ("Female", "Male"),
         "eeo-1": (
@@ -45,7 +45,7 @@ MAX_MAPPING_LENGTH = 6_000
 EXAMPLE_MAPPING = '{"sex": {"scheme": "sex", "values": {"f": "Female", "m": "Male"}}}'
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class CategoryMapping:
     """Categories of one attribute, by its values or by weights.
 
@@ -71,6 +71,7 @@ def _find_problems(mappings: Sequence[CategoryMapping]) -> Iterator[FieldProblem
     names = [mapping.attribute for mapping in mappings]
     for mapping in mappings:
         field = f"categories.{mapping.attribute}"
+        weighed = mapping.weights.values()
         if names.count(mapping.attribute) > 1:
             yield FieldProblem(field, "is mapped twice")
         if bool(mapping.values) == bool(mapping.weights):
@@ -84,7 +85,7 @@ def _find_problems(mappings: Sequence[CategoryMapping]) -> Iterator[FieldProblem
                 f"{field}.scheme", f"must be one of {', '.join(SCHEMES)}, found {mapping.scheme!r:.100}"
             )
             continue
-        categories = [*mapping.values.values(), *mapping.weights.values()]
+        categories = [*mapping.values.values(), *weighed]
         allowed = categories if mapping.scheme is None else SCHEMES[mapping.scheme]
         for category in dict.fromkeys(categories):
             if category not in allowed:
@@ -97,10 +98,10 @@ def _find_problems(mappings: Sequence[CategoryMapping]) -> Iterator[FieldProblem
             yield FieldProblem(
                 field, "has a category without a name; leave out values whose category is unknown"
             )
-        if len(set(mapping.weights.values())) < len(mapping.weights):
+        if len(set(weighed)) < len(mapping.weights):
             yield FieldProblem(field, "has two columns of weights for one category")
-        if mapping.reference is not None and mapping.reference not in mapping.weights.values():
-            named = ", ".join(mapping.weights.values()) or "none"
+        if mapping.reference is not None and mapping.reference not in weighed:
+            named = ", ".join(weighed) or "none"
             yield FieldProblem(
                 f"{field}.reference",
                 f"must be a category that has weights ({named}), found {mapping.reference!r:.100}",
@@ -114,9 +115,9 @@ def parse_mappings(text: str) -> tuple[CategoryMapping, ...]:
     try:
         document = json.loads(text)
     except ValueError as error:
-        raise InvalidInput.of("categories", f"must be JSON: {error}") from error
+        raise InvalidInput("categories", f"must be JSON: {error}") from error
     if not isinstance(document, dict):
-        raise InvalidInput.of(
+        raise InvalidInput(
             "categories", 'must be an object such as {"race": {"scheme": "eeo-1", "values": {"W": "White"}}}'
         )
     mappings = tuple(_read_mapping(name, stored) for name, stored in document.items())
@@ -127,19 +128,17 @@ def parse_mappings(text: str) -> tuple[CategoryMapping, ...]:
 def _read_mapping(name: str, stored: Any) -> CategoryMapping:  # noqa: ANN401 - any JSON
     members = {"scheme", "values", "weights", "reference"}
     if not isinstance(stored, dict) or not set(stored) <= members:
-        raise InvalidInput.of(
+        raise InvalidInput(
             f"categories.{name}", f"must be an object with the members {', '.join(sorted(members))}"
         )
     for member in ("values", "weights"):
         texts = stored.get(member, {})
         if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
-            raise InvalidInput.of(
+            raise InvalidInput(
                 f"categories.{name}.{member}",
                 "must be an object of texts: the name of the category by value or column",
             )
     for member in ("scheme", "reference"):
         if not isinstance(stored.get(member), str | None):
-            raise InvalidInput.of(
-                f"categories.{name}.{member}", f"must be text, found {stored[member]!r:.100}"
-            )
+            raise InvalidInput(f"categories.{name}.{member}", f"must be text, found {stored[member]!r:.100}")
     return CategoryMapping(attribute=name, **stored)

@@ -62,25 +62,23 @@ def adjusted_odds(category: Category, reference: Category, counts: Sequence[Cont
     everybody = sum(count.selected + count.rejected for count in counts)
     used = drop_uninformative([count for count in counts if count.selected + count.rejected])
     people = sum(count.selected + count.rejected for count in used)
-    if not used:
-        return AdjustedOdds(OddsRatio(reason=NOBODY), 0, everybody)
-    design = design_terms(used)
-    selected, rejected = np.array([(count.selected, count.rejected) for count in used], dtype=np.float64).T
-    if is_separated(design, selected, rejected):
-        return AdjustedOdds(
-            OddsRatio(reason=f"{SEPARATED} ({category.label}, {reference.label})"), people, everybody - people
-        )
-    value, half = _fit(design, selected, selected + rejected)
-    return AdjustedOdds(
-        OddsRatio(math.exp(value), math.exp(value - half), math.exp(value + half)), people, everybody - people
-    )
+    odds = OddsRatio(reason=NOBODY)
+    if used:
+        design = design_terms(used)
+        selected, rejected = np.array([(count.selected, count.rejected) for count in used], float).T
+        if is_separated(design, selected, rejected):
+            odds = OddsRatio(reason=f"{SEPARATED} ({category.label}, {reference.label})")
+        else:
+            value, half = _fit(design, selected, selected + rejected)
+            odds = OddsRatio(math.exp(value), math.exp(value - half), math.exp(value + half))
+    return AdjustedOdds(odds, people, everybody - people)
 
 
 def drop_uninformative(counts: Sequence[ControlledCount]) -> list[ControlledCount]:
     """Counts without values of a control that hold one outcome or one side only; leaving some out may
     empty others.
     """
-    held: defaultdict[tuple[int, str], IntArray] = defaultdict(lambda: np.zeros(4, dtype=np.int64))
+    held: defaultdict[tuple[int, str], IntArray] = defaultdict(lambda: np.zeros(4, int))
     for count in counts:
         people = count.selected + count.rejected
         for control in enumerate(count.controls):
@@ -113,7 +111,8 @@ def design_terms(used: Sequence[ControlledCount]) -> FloatArray:
 
 def _fit(design: FloatArray, selected: FloatArray, people: FloatArray) -> tuple[float, float]:
     """First coefficient, by Newton's method, and half the width of its interval."""
-    weights, step = np.zeros(design.shape[1]), np.full(design.shape[1], np.inf)
+    weights = np.zeros(design.shape[1])
+    step = np.full(design.shape[1], np.inf)
     for rounds_left in range(_MOST_ROUNDS, -1, -1):
         rates = expit(design @ weights)
         information = design.T @ (design * (people * rates * (1 - rates))[:, None])
@@ -138,7 +137,7 @@ def is_separated(design: FloatArray, selected: FloatArray, rejected: FloatArray)
 
     signed = np.vstack([design[selected > 0], -design[rejected > 0]])
     solution = linprog(
-        -signed.sum(axis=0),
+        -signed.sum(0),
         A_ub=-signed,
         b_ub=np.zeros(len(signed)),
         bounds=[(-1, 1)] * design.shape[1],
@@ -197,7 +196,7 @@ def stratified_odds(category: Category, reference: Category, cells: IntArray) ->
     Strata without both categories and both outcomes say nothing.
     """
     tables = cells.reshape(-1, 2, 2)
-    used = tables[tables.sum(axis=1).all(axis=1) & tables.sum(axis=2).all(axis=1)].astype(np.float64)
+    used = tables[tables.sum(1).all(1) & tables.sum(2).all(1)].astype(float)
     left_out = int(cells.sum() - used.sum())
     if not len(used):
         absent = StratumTest(reason=NO_STRATUM)
@@ -208,12 +207,12 @@ def stratified_odds(category: Category, reference: Category, cells: IntArray) ->
     value = ratio if math.isfinite(ratio) else None
     form = NO_FINITE if value is None else "" if value else ZERO
     reason = form.format(one=category.label, other=reference.label) or None
-    limits = common_odds_limits(*(StrataOutcomes(side.astype(np.int64), side, side) for side in sides))
+    limits = common_odds_limits(*(StrataOutcomes(side.astype(int), side, side) for side in sides))
     lower, upper = (float(limit) if value else None for limit in limits)
     # Breslow and Day's test that the odds ratio is the same in every stratum.
     test = measure_homogeneity(*sides)
     homogeneity = StratumTest(reason=ONE_STRATUM if len(used) == 1 else reason)
-    if test is not None:
+    if test:
         homogeneity = StratumTest(test.statistic, len(test.strata) - 1, test.p_value)
     return StratifiedOdds(
         value, lower, upper, reason, association_test(used), homogeneity, len(used), left_out
@@ -223,7 +222,7 @@ def stratified_odds(category: Category, reference: Category, cells: IntArray) ->
 def association_test(tables: FloatArray) -> StratumTest:
     """Test of Cochran, Mantel and Haenszel of an odds ratio of 1 in every stratum."""
     a, b, c, d = cells = tables.reshape(-1, 4).T
-    n = cells.sum(axis=0)
+    n = cells.sum(0)
     spread = float(((a + b) * (c + d) * (a + c) * (b + d) / (n**2 * (n - 1))).sum())
     statistic = float((a - (a + b) * (a + c) / n).sum()) ** 2 / spread
     return StratumTest(statistic, 1, float(chdtrc(1, statistic)))
@@ -251,11 +250,12 @@ def controls_sheet(people: CountedPeople) -> Json:
 def _controlled_row(
     people: CountedPeople, reference: Rows, mine: Rows, category: Category, reference_category: Category
 ) -> Json:
-    strata, compared = combine_controls(people), (mine | reference) & people.is_assessed
+    strata = combine_controls(people)
+    compared = (mine | reference) & people.is_assessed
     used = compared & (strata != MISSING)
     # Only combinations that occur: the product of controls may be far larger than the log.
     present, stratum_of = np.unique(strata[used], return_inverse=True)
-    cells = np.zeros((present.size, 4), dtype=np.int64)
+    cells = np.zeros((present.size, 4), int)
     side = np.where(mine[used], 0, 2) + np.where(people.is_selected[used], 0, 1)
     np.add.at(cells, (stratum_of, side), people.records[used])
     sizes = [len(control.labels) for control in people.controls]

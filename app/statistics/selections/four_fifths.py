@@ -69,16 +69,16 @@ class ImpactRow:
     def ratio(self) -> float | None:
         """Rate over the other's; None without another, or if nobody of it was selected."""
         compared = self._other
-        return self.category.rate / compared.rate if compared is not None and compared.selected else None
+        return self.category.rate / compared.rate if compared and compared.selected else None
 
     @property
     def ratio_reason(self) -> str | None:
-        if self.compared_with is None:
+        if not self.compared_with:
             return (
                 f"every category has less than {100 * LEAST_SHARE:g} % of the people, so there is none "
                 "to compare with"
             )
-        if self._other is None:
+        if not self._other:
             return "the category that others are compared with"
         return (
             None
@@ -88,7 +88,7 @@ class ImpactRow:
 
     @property
     def z_reason(self) -> str | None:
-        if self._other is None:
+        if not self._other:
             return self.ratio_reason
         names = f"{self.category.label} and {self._other.label}"
         who = "everybody" if self.category.selected else "nobody"
@@ -98,7 +98,7 @@ class ImpactRow:
     def ends(self) -> tuple[float | None, float | None]:
         """95 % interval of the ratio; None for an open end, or without a ratio."""
         compared = self._other
-        if compared is None or not compared.selected:
+        if not (compared and compared.selected):
             return None, None
         return log_ratio(
             self.category.selected, self.category.applicants, compared.selected, compared.applicants
@@ -110,7 +110,7 @@ class ImpactRow:
         selected.
         """
         compared = self._other
-        if compared is None:
+        if not compared:
             return None
         pooled = (self.category.selected + compared.selected) / (
             self.category.applicants + compared.applicants
@@ -124,8 +124,9 @@ class ImpactRow:
     @cached_property
     def fisher_p(self) -> float | None:
         """Two-sided p-value of Fisher's exact test."""
-        category, compared = self.category, self._other
-        if compared is None:
+        category = self.category
+        compared = self._other
+        if not compared:
             return None
         from scipy.stats import fisher_exact  # noqa: PLC0415 - scipy.stats takes a second to import
 
@@ -141,8 +142,9 @@ class ImpactRow:
     @cached_property
     def odds_ratio(self) -> OddsRatio | None:
         """Odds ratio with its 95 % interval."""
-        category, compared = self.category, self._other
-        if compared is None:
+        category = self.category
+        compared = self._other
+        if not compared:
             return None
         if not category.rejected or not compared.selected:
             empty = (
@@ -171,7 +173,7 @@ class ImpactRow:
     def is_exact(self) -> bool:
         """Whether Fisher's test decides, because there are few people."""
         compared = self._other
-        if compared is None:
+        if not compared:
             return False
         everybody = self.category.applicants + compared.applicants
         selected = self.category.selected + compared.selected
@@ -192,17 +194,13 @@ class ImpactRow:
     @property
     def shortfall_to_parity(self) -> float | None:
         """Further selections to the other's rate; below 0 beyond it."""
-        return (
-            None
-            if self._other is None
-            else self._other.rate * self.category.applicants - self.category.selected
-        )
+        return self._other.rate * self.category.applicants - self.category.selected if self._other else None
 
     @property
     def shortfall_to_four_fifths(self) -> int | None:
         """Further selections that bring the ratio to four fifths; 0 if it is there."""
         compared = self._other
-        if compared is None:
+        if not compared:
             return None
         # In whole numbers: 0.8 has no exact binary form.
         needed = -(-4 * compared.selected * self.category.applicants // (5 * compared.applicants))
@@ -250,7 +248,8 @@ class ImpactTable:
 
         Those of small categories are Bonferroni's over all pairs.
         """
-        best, large = self.compared_with, self.large
+        best = self.compared_with
+        large = self.large
         pairs = sorted(
             (ImpactRow(*pair) for pair in combinations(large, 2)), key=lambda row: row.p_value or 0.0
         )
@@ -260,10 +259,8 @@ class ImpactTable:
             zip((frozenset((row.category, row.compared_with)) for row in pairs), corrected, strict=True)
         )
         for category in self.table.categories:
-            row, p_value = (
-                ImpactRow(category, best, category not in large),
-                holm.get(frozenset((category, best))),
-            )
+            row = ImpactRow(category, best, category not in large)
+            p_value = holm.get(frozenset((category, best)))
             if row.is_small and row.p_value is not None:
                 p_value = min(1.0, math.comb(len(self.table.categories), 2) * row.p_value)
             yield replace(row, corrected_p=p_value)

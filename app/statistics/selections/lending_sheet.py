@@ -88,7 +88,8 @@ def score_gap(
             return ScoreGap(None, None, None, None, None, None, None, TOO_FEW.format(name=label))
     difference = float(scores.mean() - reference.mean())
     squares = float(((scores - scores.mean()) ** 2).sum() + ((reference - reference.mean()) ** 2).sum())
-    overall, within = float(everybody.std()), math.sqrt(squares / (scores.size + reference.size - 2))
+    overall = float(everybody.std())
+    within = math.sqrt(squares / (scores.size + reference.size - 2))
     # The deviation of equal numbers can be a rounding error above 0.
     if everybody.min() == everybody.max():
         return ScoreGap(difference, None, None, None, None, overall, within, NO_SPREAD)
@@ -123,7 +124,8 @@ def residual_gap(is_category: Rows, scores: FloatArray, strata: IntArray, sd_all
     outcome = scores - (np.bincount(stratum_of, weights=scores) / sizes)[stratum_of]
     spread = float(centred @ centred)
     mixed = (share > 0) & (share < 1)
-    people, degrees = int(sizes[mixed].sum()), scores.size - sizes.size - 1
+    people = int(sizes[mixed].sum())
+    degrees = scores.size - sizes.size - 1
     if not mixed.any() or not sd_all:
         return ResidualGap(None, None, None, people, NO_SPREAD if mixed.any() else NOT_APART)
     slope = float(centred @ outcome) / spread
@@ -144,8 +146,10 @@ def quantile_ratios(
     for quantile, cut in zip(
         quantiles, np.quantile(everybody, quantiles, method="inverted_cdf").tolist(), strict=True
     ):
-        above, reference_above = int((scores > cut).sum()), int((reference > cut).sum())
-        rate, reference_rate = above / scores.size, reference_above / reference.size
+        above = int((scores > cut).sum())
+        reference_above = int((reference > cut).sum())
+        rate = above / scores.size
+        reference_rate = reference_above / reference.size
         if reference_above:
             lower, upper, _ = log_ratio(above, scores.size, reference_above, reference.size)
             ratios.append(
@@ -163,7 +167,9 @@ NO_OTHER = "everybody of known category is of the reference, {name}, so there is
 def lending_sheet(people: CountedPeople) -> Json:
     tables = []
     for attribute in people.attributes:
-        reference, name, rows = reference_rows(attribute), name_reference(attribute), []
+        reference = reference_rows(attribute)
+        name = name_reference(attribute)
+        rows = []
         for chosen, category, of_reference in compare_categories(people, attribute):
             row = ImpactRow(category, of_reference)
             low, high = row.ends
@@ -194,11 +200,13 @@ SIGMA = (
 def _score_part(
     people: CountedPeople, chosen: Rows, reference: Rows, categories: tuple[Category, Category]
 ) -> Json | None:
-    scores, times = people.scores, people.records
+    scores = people.scores
+    times = people.records
     if scores is None:
         return None
     scored = ~np.isnan(scores)
-    mine, of_reference = scored & chosen, scored & reference
+    mine = scored & chosen
+    of_reference = scored & reference
     mine_scores, others_scores, all_scores = (
         np.repeat(scores[rows], times[rows]) for rows in (mine, of_reference, scored)
     )

@@ -7,23 +7,21 @@ Kallus, Mao and Zhou (2022).
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtr
 
 from ...base.errors import InvalidInput
-from ..group_labels import FloatArray, IntArray
+from ..group_labels import BoolArray, FloatArray, IntArray
 from ..intervals.intervals import Z
+from .category_people import Json
 from .category_schemes import CategoryMapping
 
 CAUTION = (
     "Probabilities do not say who is in a category. If they are right (among people with equal "
-    "probabilities, the share of a category is"
-    " that probability), the true rate and the true ratio are between the bounds, and every value between "
-    "them agrees with the data."
-    " No verdict follows from this table."
+    "probabilities, the share of a category is that probability), the true rate and the true ratio are "
+    "between the bounds, and every value between them agrees with the data. No verdict follows from this "
+    "table."
 )
 NO_PROBABILITIES = "no weights were given; name the columns that hold the probability of each category"
 ROUNDING = 1e-3
@@ -46,13 +44,13 @@ MANY = 100
 """Min people with 0 or 1 alone in a column, from which on it is refused as a guess that was made certain."""
 
 
-def bounds_sheet(tables: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def bounds_sheet(tables: Sequence[Json]) -> Json:
     return {"tables": tables, "caution": CAUTION, "reason": None if tables else NO_PROBABILITIES}
 
 
 def bound_categories(
-    mapping: CategoryMapping, weights: FloatArray, records: IntArray, selected: npt.NDArray[np.bool_]
-) -> dict[str, Any]:
+    mapping: CategoryMapping, weights: FloatArray, records: IntArray, selected: BoolArray
+) -> Json:
     """Table of the bounds, with the 95 % limits of those of the ratio. Entry i counts `records[i]` alike
     people.
 
@@ -62,17 +60,18 @@ def bound_categories(
     Raises:
         InvalidInput: weights are no probabilities.
     """
-    has_weights = ~np.isnan(weights).any(axis=0)
+    has_weights = ~np.isnan(weights).any(0)
     unknown = int(records[~has_weights].sum())
-    weights, records, selected = weights[:, has_weights], records[has_weights], selected[has_weights]
-    totals, field = weights.sum(axis=0), f"categories.{mapping.attribute}"
+    weights = weights[:, has_weights]
+    records = records[has_weights]
+    selected = selected[has_weights]
+    totals = weights.sum(0)
+    field = f"categories.{mapping.attribute}"
     if (weights < 0).any() or (totals > 1 + ROUNDING).any():
-        raise InvalidInput.of(
-            field, "weights must be between 0 and 1 and add up to at most 1 for each person"
-        )
+        raise InvalidInput(field, "weights must be between 0 and 1 and add up to at most 1 for each person")
     for name, column in zip(mapping.weights, weights, strict=True):
         if records.sum() >= MANY and not ((column > 0) & (column < 1)).any():
-            raise InvalidInput.of(
+            raise InvalidInput(
                 field,
                 f"{name} has no value between 0 and 1; give probabilities, not a guess that was made certain",
             )
@@ -98,7 +97,8 @@ def bound_categories(
 def _join_small(cells: FloatArray) -> FloatArray:
     """Joins cells [records, favourable, sums of both probabilities; cells] from the lowest probability."""
     cells = cells[:, np.lexsort(cells[3:1:-1] / cells[0])]
-    starts, size = [], 0.0
+    starts = []
+    size = 0.0
     for position, records in enumerate(cells[0].tolist()):
         if size == 0:
             starts.append(position)
@@ -108,10 +108,12 @@ def _join_small(cells: FloatArray) -> FloatArray:
     return np.add.reduceat(cells, starts, axis=1) if starts else cells
 
 
-def _bound(cells: FloatArray, *, is_compared: bool) -> dict[str, Any]:
-    records, favourable, sums = cells[0], cells[1], cells[2:]
-    totals = sums.sum(axis=1)
-    row: dict[str, Any] = {"people": float(totals[0]), **dict.fromkeys(BOUNDS)}
+def _bound(cells: FloatArray, *, is_compared: bool) -> Json:
+    records = cells[0]
+    favourable = cells[1]
+    sums = cells[2:]
+    totals = sums.sum(1)
+    row: Json = {"people": float(totals[0]), **dict.fromkeys(BOUNDS)}
     if not totals.all():
         return row | {
             "reason": "nobody has a probability of being in "
@@ -119,8 +121,8 @@ def _bound(cells: FloatArray, *, is_compared: bool) -> dict[str, Any]:
         }
     excess = favourable + sums - records
     # A hair above 0 is rounding, and would be an upper end of many millions.
-    low = np.where(excess > 1e-12 * records, excess, 0).sum(axis=1) / totals
-    high = np.minimum(favourable, sums).sum(axis=1) / totals
+    low = np.where(excess > 1e-12 * records, excess, 0).sum(1) / totals
+    high = np.minimum(favourable, sums).sum(1) / totals
     row |= {"rate_low": float(low[0]), "rate_high": float(high[0])}
     if not is_compared:
         return row
@@ -139,15 +141,19 @@ def _limit(records: FloatArray, favourable: FloatArray, sums: FloatArray) -> flo
     """Upper 95 % limit of the largest ratio of the first rate to the second, by Fieller's theorem; None
     without one.
     """
-    rates, shares, weights = favourable / records, sums / records, records / sums.sum(axis=1, keepdims=True)
+    rates = favourable / records
+    shares = sums / records
+    weights = records / sums.sum(1, keepdims=True)
     variances = (favourable * (1 - rates) + 0.25) / (records * (records + 1))
     deviations = np.sqrt(variances)
-    above, below = (rates - shares[0]) / deviations, (rates + shares[1] - 1) / deviations
+    above = (rates - shares[0]) / deviations
+    below = (rates + shares[1] - 1) / deviations
     largest = weights[0] @ (np.minimum(rates, shares[0]) + deviations * _correct_kink(above))
     least = weights[1] @ (np.maximum(rates + shares[1] - 1, 0) - deviations * _correct_kink(below))
     slopes = weights * np.array([ndtr(-above), ndtr(below)])
     (square, product), (_, square_of_least) = Z * Z * (slopes * variances) @ slopes.T
-    quadratic, linear = least * least - square_of_least, largest * least - product
+    quadratic = least * least - square_of_least
+    linear = largest * least - product
     if least <= 0 or quadratic <= 0:
         return None
     return float(

@@ -1,8 +1,7 @@
 """Sheets of a report on selections as JSON, without rounding."""
 
-from typing import Any, TypeAlias
-
 from ...base.frozen import frozen
+from .category_people import Json
 from .four_fifths import ImpactRow, ImpactTable, OddsRatio
 from .local_law_144 import AuditSheet
 from .selection_categories import Category, CategoryTable
@@ -17,14 +16,14 @@ class ImpactSheet:
     unknown: int
 
 
-Sheet: TypeAlias = AuditSheet | ImpactSheet
+Sheet = AuditSheet | ImpactSheet
 
 
 def name_sheet(sheet: Sheet) -> SheetName:
     return SheetName.LL144 if isinstance(sheet, AuditSheet) else SheetName.ADVERSE_IMPACT
 
 
-def as_json(sheet: Sheet) -> dict[str, Any]:
+def as_json(sheet: Sheet) -> Json:
     if isinstance(sheet, AuditSheet):
         audits = [
             {
@@ -41,7 +40,7 @@ def as_json(sheet: Sheet) -> dict[str, Any]:
         {
             "attribute": impact_table.table.comparison.label,
             "unknown": impact_table.table.unknown,
-            "compared_with": None if impact_table.compared_with is None else impact_table.compared_with.label,
+            "compared_with": impact_table.compared_with.label if impact_table.compared_with else None,
             "rows": [_impact_row(row) for row in impact_table.rows],
         }
         for impact_table in sheet.tables
@@ -49,9 +48,9 @@ def as_json(sheet: Sheet) -> dict[str, Any]:
     return {"tables": tables, "unknown": sheet.unknown, "reason": None}
 
 
-def compare_with_reference(written: dict[str, Any], table: CategoryTable, reference: Category | None) -> None:
+def compare_with_reference(written: Json, table: CategoryTable, reference: Category | None) -> None:
     """Adds to each row the ratio to a chosen reference; None without one, or of the reference."""
-    written["reference"] = None if reference is None else reference.label
+    written["reference"] = reference.label if reference else None
     for category, row in zip(table.categories, written["rows"], strict=True):
         against = ImpactRow(category, reference)
         low, high = against.ends
@@ -62,7 +61,7 @@ def compare_with_reference(written: dict[str, Any], table: CategoryTable, refere
         }
 
 
-def _impact_row(row: ImpactRow) -> dict[str, Any]:
+def _impact_row(row: ImpactRow) -> Json:
     odds, (low, high) = row.odds_ratio or OddsRatio(), row.ends
     return row.category.to_json() | {
         "impact_ratio": row.ratio,

@@ -1,10 +1,9 @@
 """Presets: sheets that a rule asks for, as read in November 2026; not legal advice."""
 
-from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 
 NOTICE = (
     "This report says what was counted, and by which rule. It is not legal advice, and does not say "
@@ -32,7 +31,7 @@ class PresetName(StrEnum):
     INSURANCE_CO = "insurance-co"
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Preset:
     """One rule: its source, its dated state, its sheets, and what must accompany them that no file of
     decisions holds.
@@ -52,7 +51,7 @@ _FROM_A_LOG = (
 )
 _OF_RACE = "the source of each probability, if categories are not known"
 
-PRESETS: Mapping[PresetName, Preset] = MappingProxyType(
+PRESETS = MappingProxyType(
     {
         PresetName.LL144: Preset(
             title="Bias audit tables for New York City's Local Law 144",

@@ -1,9 +1,9 @@
 """A plain sentence for each measurement, and numbers in sentences."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...domain.figure_details import SIDES, Counts, Details, Side
 from ..catalogue import CATALOGUE, Metric
 from ..catalogue.metric import ComparedRate, CountOf, RateOf
@@ -20,7 +20,7 @@ _MORE_DECIMALS = 3
 """Decimals that an end may add to the figure's, to be on its own side of 0 and 1."""
 _MARKS = (-1.0, 0.0, 1.0)
 
-_PHRASES: Mapping[str, tuple[str, str]] = {
+_PHRASES = {
     **{name: (PARTS[rate.of_part].among, rate.are) for name, rate in RATES.items()},
     "favourable": ("records{of}", "were predicted favourable"),
     "correct": ("labelled records{of}", "were predicted right"),
@@ -40,7 +40,7 @@ _PHRASES: Mapping[str, tuple[str, str]] = {
 }
 """Per rate, the records counted out of a hundred, and the verb phrase of the counted."""
 
-_COUNTED_AS: Mapping[str, str] = {
+_COUNTED_AS = {
     **{name: rate.counted for name, rate in RATES.items()},
     **dict.fromkeys(
         ("favourable_before", "favourable_after", "counterfactual_before", "counterfactual_after"),
@@ -59,7 +59,7 @@ FEW = 0.1
 """Shares below this get a decimal: of every 100 records 0.4, not 0."""
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class FigureText:
     """A figure and its interval's ends with equally many decimals; an unbounded end is `open`."""
 
@@ -136,7 +136,8 @@ def sentence(
     Raises:
         KeyError: no metric of that key.
     """
-    row, details = CATALOGUE[metric], details or Details()
+    row = CATALOGUE[metric]
+    details = details or Details()
     if value is None:
         return f"{row.title} cannot be computed: {reason or 'no reason is known'}."
     text = _describe(row, value, (lower, upper), details)
@@ -192,9 +193,7 @@ def _describe_comparison(
     # Whatever the sign convention, the sentence is about the monitored group.
     turned = -1 if how.by is REVERSED_DIFFERENCE else 1
     gap = None if how.by.divides else _round_gap(turned * value, shares)
-    counts = (
-        _format_hundreds(*shares) if gap is None else [_format_hundred(share, gap.digits) for share in shares]
-    )
+    counts = [_format_hundred(share, gap.digits) for share in shares] if gap else _format_hundreds(*shares)
     names = [_name_side(side, details) for side in SIDES]
     lead = ""
     if len(counts) > 1 and "own_n" in details.monitored_counts:
@@ -211,9 +210,9 @@ def _describe_comparison(
         text = format_figure(value, *ends)
         return f"{lead}a ratio of {text.value} (95 %: {text.interval})."
     low, high = (None if end is None else turned * end for end in ends[::turned])
-    shown = turned * value if gap is None or gap.digits < MOST_OF_GAP else gap.gap / 100
+    shown = gap.gap / 100 if gap and gap.digits >= MOST_OF_GAP else turned * value
     points, *reach = (
-        _format_points(points_shown, 1 if gap is None else gap.digits) for points_shown in (shown, low, high)
+        _format_points(points_shown, gap.digits if gap else 1) for points_shown in (shown, low, high)
     )
     return f"{lead}{points} (95 %: {reach[0]} to {reach[1]})."
 
@@ -245,7 +244,8 @@ def find_share(rate: str, counts: Counts) -> float | None:
     """Rate of a side by its counts; None without them."""
     for noun in (_COUNTED_AS.get(rate, rate), rate):
         for counted, total_name in ((f"{noun}_weight", "weight"), (noun, "n")):
-            count, total = counts.get(counted), counts.get(total_name)
+            count = counts.get(counted)
+            total = counts.get(total_name)
             if count is not None and total is not None and total > 0:
                 return count / total
     return None
@@ -276,8 +276,8 @@ def _fill_in(row: Metric, value: float, text: FigureText, details: Details) -> s
         widens="widens" if value > 0 else "narrows",
         monitored=_name_side("monitored", details),
         reference=_name_side("reference", details),
-        all_groups="all groups" if across is None else f"all {across}",
-        any_two="any two groups" if across is None else f"any two of the {across}",
+        all_groups=f"all {across}" if across else "all groups",
+        any_two=f"any two of the {across}" if across else "any two groups",
         Subject=f"For {details.subject}" if details.subject else "Overall",
     )
 

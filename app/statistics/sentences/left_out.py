@@ -2,21 +2,20 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from ...base.frozen import frozen
-from ..group_labels import NEITHER, ComparedGroup, Groups, IntArray, as_groups, of_role
+from ...base.frozen import frozen_by_name
+from ..group_labels import NEITHER, AnyArray, BoolArray, ComparedGroup, Groups, IntArray, as_groups, of_role
 from ..intervals.rate_estimates import Share
 from ..measures.measure_rates import significance
 from ..tables.count_table import OUTCOMES, GroupCounts, LabelledCells
 from ..tables.strata_counts import count_keys, slices
 
-Marks: TypeAlias = npt.NDArray[np.bool_]
+Marks = BoolArray
 
-REASONS: Mapping[str, str] = {
+REASONS = {
     "time_impossible": "time that cannot be",
     "outside_period": "outside the period",
     "beyond_newest": "beyond the newest {newest}",
@@ -64,7 +63,7 @@ MAX_P_VALUE = 0.01
 """Max p value of a caution, divided by the number of groups that are compared."""
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class CountedRecords:
     """Records of a range by group and outcome [groups + 1, 3], the last row of no known group: counted ones,
     and others by reason.
@@ -122,21 +121,20 @@ class CountedRecords:
         `left_out` and `of` count records of the group and of the reference; of outcomes, these two are None.
         """
         lacking = self._sum(REASONS.keys() - BY_DESIGN - WITHOUT_GROUP)
-        monitored, reference = of_role(self.groups, "monitored"), of_role(self.groups, "reference")
+        monitored = of_role(self.groups, "monitored")
+        reference = of_role(self.groups, "reference")
         for position in monitored:
             sides = [
-                np.array([cells[list(side)].sum(axis=0) for side in ((position,), reference)])
+                np.array([cells[list(side)].sum(0) for side in ((position,), reference)])
                 for cells in (lacking, self.counts)
             ]
-            left_out, counted = (side.sum(axis=1) for side in sides)
+            left_out, counted = (side.sum(1) for side in sides)
             compared = _compare_shares(left_out, left_out + counted, len(monitored))
-            if compared is not None:
+            if compared:
                 group, *reference_groups = (self.groups[row].label for row in (position, *reference))
                 low, high, text = self._bound_ratio(left_out, counted, sides[1][:, 1])
-                name, reference_names = (
-                    self.names.get(group, group),
-                    ", ".join(self.names.get(label, label) for label in reference_groups),
-                )
+                name = self.names.get(group, group)
+                reference_names = ", ".join(self.names.get(label, label) for label in reference_groups)
                 shares = (
                     f"{_per_hundred(compared, 0)} of 100 {name} are left out and "
                     f"{_per_hundred(compared, 1)} of 100 {reference_names}."
@@ -146,11 +144,11 @@ class CountedRecords:
                     | compared
                     | {"ratio_low": low, "ratio_high": high, "text": f"Caution: {shares}{text}"}
                 )
-        unknown = self._sum(WITHOUT_GROUP).sum(axis=0)[[1, 0]]
+        unknown = self._sum(WITHOUT_GROUP).sum(0)[[1, 0]]
         compared = (
-            _compare_shares(unknown, unknown + self.counts.sum(axis=0)[[1, 0]], 1) if self.has_rates else None
+            _compare_shares(unknown, unknown + self.counts.sum(0)[[1, 0]], 1) if self.has_rates else None
         )
-        if compared is not None:
+        if compared:
             shares = (
                 f"{_per_hundred(compared, 0)} of 100 favourable and {_per_hundred(compared, 1)} of 100 "
                 "unfavourable"
@@ -170,11 +168,14 @@ class CountedRecords:
         """Records of another part of the range, in the same groups."""
         nobody = np.zeros_like(self.counts)
         reasons = {**self.left_out, **added.left_out}
-        cells = {
-            reason: self.left_out.get(reason, nobody) + added.left_out.get(reason, nobody)
-            for reason in reasons
-        }
-        return replace(self, counts=self.counts + added.counts, left_out=cells)
+        return replace(
+            self,
+            counts=self.counts + added.counts,
+            left_out={
+                reason: self.left_out.get(reason, nobody) + added.left_out.get(reason, nobody)
+                for reason in reasons
+            },
+        )
 
     def leave_out(self, reason: str, counts: IntArray) -> "CountedRecords":
         """Counts only these records [groups, 2], and leaves the others out for the reason."""
@@ -195,11 +196,11 @@ class CountedRecords:
         from those in no group.
         """
         names = ("counts", "unclassified", "label_unlisted", "no_group")
-        cells = {name: np.zeros((len(table.groups) + 1, OUTCOMES), np.int64) for name in names}
+        cells = {name: np.zeros((len(table.groups) + 1, OUTCOMES), int) for name in names}
         outcomes = table.cells
         if isinstance(table, LabelledCells):
-            labelled = table.cells.sum(axis=-1)  # by label, then by prediction
-            outcomes = labelled[:, :UNCLASSIFIED].sum(axis=1)
+            labelled = table.cells.sum(-1)  # by label, then by prediction
+            outcomes = labelled[:, :UNCLASSIFIED].sum(1)
             cells["label_unlisted"][:-1] = labelled[:-1, UNCLASSIFIED]
             cells["no_group"][-1] = labelled[-1, UNCLASSIFIED]
         cells["counts"][:-1, :UNCLASSIFIED] = outcomes[:-1, :UNCLASSIFIED]
@@ -220,12 +221,11 @@ class CountedRecords:
 
     @classmethod
     def unpack(cls, attribute: str, packed: Mapping[str, Any]) -> Self:
-        left_out = {reason: np.array(cells) for reason, cells in packed["left_out"].items()}
         return cls(
             attribute=attribute,
             groups=as_groups(packed["groups"]),
             counts=np.array(packed["counts"]),
-            left_out=left_out,
+            left_out={reason: np.array(cells) for reason, cells in packed["left_out"].items()},
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -259,7 +259,7 @@ class CountedRecords:
     def _spread(self, cells: IntArray) -> Iterator[tuple[str | None, int]]:
         """Yields the groups with records in the cells, and how many."""
         names = [*(group.label for group in self.groups), None]
-        return ((name, count) for name, count in zip(names, cells.sum(axis=1).tolist(), strict=True) if count)
+        return ((name, count) for name, count in zip(names, cells.sum(1).tolist(), strict=True) if count)
 
     def _sum(self, reasons: Collection[str]) -> IntArray:
         return sum(
@@ -285,8 +285,8 @@ class CountedRecords:
 def count_records(
     attribute: str,
     groups: Sequence[ComparedGroup],
-    codes: npt.NDArray[Any],
-    outcomes: npt.NDArray[Any],
+    codes: AnyArray,
+    outcomes: AnyArray,
     *,
     answers: str | None,
     lacks_answer: Marks,
@@ -316,11 +316,11 @@ def count_records(
             marks["not_a_number"] = has_no_group & is_no_number
     reasons = [reason for reason in REASONS if reason in marks]
     shape = (len(reasons) + 1, len(groups) + 1, OUTCOMES)
-    cells = np.zeros(shape, np.int64)
+    cells = np.zeros(shape, int)
     for chunk in slices(codes.size):
         first = np.select([marks[reason][chunk] for reason in reasons], list(range(1, len(reasons) + 1)), 0)
         # Turns -1, the code of no group, into the row after the last group.
-        key = (first * shape[1] + codes[chunk].astype(np.int64) % shape[1]) * OUTCOMES + outcomes[chunk]
+        key = (first * shape[1] + codes[chunk].astype(int) % shape[1]) * OUTCOMES + outcomes[chunk]
         cells += count_keys(key, shape, None, None if repeats is None else repeats[chunk])[0]
     return CountedRecords(
         attribute=attribute,

@@ -38,7 +38,8 @@ def round_gap(first: float, second: float) -> RoundedGap:
         )
         if round(first_rounded - second_rounded, digits) == gap:
             return RoundedGap(first_rounded, second_rounded, gap, digits)
-    first_rounded, second_rounded = round(first, MOST_OF_GAP), round(second, MOST_OF_GAP)
+    first_rounded = round(first, MOST_OF_GAP)
+    second_rounded = round(second, MOST_OF_GAP)
     return RoundedGap(
         first_rounded, second_rounded, round(first_rounded - second_rounded, MOST_OF_GAP), MOST_OF_GAP
     )

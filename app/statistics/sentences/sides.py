@@ -42,11 +42,14 @@ def judge(result: Measured, metric: Metric, limits: Limits) -> Verdict | None:
         return None
     if metric.is_judged_by_value:
         number = replace(number, lower=number.value, upper=number.value)
-    elif result.for_choice is not None and not is_inside(number.value, limits):
+    elif result.for_choice and not is_inside(number.value, limits):
         number = result.for_choice
-    mirror = mirror_limits(metric, limits)
     return verdict(
-        number, lower_limit=lower, upper_limit=upper, smallest_group=result.smallest_group, mirror=mirror
+        number,
+        lower_limit=lower,
+        upper_limit=upper,
+        smallest_group=result.smallest_group,
+        mirror=mirror_limits(metric, limits),
     )
 
 

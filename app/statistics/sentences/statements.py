@@ -3,7 +3,7 @@
 import math
 from collections.abc import Hashable, Sequence
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...domain.figure_details import Details, Side
 from ..catalogue import CATALOGUE
 from ..catalogue.metric import ComparedRate, Metric, OfPair, OverStrata
@@ -46,7 +46,7 @@ _FAVOURED = frozenset(
 """Rates whose ratio says how many times as often a group gets the favourable outcome."""
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class JudgedFigure:
     """One figure with its 95 % interval (an end of None is unbounded), limits and verdict.
 
@@ -74,6 +74,11 @@ class JudgedFigure:
         return CATALOGUE[self.metric]
 
     @property
+    def mirror(self) -> Limits:
+        """Mirror image of a lone limit; see `mirror_limits`."""
+        return mirror_limits(self.row, self.limits)
+
+    @property
     def for_choice(self) -> tuple[float | None, float | None] | None:
         """Interval that allows for the choice among several groups; None without one, and where release
         0.1 stored it.
@@ -97,7 +102,7 @@ class JudgedFigure:
     def disadvantaged_group(self) -> str | None:
         """Name of the group at a disadvantage, if the figure says so."""
         role = self.disadvantaged
-        if role is None or role is Disadvantaged.NOBODY:
+        if role in (None, Disadvantaged.NOBODY):
             return None
         return self.named("monitored" if role is Disadvantaged.MONITORED else "reference")
 
@@ -133,18 +138,17 @@ def gap_statement(figure: JudgedFigure) -> str | None:
     )
     is_asked = figure.verdict != Verdict.INSUFFICIENT_DATA and figure.method not in (None, _EXACT)
     is_chosen = (figure.worst_of or 1) > 1
-    if figure.value is None or not is_asked or not compares or (is_chosen and figure.for_choice is None):
+    if figure.value is None or not is_asked or not compares or (is_chosen and not figure.for_choice):
         return None
     pooled = " pooled" if isinstance(figure.row.measure, OverStrata) else ""
     if figure.value == figure.row.ideal:
         return f"There is no{pooled} gap in these records."
-    larger, chance = f"The{pooled} gap is larger than chance explains", f"The{pooled} gap may be chance"
-    excludes, alone, together = (
-        figure.excludes_equality,
-        figure.details.p_value,
-        figure.details.chosen_p_value,
-    )
-    of_groups = "" if figure.for_choice is None else " for all groups together"
+    larger = f"The{pooled} gap is larger than chance explains"
+    chance = f"The{pooled} gap may be chance"
+    excludes = figure.excludes_equality
+    alone = figure.details.p_value
+    together = figure.details.chosen_p_value
+    of_groups = " for all groups together" if figure.for_choice else ""
     held = (
         f"the 95 % interval{of_groups} {'excludes' if excludes else 'includes'} {as_text(figure.row.ideal)}"
     )
@@ -182,7 +186,7 @@ def limit_statement(figure: JudgedFigure) -> str:
         case Verdict.INSUFFICIENT_DATA:
             return FEW_RECORDS
         case Verdict.FAIR | Verdict.UNDECIDED | Verdict.UNWATCHED if figure.value is not None:
-            is_watched = is_inside(figure.value, mirror_limits(figure.row, figure.limits))
+            is_watched = is_inside(figure.value, figure.mirror)
             return _describe_inside(figure) if is_watched else _describe_unwatched(figure, figure.value)
         case Verdict.SUSPECTED | Verdict.UNFAIR if figure.value is not None:
             return _describe_beyond(figure, figure.value)
@@ -194,10 +198,11 @@ def find_unbadged(figures: Sequence[JudgedFigure]) -> set[int]:
     """Places of figures that compare the same two rates as another metric, earlier in the catalogue, which
     judges in a table of both.
     """
-    judging: dict[Hashable, str] = {}
+    judging = dict[Hashable, str]()
     unbadged = set()
     for index, judged in sorted(enumerate(figures), key=lambda numbered: _PLACES[numbered[1].metric]):
-        how, sides = judged.row.measure, judged.details
+        how = judged.row.measure
+        sides = judged.details
         if isinstance(how, ComparedRate) and judged.verdict in ON_FAIRNESS:
             rates = how.rate, judged.data, judged.attribute, judged.scope, sides.monitored, sides.reference
             if judging.setdefault(rates, judged.metric) != judged.metric:
@@ -216,13 +221,13 @@ def choice_statement(figure: JudgedFigure) -> str | None:
         position = "furthest from equality"
     elif not is_inside(figure.value, figure.limits):
         position = "furthest beyond its limits"
-    elif not is_inside(figure.value, mirror_limits(figure.row, figure.limits)):
+    elif not is_inside(figure.value, figure.mirror):
         position = "furthest beyond the mirror image of the limit"
     else:
         position = "nearest to a limit"
     few = f"groups of fewer than {MINIMUM_GROUP_SIZE} records count only if there are no larger ones"
     lead = f"Of {groups} monitored groups it lies {position}; {few}."
-    if figure.for_choice is None:
+    if not figure.for_choice:
         return lead
     return (
         f"{lead} Allowing for the choice, its interval is "
@@ -237,7 +242,7 @@ def figure_sentence(figure: JudgedFigure, reason: str | None = None) -> str:
     ends = {"lower": figure.lower, "upper": figure.upper}
     statement = sentence(figure.metric, value=figure.value, **ends, reason=reason, details=figure.details)
     return " ".join(
-        text for text in (statement, other_side(figure), strata_statement(figure.details)) if text is not None
+        text for text in (statement, other_side(figure), strata_statement(figure.details)) if text
     )
 
 
@@ -251,7 +256,7 @@ def limits_in_words(limits: Limits) -> str:
 
 def _describe_inside(figure: JudgedFigure) -> str:
     lower, upper = figure.limits
-    is_one_sided = mirror_limits(figure.row, figure.limits) != (None, None)
+    is_one_sided = figure.mirror != (None, None)
     name = (
         "the one limit that is set"
         if is_one_sided
@@ -275,7 +280,7 @@ def _describe_beyond(figure: JudgedFigure, value: float) -> str:
     is_below = not reaches(value, figure.limits[0])
     limit = figure.limits[0 if is_below else 1]
     if figure.verdict == Verdict.SUSPECTED:
-        among = "" if figure.for_choice is None else ", which allows for the choice among several groups,"
+        among = ", which allows for the choice among several groups," if figure.for_choice else ""
         end = (figure.for_choice or (figure.lower, figure.upper))[1 if is_below else 0]
         uncertain = f"Whether it is beyond the limit of {as_text(limit)} is not certain"
         return f"{uncertain}: its interval{among} {_describe_end(figure, end, limit)}."
@@ -289,7 +294,7 @@ def _judge_whole(figure: JudgedFigure) -> str:
 
 
 def _describe_unwatched(figure: JudgedFigure, value: float) -> str:
-    mirror = mirror_limits(figure.row, figure.limits)
+    mirror = figure.mirror
     limit, end = (mirror[0], figure.upper) if mirror[0] is not None else (mirror[1], figure.lower)
     is_whole = not is_inside(end, mirror) if end is not None else False
     lead = (
@@ -309,14 +314,9 @@ def _describe_unwatched(figure: JudgedFigure, value: float) -> str:
 
 def _describe_turned(figure: JudgedFigure) -> str | None:
     turned_figure = None if figure.value is None else turned(figure.value, figure.lower, figure.upper)
-    if turned_figure is None:
+    if not turned_figure:
         return None
-    marks = [
-        mark
-        for limit in (*figure.limits, *mirror_limits(figure.row, figure.limits))
-        if limit
-        for mark in (limit, 1 / limit)
-    ]
+    marks = [mark for limit in (*figure.limits, *figure.mirror) if limit for mark in (limit, 1 / limit)]
     ends = (turned_figure.lower, turned_figure.upper)
     digits = max(
         digits_apart(number, (0.0, 1.0, *marks), _HUNDREDTHS)
@@ -347,7 +347,7 @@ def _describe_end(figure: JudgedFigure, end: float | None, limit: float | None) 
 
 
 def _show_exactly(figure: JudgedFigure, value: float) -> str:
-    marks = (*figure.limits, *mirror_limits(figure.row, figure.limits))
+    marks = (*figure.limits, *figure.mirror)
     digits = digits_apart(value, marks, _HUNDREDTHS)
     return "" if digits <= _HUNDREDTHS else f" (at {write_minus(f'{value:.{digits}f}')})"
 

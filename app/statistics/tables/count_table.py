@@ -1,15 +1,16 @@
 """Tables of records counted by group and by outcomes."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any, ClassVar, Self, TypedDict, Unpack, cast
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from ..group_labels import (
     NEITHER,
+    AnyArray,
     ComparedGroup,
     Groups,
     IntArray,
@@ -18,8 +19,7 @@ from ..group_labels import (
     check_codes,
     check_counts,
 )
-from .score_sums import ScoreSums
-from .score_table import ScoreTable
+from .score_table import ScoreSums, ScoreTable
 from .strata_counts import (
     PlacedCells,
     RecordStrata,
@@ -42,10 +42,10 @@ class RecordParts(TypedDict, total=False):
     probabilities.
     """
 
-    weights: npt.ArrayLike | None
+    weights: ArrayLike | None
     strata: RecordStrata | None
     repeats: IntArray | None
-    scores: npt.ArrayLike | None
+    scores: ArrayLike | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,16 +75,16 @@ class CountTable:
         size = len(self.groups)
         object.__setattr__(self, "groups", as_groups(self.groups))
         object.__setattr__(self, "cells", check_counts(self.cells, size + 1, *self.AXES.values()))
-        if self.weighting is not None and self.weighting.weights.shape != self.cells.shape:
+        if self.weighting and self.weighting.weights.shape != self.cells.shape:
             raise ValueError(
                 f"expected a weighting of the shape {self.cells.shape}, found {self.weighting.weights.shape}"
             )
         divided = (size, *[2] * self.DIVIDED)
-        if self.strata is not None and self.strata.counts.shape[1:] != divided:
+        if self.strata and self.strata.counts.shape[1:] != divided:
             raise ValueError(
                 f"expected strata of cells of the shape {divided}, found {self.strata.counts.shape[1:]}"
             )
-        if self.scores is not None and [group.label for group in self.scores.groups] != [
+        if self.scores and [group.label for group in self.scores.groups] != [
             group.label for group in self.groups
         ]:
             raise ValueError("expected scores of the same groups")
@@ -101,7 +101,7 @@ class CountTable:
     def unclassified(self) -> IntArray:
         """Records in each row that are in none of the `counts`."""
         axes = tuple(range(1, self.cells.ndim))
-        uncounted: IntArray = self.cells[self.STORED[0]].sum(axis=axes) - self.counts.sum(axis=axes)
+        uncounted: IntArray = self.cells[self.STORED[0]].sum(axes) - self.counts.sum(axes)
         return uncounted
 
     @classmethod
@@ -109,7 +109,7 @@ class CountTable:
         groups, rows = align([table.groups for table in tables])
         return cls._place(tables, rows, groups)
 
-    def regrouped(self, groups: Iterable[ComparedGroup], positions: npt.ArrayLike) -> Self:
+    def regrouped(self, groups: Iterable[ComparedGroup], positions: ArrayLike) -> Self:
         """Same records in other groups, as if counted again: `positions` holds each group's new position, or
         -1.
 
@@ -128,7 +128,7 @@ class CountTable:
 
     def unscored(self) -> ScoreTable:
         return ScoreTable(
-            self.groups, ScoreSums.empty(len(self.cells)), self.cells.reshape(len(self.cells), -1).sum(axis=1)
+            self.groups, ScoreSums.empty(len(self.cells)), self.cells.reshape(len(self.cells), -1).sum(1)
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -136,7 +136,7 @@ class CountTable:
         stored = {"groups": [list(group) for group in self.groups], "counts": self.counts.tolist()}
         if len(self.STORED) > 1:
             stored["unclassified"] = self.unclassified.tolist()
-        stored |= {name: table.to_json() for name, table in optional if table is not None}
+        stored |= {name: table.to_json() for name, table in optional if table}
         return stored | ({} if self.cohort is None else {"cohort": self.cohort.tolist()})
 
     @classmethod
@@ -147,27 +147,27 @@ class CountTable:
             ValueError: the counts do not fit the groups.
         """
         groups = as_groups(stored["groups"])
-        cells = np.zeros((len(groups) + 1, *cls.AXES.values()), np.int64)
-        counts, last = cells[cls.STORED], cells.reshape(len(groups) + 1, -1)[:, -1]
+        cells = np.zeros((len(groups) + 1, *cls.AXES.values()), int)
+        counts = cells[cls.STORED]
+        last = cells.reshape(len(groups) + 1, -1)[:, -1]
         counts[...] = check_counts(stored["counts"], *counts.shape)
         if len(cls.STORED) > 1:
             last[cls.STORED[0]] = check_counts(stored["unclassified"], len(counts))
         last[-1] += stored.get("other", 0)
 
-        def spread(stored_cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        def spread(stored_cells: AnyArray) -> AnyArray:
             of_cells = np.zeros(cells.shape)
             of_cells[cls.STORED] = stored_cells
             return of_cells
 
         weighting = Weighting.from_json(stored.get("weighting"), *counts.shape)
-        table, scores = cls(groups, cells, weighting and weighting.changed(spread)), stored.get("scores")
-        strata = Strata.from_json(stored.get("strata"), len(groups), *[2] * cls.DIVIDED)
-        cohort = None if (counted := stored.get("cohort")) is None else np.asarray(counted, np.int64)
-        return replace(
-            table,
-            strata=strata,
-            scores=None if scores is None else ScoreTable.from_json(scores),
-            cohort=cohort,
+        return cls(
+            groups,
+            cells,
+            weighting and weighting.changed(spread),
+            Strata.from_json(stored.get("strata"), len(groups), *[2] * cls.DIVIDED),
+            None if (scores := stored.get("scores")) is None else ScoreTable.from_json(scores),
+            None if (cohort := stored.get("cohort")) is None else np.asarray(cohort, int),
         )
 
     @classmethod
@@ -177,15 +177,16 @@ class CountTable:
             for table, rows in zip(tables, rows_of, strict=True)
         ]
         cells, weighting = sum_cells(placed, (len(groups) + 1, *cls.AXES.values()))
-        strata, scores = merge_strata([table.strata for table in tables], rows_of, len(groups)), None
-        if any(table.scores is not None for table in tables):
+        strata = merge_strata([table.strata for table in tables], rows_of, len(groups))
+        scores = None
+        if any(table.scores for table in tables):
             scores = ScoreTable.placed(
                 [table.scores or table.unscored() for table in tables], rows_of, groups
             )
         cohorts = []
         for table, rows in zip(tables, rows_of, strict=True):
             if table.cohort is not None:
-                cohorts.append(np.zeros((len(groups) + 1, 2, 2), np.int64))
+                cohorts.append(np.zeros((len(groups) + 1, 2, 2), int))
                 np.add.at(cohorts[-1], rows, table.cohort)
         return cls(groups, cells, weighting, strata, scores, max(cohorts, key=np.sum, default=None))
 
@@ -193,13 +194,13 @@ class CountTable:
     def _count(
         cls,
         groups: Iterable[ComparedGroup],
-        codes: npt.ArrayLike,
-        columns: Sequence[npt.ArrayLike],
+        codes: ArrayLike,
+        columns: Sequence[ArrayLike],
         *,
-        weights: npt.ArrayLike | None = None,
+        weights: ArrayLike | None = None,
         strata: RecordStrata | None = None,
         repeats: IntArray | None = None,
-        scores: npt.ArrayLike | None = None,
+        scores: ArrayLike | None = None,
     ) -> Self:
         """Counts the records: per record its group (position in `groups`, or -1) and its codes by the axes.
 
@@ -209,7 +210,8 @@ class CountTable:
         Raises:
             ValueError: a code is out of range, or the arrays differ in length.
         """
-        named, of_records = as_groups(groups), np.asarray(codes)
+        named = as_groups(groups)
+        of_records = np.asarray(codes)
         size = of_records.size
         coded = [
             check_each(column, size, f"{name} code") for name, column in zip(cls.AXES, columns, strict=True)
@@ -224,10 +226,8 @@ class CountTable:
                 check_codes(column[chunk], 0, beyond)
                 for column, beyond in zip(coded, cls.AXES.values(), strict=True)
             ]
-            weight, repeated = (
-                None if weighed is None else weighed[chunk],
-                None if repeats is None else repeats[chunk],
-            )
+            weight = None if weighed is None else weighed[chunk]
+            repeated = None if repeats is None else repeats[chunk]
             # Turns -1, the code of ungrouped records, into the row after the last group.
             key = group % (len(named) + 1)
             for outcome, beyond in zip(outcomes, cls.AXES.values(), strict=True):
@@ -273,8 +273,8 @@ class GroupCounts(CountTable):
     def from_records(
         cls,
         groups: Iterable[ComparedGroup],
-        codes: npt.ArrayLike,
-        outcomes: npt.ArrayLike,
+        codes: ArrayLike,
+        outcomes: ArrayLike,
         **further: Unpack[RecordParts],
     ) -> Self:
         """Counts the records by their outcome (0, 1, 2); see `_count`."""
@@ -306,11 +306,11 @@ class LabelledCells(CountTable):
     def from_records(
         cls,
         groups: Iterable[ComparedGroup],
-        codes: npt.ArrayLike,
+        codes: ArrayLike,
         *,
-        actual: npt.ArrayLike,
-        predicted: npt.ArrayLike,
-        correct: npt.ArrayLike,
+        actual: ArrayLike,
+        predicted: ArrayLike,
+        correct: ArrayLike,
         **further: Unpack[RecordParts],
     ) -> Self:
         """Counts the records by both outcomes (0, 1, 2) and correct (0, 1); see `_count`."""
@@ -318,8 +318,8 @@ class LabelledCells(CountTable):
 
     def count_labels(self) -> IntArray:
         """Cohort where the table itself holds the records without a label."""
-        decided = self.cells.sum(axis=-1)[:, :, :2]
-        return np.stack([decided.sum(axis=1), decided[:, :2].sum(axis=1)], axis=-1)
+        decided = self.cells.sum(-1)[:, :, :2]
+        return np.stack([decided.sum(1), decided[:, :2].sum(1)], -1)
 
     @property
     def confusion(self) -> IntArray:
@@ -333,8 +333,8 @@ class LabelledCells(CountTable):
         return self.weighting and self.weighting.changed(_sum_confusion)
 
 
-def _sum_confusion(cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    total: npt.NDArray[Any] = cells[:, :2, :2].sum(axis=-1)
+def _sum_confusion(cells: AnyArray) -> AnyArray:
+    total: AnyArray = cells[:, :2, :2].sum(-1)
     return total
 
 
@@ -356,20 +356,18 @@ class MitigatedLabelledCells(CountTable):
     STORED = (slice(None), slice(2), slice(2), slice(2))
 
     @classmethod
-    def from_records(
-        cls, groups: Iterable[ComparedGroup], codes: npt.ArrayLike, **columns: npt.ArrayLike
-    ) -> Self:
+    def from_records(cls, groups: Iterable[ComparedGroup], codes: ArrayLike, **columns: ArrayLike) -> Self:
         """Counts the records by a column for each of the axes; see `_count`."""
         return cls._count(groups, codes, [columns[name] for name in cls.AXES])
 
     @property
     def corrections(self) -> IntArray:
         """Counts [groups + 1, correct before 2, correct after 2]."""
-        counts: IntArray = self.counts.sum(axis=(1, 2, 3))
+        counts: IntArray = self.counts.sum((1, 2, 3))
         return counts
 
     @property
     def label_changes(self) -> IntArray:
         """Counts [groups + 1, actual 2, before 2, after 2]."""
-        counts: IntArray = self.counts.sum(axis=(-2, -1))
+        counts: IntArray = self.counts.sum((-2, -1))
         return counts

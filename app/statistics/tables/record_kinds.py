@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from ..group_labels import (
     NEITHER,
@@ -55,7 +55,8 @@ class RecordKinds:
     weight: FloatArray | None = None
 
     def __post_init__(self) -> None:
-        size, kinds = len(self.groups), len(self.count)
+        size = len(self.groups)
+        kinds = len(self.count)
         checked: dict[str, Any] = {
             "groups": as_groups(self.groups),
             "group": check_codes(check_each(self.group, kinds, "group"), 0, size),
@@ -76,7 +77,7 @@ class RecordKinds:
     @property
     def outcomes(self) -> IntArray:
         """Counts [groups, 2 …] of the records themselves, by the columns of `OWN`."""
-        counts = np.zeros((len(self.groups), *(2 for _ in self.OWN)), np.int64)
+        counts = np.zeros((len(self.groups), *(2 for _ in self.OWN)), int)
         np.add.at(counts, (self.group, *(getattr(self, name) for name in self.OWN)), self.count)
         return counts
 
@@ -84,10 +85,10 @@ class RecordKinds:
     def from_records(
         cls,
         groups: Iterable[ComparedGroup],
-        codes: npt.ArrayLike,
+        codes: ArrayLike,
         *,
-        weights: npt.ArrayLike | None = None,
-        **columns: npt.ArrayLike,
+        weights: ArrayLike | None = None,
+        **columns: ArrayLike,
     ) -> Self:
         """Counts the records: per record its group (position; -1: none), its outcomes (0, 1, 2), and
         counterfactuals [records, groups].
@@ -106,13 +107,13 @@ class RecordKinds:
         copies = {name: check_counts(columns[name], group.size, len(named)) for name in cls.COPIES}
         weight = check_weights(weights, group.size)
         is_member = group != NEITHER
-        is_counted = is_member & (np.max(list(outcomes.values()), axis=0) < OUTCOMES - 1)
-        unclassified = np.bincount(group[is_member & ~is_counted], minlength=len(named)).astype(np.int64)
+        is_counted = is_member & (np.max(list(outcomes.values()), 0) < OUTCOMES - 1)
+        unclassified = np.bincount(group[is_member & ~is_counted], minlength=len(named)).astype(int)
         counted = {
             name: column[is_counted] for name, column in ({"group": group} | outcomes | copies).items()
         }
         kinds = _merge_kinds(
-            counted, np.ones(int(is_counted.sum()), np.int64), None if weight is None else weight[is_counted]
+            counted, np.ones(int(is_counted.sum()), int), None if weight is None else weight[is_counted]
         )
         return cls(groups=named, unclassified=unclassified, other=int((~is_member).sum()), **kinds)
 
@@ -120,18 +121,16 @@ class RecordKinds:
     def merged(cls, tables: Sequence["RecordKinds"]) -> Self:
         """Sum of the tables, groups aligned by label and equal kinds merged."""
         groups, rows_of = align([table.groups for table in tables])
-        unclassified = np.zeros(len(groups), np.int64)
-        columns: dict[str, list[Any]] = {
-            name: [np.zeros(0, np.int64)] for name in ("group", *cls.OWN, "count")
-        }
-        columns |= {name: [np.zeros((0, len(groups)), np.int64)] for name in cls.COPIES}
+        unclassified = np.zeros(len(groups), int)
+        columns: dict[str, list[Any]] = {name: [np.zeros(0, int)] for name in ("group", *cls.OWN, "count")}
+        columns |= {name: [np.zeros((0, len(groups)), int)] for name in cls.COPIES}
         for table, rows in zip(tables, rows_of, strict=True):
             unclassified[rows[:-1]] += table.unclassified
             columns["group"].append(rows[table.group])
             for name in (*cls.OWN, "count"):
                 columns[name].append(getattr(table, name))
             for name in cls.COPIES:
-                columns[name].append(np.zeros((len(table.count), len(groups)), np.int64))
+                columns[name].append(np.zeros((len(table.count), len(groups)), int))
                 columns[name][-1][:, rows[:-1]] = getattr(table, name)
         weight = None
         if any(table.weight is not None for table in tables):
@@ -190,7 +189,7 @@ class CounterfactualCells(RecordKinds):
 
     def crossing(self) -> IntArray:
         """1 [K, groups] where a counterfactual crosses from one side to the other; only such count."""
-        monitored = np.array([group.role == "monitored" for group in self.groups], dtype=np.bool_)
+        monitored = np.array([group.role == "monitored" for group in self.groups], bool)
         return np.not_equal.outer(monitored[self.group], monitored).astype(np.int64)
 
 
@@ -224,15 +223,19 @@ def distinct_rows(columns: Sequence[IntArray], weights: IntArray) -> tuple[IntAr
 
     `columns` hold numbers >= 0, packed into one integer per row.
     """
-    key, size = np.zeros(weights.size, np.int64), 1
+    key = np.zeros(weights.size, int)
+    size = 1
     for column in columns:
         base = int(column.max(initial=0)) + 1
         if size * base > KEY_SPACE:
             key, size = _renumber(key)
-        key, size = key * base + column, size * base
+        key = key * base + column
+        size *= base
     if size > DENSE:
         key, size = _renumber(key)
-    position, total, occurs = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.bool_)
+    position = np.zeros(size, int)
+    total = np.zeros(size, int)
+    occurs = np.zeros(size, bool)
     position[key] = np.arange(key.size)
     occurs[key] = True
     np.add.at(total, key, weights)
@@ -241,7 +244,7 @@ def distinct_rows(columns: Sequence[IntArray], weights: IntArray) -> tuple[IntAr
 
 def _renumber(key: IntArray) -> tuple[IntArray, int]:
     distinct, renumbered = np.unique(key, return_inverse=True)
-    return renumbered.astype(np.int64), max(1, distinct.size)
+    return renumbered.astype(int), max(1, distinct.size)
 
 
 def _merge_kinds(
@@ -250,7 +253,7 @@ def _merge_kinds(
     """Merges equal kinds of equal weights, whatever the order of the records."""
     flat = [array for column in columns.values() for array in (column.T if column.ndim > 1 else [column])]
     if weight is not None:
-        flat.append(np.unique(weight, return_inverse=True)[1].astype(np.int64))
+        flat.append(np.unique(weight, return_inverse=True)[1].astype(int))
     first, total = distinct_rows(flat, count)
     merged = {name: column[first] for name, column in columns.items()}
     return merged | {"count": total, "weight": None if weight is None else weight[first]}

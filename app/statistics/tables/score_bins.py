@@ -6,9 +6,8 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from ..group_labels import FloatArray, IntArray
+from ..group_labels import BoolArray, FloatArray, IntArray
 
 MOST = 4096
 """Max bins of a table; up to so many distinct scores each has its own."""
@@ -46,7 +45,9 @@ class ScoreBins:
         """Bins the records by cell in `range(size)`; scores in [0, 1]."""
         if weights is not None:
             has_weight = weights > 0
-            cells, scores, weights = cells[has_weight], scores[has_weight], weights[has_weight]
+            cells = cells[has_weight]
+            scores = scores[has_weight]
+            weights = weights[has_weight]
         if not cells.size:
             return cls.empty(size)
         keys = encode_scores(scores)
@@ -54,12 +55,14 @@ class ScoreBins:
         apart = ordered[1:] ^ ordered[:-1]
         shift = _find_shift(apart)
         firsts = _find_starts(apart >= 1 << shift)
-        lows, highs = ordered[firsts], ordered[np.append(firsts[1:], len(ordered)) - 1]
+        lows = ordered[firsts]
+        highs = ordered[np.append(firsts[1:], len(ordered)) - 1]
         if weights is None and shift >= size.bit_length():
             packed = np.sort((cells << (KEY_BITS - shift)) | (keys >> shift))
             firsts = _find_starts(packed[1:] != packed[:-1])
-            counts = np.diff(firsts, append=len(packed)).astype(np.float64)
-            cell, key = packed[firsts] >> (KEY_BITS - shift), packed[firsts] & (2 ** (KEY_BITS - shift) - 1)
+            counts = np.diff(firsts, append=len(packed)).astype(float)
+            cell = packed[firsts] >> (KEY_BITS - shift)
+            key = packed[firsts] & (2 ** (KEY_BITS - shift) - 1)
             return cls(
                 size, shift, lows, highs, cell * len(lows) + np.searchsorted(lows >> shift, key), counts
             )
@@ -76,20 +79,24 @@ class ScoreBins:
 
     @classmethod
     def empty(cls, size: int) -> Self:
-        nothing = np.zeros(0, np.int64)
+        nothing = np.zeros(0, int)
         return cls(size, 0, nothing, nothing, nothing, np.zeros(0))
 
     @classmethod
     def merged(cls, several: Sequence["ScoreBins"], cells: Sequence[IntArray], size: int) -> "ScoreBins":
         """Sum of the parts as if binned at once; `cells` hold the new positions of each part's cells."""
         identity = np.arange(size)
-        waiting, positions, entries = [cls.empty(size)], [identity], 0
+        waiting = [cls.empty(size)]
+        positions = [identity]
+        entries = 0
         for bins, position in zip(several, cells, strict=True):
             waiting.append(bins)
             positions.append(position)
             entries += len(bins.places)
             if entries > AT_ONCE:
-                waiting, positions, entries = [cls._merge(waiting, positions, size)], [identity], 0
+                waiting = [cls._merge(waiting, positions, size)]
+                positions = [identity]
+                entries = 0
         return cls._merge(waiting, positions, size)
 
     @classmethod
@@ -104,14 +111,16 @@ class ScoreBins:
         )
         # Stable, so that bins with one lower end merge in the same order on every machine.
         order = np.argsort(lows, kind="stable")
-        lows, reach = lows[order], np.maximum.accumulate(highs[order])
+        lows = lows[order]
+        reach = np.maximum.accumulate(highs[order])
         # A bin that overlaps the next one cannot be separated from it.
         apart = np.where(lows[1:] > reach[:-1], lows[1:] ^ reach[:-1], 0)
         shift = max(_find_shift(apart), *(binned.shift for binned, _ in filled))
         firsts = _find_starts(apart >= 1 << shift)
-        bins = np.empty(len(lows), np.int64)
+        bins = np.empty(len(lows), int)
         bins[order] = np.repeat(np.arange(len(firsts)), np.diff(firsts, append=len(lows)))
-        positions, start = [], 0
+        positions = []
+        start = 0
         for binned, cells in filled:
             new_bins = bins[start : start + len(binned.lows)]
             start += len(binned.lows)
@@ -128,7 +137,9 @@ class ScoreBins:
         )
 
     def together(self, sets: Sequence[Sequence[int]]) -> "ScoreBins":
-        bins, positions, weights = len(self.lows), [np.zeros(0, np.int64)], [np.zeros(0)]
+        bins = len(self.lows)
+        positions = [np.zeros(0, int)]
+        weights = [np.zeros(0)]
         for number, columns in enumerate(sets):
             dense = sum(
                 (self.dense(column, column + 1) for column in columns), np.zeros((1, 2, bins))
@@ -149,7 +160,7 @@ class ScoreBins:
 
     def summed(self, costs: FloatArray) -> FloatArray:
         cell, at = self.split()
-        return np.bincount(cell >> 1, self.weights * costs[at], minlength=self.size // 2).astype(np.float64)
+        return np.bincount(cell >> 1, self.weights * costs[at], minlength=self.size // 2).astype(float)
 
     def split(self) -> tuple[IntArray, IntArray]:
         """Cell and bin of each place."""
@@ -157,7 +168,7 @@ class ScoreBins:
         return cell, self.places - cell * len(self.lows)
 
     @property
-    def is_wide(self) -> npt.NDArray[np.bool_]:
+    def is_wide(self) -> BoolArray:
         """Whether distinct scores share the bin."""
         return self.highs > self.lows
 
@@ -168,7 +179,8 @@ class ScoreBins:
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values: scores, widths of the wide bins, and steps between filled places."""
-        wide, whole_weights = np.flatnonzero(self.is_wide), self.weights.astype(np.int64)
+        wide = np.flatnonzero(self.is_wide)
+        whole_weights = self.weights.astype(int)
         return {
             "shift": self.shift,
             "scores": decode_keys(self.lows).tolist(),
@@ -187,13 +199,11 @@ class ScoreBins:
         Raises:
             ValueError: they do not fit.
         """
-        lows = encode_scores(np.asarray(stored["scores"], dtype=np.float64))
+        lows = encode_scores(np.asarray(stored["scores"], float))
         highs = lows.copy()
-        highs[np.asarray(stored["wide"], dtype=np.int64)] = encode_scores(
-            np.asarray(stored["up_to"], dtype=np.float64)
-        )
-        positions = np.cumsum(np.asarray(stored["steps"], dtype=np.int64))
-        weights = np.asarray(stored["weights"], dtype=np.float64).reshape(positions.shape)
+        highs[np.asarray(stored["wide"], int)] = encode_scores(np.asarray(stored["up_to"], float))
+        positions = np.cumsum(np.asarray(stored["steps"], int))
+        weights = np.asarray(stored["weights"], float).reshape(positions.shape)
         if (lows[1:] <= highs[:-1]).any() or (highs < lows).any():
             raise ValueError("expected rising scores")
         if positions.size and not (
@@ -207,7 +217,7 @@ class ScoreBins:
 
     @cached_property
     def _starts(self) -> IntArray:
-        return np.searchsorted(self.places, np.arange(self.size + 1) * len(self.lows)).astype(np.int64)
+        return np.searchsorted(self.places, np.arange(self.size + 1) * len(self.lows)).astype(int)
 
 
 def encode_scores(scores: FloatArray) -> IntArray:
@@ -232,7 +242,7 @@ def _find_shift(apart: IntArray) -> int:
     return int(np.partition(apart, len(apart) - MOST)[len(apart) - MOST]).bit_length()
 
 
-def _find_starts(differ: npt.NDArray[np.bool_]) -> IntArray:
+def _find_starts(differ: BoolArray) -> IntArray:
     """Starts of runs of equal neighbours; `differ` compares each but the first with the one before."""
     return np.append(0, np.flatnonzero(differ) + 1)
 
@@ -242,7 +252,7 @@ def _sum_places(positions: IntArray, weights: FloatArray, beyond: int) -> tuple[
     if beyond <= 4 * positions.size:
         dense = np.bincount(positions, weights, minlength=beyond)
         filled = np.flatnonzero(dense)
-        return filled.astype(np.int64), dense[filled].astype(np.float64)
+        return filled.astype(int), dense[filled].astype(float)
     if not positions.size:
         return positions, weights
     # A stable sort of mostly sorted numbers is nearly as fast as reading them.

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
-from ...base.frozen import frozen
-from ..group_labels import NEITHER, FloatArray, IntArray, check_codes, check_counts
+from ...base.frozen import frozen_arrays
+from ..group_labels import NEITHER, AnyArray, FloatArray, IntArray, check_codes, check_counts
 
 MOST_STRATA = 1000
 """Max distinct values of a stratum column."""
@@ -18,7 +18,7 @@ MOST_PLACES = 100_000
 """Max strata times groups that are compared."""
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Weighting:
     """Sums of the weights w and of w² in cells of any shape.
 
@@ -33,7 +33,7 @@ class Weighting:
 
     def __post_init__(self) -> None:
         for name in ("weights", "squares"):
-            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64))
+            object.__setattr__(self, name, np.asarray(getattr(self, name), float))
         if self.weights.shape != self.squares.shape:
             raise ValueError(f"expected equal shapes, found {self.weights.shape} and {self.squares.shape}")
         if not all(np.isfinite(array).all() and (array >= 0).all() for array in (self.weights, self.squares)):
@@ -42,7 +42,7 @@ class Weighting:
     @classmethod
     def of_counts(cls, counts: IntArray) -> Self:
         """Weighting of records that all weigh 1."""
-        weights: FloatArray = counts.astype(np.float64)
+        weights = counts.astype(float)
         return cls(weights, weights)
 
     def changed(self, change: Callable[[FloatArray], FloatArray]) -> "Weighting":
@@ -62,9 +62,7 @@ class Weighting:
         if stored is None:
             return None
         # JSON cannot distinguish an empty matrix from an empty list.
-        weights, squares = (
-            np.asarray(stored[name], dtype=np.float64).reshape(shape) for name in ("weights", "squares")
-        )
+        weights, squares = (np.asarray(stored[name], float).reshape(shape) for name in ("weights", "squares"))
         return cls(weights, squares)
 
 
@@ -85,16 +83,16 @@ def count_keys(
     With `repeats`, each entry is that many equal records without weights. Sums below 2**53 are exact.
     """
     size = int(np.prod(shape))
-    counts = np.bincount(key, repeats, minlength=size).astype(np.int64).reshape(shape)
+    counts = np.bincount(key, repeats, minlength=size).astype(int).reshape(shape)
     if weights is None:
         return counts, None
     sums, squares = (
-        np.bincount(key, powers, minlength=size).astype(np.float64) for powers in (weights, weights * weights)
+        np.bincount(key, powers, minlength=size).astype(float) for powers in (weights, weights * weights)
     )
     return counts, Weighting(sums.reshape(shape), squares.reshape(shape))
 
 
-def check_each(values: npt.ArrayLike, records: int, noun: str) -> npt.NDArray[Any]:
+def check_each(values: ArrayLike, records: int, noun: str) -> AnyArray:
     """One value per record, as an array.
 
     Raises:
@@ -106,7 +104,7 @@ def check_each(values: npt.ArrayLike, records: int, noun: str) -> npt.NDArray[An
     return array
 
 
-def check_weights(weights: npt.ArrayLike | None, records: int) -> FloatArray | None:
+def check_weights(weights: ArrayLike | None, records: int) -> FloatArray | None:
     """One weight per record as float64.
 
     Raises:
@@ -114,7 +112,7 @@ def check_weights(weights: npt.ArrayLike | None, records: int) -> FloatArray | N
     """
     if weights is None:
         return None
-    array = check_each(np.asarray(weights, dtype=np.float64), records, "weight")
+    array = check_each(np.asarray(weights, float), records, "weight")
     if array.size and not (np.isfinite(array).all() and array.min() >= 0):
         raise ValueError("expected finite weights, none negative")
     return array
@@ -130,8 +128,8 @@ class PlacedCells(NamedTuple):
 
 def sum_cells(placed: Sequence[PlacedCells], shape: tuple[int, ...]) -> tuple[IntArray, Weighting | None]:
     """Sum of the counts and weightings; None where none has one, else unweighted records weigh 1."""
-    is_weighted = any(cells.weighting is not None for cells in placed)
-    counts, weights, squares = np.zeros(shape, np.int64), *np.zeros((2, *shape) if is_weighted else (2, 0))
+    is_weighted = any(cells.weighting for cells in placed)
+    counts, weights, squares = np.zeros(shape, int), *np.zeros((2, *shape) if is_weighted else (2, 0))
     for cells in placed:
         np.add.at(counts, cells.places, cells.counts)
         if is_weighted:
@@ -145,10 +143,10 @@ class RecordStrata(NamedTuple):
     """Labels of the strata, and each record's position among them (-1: none)."""
 
     labels: Sequence[str]
-    codes: npt.ArrayLike
+    codes: ArrayLike
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Strata:
     """Counts [S strata, groups, 2] by outcome, or [S, groups, 2, 2] by actual and predicted outcome, and
     their weighting.
@@ -176,7 +174,7 @@ class Strata:
         if len(shape) < 3 or shape[0] != len(self.labels):  # noqa: PLR2004 - strata, groups and one outcome at least
             raise ValueError(f"expected counts of {len(self.labels)} strata, found the shape {shape}")
         object.__setattr__(self, "counts", check_counts(self.counts, *shape))
-        if self.weighting is not None and self.weighting.weights.shape != shape:
+        if self.weighting and self.weighting.weights.shape != shape:
             raise ValueError(
                 f"expected a weighting of the shape {shape}, found {self.weighting.weights.shape}"
             )
@@ -184,13 +182,13 @@ class Strata:
     @classmethod
     def none(cls, reason: str, *shape: int) -> Self:
         """No strata, for cells of that shape (groups and outcomes), with the reason."""
-        return cls((), np.zeros((0, *shape), np.int64), None, reason)
+        return cls((), np.zeros((0, *shape), int), None, reason)
 
     @classmethod
     def from_records(
         cls,
         labels: Sequence[str],
-        codes: npt.ArrayLike,
+        codes: ArrayLike,
         group_codes: IntArray,
         outcomes: Sequence[IntArray],
         *,
@@ -221,12 +219,12 @@ class Strata:
     @property
     def known(self) -> Weighting:
         """Weighting; every record weighs 1 where there is none."""
-        return Weighting.of_counts(self.counts) if self.weighting is None else self.weighting
+        return self.weighting or Weighting.of_counts(self.counts)
 
     def of_labels(self) -> "Strata":
         """Cells summed over the predicted outcome."""
-        weighting = self.weighting and self.weighting.changed(lambda cells: cells.sum(axis=-1))
-        return Strata(self.labels, self.counts.sum(axis=-1), weighting, self.reason)
+        weighting = self.weighting and self.weighting.changed(lambda cells: cells.sum(-1))
+        return Strata(self.labels, self.counts.sum(-1), weighting, self.reason)
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values: only the cells that hold records, by their place in the flat table."""
@@ -236,7 +234,7 @@ class Strata:
             "places": positions.tolist(),
             "counts": self.counts.ravel()[positions].tolist(),
         }
-        if self.weighting is not None:
+        if self.weighting:
             stored |= {
                 name: getattr(self.weighting, name).ravel()[positions].tolist()
                 for name in ("weights", "squares")
@@ -252,11 +250,12 @@ class Strata:
         """
         if stored is None:
             return None
-        labels, shape = tuple(stored["labels"]), (len(stored["labels"]), *of_table)
-        positions = check_codes(np.asarray(stored["places"], dtype=np.int64), 0, int(np.prod(shape)))
+        labels = tuple(stored["labels"])
+        shape = (len(stored["labels"]), *of_table)
+        positions = check_codes(np.asarray(stored["places"], int), 0, int(np.prod(shape)))
 
-        def spread(name: str, kind: type[np.generic]) -> npt.NDArray[Any]:
-            cells: npt.NDArray[Any] = np.zeros(int(np.prod(shape)), kind)
+        def spread(name: str, kind: type[np.generic]) -> AnyArray:
+            cells: AnyArray = np.zeros(int(np.prod(shape)), kind)
             cells[positions] = stored[name]
             return cells.reshape(shape)
 
@@ -274,9 +273,7 @@ def merge_strata(several: Sequence[Strata | None], rows_of: Sequence[IntArray], 
     `rows_of` hold the new position of each group of a part, which is `groups` for none; and one more
     number. Tables without strata count as records without a stratum.
     """
-    present = [
-        (strata, rows[:-1]) for strata, rows in zip(several, rows_of, strict=True) if strata is not None
-    ]
+    present = [(strata, rows[:-1]) for strata, rows in zip(several, rows_of, strict=True) if strata]
     if not present:
         return None
     labels = tuple(dict.fromkeys(label for strata, _ in present for label in strata.labels))
@@ -290,7 +287,7 @@ def merge_strata(several: Sequence[Strata | None], rows_of: Sequence[IntArray], 
         PlacedCells(
             strata.counts,
             strata.weighting,
-            np.ix_(np.array([position_of[label] for label in strata.labels], np.int64), rows),
+            np.ix_(np.array([position_of[label] for label in strata.labels], int), rows),
         )
         for strata, rows in present
     ]

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, expect
 
 from app.access.principals import Role
 from app.checks.check import perform_check
-from app.checks.schedule.worker_state import SILENT_AFTER
+from app.checks.schedule.worker_queries import SILENT_AFTER
 from app.database.engine import Database
 from app.mitigation.window.mitigate_window import mitigate_window
 from app.pages import assets

@@ -7,8 +7,7 @@ import pytest
 from app.alerts.evaluate import evaluate_ended_checks, evaluate_passing_time
 from app.alerts.queries import AlertFilter, alerts_page
 from app.base.clock import HOUR, floor_to_hour, utc_now
-from app.checks.lease_queries import claim
-from app.checks.schedule.retry import CHECK_POLICY
+from app.checks.lease_queries import CHECK_POLICY, claim
 from app.database.engine import Database
 from app.domain.alert import Alert, Resolution
 from app.domain.check import Trigger

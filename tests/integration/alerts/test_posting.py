@@ -11,8 +11,7 @@ import pytest
 from app.alerts.channels import send as sending
 from app.alerts.channels.attempt import Delivered, Undelivered
 from app.alerts.channels.send import post_json
-from app.calls.egress_policy import EgressPolicy
-from app.calls.ip_addresses import Address
+from app.calls.egress_policy import Address, EgressPolicy
 from tests.models.receiving import Receiver, receiving
 
 

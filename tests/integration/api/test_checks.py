@@ -5,9 +5,8 @@ import httpx
 import pytest
 
 from app.access.principals import Role
-from app.checks.lease_queries import claim, finish, renew
+from app.checks.lease_queries import CHECK_POLICY, claim, finish, renew
 from app.checks.result_queries import StoredTable, store_measurements, store_tables
-from app.checks.schedule.retry import CHECK_POLICY
 from app.domain.check import CheckRun, CheckState, DataSet, Failure, Measurement, Progress, Scope
 from app.domain.monitor import Comparison
 from tests.builders.bodies import deployment, monitor

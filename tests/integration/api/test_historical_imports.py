@@ -8,8 +8,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from app.checks.check import perform_check
-from app.checks.lease_queries import claim
-from app.checks.schedule.retry import CHECK_POLICY
+from app.checks.lease_queries import CHECK_POLICY, claim
 from app.domain.check import CheckRun
 from app.evidence.update import update_evidence
 from app.mitigation.window.mitigate_window import mitigate_window

@@ -10,8 +10,7 @@ from sqlalchemy import select, text, update
 
 from app.alerts.ended_check_queries import is_overtaken, newest_record_at
 from app.base.errors import InvalidInput
-from app.checks.check_request import request_check_of_batch
-from app.checks.queries import read_run
+from app.checks.queries import read_run, request_check
 from app.database.engine import Database
 from app.database.tables import CheckRow
 from app.domain.check import CheckRun, CheckState, Span, Trigger
@@ -197,9 +196,9 @@ def test_a_batch_can_be_asked_for_by_its_value(stage: Scene, tmp_path: Path) -> 
     lake.write(rows(30, "b"), NOON, path="day=2")
     look(lake)
     with stage.database.transaction() as session:
-        asked = request_check_of_batch(session, lake.stage.deployment.no, "2", requested_by="a person")
+        asked = request_check(session, lake.stage.deployment.no, batch="2", requested_by="a person")
         with pytest.raises(InvalidInput, match="batch"):
-            request_check_of_batch(session, lake.stage.deployment.no, "3", requested_by="a person")
+            request_check(session, lake.stage.deployment.no, batch="3", requested_by="a person")
     (ended,) = run_waiting(lake)
 
     assert (ended.id, (ended.window or {})["records"], ended.trigger) == (asked.id, 60, Trigger.RANGE)

@@ -13,8 +13,7 @@ from sqlalchemy import delete, insert, text, update
 from app.charts.series import SeriesWanted, build_series
 from app.checks.days.day_queries import DAY, CheckStep, VersionChange, ended_checks, join_steps, version_changes
 from app.checks.days.measurement_queries import SeriesFilter, summed_tables
-from app.checks.days.roll_up import Period, roll_up
-from app.checks.days.sum_days import keep_next_day
+from app.checks.days.roll_up import Period, keep_next_day, roll_up
 from app.database.engine import Database
 from app.database.tables import CheckDayRow, CheckRow, CheckTableRow, TableDayRow
 from app.deployments.queries import Deployments

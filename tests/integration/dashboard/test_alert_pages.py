@@ -16,7 +16,7 @@ from app.base.clock import HOUR, floor_to_hour, utc_now
 from app.database.engine import Database
 from app.domain.check import Trigger
 from app.domain.deployment import Endpoint
-from app.domain.display_names import DisplayNames, GroupName
+from app.domain.monitor import DisplayNames, GroupName
 from tests.builders.alerts import judge_single_checks
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.page_words import says, words

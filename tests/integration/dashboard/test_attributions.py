@@ -14,8 +14,7 @@ from app.base.values import Range
 from app.database.engine import Database
 from app.domain.check import Span
 from app.domain.deployment import Endpoint
-from app.domain.display_names import DisplayNames, GroupName
-from app.domain.monitor import MonitoredAttribute
+from app.domain.monitor import DisplayNames, GroupName, MonitoredAttribute
 from app.evidence.attribution.attribution import AttributionLimits
 from app.evidence.attribution.queries import queue_manual
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of

@@ -10,7 +10,7 @@ from app.access.principals import Role
 from app.database.engine import Database
 from app.database.tables import DeploymentRow
 from app.deployments.queries import record_no_answer
-from app.domain.endpoint_health import OPENS_AFTER
+from app.domain.deployment import OPENS_AFTER
 from app.evidence.update import update_evidence
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.page_words import says, words

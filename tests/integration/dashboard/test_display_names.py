@@ -11,7 +11,7 @@ import pytest
 
 from app.database.engine import Database
 from app.domain.deployment import Endpoint
-from app.domain.display_names import DisplayNames, GroupName
+from app.domain.monitor import DisplayNames, GroupName
 from app.overview.fleet import DeploymentState
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.page_words import says, words

@@ -16,6 +16,7 @@ from app.domain.check import Trigger
 from app.domain.deployment import Endpoint
 from app.domain.monitor import MonitoredAttribute
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
+from tests.builders.evidence_worlds import update
 from tests.builders.heartbeats import let_a_worker_answer
 from tests.builders.page_words import says, words
 from tests.builders.statements import counted
@@ -198,6 +199,15 @@ def test_a_person_who_is_bound_to_one_deployment_sees_no_other(service: RunningS
     assert "Register a deployment" not in browser.get("/").text
     for path in ("", "/checks", "/alerts", "/configure", "/transactions"):
         assert browser.get(f"/deployments/other{path}").status_code == 404, path
+
+
+def test_the_page_of_a_deployment_reads_each_thing_once(checked: Scene, reader: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    update(checked, floor_to_hour(utc_now()))
+    reader.get(PAGE)  # who asks is known from now on, for some seconds
+    with counted(monkeypatch) as sent:
+        assert reader.get(PAGE).status_code == 200
+
+    assert len(sent) == len(set(sent)) == 15
 
 
 @pytest.mark.nightly

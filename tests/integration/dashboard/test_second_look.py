@@ -14,8 +14,7 @@ from app.access.principals import Role
 from app.base.values import Range
 from app.database.engine import Database
 from app.domain.deployment import Endpoint
-from app.domain.display_names import DisplayNames, GroupName
-from app.domain.monitor import MonitoredAttribute
+from app.domain.monitor import DisplayNames, GroupName, MonitoredAttribute
 from app.pages.record.second_look_page import MOST_COUNTED, say_flags
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.page_words import says, words

@@ -7,7 +7,7 @@ import pytest
 
 from app.alerts.channels.send import post_json
 from app.base.errors import SetupError
-from app.calls import hops
+from app.calls import pinned_transport as hops
 from app.calls.egress_policy import OPEN
 from app.calls.pinned_transport import PinnedTransport
 from app.calls.scoring.scoring_client import ScoringClient

@@ -15,8 +15,7 @@ import uvloop
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.calls.egress_policy import EgressPolicy
-from app.calls.ip_addresses import Address
+from app.calls.egress_policy import Address, EgressPolicy
 from app.calls.pinned_transport import PinnedTransport
 from app.domain.deployment import EndpointTls
 from tests.models.certificates import Authority

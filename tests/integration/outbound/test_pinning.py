@@ -5,7 +5,7 @@ from ipaddress import ip_address
 import pytest
 
 from app.base.errors import EndpointRefused, ScoringFailed
-from app.calls.ip_addresses import Address
+from app.calls.egress_policy import Address
 from tests.builders.fake_time import FakeTime
 from tests.builders.scoring_clients import MAN, client_of
 from tests.models.faulty import Fault, faulty

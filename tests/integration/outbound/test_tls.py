@@ -10,7 +10,7 @@ from cryptography import x509
 
 from app.base.errors import ScoringFailed
 from app.calls import pinned_transport as transport
-from app.calls.ip_addresses import Address
+from app.calls.egress_policy import Address
 from tests.builders.fake_time import FakeTime
 from tests.builders.scoring_clients import MAN, client_of
 from tests.models.certificates import write_certificate

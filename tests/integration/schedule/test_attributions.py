@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 from app.base.errors import LeaseLost
 from app.checks.ask_model import Report
-from app.checks.schedule.retry import CHECK_POLICY
+from app.checks.lease_queries import CHECK_POLICY
 from app.database.engine import Database
 from app.domain.check import Progress, Span
 from app.domain.deployment import Endpoint

@@ -7,9 +7,8 @@ import pytest
 from sqlalchemy import text
 
 from app.base.clock import floor_to_hour, utc_now
-from app.checks.lease_queries import claim
+from app.checks.lease_queries import CHECK_POLICY, claim
 from app.checks.queries import queue_scheduled
-from app.checks.schedule.retry import CHECK_POLICY
 from app.database.engine import Database
 from tests.builders.queued_checks import add_deployments
 from tests.databases import libpq

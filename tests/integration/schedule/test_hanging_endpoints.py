@@ -13,15 +13,14 @@ from syrupy.assertion import SnapshotAssertion
 
 from app.base.errors import EndpointDown, ScoringFailed
 from app.base.settings import Settings
-from app.calls import request_pace as pacing
+from app.calls.scoring import ask_page as pacing
 from app.checks.check import perform_check
 from app.checks.queries import queue_requested
 from app.database.engine import Database
 from app.deployments.definition import build_definition
 from app.deployments.queries import IS_OPEN, Deployments
 from app.domain.check import CheckRun, CheckState, Failure, Span, Trigger
-from app.domain.deployment import Endpoint
-from app.domain.endpoint_health import HEALTHY, OPENS_AFTER, BreakerState, EndpointHealth
+from app.domain.deployment import HEALTHY, OPENS_AFTER, BreakerState, Endpoint, EndpointHealth
 from app.mitigation.window.mitigate_window import mitigate_window
 from app.worker.worker import Worker
 from tests.builders.applicants import APPLICANT, applicants, monitor_of

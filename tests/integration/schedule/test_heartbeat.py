@@ -4,8 +4,7 @@ from datetime import timedelta
 
 from sqlalchemy import text
 
-from app.checks.schedule.worker_queries import workers_seen
-from app.checks.schedule.worker_state import FORGOTTEN_AFTER, SILENT_AFTER, WorkersSeen, WorkerState
+from app.checks.schedule.worker_queries import FORGOTTEN_AFTER, SILENT_AFTER, WorkersSeen, WorkerState, workers_seen
 from app.database.engine import Database
 from app.worker.looks import beat
 from app.worker.ticker import start_ticker

@@ -9,9 +9,8 @@ from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
 from app.base.errors import Conflict, LeaseLost
-from app.checks.lease_queries import claim, finish, release, renew
+from app.checks.lease_queries import CHECK_POLICY, claim, finish, release, renew
 from app.checks.queries import queue_scheduled, request_cancel
-from app.checks.schedule.retry import CHECK_POLICY
 from app.database.engine import Database
 from app.database.leased_rows import shorten_waits
 from app.database.tables import CheckRow

@@ -5,7 +5,7 @@ import pytest
 from app.base.errors import ScoringFailed
 from app.base.values import Scalar
 from app.calls.scoring import ask_page as asking
-from app.calls.scoring.refused_records import Refusal
+from app.calls.scoring.scoring_client import Refusal
 from app.domain.deployment import Credentials, CredentialsKind
 from app.domain.record import Prediction
 from tests.builders.fake_time import FakeTime

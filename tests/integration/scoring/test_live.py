@@ -9,7 +9,8 @@ import pytest
 from app.base.errors import EndpointRefused, ScoringFailed
 from app.calls.egress_policy import EgressPolicy
 from app.calls.scoring import live_model
-from app.calls.scoring.live_model import LiveModel, LiveModels, ModelKey
+from app.calls.scoring.ask_page import ModelKey
+from app.calls.scoring.live_model import LiveModel, LiveModels
 from app.domain.deployment import Endpoint
 from app.payloads.read_predictions import Answer
 from tests.builders.fake_time import FakeTime

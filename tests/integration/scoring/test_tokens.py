@@ -9,7 +9,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from app.base.errors import ScoringFailed
-from app.calls import token_source as tokens
+from app.calls import credentials as tokens
 from app.domain.deployment import Credentials, CredentialsKind
 from tests.builders.scoring_clients import MAN, client_of
 from tests.models.rules import RuleScorer

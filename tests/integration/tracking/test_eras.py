@@ -172,7 +172,7 @@ def test_an_attribute_that_is_added_counts_later_hours_only_and_leaves_the_other
     with stage.database.transaction() as session:
         hours = hours_between(session, present_era(stage).no, CountedPlace(DataSet.AS_LOGGED, "place"), EVER)
     assert set(hours) == {START + hour * HOUR}
-    firsts = {(one.key.place.attribute, one.key.group): one.first_hour for one in figures(stage, present_era(stage))}
+    firsts = {(one.place.attribute, one.group): one.first_hour for one in figures(stage, present_era(stage))}
     assert firsts["place", "there"] == START + hour * HOUR
     assert firsts["sex", "female"] == START
 

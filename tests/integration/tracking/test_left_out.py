@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import text
 
 from app.database.engine import Database
-from app.domain import monitor_rules
+from app.domain import groups
 from app.domain.check import DataSet
 from app.domain.monitor import EvidenceSettings, MonitoredAttribute
 from app.evidence.present_state import DeploymentEvidence, look_at_evidence
@@ -64,7 +64,7 @@ def test_a_comparison_that_cannot_be_made_says_so_and_the_others_are_measured(
     if problem == "a column is gone":
         other = replace(SEX, feature="postcode")
     else:
-        monkeypatch.setattr(monitor_rules, "MAX_GROUPS_TOGETHER", 3)
+        monkeypatch.setattr(groups, "MAX_GROUPS_TOGETHER", 3)
     stage = watched(database, attributes=(SEX, other), intersections=(("sex", other.feature),), metrics=("disparate_impact",))
     log(stage, [Logged(START, sex, 1) for sex in ("female", "male", "")], first_no=1)
 

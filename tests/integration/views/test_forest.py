@@ -9,7 +9,7 @@ from app.charts.forest import STRIP_CHECKS, Forest
 from app.charts.forest_headline import NO_FIGURES, word_forest
 from app.database.engine import Database
 from app.domain.deployment import Endpoint
-from app.domain.display_names import DisplayNames, GroupName
+from app.domain.monitor import DisplayNames, GroupName
 from app.statistics.intervals.verdicts import Verdict
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.builders.forests import read_forest

@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 
 from app.base.errors import NotFound
-from app.checks.views.build_views import MeasurementKey, check_view, explain_figure, make_measurement_key
+from app.checks.views.build_views import check_view, explain_figure
 from app.checks.views.explain_figure import Explanation
 from app.checks.views.view_shapes import CheckView, GroupShare, ViewKind
 from app.checks.views.view_source import counted_check
 from app.database.engine import Database
-from app.domain.check import CheckRun, DataSet, Measurement, Scope, Trigger
+from app.domain.check import CheckRun, DataSet, FigureKey, Measurement, Scope, Trigger
 from app.domain.deployment import Endpoint
 from app.domain.group_words import GroupWords
 from app.domain.monitor import MonitoredAttribute
@@ -36,7 +36,7 @@ def stage(database: Database, server: ModelServer) -> Scene:
     return scene(database, APPLICANT, monitor, endpoint=Endpoint(url=server.url))
 
 
-def explain(stage: Scene, check: CheckRun, key: MeasurementKey) -> Explanation:
+def explain(stage: Scene, check: CheckRun, key: FigureKey) -> Explanation:
     with stage.database.transaction() as session:
         return explain_figure(session, stage.deployment, counted_check(session, check), key, GroupWords.of(None))
 
@@ -74,7 +74,7 @@ def test_every_figure_of_every_view_is_found_by_its_key_and_is_the_one_that_is_s
         figures = shown_figures(view)
         assert len(figures) > 3
         for figure in figures:
-            explanation = explain(stage, check, make_measurement_key(figure))
+            explanation = explain(stage, check, figure.key)
             assert explanation.measurement == figure
 
 
@@ -83,7 +83,7 @@ def test_a_blank_group_is_another_than_none(stage: Scene) -> None:
     rows = applicants(20, 30, 6)
     stage.log([{**row, "sex": "" if row["sex"] == "female" else row["sex"]} for row in rows], NOON)
     check = stage.check(NOON).run
-    blank = MeasurementKey(metric="disparate_impact", data=DataSet.AS_LOGGED, scope=Scope.GROUP, attribute="sex", group="")
+    blank = FigureKey(metric="disparate_impact", data=DataSet.AS_LOGGED, scope=Scope.GROUP, attribute="sex", group="")
 
     assert explain(stage, check, blank).measurement.group == ""
     with pytest.raises(NotFound):
@@ -93,7 +93,7 @@ def test_a_blank_group_is_another_than_none(stage: Scene) -> None:
 def test_only_the_rates_that_views_show_are_measured_from_a_table(stage: Scene) -> None:
     stage.log(applicants(20, 30, 6), NOON)
     check = stage.check(NOON).run
-    unpicked = MeasurementKey(
+    unpicked = FigureKey(
         metric="statistical_parity_difference", data=DataSet.AS_LOGGED, scope=Scope.GROUP, attribute="sex", group="female"
     )
 

@@ -9,8 +9,9 @@ from sqlalchemy.orm import Session
 from syrupy.assertion import SnapshotAssertion
 
 from app.charts.series import SeriesWanted, build_series
-from app.charts.time_ranges import Earlier, RangeChoice
-from app.charts.timeline import Timeline, TimelineWanted, read_timeline
+from app.charts.time_ranges import Earlier
+from app.charts.timeline import Timeline, read_timeline
+from app.checks.days.day_queries import FiguresWanted
 from app.checks.result_queries import DAY, join_day
 from app.database.engine import Database
 from app.domain.check import DataSet, Span, Trigger
@@ -48,9 +49,9 @@ def stage(database: Database, server: ModelServer, memory: SceneMemory) -> Scene
 
 
 def timeline(stage: Scene, span: Span, earlier: Earlier | None = None) -> Timeline:
-    wanted = TimelineWanted(metric="disparate_impact", data=DataSet.AS_LOGGED, choice=RangeChoice(earlier=earlier), words=GroupWords())
+    wanted = FiguresWanted(metric="disparate_impact", data=DataSet.AS_LOGGED)
     with stage.database.transaction() as session:
-        return read_timeline(session, stage.deployment.no, span, wanted)
+        return read_timeline(session, stage.deployment.no, span, wanted, words=GroupWords(), compared=earlier)
 
 
 def values(session: Session, stage: Scene) -> dict[object, float | None]:

@@ -20,7 +20,7 @@ from app.database.engine import Database
 from app.domain.alert import Event
 from app.domain.check import DataSet, Measurement, Scope, Span, Trigger
 from app.domain.deployment import Column, FieldKind, FieldType
-from app.domain.display_names import DisplayNames, GroupName
+from app.domain.monitor import DisplayNames, GroupName
 from app.domain.paging import Paging
 from app.reports.check_report import make_document
 from app.reports.document import Bullets, Document, Made, Paragraph

@@ -11,9 +11,11 @@ import jsonschema_rs
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from app.checks.metric_bodies import MetricOut
+from app.checks.metric_routes import MetricOut
+from app.base.settings import Settings
+from app.checks.metric_routes import MetricOut
 from app.checks.schedule.bodies import WorkersOut
-from app.checks.schedule.worker_state import WorkersSeen
+from app.checks.schedule.worker_queries import WorkersSeen
 from app.checks.views.measurement_bodies import SeriesMeasurementOut
 from app.deployments.bodies import DeploymentIn, DeploymentOut
 from app.deployments.monitor.bodies import MonitorIn, MonitorOut

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.statistics.attribution.divided_gap import carry_gap
 from app.statistics.attribution.hybrid_values import MAX_EXACT_PLAYERS, MAX_PLAYERS, Answered, count_hybrids, plan_hybrids
-from app.statistics.attribution.sampled_pairs import RecordPairs, draw_pairs
+from app.statistics.attribution.sampled_pairs import RecordPairs, carry_gap, draw_pairs
 from app.statistics.group_labels import FloatArray, IntArray
 from tests.builders.attribution_worlds import SHARES, Window, approve, ask, carry, draw_window
 

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.statistics.attribution.pair_intervals import MIN_UNITS, resample_means
-from app.statistics.attribution.sampled_pairs import draw_pairs
+from app.statistics.attribution.sampled_pairs import MIN_UNITS, draw_pairs, resample_means
 from tests.builders.attribution_worlds import carry, count_covered, draw_window
 
 

@@ -23,7 +23,7 @@ from app.pages.check_words import (
     round_change,
     span,
 )
-from app.pages.deployment.figure_addresses import figure_query
+from app.pages.deployment.forest_rows import figure_query
 from app.statistics.intervals.verdicts import Verdict
 from tests.builders.page_words import says
 

@@ -4,7 +4,7 @@ import pytest
 
 from app.alerts.channels.delivery_retry import GIVE_UP_AFTER, state_after_failure
 from app.alerts.channels.notification import Notification, NotificationState
-from app.checks.schedule.retry import CHECK_POLICY, CheckPolicy
+from app.checks.lease_queries import CHECK_POLICY, CheckPolicy
 from app.domain.alert import Event
 from app.domain.check import CheckRun, CheckState, Span, Trigger
 

@@ -22,8 +22,7 @@ from app.statistics.measures.measure_scores import measure_scores
 from app.statistics.tables import score_bins
 from app.statistics.tables.count_table import LabelledCells
 from app.statistics.tables.score_bins import MOST, ScoreBins, decode_keys, encode_scores
-from app.statistics.tables.score_sums import LARGEST_LOSS
-from app.statistics.tables.score_table import ScoreTable
+from app.statistics.tables.score_table import LARGEST_LOSS, ScoreTable
 from tests.builders.results import found, reason, value
 from tests.golden import golden
 

@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from app.base.errors import ScoringFailed
-from app.calls.credential_headers import build_auth_header, redacted
+from app.calls.credentials import build_auth_header, redacted
 from app.domain.deployment import Credentials, CredentialsKind
 
 SECRET = 'p/ä"ss w+rd'  # noqa: S105 - made up

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from app.calls.request_pace import LONGEST_WAIT_SECONDS, Pacer, backoff_seconds, retry_after_seconds
+from app.calls.scoring.ask_page import LONGEST_WAIT_SECONDS, Pacer, backoff_seconds, retry_after_seconds
 from tests.builders.fake_time import FakeTime
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from app.base.errors import PageRefused
-from app.calls.scoring.refused_records import MOST_CALLS_UNANSWERED, Refusal, RefusalSearch, Scored
+from app.calls.scoring.scoring_client import MOST_CALLS_UNANSWERED, Refusal, RefusalSearch, Scored
 from app.domain.record import Prediction
 from app.payloads.wire import Rows
 

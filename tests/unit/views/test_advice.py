@@ -23,7 +23,7 @@ from app.checks.advice.advice import (
 )
 from app.checks.advice.deployment_facts import Compared, EndedCheck, GroupFigure, OverviewEntry, Success
 from app.checks.schedule.words import choose_notice
-from app.checks.schedule.worker_state import WorkersSeen
+from app.checks.schedule.worker_queries import WorkersSeen
 from app.domain.check import CheckRun, CheckState, DataSet, Failure, Span, Trigger, WindowCounts
 from app.domain.monitor import Schedule
 from app.statistics.intervals.verdicts import Verdict

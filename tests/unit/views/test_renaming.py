@@ -3,8 +3,8 @@
 from syrupy.assertion import SnapshotAssertion
 
 from app.charts.named_groups import rename_gap
-from app.domain.display_names import DisplayNames, GroupName
 from app.domain.group_words import GroupWords
+from app.domain.monitor import DisplayNames, GroupName
 from app.evidence.attribution.attribution import AttributedGap, SideCounts
 from app.evidence.attribution.words import say_gap
 from tests.builders.page_words import says
