@@ -22,8 +22,7 @@ from .bodies import (
     StoredAlertChannelOut,
 )
 from .catch_up import send_open_alerts
-from .channel import Channel, ChannelContent, ChannelKind, content_problems, with_secret
-from .mail_server import read_mail_server
+from .channel import Channel, ChannelContent, content_problems, with_secret
 from .notification_queries import end_pauses, get_notification, notification_page, queue_test
 from .queries import (
     change_channel,
@@ -175,13 +174,8 @@ def _require_sound(content: ChannelContent, services: Services, *, is_new: bool)
             check_url(content.url, services.policy)
         except EndpointRefused as error:
             problems.append(FieldProblem("url", str(error)))
-    if content.kind is ChannelKind.EMAIL and read_mail_server(services.settings) is None:
-        problems.append(
-            FieldProblem(
-                "kind",
-                "e-mail is not set up here: EVENHAND_SMTP_URL and EVENHAND_SMTP_SENDER, for service and "
-                "workers",
-            )
-        )
+    setup_problem = content.kind.protocol.find_setup_problem(services.settings)
+    if setup_problem is not None:
+        problems.append(FieldProblem("kind", setup_problem))
     refuse(problems)
     return content
