@@ -16,7 +16,6 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.orm import Session
 
 from ..base.errors import Unavailable
-from ..base.frozen import frozen
 from ..base.values import name_value
 from ..checks.queries import read_run
 from ..checks.window.window_records import COPIED
@@ -172,25 +171,19 @@ def _extend_row(alert: Alert, check: CheckRun) -> tuple[int, datetime]:
 _MITIGATED = (DataSet.MITIGATED, DataSet.MITIGATED_LABELLED)
 
 
-@frozen(kw_only=True)
-class Watch:
-    """State that decides about a deployment's checks; monitor None: there are none."""
-
-    monitor: Monitor | None
-    has_endpoint: bool
-    mitigation: MitigationSettings
-
-
-def is_watched(subject: AlertSubject, watch: Watch) -> bool:
-    """Returns whether checks can still measure the subject. Missing labels or records may come."""
-    monitor = watch.monitor
+def is_watched(
+    subject: AlertSubject, monitor: Monitor | None, mitigation: MitigationSettings, *, has_endpoint: bool
+) -> bool:
+    """Returns whether checks can still measure the subject; without a monitor there are none. Missing labels
+    or records may come.
+    """
     if monitor is None or subject.data is None:
         return monitor is not None
-    is_unscored = subject.data in COPIED and not watch.has_endpoint
+    is_unscored = subject.data in COPIED and not has_endpoint
     is_unmitigated = (
         subject.data in _MITIGATED
         and subject.attribute is not None
-        and not watch.mitigation.mitigates(subject.attribute)
+        and not mitigation.mitigates(subject.attribute)
     )
     if (
         is_unscored
@@ -269,13 +262,13 @@ def _judge_silence(session: Session, rule_no: int) -> None:
 
 
 def _resolve_unwatched(session: Session, rule_no: int, deployment_no: int) -> None:
-    watch = Watch(
-        monitor=find_monitor(session, deployment_no),
-        has_endpoint=session.get_one(DeploymentRow, deployment_no).endpoint is not None,
-        mitigation=read_mitigation_settings(session, deployment_no),
+    monitor, mitigation = (
+        find_monitor(session, deployment_no),
+        read_mitigation_settings(session, deployment_no),
     )
+    has_endpoint = session.get_one(DeploymentRow, deployment_no).endpoint is not None
     for alert in unresolved_of_rule(session, rule_no):
-        if not is_watched(alert.subject, watch):
+        if not is_watched(alert.subject, monitor, mitigation, has_endpoint=has_endpoint):
             end(session, alert, Resolution.NO_LONGER_WATCHED)
 
 

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from ..base.errors import Conflict, require_present
 from ..database.binary_rows import read_row
-from ..database.paging import page_oldest
+from ..database.paging import equal, page_oldest
 from ..database.reseal import begin_sealing
 from ..database.sealer import Sealer
 from ..database.tables import (
@@ -154,9 +154,7 @@ class Deployments:
         return self._one(_SELECT.where(DeploymentRow.no == no), f"number {no}")
 
     def page(self, paging: Paging, *, only_no: int | None = None) -> list[Deployment]:
-        statement = page_oldest(_SELECT, DeploymentRow.no, paging)
-        if only_no is not None:
-            statement = statement.where(DeploymentRow.no == only_no)
+        statement = page_oldest(_SELECT.where(*equal({DeploymentRow.no: only_no})), DeploymentRow.no, paging)
         return [self._deployment(*rows) for rows in self._session.execute(statement)]
 
     def change(self, deployment: Deployment, definition: Definition) -> Deployment:
@@ -236,9 +234,10 @@ class Deployments:
         )
 
     def _add_schema(self, no: int, version: int, definition: Definition) -> None:
-        columns = {"features": definition.features, "meta": definition.meta}
         self._session.execute(
-            insert(DeploymentSchemaRow).values(deployment_no=no, version=version, **columns)
+            insert(DeploymentSchemaRow).values(
+                deployment_no=no, version=version, features=definition.features, meta=definition.meta
+            )
         )
 
     def _values(self, definition: Definition) -> dict[str, Any]:

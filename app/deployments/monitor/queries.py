@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ...database.binary_rows import list_column_values
-from ...database.paging import page_oldest
+from ...database.paging import equal, page_oldest
 from ...database.tables import CheckRow, DeploymentRow, EvidenceEraRow, EvidenceFigureRow, MonitorRow
 from ...domain.display_names import DisplayNames
 from ...domain.monitor import (
@@ -38,9 +38,7 @@ def page_of_monitors(session: Session, paging: Paging, *, only_no: int | None = 
     joined = select(DeploymentRow.no, DeploymentRow.id, MonitorRow).join(
         MonitorRow, MonitorRow.deployment_no == DeploymentRow.no
     )
-    statement = page_oldest(joined, DeploymentRow.no, paging)
-    if only_no is not None:
-        statement = statement.where(DeploymentRow.no == only_no)
+    statement = page_oldest(joined.where(*equal({DeploymentRow.no: only_no})), DeploymentRow.no, paging)
     return [
         PlacedMonitor(no, deployment_id, _monitor(row))
         for no, deployment_id, row in session.execute(statement)

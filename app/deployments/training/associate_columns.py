@@ -4,7 +4,7 @@ field with every feature.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 
@@ -32,18 +32,9 @@ HALF_BITS = 32
 HALF = 2**HALF_BITS
 
 
-class Axis(Protocol):
-    @property
-    def size(self) -> int:
-        """The number of places; a missing value has none."""
-
-    def value(self, position: int) -> GroupValue: ...
-
-    def codes(self, part: Part) -> Codes:
-        """Returns for each row of a piece its place, or MISSING."""
-
-
 class Values:
+    """A place for each value; a missing one has none."""
+
     def __init__(self, values: Sequence[Scalar]) -> None:
         self._values = values
         self._places = {canonical(value): position for position, value in enumerate(values)}
@@ -89,6 +80,10 @@ class CountedBins:
         codes = np.full(len(numbers), MISSING, dtype=np.int64)
         codes[is_known] = bins
         return codes
+
+
+Axis: TypeAlias = Values | CountedBins
+"""Places of a column's values; `codes` are those of the rows of a piece, or MISSING."""
 
 
 class Tally:

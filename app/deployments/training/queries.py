@@ -145,7 +145,7 @@ def read_donor_digests(session: Session, deployment_no: int, attributes: Collect
     rows = select(table.attribute, table.digest).where(
         table.deployment_no == deployment_no, table.attribute.in_(attributes)
     )
-    return {row.attribute: row.digest for row in session.execute(rows)}
+    return dict(session.execute(rows).all())
 
 
 def read_donors(session: Session, deployment_no: int, attributes: Collection[str]) -> dict[str, Donors]:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from ...base.errors import FieldProblem, InvalidInput, TooLarge, refuse
 from ...base.frozen import frozen
 from ...base.values import Scalar, canonical, quote_names
-from ...domain.deployment import Column, FieldKind, FieldType, ProblemType, RecordSchema, StorageKind
+from ...domain.deployment import Column, FieldType, ProblemType, RecordSchema, StorageKind
 from ...domain.groups import in_order
 from ...domain.monitor import Monitor
 from ...domain.storage_rules import group_labels
@@ -51,8 +51,7 @@ class Part:
 
     def whole(self) -> Codes:
         """Returns the numbers of a column of whole ones, exactly; 0 where one is missing."""
-        numbers: pa.Array = self.read
-        return np.asarray(numbers.fill_null(0).to_numpy(zero_copy_only=False), dtype=np.int64)
+        return np.asarray(self.read.fill_null(0).to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
 @frozen
@@ -150,12 +149,11 @@ def read_pieces(file: TrainingFile, layout: Layout) -> Iterator[Piece]:
             column.name: _read_part(column, batch.column(column.name), before) for column in layout.columns
         }
         labels = batch.column(layout.label)
-        if layout.has_numeric_label:
-            label = _read_part(
-                Column(name=layout.label, type=FieldType.NUMBER, kind=FieldKind.NUMERIC), labels, before
-            )
-        else:
-            label = Part(read_classes(layout.label, labels, before, is_typed=layout.has_typed_label))
+        label = Part(
+            read_numbers(layout.label, FieldType.NUMBER, labels, before)
+            if layout.has_numeric_label
+            else read_classes(layout.label, labels, before, is_typed=layout.has_typed_label)
+        )
         weights = None
         if layout.weight is not None:
             weights = NumberCells(

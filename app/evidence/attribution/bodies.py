@@ -3,11 +3,10 @@
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import AliasPath, Field, model_validator
+from pydantic import AliasPath, BeforeValidator, Field, model_validator
 
 from ...checks.bodies import ProgressOut, RangeIn
 from ...deployments.monitor.bodies import FeatureName
-from ...domain.monitor import Comparison
 from ...domain.monitor_rules import MAX_ATTRIBUTED_ROWS, MAX_ATTRIBUTES, MAX_INTERSECTIONS
 from ...web.body import FollowingCursor, Out, PageOut, example
 from ...web.id_and_time import UUID_PATTERN
@@ -148,12 +147,7 @@ class AttributionIn(RangeIn):
         return self
 
     def to_domain(self) -> WantedAttribution:
-        comparisons = (
-            None
-            if self.comparisons is None
-            else [Comparison(tuple(features)) for features in self.comparisons]
-        )
-        limits = self.read_as(AttributionLimits, comparisons=comparisons)
+        limits = self.read_as(AttributionLimits)
         return WantedAttribution(span=self.span(), check_id=self.check_id, limits=limits)
 
 
@@ -354,7 +348,7 @@ class AttributionOut(Out):
 
     pairs: int | None = Field(validation_alias=AliasPath("limits", "pairs"))
     max_rows: int | None = Field(validation_alias=AliasPath("limits", "max_rows"))
-    comparisons: list[list[str]] | None
+    comparisons: list[list[str]] | None = Field(validation_alias=AliasPath("limits", "comparisons"))
     """Comparisons that it is about; null: each attribute by itself."""
 
     planned_rows: int | None
@@ -389,14 +383,7 @@ class AttributionOut(Out):
 
     @classmethod
     def of(cls, run: AttributionRun) -> "AttributionOut":
-        comparisons = run.limits.comparisons
-        return cls.from_object(
-            run,
-            sentences=[] if run.result is None else say_result(run.result),
-            comparisons=None
-            if comparisons is None
-            else [list(comparison.features) for comparison in comparisons],
-        )
+        return cls.from_object(run, sentences=[] if run.result is None else say_result(run.result))
 
 
 class AttributionPage(PageOut):
@@ -409,10 +396,10 @@ class AttributionPage(PageOut):
 class GapCostOut(Out):
     """Cost of one gap."""
 
-    features: list[str]
-    attribute: str
-    group: str
-    pairs: int
+    features: list[str] = Field(validation_alias=AliasPath("gap", "comparison", "features"))
+    attribute: str = Field(validation_alias=AliasPath("gap", "comparison", "label"))
+    group: str = Field(validation_alias=AliasPath("gap", "group"))
+    pairs: Annotated[int, BeforeValidator(len)]
     rows: int
 
 

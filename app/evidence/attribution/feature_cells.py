@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 
 from ...domain.deployment import Column
-from ...domain.monitor import Comparison
 from ...statistics.attribution.cell_parts import divide_difference, resample_parts
 from ...statistics.attribution.feature_bins import count_cells
 from ...statistics.group_labels import FloatArray, IntArray
@@ -30,7 +29,7 @@ class DividedFeatures:
 def divide_gaps(
     records: WindowRecords,
     features: DividedFeatures,
-    comparisons: Sequence[Comparison] | None = None,
+    comparisons: Sequence[Sequence[str]] | None = None,
     *,
     seed: int = 0,
 ) -> tuple[AttributedGap, ...]:
