@@ -4,12 +4,12 @@ from datetime import date, datetime
 from typing import Any
 
 import msgspec
-from pydantic import AliasPath, Field
+from pydantic import Field
 from pydantic_core import to_jsonable_python
 
 from ..domain.deployment import Deployment, ProblemType
 from ..domain.record_times import parse_moment
-from ..web.body import NOT_BLANK, FromText, In, NextPageCursor, Out, PageOut, Patch, example
+from ..web.body import NOT_BLANK, FromText, In, NextPageCursor, Out, PageOut, Patch, example, read_from
 from ..web.id_and_time import ID_PATTERN
 from ..web.value_bodies import ScalarJson
 from .column_bodies import ColumnIn, ColumnOut
@@ -234,11 +234,11 @@ class DeploymentOut(Out):
     owner: str | None = Field(description=_OWNER)
     purpose: str | None = Field(description=_PURPOSE)
     problem_type: ProblemType
-    schema_version: int = Field(validation_alias=AliasPath("schema", "version"))
+    schema_version: int = read_from("schema.version")
     """Grows with every change of features or meta."""
 
-    features: list[ColumnOut] = Field(validation_alias=AliasPath("schema", "features"))
-    meta: list[ColumnOut] = Field(validation_alias=AliasPath("schema", "meta"))
+    features: list[ColumnOut] = read_from("schema.features")
+    meta: list[ColumnOut] = read_from("schema.meta")
     outputs: OutputsOut
     model_revision: str
     endpoint: EndpointOut | None

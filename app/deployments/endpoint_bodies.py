@@ -9,7 +9,7 @@ from ..calls.certificates import MAX_PEM_BYTES, describe_certificates
 from ..domain.deployment import Credentials, CredentialsKind, Endpoint, EndpointSource
 from ..domain.endpoint_health import BreakerState
 from ..payloads.registry import PayloadFormat
-from ..web.body import FromText, In, Out, Patch
+from ..web.body import FromText, In, Out, Patch, read_from
 from ..web.value_bodies import ScalarJson
 from .definition_rules import (
     MAX_CONCURRENCY,
@@ -71,7 +71,7 @@ class TlsOut(Out):
 
     authority: Certificate
     certificate: Certificate
-    key_set: IsSet = Field(validation_alias="key")
+    key_set: IsSet = read_from("key")
     """Whether a private key is stored."""
 
 
@@ -219,7 +219,7 @@ class CredentialsOut(Out):
     name: str
     token_url: str
     scope: str
-    secret_set: IsSet = Field(validation_alias="secret")
+    secret_set: IsSet = read_from("secret")
     """Whether a secret is stored; it is never returned."""
 
 
@@ -246,7 +246,7 @@ class EndpointOut(Out):
     payload_format: PayloadFormat
     mapping: MappingOut | None
     credentials: CredentialsOut | None
-    header_names: Annotated[list[str], BeforeValidator(list)] = Field(validation_alias="headers")
+    header_names: Annotated[list[str], BeforeValidator(list)] = read_from("headers")
     """The names of the headers that are sent along; their values are never returned."""
 
     tls: TlsOut | None

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, ConfigDict, Field
 
 from ...domain.alert import Event
-from ...web.body import FromText, In, NextPageCursor, Out, PageOut, example
+from ...web.body import FromText, In, NextPageCursor, Out, PageOut, example, read_from
 from .channel import ChannelContent, ChannelKind
 from .email import MAX_ADDRESS, MAX_RECIPIENTS
 from .notification import NotificationState
@@ -78,7 +78,7 @@ class AlertChannelOut(Out):
     to: Annotated[list[str] | None, BeforeValidator(lambda to: to or None)]
     """Of e-mail; null for the other kinds."""
 
-    secret_set: Annotated[bool, BeforeValidator(bool)] = Field(validation_alias="sealed")
+    secret_set: Annotated[bool, BeforeValidator(bool)] = read_from("sealed")
     """Whether a secret is stored; it is never returned."""
 
     created_at: datetime

@@ -3,12 +3,12 @@
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import AliasPath, BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from ...checks.bodies import ProgressOut, RangeIn
 from ...deployments.monitor.bodies import FeatureName
 from ...domain.monitor_rules import MAX_ATTRIBUTED_ROWS, MAX_ATTRIBUTES, MAX_INTERSECTIONS
-from ...web.body import FollowingCursor, Out, PageOut, example
+from ...web.body import FollowingCursor, Out, PageOut, example, read_from
 from ...web.id_and_time import UUID_PATTERN
 from .attribution import (
     AttributionLimits,
@@ -337,18 +337,18 @@ class AttributionOut(Out):
     """`manual`: requested; `nightly`: by the monitor; `alert`: why its figure changed."""
 
     state: AttributionState
-    from_: datetime = Field(validation_alias=AliasPath("span", "start"), serialization_alias="from")
+    from_: datetime = read_from("span.start", serialization_alias="from")
     """The beginning of the window; the onset."""
 
-    to: datetime = Field(validation_alias=AliasPath("span", "end"))
+    to: datetime = read_from("span.end")
     """Its end, exclusive."""
 
     check_id: str | None
     """The check whose window it is, if one was named."""
 
-    pairs: int | None = Field(validation_alias=AliasPath("limits", "pairs"))
-    max_rows: int | None = Field(validation_alias=AliasPath("limits", "max_rows"))
-    comparisons: list[list[str]] | None = Field(validation_alias=AliasPath("limits", "comparisons"))
+    pairs: int | None = read_from("limits.pairs")
+    max_rows: int | None = read_from("limits.max_rows")
+    comparisons: list[list[str]] | None = read_from("limits.comparisons")
     """Comparisons that it is about; null: each attribute by itself."""
 
     planned_rows: int | None
@@ -370,7 +370,7 @@ class AttributionOut(Out):
     cancel_requested: bool
     """A running one stops before its next page."""
 
-    requested_by: str = Field(validation_alias="created_by")
+    requested_by: str = read_from("created_by")
     """The id of the API key, `user:` and a name, `schedule` or `alert`."""
 
     created_at: datetime
@@ -396,9 +396,9 @@ class AttributionPage(PageOut):
 class GapCostOut(Out):
     """Cost of one gap."""
 
-    features: list[str] = Field(validation_alias=AliasPath("gap", "comparison", "features"))
-    attribute: str = Field(validation_alias=AliasPath("gap", "comparison", "label"))
-    group: str = Field(validation_alias=AliasPath("gap", "group"))
+    features: list[str] = read_from("gap.comparison.features")
+    attribute: str = read_from("gap.comparison.label")
+    group: str = read_from("gap.group")
     pairs: Annotated[int, BeforeValidator(len)]
     rows: int
 
@@ -409,15 +409,15 @@ class AttributionCostOut(Out):
     model_config = example(_COST)
 
     method: Method
-    from_: datetime = Field(validation_alias=AliasPath("span", "start"), serialization_alias="from")
-    to: datetime = Field(validation_alias=AliasPath("span", "end"))
+    from_: datetime = read_from("span.start", serialization_alias="from")
+    to: datetime = read_from("span.end")
     records: int
     """Records of the window."""
 
-    rows: int = Field(validation_alias=AliasPath("cost", "rows"))
+    rows: int = read_from("cost.rows")
     """Rows that the model would be asked about; 0 by `kitagawa`."""
 
-    requests: int = Field(validation_alias=AliasPath("cost", "requests"))
+    requests: int = read_from("cost.requests")
     """Requests, each of at most the endpoint's `page_size` rows."""
 
     players: list[list[str]]

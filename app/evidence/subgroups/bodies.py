@@ -10,7 +10,7 @@ from ...deployments.monitor.bodies import FeatureName, GroupRuleOut
 from ...domain.monitor import Monitor
 from ...statistics.e_values.nulls import UnfairSide
 from ...statistics.scan.scan_results import FoundGroup
-from ...web.body import FollowingCursor, FromText, In, Out, PageOut, example
+from ...web.body import FollowingCursor, FromText, In, Out, PageOut, example, read_from
 from .present_candidates import read_result, say_scan
 from .scan_queries import SubgroupScan
 from .scan_request import SCANNED_HOURS
@@ -137,10 +137,10 @@ class SubgroupScanOut(Out):
     """Hours that were asked for."""
 
     direction: UnfairSide
-    from_: datetime | None = Field(validation_alias="span_start", serialization_alias="from")
+    from_: datetime | None = read_from("span_start", serialization_alias="from")
     """The start of the hours that were read."""
 
-    to: datetime | None = Field(validation_alias="span_end")
+    to: datetime | None = read_from("span_end")
     counted: dict[str, Any] | None = Field(description=RECORDS_MEANING)
     records: int | None
     favourable: int | None
@@ -156,7 +156,7 @@ class SubgroupScanOut(Out):
     reason: str | None
     """Why it failed."""
 
-    requested_by: str = Field(validation_alias="created_by")
+    requested_by: str = read_from("created_by")
     created_at: datetime
     finished_at: datetime | None
 
