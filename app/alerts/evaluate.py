@@ -241,7 +241,12 @@ def evaluate_passing_time(database: Database) -> None:
                         _judge_silence(session, no)
                 for no in rule_nos(session, deployment_no, [*AFTER_CHECKS, RuleKind.EVIDENCE]):
                     with guarded(session, rule_no=no):
-                        _resolve_unwatched(session, no, deployment_no)
+                        monitor = find_monitor(session, deployment_no)
+                        mitigation = read_mitigation_settings(session, deployment_no)
+                        has_endpoint = session.get_one(DeploymentRow, deployment_no).endpoint is not None
+                        for alert in unresolved_of_rule(session, no):
+                            if not is_watched(alert.subject, monitor, mitigation, has_endpoint=has_endpoint):
+                                end(session, alert, Resolution.NO_LONGER_WATCHED)
                 with guarded(session, deployment_no=deployment_no):
                     remind(session, deployment_no)
 
@@ -259,17 +264,6 @@ def _judge_silence(session: Session, rule_no: int) -> None:
         confirm(session, rule, WHOLE_DEPLOYMENT, facts, alert=alert, check=None)
     elif alert is not None:
         end(session, alert, Resolution.RECOVERED, None if newest is None else facts_of_news(newest, now=now))
-
-
-def _resolve_unwatched(session: Session, rule_no: int, deployment_no: int) -> None:
-    monitor, mitigation = (
-        find_monitor(session, deployment_no),
-        read_mitigation_settings(session, deployment_no),
-    )
-    has_endpoint = session.get_one(DeploymentRow, deployment_no).endpoint is not None
-    for alert in unresolved_of_rule(session, rule_no):
-        if not is_watched(alert.subject, monitor, mitigation, has_endpoint=has_endpoint):
-            end(session, alert, Resolution.NO_LONGER_WATCHED)
 
 
 def evaluate_evidence(database: Database) -> int:

@@ -71,29 +71,6 @@ _COLUMN_KEY_BYTES = 32
 """As many as HMAC-SHA256 and AES-256 use."""
 
 
-def _list_secrets(endpoint: Endpoint | None) -> dict[str, Any]:
-    """Returns the secrets that an endpoint has: that of the credentials, and the headers and certificates."""
-    if endpoint is None:
-        return {}
-    secrets = {
-        "secret": endpoint.credentials and endpoint.credentials.secret,
-        "headers": dict(endpoint.headers),
-        "tls": endpoint.tls and asdict(endpoint.tls),
-    }
-    return {name: value for name, value in secrets.items() if value not in (None, {})}
-
-
-def _write_secrets(secrets: dict[str, Any]) -> bytes:
-    """Returns the credentials alone, or all as JSON after a NUL, which no secret holds."""
-    if secrets.keys() == {"secret"}:
-        return str(secrets["secret"]).encode()
-    return b"\0" + json.dumps(secrets).encode()
-
-
-def _read_secrets(plain: bytes) -> dict[str, Any]:
-    return dict(json.loads(plain[1:])) if plain[:1] == b"\0" else {"secret": plain.decode()}
-
-
 class Deployments:
     def __init__(self, session: Session, sealer: Sealer) -> None:
         self._session = session
@@ -241,25 +218,32 @@ class Deployments:
         )
 
     def _values(self, definition: Definition) -> dict[str, Any]:
-        endpoint = definition.endpoint
-        credentials = endpoint.credentials if endpoint else None
-        secrets = _list_secrets(endpoint)
-        if secrets:
-            begin_sealing(self._session)
-        stored_endpoint = None
+        endpoint, stored_endpoint, sealed = definition.endpoint, None, None
         if endpoint is not None:
             stored_endpoint = msgspec.to_builtins(replace(endpoint, credentials=None, headers={}, tls=None))
+            secrets: dict[str, Any] = {"headers": dict(endpoint.headers)} if endpoint.headers else {}
+            if endpoint.tls is not None:
+                secrets["tls"] = asdict(endpoint.tls)
+            credentials = endpoint.credentials
             if credentials is not None:
+                secrets["secret"] = credentials.secret
                 stored_endpoint |= {
                     "credentials_kind": credentials.kind,
                     "credentials_name": credentials.name,
+                    "token_url": credentials.token_url,
+                    "scope": credentials.scope,
                 }
-                stored_endpoint |= {"token_url": credentials.token_url, "scope": credentials.scope}
+            if secrets:
+                # The credentials alone, or all as JSON after a NUL, which no secret holds.
+                is_alone = secrets.keys() == {"secret"}
+                written = str(secrets["secret"]) if is_alone else f"\0{json.dumps(secrets)}"
+                begin_sealing(self._session)
+                sealed = self._sealer.seal(written.encode())
         plain = ("name", "owner", "purpose", "outputs", "model_revision", "earliest")
         return {name: getattr(definition, name) for name in plain} | {
             "endpoint": stored_endpoint,
             "record_tables": definition.payload and RecordTables(definition.payload, definition.feedback),
-            "credentials": self._sealer.seal(_write_secrets(secrets)) if secrets else None,
+            "credentials": sealed,
         }
 
     def _deployment(
@@ -271,13 +255,13 @@ class Deployments:
     ) -> Deployment:
         endpoint, tables = None, read_tables(row.record_tables)
         if row.endpoint:
-            stored, secrets = (
-                row.endpoint,
-                {} if row.credentials is None else _read_secrets(self._sealer.unseal(row.credentials)),
-            )
+            stored, secrets = row.endpoint, {}
+            if row.credentials is not None:
+                plain = self._sealer.unseal(row.credentials)
+                secrets = json.loads(plain[1:]) if plain[:1] == b"\0" else {"secret": plain.decode()}
             named = {
                 "headers": secrets.get("headers", {}),
-                "tls": secrets.get("tls") or None,
+                "tls": secrets.get("tls"),
                 "credentials": None,
             }
             if secrets.get("secret") is not None:

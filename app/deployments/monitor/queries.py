@@ -61,6 +61,13 @@ def put_monitor(session: Session, deployment_no: int, monitor: Monitor) -> Monit
         .where(EvidenceEraRow.deployment_no == deployment_no)
         .scalar_subquery()
     )
+    attributes = []
+    for attribute in monitor.attributes:
+        limits = {metric: [limits.lower, limits.upper] for metric, limits in attribute.metric_limits}
+        attributes.append(_members(attribute) | {"metric_limits": limits})
+    config = _members(monitor) | _members(monitor.outcomes) | {"attributes": attributes}
+    for name in ("outcomes", "schedule", "attribution", "version"):
+        del config[name]
     # GREATEST leaves out NULL.
     last_used = func.greatest(of_checks, of_evidence, 0)
     is_nightly = monitor.attribution.nightly
@@ -68,7 +75,7 @@ def put_monitor(session: Session, deployment_no: int, monitor: Monitor) -> Monit
         deployment_no=deployment_no,
         version=last_used + 1,
         schedule=monitor.schedule,
-        config=_config(monitor),
+        config=config,
         attribution=None if monitor.attribution == AttributionSettings() else monitor.attribution,
         nightly_since=func.now() if is_nightly else None,
     )
@@ -138,24 +145,6 @@ _LEFT_OUT: dict[str, object] = {
     "names": DisplayNames(),
 }
 """Members that are not stored if they say nothing, so that older content is the same."""
-
-
-def _config(monitor: Monitor) -> dict[str, Any]:
-    attributes = [
-        _members(attribute)
-        | {
-            "metric_limits": {
-                metric: [limits.lower, limits.upper] for metric, limits in attribute.metric_limits
-            }
-        }
-        for attribute in monitor.attributes
-    ]
-    config = _members(monitor) | _members(monitor.outcomes) | {"attributes": attributes}
-    return {
-        name: member
-        for name, member in config.items()
-        if name not in {"outcomes", "schedule", "attribution", "version"}
-    }
 
 
 def _members(fields: Monitor | MonitoredAttribute | OutcomeRule) -> dict[str, Any]:

@@ -1,10 +1,9 @@
 """Recommended monitors as bodies."""
 
-from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from ...base.errors import InvalidInput
 from ...domain.monitor import OutcomeRule
@@ -16,7 +15,7 @@ from .attribute_kinds import Kind
 from .detect_kind import Confidence
 from .group_choice import CountsOrigin, Role
 from .recommend import Accepted, Picked
-from .suggested_outcomes import OutcomesOrigin, RecommendedOutcomes
+from .suggested_outcomes import OutcomesOrigin
 
 _GROUPS: list[dict[str, Any]] = [
     {
@@ -168,17 +167,6 @@ class SuggestedOutcomesOut(Out):
     """Whether a monitor may be made of them without sending them."""
 
     evidence: str
-
-    @model_validator(mode="before")
-    @classmethod
-    def _join_rule(cls, source: object) -> object:
-        if not isinstance(source, RecommendedOutcomes):
-            return source
-        rule = source.rule
-        return asdict(source) | {
-            "favourable": rule and rule.favourable,
-            "unfavourable": rule and rule.unfavourable,
-        }
 
 
 class ProposedGroupOut(Out):

@@ -6,7 +6,7 @@ from dataclasses import replace
 from enum import StrEnum
 
 from ...base.frozen import frozen
-from ...base.values import Range, Scalar, fold, name_value
+from ...base.values import GroupValue, Range, Scalar, fold, name_value
 from ...domain.monitor import Monitor, Outcome, OutcomeRule
 from .column_names import split_words
 from .vocabulary import read_words
@@ -36,6 +36,14 @@ class RecommendedOutcomes:
     origin: OutcomesOrigin
     is_certain: bool
     evidence: str
+
+    @property
+    def favourable(self) -> tuple[GroupValue, ...] | None:
+        return None if self.rule is None else self.rule.favourable
+
+    @property
+    def unfavourable(self) -> tuple[GroupValue, ...] | None:
+        return None if self.rule is None else self.rule.unfavourable
 
 
 def determine_outcomes(

@@ -28,6 +28,9 @@ TOO_MANY_CELLS = (
     "that are counted at once"
 )
 
+MEASURES = tuple(AssociationMeasure)
+"""By the number of quantities among the two columns."""
+
 HALF_BITS = 32
 HALF = 2**HALF_BITS
 
@@ -173,7 +176,7 @@ class _Pair:
         compared = 0 if isinstance(self.counted, str) else self.counted.records
         association = Association(
             feature=self.feature.column.name,
-            measure=choose_measure(self.meta.column, self.feature.column),
+            measure=MEASURES[self.meta.is_quantity + self.feature.is_quantity],
             records=compared,
             left_out=records - compared,
         )
@@ -255,12 +258,3 @@ class Correlations:
         else:
             counted = CramersV(meta.size, feature.size)
         return _Pair(meta, feature, counted)
-
-
-def choose_measure(meta: Column, feature: Column) -> AssociationMeasure:
-    quantities = is_quantity(meta) + is_quantity(feature)
-    return (
-        AssociationMeasure.CRAMERS_V,
-        AssociationMeasure.CORRELATION_RATIO,
-        AssociationMeasure.ABSOLUTE_PEARSON,
-    )[quantities]

@@ -45,15 +45,16 @@ from .live_plan import ActivePlan, ActivePlans
 from .live_request import Asked, read_asked
 from .substitute import Mitigated, MitigationResult
 
-PREDICTION, PROBABILITY, LABEL = "mitigated_prediction", "mitigated_probability", "mitigated_decoded_target"
-CHANGED, CHANGED_BY, RESULT = "changed", "changed_by", "mitigation"
+PROBABILITY, LABEL, CHANGED_BY = "mitigated_probability", "mitigated_decoded_target", "changed_by"
 RECORD_ID = "record_id"
 
 FACTS_HEADER = "Evenhand-Mitigation"
 """Header of the facts about an answer whose body has no place for them, as JSON."""
 
-COLUMNS = (PREDICTION, PROBABILITY, LABEL, CHANGED, CHANGED_BY, RESULT)
-"""Added to the model's own; probability and label only where the model has them."""
+COLUMNS = ("mitigated_prediction", PROBABILITY, LABEL, "changed", CHANGED_BY, "mitigation")
+"""Those of `Mitigated`, added to the model's own; probability and label only where the model has them."""
+
+_STORED_MEMBERS = ("prediction", "probability", "label", "changed", "changed_by", "mitigation")
 
 OWN_PREFIX = "model_"
 """Prefix of a model's own column that has the name of one of ours."""
@@ -131,14 +132,11 @@ def write_answer(
         "ids": list(ids),
         "logged": {state: logged.count(state) for state in (STORED, DUPLICATE, CONFLICT)},
     }
-    ours: dict[str, list[Any]] = {PREDICTION: [record.answer.prediction for record in mitigated]}
-    if any(prediction.probability is not None for prediction in own.predictions):
-        ours[PROBABILITY] = [record.answer.probability for record in mitigated]
-    if plan.deployment.outputs.label is not None:
-        ours[LABEL] = [record.answer.label for record in mitigated]
-    ours[CHANGED] = [record.changed for record in mitigated]
-    ours[CHANGED_BY] = [record.changed_by for record in mitigated]
-    ours[RESULT] = [record.result.value for record in mitigated]
+    ours = dict(zip(COLUMNS, zip(*(record.columns for record in mitigated), strict=True), strict=True))
+    if all(prediction.probability is None for prediction in own.predictions):
+        del ours[PROBABILITY]
+    if plan.deployment.outputs.label is None:
+        del ours[LABEL]
     values = [[*row, *added] for row, added in zip(own.rows, zip(*ours.values(), strict=True), strict=True)]
     if isinstance(writer, Form):
         return LiveAnswer(_encode(writer.write_answer([*fields, *ours], values) | about), JSON)
@@ -174,12 +172,7 @@ def _write_records(
             "prediction": prediction.prediction,
             "probability": prediction.probability,
             "label": prediction.label,
-            PREDICTION: record.answer.prediction,
-            PROBABILITY: record.answer.probability,
-            LABEL: record.answer.label,
-            CHANGED: record.changed,
-            CHANGED_BY: record.changed_by,
-            RESULT: record.result.value,
+            **dict(zip(COLUMNS, record.columns, strict=True)),
             "logged": state,
         }
         if further:
@@ -388,12 +381,7 @@ def build_payload(
         probabilities=[None if value is None else probability(value) for value in probabilities],
         mitigated=[
             {
-                "prediction": record.answer.prediction,
-                "probability": record.answer.probability,
-                "label": record.answer.label,
-                "changed": record.changed,
-                "changed_by": record.changed_by,
-                "mitigation": record.result.value,
+                **dict(zip(_STORED_MEMBERS, record.columns, strict=True)),
                 "mode": plan.settings.mode.value,
                 "settings_version": plan.settings.version,
                 "profile_version": plan.profile.version,

@@ -7,6 +7,7 @@ Source of the copies: spec of the fairness check, section 8: jointly over the re
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 
@@ -149,6 +150,13 @@ class Mitigated:
     @property
     def changed(self) -> bool:
         return self.result is MitigationResult.CHANGED
+
+    @property
+    def columns(self) -> tuple[Any, ...]:
+        """Prediction, probability, label, whether it changed, by which attributes, and the result."""
+        answer = self.answer
+        members = (answer.prediction, answer.probability, answer.label)
+        return *members, self.changed, self.changed_by, self.result.value
 
 
 @frozen
