@@ -7,7 +7,7 @@ from itertools import combinations, product
 from math import prod
 
 from ..base.errors import FieldProblem
-from ..base.values import TOGETHER, GroupValue, Range, canonical, name_problem, name_value, nearest
+from ..base.values import TOGETHER, GroupValue, Range, Scalar, canonical, name_problem, name_value, nearest
 from .deployment import Column, FieldKind, FieldType, ProblemType, RecordSchema
 from .display_names import display_name_problems
 from .monitor import Monitor, MonitoredAttribute
@@ -250,19 +250,22 @@ def _check_type(field: str, value: GroupValue, column: Column) -> Iterator[Field
                 field, f"{_show(value)} holds no whole number, and {column.name!r} has no others"
             )
         return
-    # To Python true is an int, and so is of the type of a number.
-    fitting = isinstance(value, _FITTING[column.type]) and isinstance(value, bool) == (
-        column.type is FieldType.BOOLEAN
-    )
-    if not fitting or (
-        column.type is FieldType.INTEGER and isinstance(value, float) and not value.is_integer()
-    ):
+    if not fits_type(value, column):
         yield FieldProblem(
             field,
             f"must be of the type {column.type.value} like the column {column.name!r}, found {_show(value)}",
         )
     elif (problem := stored_form_problem(value, column)) is not None:
         yield FieldProblem(field, problem)
+
+
+def fits_type(value: Scalar, column: Column) -> bool:
+    # To Python true is an int, and so is of the type of a number.
+    is_fitting = isinstance(value, _FITTING[column.type]) and isinstance(value, bool) == (
+        column.type is FieldType.BOOLEAN
+    )
+    is_broken = column.type is FieldType.INTEGER and isinstance(value, float) and not value.is_integer()
+    return is_fitting and not is_broken
 
 
 def _check_limits(

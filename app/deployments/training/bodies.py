@@ -11,7 +11,7 @@ from pydantic import FailFast, Field, PlainSerializer, PlainValidator, WithJsonS
 from ...base.values import Range
 from ...domain.monitor import Monitor
 from ...web.body import In, Out, example, read_from
-from ...web.value_bodies import group_value
+from ...web.value_bodies import RANGE, group_value
 from .from_distributions import FEWEST_SHOWN, find_unclassified, merge_rare
 from .training_facts import Cell, Distribution, TrainingForm, TrainingSummary
 from .training_limits import LONGEST_VALUE, MOST_COLUMNS
@@ -53,13 +53,7 @@ ValueJson = Annotated[
                 {"type": "integer"},
                 {"type": "number"},
                 {"type": "boolean"},
-                {
-                    "type": "array",
-                    "items": {"type": "number"},
-                    "minItems": 2,
-                    "maxItems": 2,
-                    "description": "A closed range [lo, hi].",
-                },
+                RANGE,
                 {"type": "null"},
             ]
         }
