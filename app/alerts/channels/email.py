@@ -5,7 +5,7 @@ import smtplib
 import socket
 import ssl
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from dataclasses import field
 from datetime import datetime
 from email.message import EmailMessage
@@ -172,7 +172,23 @@ def alert_mail(body: Mapping[str, Any], *, sender: str, to: Sequence[str]) -> Em
 def send_mail(mail: EmailMessage, server: MailServer) -> Delivered | Undelivered:
     """Hands the e-mail over. It counts as delivered if the server takes it for one of the addresses."""
     try:
-        with _connected(server) as connection:
+        # smtplib would ask name servers for this machine's name.
+        name = server.sender.rpartition("@")[2]
+        addresses = socket.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM)
+        seconds = seconds_to_connect(len(addresses))
+        connection: _Bounded
+        if server.is_tls:
+            connection = _BoundedTls(server.host, server.port, name, timeout=seconds, context=tls_context())
+        else:
+            connection = _Bounded(server.host, server.port, name, timeout=seconds)
+        with closing(connection):
+            connection.ehlo_or_helo_if_needed()
+            if not server.is_tls and connection.has_extn("starttls"):
+                connection.starttls(context=tls_context())
+            elif not server.is_tls and server.password is not None:
+                raise smtplib.SMTPNotSupportedError("it offers no TLS, and the password is not sent in clear")
+            if server.user is not None and server.password is not None:
+                connection.login(server.user, server.password)
             refused = connection.send_message(mail)
             with suppress(OSError):  # the server has the mail
                 connection.quit()
@@ -232,27 +248,6 @@ class _Bounded(smtplib.SMTP):
 
 class _BoundedTls(_Bounded, smtplib.SMTP_SSL):
     pass
-
-
-@contextmanager
-def _connected(server: MailServer) -> Iterator[smtplib.SMTP]:
-    # smtplib would ask name servers for this machine's name.
-    name = server.sender.rpartition("@")[2]
-    seconds = seconds_to_connect(len(socket.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM)))
-    connection: _Bounded
-    if server.is_tls:
-        connection = _BoundedTls(server.host, server.port, name, timeout=seconds, context=tls_context())
-    else:
-        connection = _Bounded(server.host, server.port, name, timeout=seconds)
-    with closing(connection):
-        connection.ehlo_or_helo_if_needed()
-        if not server.is_tls and connection.has_extn("starttls"):
-            connection.starttls(context=tls_context())
-        elif not server.is_tls and server.password is not None:
-            raise smtplib.SMTPNotSupportedError("it offers no TLS, and the password is not sent in clear")
-        if server.user is not None and server.password is not None:
-            connection.login(server.user, server.password)
-        yield connection
 
 
 def _reason(error: OSError | ValueError) -> str:

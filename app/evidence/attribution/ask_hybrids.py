@@ -19,7 +19,7 @@ from ...domain.check import Progress
 from ...domain.monitor import Outcome
 from ...sources.arrays.column_cells import OutcomeClassifier
 from ...sources.stored.window_queries import read_record_features
-from ...statistics.attribution.divided_gap import CarriedGap, carry_gap
+from ...statistics.attribution.divided_gap import carry_gap
 from ...statistics.attribution.hybrid_values import Answered
 from ...statistics.group_labels import FloatArray
 from .attribution import AttributedGap, HybridShares, PartOfGap, ResampledUnits, ShareOfPlayer
@@ -52,6 +52,7 @@ class HybridScorer:
             ScoringFailed: the model gave no usable answer to some page, or took no row at all.
         """
         rng, records = np.random.default_rng([seed, 1]), self.records
+        names = [column.name for column in records.deployment.schema.features]
         logged = np.where(records.is_classified, records.is_favourable, np.nan).astype(np.float64)
         gaps = []
         for questions in plan.questions:
@@ -65,36 +66,30 @@ class HybridScorer:
             )
             gap = records.measure_gap(questions.gap)
             carried = carry_gap(questions.pairs, questions.plan, answered, gap_of_window=gap.gap, rng=rng)
-            differing = int((as_logged != logged[questions.own]).sum())
-            shares = (
-                None if carried is None else self._describe(carried, questions, plan, differing=differing)
+            if carried is None:
+                gaps.append(gap)
+                continue
+            shares = [
+                ShareOfPlayer(
+                    features=tuple(names[position] for position in player), share=as_part(share, low, high)
+                )
+                for player, share, low, high in zip(
+                    plan.players, carried.shares, carried.ends.low, carried.ends.high, strict=True
+                )
+            ]
+            hybrid_shares = HybridShares(
+                gap_of_pairs=carried.gap_of_pairs,
+                sum_of_shares=float(carried.shares.sum()),
+                sampling=carried.sampling,
+                pairs=carried.pairs,
+                pairs_left_out=carried.left_out,
+                resampled=ResampledUnits.RECORDS if questions.pairs.are_reused else ResampledUnits.PAIRS,
+                compared=len(questions.own),
+                differing=int((as_logged != logged[questions.own]).sum()),
+                shares=tuple(sorted(shares, key=lambda feature: -abs(feature.share.value))),
             )
-            gaps.append(replace(gap, hybrids=shares))
+            gaps.append(replace(gap, hybrids=hybrid_shares))
         return tuple(gaps)
-
-    def _describe(
-        self, carried: CarriedGap, questions: GapQuestions, plan: AttributionPlan, *, differing: int
-    ) -> HybridShares:
-        names = [column.name for column in self.records.deployment.schema.features]
-        shares = [
-            ShareOfPlayer(
-                features=tuple(names[position] for position in player), share=as_part(share, low, high)
-            )
-            for player, share, low, high in zip(
-                plan.players, carried.shares, carried.ends.low, carried.ends.high, strict=True
-            )
-        ]
-        return HybridShares(
-            gap_of_pairs=carried.gap_of_pairs,
-            sum_of_shares=float(carried.shares.sum()),
-            sampling=carried.sampling,
-            pairs=carried.pairs,
-            pairs_left_out=carried.left_out,
-            resampled=ResampledUnits.RECORDS if questions.pairs.are_reused else ResampledUnits.PAIRS,
-            compared=len(questions.own),
-            differing=differing,
-            shares=tuple(sorted(shares, key=lambda feature: -abs(feature.share.value))),
-        )
 
     def _ask(self, questions: GapQuestions, plan: AttributionPlan) -> FloatArray:
         """Outcome of each row, those of records as they are first; NaN where there is none."""

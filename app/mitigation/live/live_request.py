@@ -87,7 +87,14 @@ def read_asked(
     body = decompressed(body, encoding, most_bytes)
     require_decodable(body)
     codec = None if payload_format is None else codec_named(payload_format, endpoint)
-    value, form = _decode(body, codec or bind_codec(endpoint)), None
+    form, of_endpoint = None, bind_codec(endpoint)
+    try:
+        value = decoded_json(body)
+    except InvalidInput:
+        # It may be of a format that is not JSON.
+        if (codec or of_endpoint).content_type == JSON:
+            raise
+        value = None
     if codec is None and isinstance(value, dict) and _RECORDS in value:
         require_members(value, "", frozenset({_RECORDS}), next_to=_RECORDS)
         sent = _read_records(value[_RECORDS])
@@ -96,7 +103,7 @@ def read_asked(
         sent = _read_objects(parsed, plan) if isinstance(parsed, Objects) else _read_tables(parsed, plan)
     else:
         if codec is None:
-            codec = bind_codec(endpoint)
+            codec = of_endpoint
             if codec.forms:
                 raise InvalidInput.of("body", f"must be {', '.join(_SHAPES[:-1])} or {_SHAPES[-1]}")
         table = codec.read_request(body, [column.name for column in plan.features.columns])
@@ -137,16 +144,6 @@ def read_asked(
         if large:
             raise InvalidInput(large[:MOST_PROBLEMS])
     return asked_records
-
-
-def _decode(body: bytes, codec: Codec) -> Any:  # noqa: ANN401 - any value of JSON
-    """Returns the body's JSON; nothing of a body that is none, if it may be of a format that is none."""
-    try:
-        return decoded_json(body)
-    except InvalidInput:
-        if codec.content_type == JSON:
-            raise
-        return None
 
 
 def _read_records(records: Any) -> _Sent:  # noqa: ANN401 - a decoded JSON value of which nothing is known yet
