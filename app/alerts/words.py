@@ -68,11 +68,12 @@ def facts(body: Mapping[str, Any]) -> list[tuple[str, str]]:
 
     change, reason = about.get("change") or {}, about.get("closing_reason")
     reason = "" if reason is None else f" ({str(reason).replace('_', ' ')})"
+    label, name = about["group"], about.get("group_name")
     named = [
         ("Deployment", f"{about['deployment_name']} ({about['deployment_id']})"),
         ("Rule", f"{about['rule_name']} ({about['rule_id']})"),
         ("Attribute", about["attribute"]),
-        ("Group", _name_group(about)),
+        ("Group", label if name in {None, label} else f"{name} ({label})"),
         ("Metric", about["metric"] and f"{about['metric']} on {about['data']} data"),
         ("Value", value),
         ("Limits", limits),
@@ -125,11 +126,6 @@ def _report_facts(report: Mapping[str, Any] | None) -> list[tuple[str, str]]:
         ("Page", report["path"]),
     ]
     return [(name, _line(str(value), _MOST_VALUE)) for name, value in named if value is not None]
-
-
-def _name_group(about: Mapping[str, Any]) -> str | None:
-    label, name = about["group"], about.get("group_name")
-    return label if name in {None, label} else f"{name} ({label})"
 
 
 def _number(value: object) -> str | None:

@@ -12,38 +12,19 @@ from .picked_metrics import find_monitor_problems
 
 
 def fitting_problems(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
-    problems = [
-        *find_monitor_problems(monitor, deployment.schema, deployment.problem_type),
-        *_schedule_problems(deployment, monitor),
-    ]
-    ruled = {
-        problem.field for problem in problems
-    }  # a rule's problem of a field precedes one of the training data
+    problems = find_monitor_problems(monitor, deployment.schema, deployment.problem_type)
+    payload, schedule = deployment.payload, monitor.schedule
+    if payload is None and schedule not in {Schedule.HOURLY, Schedule.OFF}:
+        message = "must be hourly or off: this deployment's records are logged, not read from files"
+        problems.append(FieldProblem("schedule", message))
+    elif payload is not None and payload.partition_by is None and schedule is Schedule.BATCH:
+        message = "cannot be batch: the payload table has no `partition_by`, whose values are the batches"
+        problems.append(FieldProblem("schedule", message))
+    # A rule's problem of a field precedes one of the training data.
+    ruled = {problem.field for problem in problems}
     return problems + [
         problem for problem in donor_problems(session, deployment, monitor) if problem.field not in ruled
     ]
-
-
-def _schedule_problems(deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
-    payload = deployment.payload
-    if monitor.schedule in {Schedule.HOURLY, Schedule.OFF} or (
-        payload is not None and monitor.schedule is Schedule.DAILY
-    ):
-        return []
-    if payload is None:
-        return [
-            FieldProblem(
-                "schedule", "must be hourly or off: this deployment's records are logged, not read from files"
-            )
-        ]
-    if payload.partition_by is None:
-        return [
-            FieldProblem(
-                "schedule",
-                "cannot be batch: the payload table has no `partition_by`, whose values are the batches",
-            )
-        ]
-    return []
 
 
 def keep_origins(monitor: Monitor, before: Monitor | None) -> Monitor:

@@ -77,7 +77,9 @@ def say_change(change: ChangedGap) -> str:
         f"The favourable rate of {of_group} less that of the reference went from {say_points(before)} "
         f"before {at} to {say_points(after)}"
     )
-    selected = say_selection(before, after)
+    # The alarm is about the side on which the gap after the onset lies.
+    has_grown = (after - before) * after > 0 and _shows(after - before)
+    selected = EXAGGERATED if has_grown else NOT_GROWN
     if not change.features:
         return (
             f"{went} after it. No feature has few enough values to divide the records by.{revision} "
@@ -95,11 +97,6 @@ def say_change(change: ChangedGap) -> str:
         else ""
     )
     return f"{went} after it. Divided by {top.feature}, {shares}{alone}.{revision} {selected}"
-
-
-def say_selection(before: float, after: float) -> str:
-    # The alarm is about the side on which the gap after the onset lies.
-    return EXAGGERATED if (after - before) * after > 0 and _shows(after - before) else NOT_GROWN
 
 
 def say_points(value: float, digits: int = 1) -> str:

@@ -63,8 +63,7 @@ def pick_early_copies(plan: ActivePlan, asked_records: Asked, roles: Sequence[Ro
         return {}
     copies_of: dict[int, CopySet] = {}
     for position, of_record in enumerate(roles):
-        attributes = _list_monitored(of_record)
-        copies = plan.copy_sets.of(attributes) if attributes else None
+        copies = plan.copy_sets.of(_list_monitored(of_record))
         if copies is not None:
             copies_of[position] = copies
     count = sum(copies.count for copies in copies_of.values())

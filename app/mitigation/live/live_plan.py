@@ -74,11 +74,10 @@ class ActivePlan:
                 "and the monitor asks for"
                 f" {self.monitor.min_records:,}."
             )
-        of_attributes = {attribute.name: attribute.profile for attribute in self.attributes}
         return notes + [
-            f"{name} is not mitigated: {fitted.reason}."
-            for name, fitted in of_attributes.items()
-            if not fitted.stand_ins
+            f"{attribute.name} is not mitigated: {attribute.profile.reason}."
+            for attribute in self.attributes
+            if not attribute.profile.stand_ins
         ]
 
 
