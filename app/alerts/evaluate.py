@@ -148,17 +148,12 @@ def _count_failures(session: Session, rule: Rule, condition: FailedChecksConditi
     failed = list(takewhile(lambda ended: ended.failure is not None, ends))
     if alert is not None:
         in_a_row, since = _extend_row(alert, check)
-        confirm(
-            session,
-            rule,
-            WHOLE_DEPLOYMENT,
-            facts_of_failures(failed, in_a_row=in_a_row, since=since),
-            alert=alert,
-            check=check,
-        )
     elif len(failed) == condition.checks_in_a_row:
-        facts = facts_of_failures(failed, in_a_row=len(failed), since=failed[-1].span.end)
-        confirm(session, rule, WHOLE_DEPLOYMENT, facts, alert=None, check=check)
+        in_a_row, since = len(failed), failed[-1].span.end
+    else:
+        return
+    facts = facts_of_failures(failed, in_a_row=in_a_row, since=since)
+    confirm(session, rule, WHOLE_DEPLOYMENT, facts, alert=alert, check=check)
 
 
 def _extend_row(alert: Alert, check: CheckRun) -> tuple[int, datetime]:
