@@ -255,7 +255,8 @@ class Deployments:
     ) -> Deployment:
         endpoint, tables = None, read_tables(row.record_tables)
         if row.endpoint:
-            stored, secrets = row.endpoint, {}
+            stored = row.endpoint
+            secrets: dict[str, Any] = {}
             if row.credentials is not None:
                 plain = self._sealer.unseal(row.credentials)
                 secrets = json.loads(plain[1:]) if plain[:1] == b"\0" else {"secret": plain.decode()}

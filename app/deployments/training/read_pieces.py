@@ -51,7 +51,8 @@ class Part:
 
     def whole(self) -> Codes:
         """Returns the numbers of a column of whole ones, exactly; 0 where one is missing."""
-        return np.asarray(self.read.fill_null(0).to_numpy(zero_copy_only=False), dtype=np.int64)
+        numbers: pa.Array = self.read
+        return np.asarray(numbers.fill_null(0).to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
 @frozen
