@@ -19,6 +19,7 @@ from ..base.errors import Unavailable
 from ..base.values import name_value
 from ..checks.queries import read_run
 from ..checks.window.window_records import COPIED
+from ..database.binary_rows import read_row
 from ..database.engine import Database, current_time
 from ..database.tables import DeploymentRow
 from ..deployments.mitigation_queries import read_mitigation_settings
@@ -107,9 +108,7 @@ def apply_rule(session: Session, rule: Rule, check: CheckRun) -> None:
             # The group furthest out may differ from check to check.
             group = figure.group if condition.scope is Scope.GROUP else None
             figure = replace(figure, worst_of=None) if condition.scope is Scope.GROUP else figure  # noqa: PLW2901 - as the rule sees it
-            subject = AlertSubject(
-                data=figure.data, metric=figure.metric, attribute=figure.attribute, group=group
-            )
+            subject = read_row(AlertSubject, figure, group=group)
             alert = unresolved.get(subject)
             if figure.verdict in condition.verdicts:
                 if alert is not None:
@@ -297,9 +296,7 @@ def _apply(session: Session, rule_no: int, evidence: DeploymentEvidence) -> None
             del unresolved[subject]
     by_subject: dict[AlertSubject, list[ComparisonState]] = {}
     for state in evidence.comparisons:
-        subject = AlertSubject(
-            data=state.data, metric=state.metric, attribute=state.attribute, group=state.group
-        )
+        subject = read_row(AlertSubject, state)
         if state.group is not None and condition.covers(subject):
             by_subject.setdefault(subject, []).append(state)
     for subject, sides in by_subject.items():

@@ -200,23 +200,9 @@ _TRAINED = {
             "n": 843,
             "reason": None,
         },
-        "precision": {
-            "value": 0.7333,
-            "lower": 0.6611,
-            "upper": 0.7949,
-            "interval_method": "wilson",
-            "n": 165,
-            "reason": None,
-        },
+        "precision": _FIGURE | {"value": 0.7333, "lower": 0.6611, "upper": 0.7949, "n": 165},
         "recall": _FIGURE,
-        "selected": {
-            "value": 0.1957,
-            "lower": 0.1704,
-            "upper": 0.2239,
-            "interval_method": "wilson",
-            "n": 843,
-            "reason": None,
-        },
+        "selected": _FIGURE | {"value": 0.1957, "lower": 0.1704, "upper": 0.2239, "n": 843},
     },
 }
 _REFUSED = {

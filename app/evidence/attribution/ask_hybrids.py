@@ -34,14 +34,13 @@ Row: TypeAlias = "list[Scalar | None]"
 class HybridScorer:
     """Asks about the hybrids of a plan; `asked` counts rows, each once.
 
-    Answers are kept under the attribution's number, part by part, for a worker that takes it over; None
-    keeps nothing.
+    Answers are kept under the attribution's number, part by part, for a worker that takes it over.
     """
 
     database: Database
     records: WindowRecords
     model: ModelOfCheck
-    attribution_no: int | None = None
+    attribution_no: int
     part: int = 0
     asked: int = 0
 
@@ -99,10 +98,8 @@ class HybridScorer:
             question = hashlib.sha256(
                 msgspec.json.encode([deployment.model_revision, url, monitor.version, rows])
             ).digest()
-            kept_outcomes = None
-            if self.attribution_no is not None:
-                with self.database.transaction() as session:
-                    kept_outcomes = read_answers(session, self.attribution_no, self.part, question=question)
+            with self.database.transaction() as session:
+                kept_outcomes = read_answers(session, self.attribution_no, self.part, question=question)
             if kept_outcomes is None:
                 progress = Progress(step="asking the model about hybrids", done=self.asked, total=plan.rows)
                 scored = self.model.score(rows, progress)
@@ -110,11 +107,10 @@ class HybridScorer:
                     Outcome.UNCLASSIFIED if isinstance(answer, Refusal) else classify(answer.outcome_value)
                     for answer in scored
                 )
-                if self.attribution_no is not None:
-                    with self.database.transaction() as session:
-                        keep_answers(
-                            session, self.attribution_no, self.part, question=question, outcomes=kept_outcomes
-                        )
+                with self.database.transaction() as session:
+                    keep_answers(
+                        session, self.attribution_no, self.part, question=question, outcomes=kept_outcomes
+                    )
             answers += kept_outcomes
             self.asked += len(rows)
             self.part += 1
