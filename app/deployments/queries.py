@@ -17,6 +17,7 @@ from ..database.paging import equal, page_oldest
 from ..database.reseal import begin_sealing
 from ..database.sealer import Sealer
 from ..database.tables import (
+    AlertRuleRow,
     ArrivalRow,
     AttributionRow,
     ChangedHourRow,
@@ -32,10 +33,10 @@ from ..database.tables import (
     PayloadRecordRow,
     RecordCountRow,
 )
+from ..domain.alert import DEFAULT_RULES, RuleContent
 from ..domain.deployment import Deployment, Endpoint, RecordSchema, RecordTables, has_protected
 from ..domain.endpoint_health import HEALTHY, OPEN_FOR, OPENS_AFTER, BreakerState, EndpointHealth
 from ..domain.paging import Paging
-from .default_rules import add_default_rules
 from .definition import Definition, build_definition
 from .listed_file_queries import read_tables
 
@@ -93,7 +94,9 @@ class Deployments:
         no = self._session.scalar(insertion.returning(DeploymentRow.no))
         if no is not None:
             self._add_schema(no, 1, definition)
-            add_default_rules(self._session, no)
+            for rule_id, content in DEFAULT_RULES.items():
+                rule = {"deployment_no": no, "id": rule_id, "version": 1, **rule_values(content)}
+                self._session.execute(insert(AlertRuleRow).values(rule))
             return self.by_no(no), True
         stored = self.get(deployment_id)
         if build_definition(stored) != definition:
@@ -300,6 +303,11 @@ _SELECT = (
     )
     .outerjoin(EndpointFailureRow, EndpointFailureRow.deployment_no == DeploymentRow.no)
 )
+
+
+def rule_values(content: RuleContent) -> dict[str, Any]:
+    config = {name: getattr(content, name) for name in ("name", "remind_after_hours", "condition")}
+    return {"kind": content.kind, "config": config, "enabled": content.enabled}
 
 
 def find_numbers(session: Session, numbers: Collection[int]) -> set[int]:

@@ -1,4 +1,4 @@
-"""Whether a monitor fits a deployment and its training data."""
+"""Whether a monitor fits a deployment and its training data, and what is doubtful in it."""
 
 from dataclasses import replace
 
@@ -8,6 +8,8 @@ from ...base.errors import FieldProblem, InvalidInput
 from ...domain.deployment import Deployment
 from ...domain.monitor import Monitor, Schedule
 from ..training.donor_values import donor_problems
+from ..training.unseen_groups import find_unseen
+from .doubted_features import chance_warnings
 from .picked_metrics import find_monitor_problems
 
 
@@ -47,3 +49,17 @@ def keep_origins(monitor: Monitor, before: Monitor | None) -> Monitor:
             raise InvalidInput.of(f"attributes[{position}].found_by", message)
         attributes.append(replace(attribute, found_by=origin))
     return replace(monitor, attributes=tuple(attributes))
+
+
+def monitor_warnings(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
+    warnings = [*find_unseen(session, deployment, monitor), *chance_warnings(session, deployment, monitor)]
+
+    name = monitor.strata
+    if name is not None and name in {attribute.feature for attribute in monitor.attributes}:
+        message = (
+            f"{name!r} is one of the attributes, too: each of its values holds one of its groups only, so "
+            "the conditional metrics of"
+            f" {name} itself have no value"
+        )
+        warnings.append(FieldProblem("strata", message))
+    return warnings
