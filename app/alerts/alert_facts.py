@@ -26,7 +26,8 @@ def facts_of_figure(
     since: datetime,
     names: GroupWords,
 ) -> Facts:
-    judged, is_worst = judged_figure(measurement), measurement.worst_of is not None
+    judged = judged_figure(measurement)
+    is_worst = measurement.worst_of is not None
     named = names.rename(measurement)
     display: Facts = {}
     if named is not measurement:

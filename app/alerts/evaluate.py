@@ -114,7 +114,8 @@ def apply_rule(session: Session, rule: Rule, check: CheckRun) -> None:
                 if alert is not None:
                     in_a_row, since = _extend_row(alert, check)
                 else:
-                    needed, scope = condition.checks_in_a_row - 1, condition.scope
+                    needed = condition.checks_in_a_row - 1
+                    scope = condition.scope
                     before = (
                         earlier_verdicts(session, check, subject, scope, verdicts=ON_FAIRNESS, limit=needed)
                         if needed
@@ -125,7 +126,8 @@ def apply_rule(session: Session, rule: Rule, check: CheckRun) -> None:
                     ]
                     if len(moments) < needed:
                         continue
-                    in_a_row, since = condition.checks_in_a_row, moments[-1] if moments else figure.at
+                    in_a_row = condition.checks_in_a_row
+                    since = moments[-1] if moments else figure.at
                 facts = facts_of_figure(figure, check, in_a_row=in_a_row, since=since, names=names)
                 confirm(session, rule, subject, facts, alert=alert, check=check)
             elif figure.verdict == Verdict.FAIR and alert is not None:
@@ -148,7 +150,8 @@ def _count_failures(session: Session, rule: Rule, condition: FailedChecksConditi
     if alert is not None:
         in_a_row, since = _extend_row(alert, check)
     elif len(failed) == condition.checks_in_a_row:
-        in_a_row, since = len(failed), failed[-1].span.end
+        in_a_row = len(failed)
+        since = failed[-1].span.end
     else:
         return
     facts = facts_of_failures(failed, in_a_row=in_a_row, since=since)
@@ -157,7 +160,8 @@ def _count_failures(session: Session, rule: Rule, condition: FailedChecksConditi
 
 def _extend_row(alert: Alert, check: CheckRun) -> tuple[int, datetime]:
     """Another check or attempt of the same hour does not add to the row."""
-    count, since = cast("int", alert.facts["checks_in_a_row"]), cast("str", alert.facts["since"])
+    count = cast("int", alert.facts["checks_in_a_row"])
+    since = cast("str", alert.facts["since"])
     is_more = alert.facts["check_from"] != check.span.start.isoformat()
     return count + is_more, datetime.fromisoformat(since)
 
@@ -250,7 +254,8 @@ def _judge_silence(session: Session, rule_no: int) -> None:
     condition = rule.content.condition
     if not isinstance(condition, StaleDataCondition):
         return
-    now, newest = current_time(session), newest_record_at(session, rule.deployment_no)
+    now = current_time(session)
+    newest = newest_record_at(session, rule.deployment_no)
     since = newest or session.get_one(DeploymentRow, rule.deployment_no).created_at
     alert = next(iter(unresolved_of_rule(session, rule.no)), None)
     if now - since >= timedelta(hours=condition.hours):
@@ -302,10 +307,8 @@ def _apply(session: Session, rule_no: int, evidence: DeploymentEvidence) -> None
     for subject, sides in by_subject.items():
         if any(side.is_stale for side in sides):
             continue
-        present, opened = (
-            unresolved.get(subject),
-            next((side for side in sides if side.state is State.UNFAIR), None),
-        )
+        present = unresolved.get(subject)
+        opened = next((side for side in sides if side.state is State.UNFAIR), None)
         if opened is not None:
             confirmed = confirm(
                 session, rule, subject, facts_of_evidence(opened, evidence), alert=present, check=None

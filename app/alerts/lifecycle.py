@@ -152,10 +152,8 @@ def _close_alarms(session: Session, alert: Alert) -> None:
 
     The caller must hold the lock on the deployment's evidence: an hour added meanwhile would be lost.
     """
-    monitor, deployment = (
-        find_monitor(session, alert.deployment_no),
-        followed_deployment(session, alert.deployment_no),
-    )
+    monitor = find_monitor(session, alert.deployment_no)
+    deployment = followed_deployment(session, alert.deployment_no)
     if monitor is None:
         return
     era = find_era(session, alert.deployment_no, deployment.model_revision)

@@ -87,7 +87,8 @@ def definition_problems(definition: Definition) -> Iterator[FieldProblem]:
                 is_batch=definition.payload is not None,
             )
 
-    outputs, features = definition.outputs, {column.name for column in definition.features}
+    outputs = definition.outputs
+    features = {column.name for column in definition.features}
     listed = set()
     for output in ("prediction", "probability", "label"):
         name = getattr(outputs, output)
@@ -112,7 +113,8 @@ def definition_problems(definition: Definition) -> Iterator[FieldProblem]:
 
 
 def _check_classes(definition: Definition) -> Iterator[FieldProblem]:
-    classes, where = definition.outputs.classes, "outputs.classes"
+    classes = definition.outputs.classes
+    where = "outputs.classes"
     if classes is None:
         return
     if definition.problem_type is ProblemType.REGRESSION:
@@ -246,7 +248,8 @@ def _check_name(field: str, text: str | None) -> Iterator[FieldProblem]:
 
 def _check_tables(definition: Definition) -> Iterator[FieldProblem]:
     """Yields every problem of a definition's tables, except whether their locations may be read."""
-    payload, feedback = definition.payload, definition.feedback
+    payload = definition.payload
+    feedback = definition.feedback
     if payload is None:
         if feedback is not None:
             yield FieldProblem(

@@ -221,7 +221,9 @@ class Deployments:
         )
 
     def _values(self, definition: Definition) -> dict[str, Any]:
-        endpoint, stored_endpoint, sealed = definition.endpoint, None, None
+        endpoint = definition.endpoint
+        stored_endpoint = None
+        sealed = None
         if endpoint is not None:
             stored_endpoint = msgspec.to_builtins(replace(endpoint, credentials=None, headers={}, tls=None))
             secrets: dict[str, Any] = {"headers": dict(endpoint.headers)} if endpoint.headers else {}
@@ -256,7 +258,8 @@ class Deployments:
         failures: EndpointFailureRow | None,
         is_open: bool | None,  # noqa: FBT001 - a column
     ) -> Deployment:
-        endpoint, tables = None, read_tables(row.record_tables)
+        endpoint = None
+        tables = read_tables(row.record_tables)
         if row.endpoint:
             stored = row.endpoint
             secrets: dict[str, Any] = {}

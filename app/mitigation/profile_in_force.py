@@ -77,14 +77,17 @@ def fit_to(
 
     `donors` are those of the meta fields that work through correlated features.
     """
-    rule, schema, fitted = monitor.outcomes, deployment.schema, []
+    rule = monitor.outcomes
+    schema = deployment.schema
+    fitted = []
     is_present = np.array(rows["model_revision"].to_pylist(), dtype=object) == deployment.model_revision
     rows, values = (table.filter(pa.array(is_present, pa.bool_())) for table in (rows, values))
     outcomes = outcome_codes(rows["outcome"], rule)
     scores = favourable_scores(rows["probability"], rows["outcome"], outcomes, rule)
     mitigated = mitigated_attributes(settings, monitor)
     for attribute in monitor.attributes:
-        name, of_groups = attribute.feature, None
+        name = attribute.feature
+        of_groups = None
         if name not in mitigated:
             continue
         column = require_column(deployment, name)
@@ -155,11 +158,14 @@ def find_stand_ins(
     frequent = [(share, position) for share, position, _ in ranked if share > 0]
 
     most_donors = max(MOST_DONORS // len(frequent), 1)
-    stand_ins, represented, covered = [], 0.0, 0.0
+    stand_ins = []
+    represented = 0.0
+    covered = 0.0
     for share, position in frequent:
         label = grouping.groups[position].label
         if donors is None:
-            represented, covered = represented + share, covered + share
+            represented = represented + share
+            covered = covered + share
             stand_ins += [
                 StandIn(label, changes, share * portion)
                 for changes, portion in _pick_values(grouping, position, values)
@@ -180,7 +186,8 @@ def find_stand_ins(
 
 
 def _pick_values(grouping: Grouping, position: int, values: pa.ChunkedArray) -> list[tuple[Changes, float]]:
-    value, column = grouping.groups[position].value, grouping.column
+    value = grouping.groups[position].value
+    column = grouping.column
     if not isinstance(value, Range):
         return [(((column.name, typed_value(value, column.type)),), 1.0)]
     logged = values.filter(pa.array(grouping.codes == position)).to_numpy()

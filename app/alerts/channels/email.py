@@ -121,7 +121,8 @@ def read_mail_server(settings: Settings) -> MailServer | None:
         return None
     try:
         url = urlsplit(settings.smtp_url.get_secret_value())
-        host, port = url.hostname, url.port
+        host = url.hostname
+        port = url.port
     except ValueError as error:
         raise _unreadable() from error
     if url.scheme not in _PORTS or not host or url.path.strip("/") or url.query or url.fragment:

@@ -42,13 +42,17 @@ class Sender:
     """
 
     def __init__(self, settings: Settings, sealer: Sealer, egress: Callable[[], EgressPolicy]) -> None:
-        self._settings, self._sealer, self._egress = settings, sealer, egress
+        self._settings = settings
+        self._sealer = sealer
+        self._egress = egress
         for kind in ChannelKind:
             kind.protocol.find_setup_problem(settings)
 
     def send(self, claimed: ClaimedNotification, *, now: datetime) -> Delivered | Undelivered:
-        channel, notification = claimed.channel, claimed.notification
-        protocol, secret = channel.kind.protocol, ""
+        channel = claimed.channel
+        notification = claimed.notification
+        protocol = channel.kind.protocol
+        secret = ""
         if protocol.sealed_field is not None:
             try:
                 secret = self._sealer.unseal(channel.sealed or b"").decode()
@@ -103,7 +107,8 @@ class Notifier:
             claimed = claim(session, token=secrets.token_hex(16), lease=self._lease)
         if claimed is None:
             return False
-        notification, channel = claimed.notification, claimed.channel
+        notification = claimed.notification
+        channel = claimed.channel
         about = {
             "notification": notification.id,
             "channel": channel.id,

@@ -49,11 +49,13 @@ def post_json(
     # in part.
     pieces = {parsed.raw_path.decode("ascii"), parsed.path, *parsed.path.split("/")}
     pieces |= {piece for pair in parsed.params.multi_items() for piece in pair}
-    reason, answer = outcome.reason, outcome.answer
+    reason = outcome.reason
+    answer = outcome.answer
     for piece in sorted(
         (piece for piece in pieces if len(piece) >= _LEAST_SECRET_CHARACTERS), key=len, reverse=True
     ):
-        reason, answer = reason.replace(piece, "[redacted]"), answer.replace(piece, "[redacted]")
+        reason = reason.replace(piece, "[redacted]")
+        answer = answer.replace(piece, "[redacted]")
     return replace(outcome, reason=reason, answer=answer)
 
 

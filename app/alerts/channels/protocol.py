@@ -41,7 +41,8 @@ class ChannelProtocol(ABC):
 
     def find_problems(self, fields: ChannelFields, *, is_new: bool) -> Iterator[FieldProblem]:
         """Yields the problems, except for the URL's host."""
-        url, secret = fields.url, fields.secret
+        url = fields.url
+        secret = fields.secret
         if url is None:
             # A secret URL cannot be read back, so a change of the name must not need it.
             problem = "is required" if is_new or self.sealed_field != "url" else None

@@ -87,7 +87,8 @@ def notes_on_doubts(attribute: str, through: Mapping[str, Any]) -> Iterator[str]
     """Yields the notes on counterfactual figures of a meta field; `through` is its `correlated_features`
     in the window.
     """
-    levels, unknown = through.get(CHANCE, {}), through.get(NOT_CORRECTED, [])
+    levels = through.get(CHANCE, {})
+    unknown = through.get(NOT_CORRECTED, [])
     strengths = "; ".join(
         f"{name}: strength {figures['strength']:.3f}, level of chance {figures['chance_level']:.3f}"
         for name, figures in levels.items()

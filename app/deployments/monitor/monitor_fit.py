@@ -15,7 +15,8 @@ from .picked_metrics import find_monitor_problems
 
 def fitting_problems(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
     problems = find_monitor_problems(monitor, deployment.schema, deployment.problem_type)
-    payload, schedule = deployment.payload, monitor.schedule
+    payload = deployment.payload
+    schedule = monitor.schedule
     if payload is None and schedule not in {Schedule.HOURLY, Schedule.OFF}:
         message = "must be hourly or off: this deployment's records are logged, not read from files"
         problems.append(FieldProblem("schedule", message))

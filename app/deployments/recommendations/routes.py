@@ -45,7 +45,8 @@ def accept_recommended_monitors(
     confidence, but no postal code.
     """
     sent = body or AcceptRecommendationsIn()
-    stored, requested = find_monitor(session, deployment.no), sent.asked()
+    stored = find_monitor(session, deployment.no)
+    requested = sent.asked()
     # Locked: the present monitor is merged into.
     monitor = merge_into_monitor(
         stored, recommend_for(session, deployment, stored, sent.outcomes()), requested

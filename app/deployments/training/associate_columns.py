@@ -221,7 +221,8 @@ class Correlations:
         }
         for pairs in self._pairs.values():
             for pair in pairs:
-                meta, feature = pair.meta.column.name, pair.feature.column.name
+                meta = pair.meta.column.name
+                feature = pair.feature.column.name
                 match pair.counted:
                     case CramersV() as counted:
                         counted.add(codes[meta], codes[feature])

@@ -179,7 +179,8 @@ def _read_part(column: Column, array: pa.Array, before: int) -> Part:
         return Part(read(column.name, column.type, array, before))
     # The groups of a protected column's values: a value in no group is missing, as in payload.
     coded = _read_part(sent_column(column), array, before).coded()
-    find, positions = group_labels(column), dict[str, int]()
+    find = group_labels(column)
+    positions = dict[str, int]()
     labels = [find(value) for value in coded.values]
     of_value = [MISSING if label is None else positions.setdefault(label, len(positions)) for label in labels]
     return Part(Coded(list(positions), coded.spread(of_value, missing=MISSING)))
@@ -235,7 +236,8 @@ class Sample:
         keys = np.concatenate([self._keys, keys[chosen]])
         rows = np.concatenate([self._rows, np.column_stack([column[chosen] for column in numbers])])
         smallest = np.argsort(keys, kind="stable")[:SAMPLED]
-        self._keys, self._rows = keys[smallest], rows[smallest]
+        self._keys = keys[smallest]
+        self._rows = rows[smallest]
 
     def bounds(self, column: str) -> Numbers:
         """Returns the bounds of the bins: each holds the numbers above one bound up to the next, and about

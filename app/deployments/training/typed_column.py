@@ -138,7 +138,8 @@ def _read_as(kind: FieldType) -> Callable[[Any], Scalar]:
 
 class CsvFile:
     def __init__(self, file: BinaryIO, encoding: str) -> None:
-        self._file, self._encoding = file, encoding
+        self._file = file
+        self._encoding = encoding
         self.types: Mapping[str, pa.DataType] = {}
         file.seek(0)
         texts = decode_parts(iter(partial(file.read, MAX_LINE_BYTES), b""), encoding, "body")

@@ -50,7 +50,8 @@ class HybridScorer:
         Raises:
             ScoringFailed: the model gave no usable answer to some page, or took no row at all.
         """
-        rng, records = np.random.default_rng([seed, 1]), self.records
+        rng = np.random.default_rng([seed, 1])
+        records = self.records
         names = [column.name for column in records.deployment.schema.features]
         logged = np.where(records.is_classified, records.is_favourable, np.nan).astype(np.float64)
         gaps = []
@@ -92,8 +93,11 @@ class HybridScorer:
 
     def _ask(self, questions: GapQuestions, plan: AttributionPlan) -> FloatArray:
         """Outcome of each row, those of records as they are first; NaN where there is none."""
-        answers, deployment, monitor = bytearray(), self.records.deployment, self.records.read.monitor
-        classify, url = OutcomeClassifier(monitor.outcomes), deployment.endpoint and deployment.endpoint.url
+        answers = bytearray()
+        deployment = self.records.deployment
+        monitor = self.records.read.monitor
+        classify = OutcomeClassifier(monitor.outcomes)
+        url = deployment.endpoint and deployment.endpoint.url
         for rows in self._build_rows(questions, plan):
             question = hashlib.sha256(
                 msgspec.json.encode([deployment.model_revision, url, monitor.version, rows])
@@ -118,7 +122,8 @@ class HybridScorer:
         return np.where(outcomes == Outcome.UNCLASSIFIED, np.nan, outcomes).astype(np.float64)
 
     def _build_rows(self, questions: GapQuestions, plan: AttributionPlan) -> Iterator[list[Row]]:
-        hybrids, window = questions.plan.masks.shape[1], self.records.window
+        hybrids = questions.plan.masks.shape[1]
+        window = self.records.window
         masks = np.concatenate([np.zeros(len(questions.own), np.int64), questions.plan.masks.ravel()])
         sources = np.array(
             [

@@ -98,10 +98,8 @@ class WindowRecords:
 
     def measure_gap(self, gap: GapRecords) -> AttributedGap:
         """The gap of all these records; what carries it is not known yet."""
-        monitored, reference = (
-            self.count(gap.group, gap.monitored),
-            self.count(gap.reference_label, gap.reference),
-        )
+        monitored = self.count(gap.group, gap.monitored)
+        reference = self.count(gap.reference_label, gap.reference)
         size = (monitored.rate or 0.0) - (reference.rate or 0.0)
         return AttributedGap(
             features=gap.comparison.features, monitored=monitored, reference=reference, gap=size

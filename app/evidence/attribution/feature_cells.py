@@ -47,10 +47,8 @@ def divide_gaps(
             of_monitored, of_reference = count_cells(
                 content, records.is_favourable, (gap.monitored, gap.reference)
             )
-            division, ends = (
-                divide_difference(of_monitored, of_reference),
-                resample_parts(of_monitored, of_reference, rng),
-            )
+            division = divide_difference(of_monitored, of_reference)
+            ends = resample_parts(of_monitored, of_reference, rng)
             who, how, no_counterpart = (
                 as_part(*division_part)
                 for division_part in zip(division.stacked().tolist(), ends.low, ends.high, strict=True)

@@ -58,7 +58,9 @@ def sum_up_gap(gap: AttributedGap) -> str:
 
 
 def say_change(change: ChangedGap) -> str:
-    at, before, after = f"{change.at:%Y-%m-%d %H:%M} UTC", change.before.gap, change.after.gap
+    at = f"{change.at:%Y-%m-%d %H:%M} UTC"
+    before = change.before.gap
+    after = change.after.gap
     boundary = change.boundary
     revision = (
         f" The model revision changed from {boundary.before} to {boundary.after} at "

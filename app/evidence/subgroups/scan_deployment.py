@@ -90,7 +90,8 @@ def _run(database: Database, scan: SubgroupScan) -> None:
         records = count_logged(session, scan.deployment_no, span)
         if records > MOST_RECORDS:
             span = Span(start=until - max(1, scan.hours * MOST_RECORDS // records) * HOUR, end=until)
-        schema, person = deployment.schema, monitor.evidence.person
+        schema = deployment.schema
+        person = monitor.evidence.person
         monitored = [
             attribute.feature
             for attribute in monitor.attributes
@@ -122,7 +123,8 @@ def _run(database: Database, scan: SubgroupScan) -> None:
         ]
     )
     while codes.shape[1] > 1 and len(np.unique(codes, axis=0)) > MAX_CELLS:
-        bins, codes = bins[:-1], codes[:, :-1]
+        bins = bins[:-1]
+        codes = codes[:, :-1]
     result = search_groups(bins, codes, favourable, direction=UnfairSide(scan.direction), seed=scan.no)
     with database.transaction() as session:
         end_scan(
@@ -191,7 +193,8 @@ def read_features(
         if people is not None and person is not None:
             left_out["repeated_person"] = ~people.choose(columns[person], rows)
         counts = ~np.logical_or.reduce([outcomes == Outcome.UNCLASSIFIED, *left_out.values()])
-        mask, no_group = pa.array(counts), np.full(len(outcomes), NEITHER)
+        mask = pa.array(counts)
+        no_group = np.full(len(outcomes), NEITHER)
         lacks_answer = rows["outcome"].is_null().to_numpy()
         records = count_records(
             "", (), no_group, outcomes, answers="predictions", lacks_answer=lacks_answer, excluded=left_out

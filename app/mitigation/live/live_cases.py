@@ -124,7 +124,8 @@ def copy_rows(waiting: Sequence[Case]) -> list[Row]:
 
 def split_answers(answers: Sequence[Prediction], copies: Iterable[CopySet]) -> list[Sequence[Prediction]]:
     """Returns the answers to the copies of each record, of answers to all copies one after the other."""
-    answer_sets, start = [], 0
+    answer_sets = []
+    start = 0
     for copy_set in copies:
         answer_sets.append(answers[start : start + copy_set.count])
         start += copy_set.count

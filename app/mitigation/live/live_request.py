@@ -87,7 +87,8 @@ def read_asked(
     body = decompressed(body, encoding, most_bytes)
     require_decodable(body)
     codec = None if payload_format is None else codec_named(payload_format, endpoint)
-    form, of_endpoint = None, bind_codec(endpoint)
+    form = None
+    of_endpoint = bind_codec(endpoint)
     try:
         value = decoded_json(body)
     except InvalidInput:
@@ -109,7 +110,8 @@ def read_asked(
         table = codec.read_request(body, [column.name for column in plan.features.columns])
         sent = _read_tables(Tables(table), plan)
 
-    refusals, meta_refusals = Refusals(), Refusals()
+    refusals = Refusals()
+    meta_refusals = Refusals()
     features = check_objects(sent.features, plan.features, refusals)
     with_meta = [index for index, row in enumerate(sent.meta) if row is not None]
     checked = check_objects([sent.meta[index] for index in with_meta], plan.meta, meta_refusals)
@@ -150,7 +152,8 @@ def _read_records(records: Any) -> _Sent:  # noqa: ANN401 - a decoded JSON value
     if not isinstance(records, list):
         raise InvalidInput.of(_RECORDS, "must be an array of records")
     _require_count(len(records), _RECORDS)
-    ids, problems = [], []
+    ids = []
+    problems = []
     for index, record in enumerate(records):
         try:
             members = read_members(record, _RECORD)
@@ -173,7 +176,8 @@ def _read_records(records: Any) -> _Sent:  # noqa: ANN401 - a decoded JSON value
 
 
 def _read_objects(sent: Objects, plan: IngestPlan) -> _Sent:
-    rows, names = sent.rows, plan.meta.names
+    rows = sent.rows
+    names = plan.meta.names
     _require_count(len(rows), sent.path)
     # A column that is in neither list is left among the features, whose check refuses it.
     features = [
@@ -197,7 +201,9 @@ def _read_objects(sent: Objects, plan: IngestPlan) -> _Sent:
 
 
 def _read_tables(sent: Tables, plan: IngestPlan) -> _Sent:
-    table, meta_table, names = sent.table, sent.meta, plan.meta.names
+    table = sent.table
+    meta_table = sent.meta
+    names = plan.meta.names
     _require_count(len(table.values), table.values_path)
     problems = []
     for index, name in enumerate(table.fields):

@@ -45,7 +45,9 @@ from .live_plan import ActivePlan, ActivePlans
 from .live_request import Asked, read_asked
 from .substitute import Mitigated, MitigationResult
 
-PROBABILITY, LABEL, CHANGED_BY = "mitigated_probability", "mitigated_decoded_target", "changed_by"
+PROBABILITY = "mitigated_probability"
+LABEL = "mitigated_decoded_target"
+CHANGED_BY = "changed_by"
 RECORD_ID = "record_id"
 
 FACTS_HEADER = "Evenhand-Mitigation"
@@ -59,7 +61,9 @@ _STORED_MEMBERS = ("prediction", "probability", "label", "changed", "changed_by"
 OWN_PREFIX = "model_"
 """Prefix of a model's own column that has the name of one of ours."""
 
-STORED, DUPLICATE, CONFLICT = "stored", "duplicate", "conflict"
+STORED = "stored"
+DUPLICATE = "duplicate"
+CONFLICT = "conflict"
 
 _encode = msgspec.json.Encoder().encode
 
@@ -292,7 +296,8 @@ async def _score(
     If the call with the copies fails, or takes long, the records are also sent alone, because the copies
     may be at fault. The first answer counts: the call with the copies is not cut short.
     """
-    early, deadline = pick_early_copies(plan, asked_records, roles), request.model_deadline
+    early = pick_early_copies(plan, asked_records, roles)
+    deadline = request.model_deadline
     if not early:
         return await model.score(asked_records.features, deadline=deadline), {}
     rows = [row for index, copies in early.items() for row in copies.rows(asked_records.features[index])]
@@ -304,18 +309,21 @@ async def _score(
         await asyncio.wait(calls, timeout=_HEAD_START * (deadline - monotonic_seconds()))
         if not together.done() or together.exception() is not None:
             calls.append(asyncio.ensure_future(model.score(asked_records.features, deadline=deadline)))
-        first, waiting = calls[-1], set(calls)
+        first = calls[-1]
+        waiting = set(calls)
         while waiting:
             finished, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
             answered = [call for call in calls if call in finished and call.exception() is None]
             if answered:
-                first, waiting = answered[0], set()
+                first = answered[0]
+                waiting = set()
     finally:
         # Awaited after it was cancelled: asyncio logs an exception that nobody reads as an error.
         for call in calls:
             call.cancel()
         await asyncio.gather(*calls, return_exceptions=True)
-    answer, count = first.result(), len(asked_records)
+    answer = first.result()
+    count = len(asked_records)
     if first is not together:
         return answer, {}
     own_answer = Answer(answer.fields, answer.rows[:count], answer.predictions[:count])

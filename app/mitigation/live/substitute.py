@@ -226,9 +226,12 @@ class Decider:
         """Returns, of each changed record, the attributes that change the outcome by themselves; where
         none does, all of them.
         """
-        positions, attributes, alone = [], [], []
+        positions = []
+        attributes = []
+        alone = []
         for position in changed:
-            copies, start = records[position].copies, len(records[position].copies.together)
+            copies = records[position].copies
+            start = len(records[position].copies.together)
             for attribute, substitutions in copies.alone:
                 positions.append(position)
                 attributes.append(attribute)
