@@ -19,12 +19,7 @@ Facts = dict[str, object]
 
 
 def facts_of_figure(
-    measurement: Measurement,
-    check: CheckRun,
-    *,
-    in_a_row: int,
-    since: datetime,
-    names: GroupWords,
+    measurement: Measurement, check: CheckRun, *, in_a_row: int, since: datetime, names: GroupWords
 ) -> Facts:
     judged = judged_figure(measurement)
     is_worst = measurement.worst_of is not None

@@ -266,11 +266,7 @@ class Deployments:
             if row.credentials is not None:
                 plain = self._sealer.unseal(row.credentials)
                 secrets = json.loads(plain[1:]) if plain[:1] == b"\0" else {"secret": plain.decode()}
-            named = {
-                "headers": secrets.get("headers", {}),
-                "tls": secrets.get("tls"),
-                "credentials": None,
-            }
+            named = {"headers": secrets.get("headers", {}), "tls": secrets.get("tls"), "credentials": None}
             if secrets.get("secret") is not None:
                 named["credentials"] = stored | {
                     "kind": stored["credentials_kind"],

@@ -70,10 +70,7 @@ class BiasScores:
 
 
 def bias_scores(
-    detectors: Mapping[str, BiasDetector],
-    attribute: str,
-    rows: Rows,
-    own_scores: Sequence[float | None],
+    detectors: Mapping[str, BiasDetector], attribute: str, rows: Rows, own_scores: Sequence[float | None]
 ) -> BiasScores | None:
     """Returns the scores of records with a monitored value of the attribute and an unfavourable outcome.
 
