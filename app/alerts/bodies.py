@@ -14,10 +14,8 @@ MAX_NOTE = 2000
 
 _FACTS = {
     "sentence": "Of every 100 records of female, 7.9 were predicted favourable; of every 100 of male, 26.3: "
-    "a ratio of 0.302"
-    " (95 %: 0.272 to 0.334)."
-    " The gap is larger than chance explains (p < 0.0001). It is beyond the limit of 0.8, and so is its "
-    "whole interval.",
+    "a ratio of 0.302 (95 %: 0.272 to 0.334). The gap is larger than chance explains (p < 0.0001). It is "
+    "beyond the limit of 0.8, and so is its whole interval.",
     "at": "2026-11-20T15:00:00+00:00",
     "since": "2026-11-20T13:00:00+00:00",
     "checks_in_a_row": 3,

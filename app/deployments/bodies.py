@@ -82,8 +82,7 @@ _STORED_EXAMPLE: dict[str, Any] = {
         "failures": 3,
         "failed_at": "2026-07-02T10:06:40Z",
         "reason": "The model's endpoint 127.0.0.1:9000 did not answer within 30 seconds (4 attempts). Give "
-        "the endpoint a longer time-out"
-        " or a smaller page size, or look at the model server.",
+        "the endpoint a longer time-out or a smaller page size, or look at the model server.",
         "tried_again_at": "2026-07-02T10:11:40Z",
     },
     "created_at": "2026-07-01T12:00:00Z",

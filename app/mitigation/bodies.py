@@ -168,8 +168,7 @@ class ProfileOut(Out):
 
 NOTE = (
     "Quality is measured on records held out of the training. A score is what the detector expects of a "
-    "record, not what the model"
-    " says of it."
+    "record, not what the model says of it."
 )
 
 _FIGURE = {

@@ -296,6 +296,5 @@ def _unreadable() -> SetupError:
     # Without the address: it holds a password.
     return SetupError(
         "EVENHAND_SMTP_URL cannot be read: write it as smtp://user:password@host:587 or "
-        "smtps://user:password@host:465;"
-        " special characters of the password must be percent-encoded."
+        "smtps://user:password@host:465; special characters of the password must be percent-encoded."
     )

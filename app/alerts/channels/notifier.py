@@ -30,8 +30,7 @@ log = structlog.get_logger(__name__)
 _WRONG_KEY = Undelivered(
     reason=(
         "The channel's secret was encrypted with another secret key. Give all processes the key it was "
-        "stored with, "
-        "or send the secret (of Slack: the URL) again."
+        "stored with, or send the secret (of Slack: the URL) again."
     )
 )
 

@@ -59,8 +59,7 @@ def monitor_warnings(session: Session, deployment: Deployment, monitor: Monitor)
     if name is not None and name in {attribute.feature for attribute in monitor.attributes}:
         message = (
             f"{name!r} is one of the attributes, too: each of its values holds one of its groups only, so "
-            "the conditional metrics of"
-            f" {name} itself have no value"
+            f"the conditional metrics of {name} itself have no value"
         )
         warnings.append(FieldProblem("strata", message))
     return warnings

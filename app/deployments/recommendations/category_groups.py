@@ -253,8 +253,7 @@ def choose_places(
         )
         summary = (
             f"it holds {len(counts):,} postal codes, of which {len(enough):,} have {ENOUGH_RECORDS} records "
-            "or more"
-            f" ({covered:,} of {total:,})"
+            f"or more ({covered:,} of {total:,})"
         )
         if not 1 < len(often) <= MAX_PLACES or len(often) >= len(counts):
             raise NoChoice(f"{summary}: too thin to compare")

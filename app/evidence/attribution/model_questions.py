@@ -130,8 +130,7 @@ def _fit_pairs(gaps: Sequence[GapRecords], players: int, max_pairs: int, max_row
         raise InvalidInput.of(
             "max_rows",
             f"must be at least {max_cost(fewest):,} for this window, found {max_rows:,}: {fewest} pairs of "
-            f"each gap (here {len(gaps)}) are"
-            " the fewest that say something. Raise it, or watch fewer values",
+            f"each gap (here {len(gaps)}) are the fewest that say something. Raise it, or watch fewer values",
         )
     fits = fewest
     too_many = max_pairs + 1

@@ -150,8 +150,7 @@ def _say_shares(shares: HybridShares) -> Iterator[str]:
     if shares.differing:
         yield (
             f"The model now answers {shares.differing:,} of {shares.compared:,} logged records differently. "
-            "If it is another model than the"
-            " logged one, the shares describe neither of them."
+            "If it is another model than the logged one, the shares describe neither of them."
         )
 
 
@@ -179,8 +178,7 @@ def _say_sides(monitored: SideCounts, reference: SideCounts) -> str:
     rate, other_rate = (f"{number:.{rounded.digits}f}" for number in (rounded.first, rounded.second))
     return (
         f"Of every 100 records of {label}, {rate} have a favourable outcome; of every 100 of {other_label}, "
-        f"{other_rate}:"
-        f" a gap of {say_points(rounded.gap / 100, rounded.digits)}."
+        f"{other_rate}: a gap of {say_points(rounded.gap / 100, rounded.digits)}."
     )
 
 

@@ -19,10 +19,9 @@ from .watch_group import find_watched
 _SCAN: dict[str, Any] = {
     "id": "6a1f0c9e-2b7d-4c58-9d3e-1f2a3b4c5d6e",
     "state": "succeeded",
-    "words": "All 10,080 records counted."
-    " 105 groups by age, region searched in 10,080 records. One falls short by more than chance explains (p "
-    "= 0.005): age up to 33"
-    " and region north. 27.4 % of its 875 records are favourable, of all others 51.6 %.",
+    "words": "All 10,080 records counted. 105 groups by age, region searched in 10,080 records. One falls "
+    "short by more than chance explains (p = 0.005): age up to 33 and region north. 27.4 % of its 875 "
+    "records are favourable, of all others 51.6 %.",
     "features": ["age", "region"],
     "hours": 720,
     "direction": "below",
@@ -78,8 +77,7 @@ _DIRECTION = (
 )
 _FEATURES = (
     "1 to 8 features or meta fields; null: the monitored attributes, then the features in the order of the "
-    "schema. If they have more than"
-    " 10,000 combinations of values, the last ones are left out."
+    "schema. If they have more than 10,000 combinations of values, the last ones are left out."
 )
 
 

@@ -71,8 +71,7 @@ class ActivePlan:
         if self.profile.is_provisional:
             notes.append(
                 f"The profile is provisional: it was fitted to {self.profile.records:,} payload records, "
-                "and the monitor asks for"
-                f" {self.monitor.min_records:,}."
+                f"and the monitor asks for {self.monitor.min_records:,}."
             )
         return notes + [
             f"{attribute.name} is not mitigated: {attribute.profile.reason}."
