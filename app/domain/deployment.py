@@ -319,7 +319,7 @@ class Endpoint:
 
 @frozen(kw_only=True)
 class ModelFacts:
-    """What is said of a watched model, except for its columns.
+    """Facts stated about a watched model, except for its columns.
 
     `owner` answers for it; `purpose` says which decisions it is used for. With `payload`, its records lie
     in files, and are not logged. `earliest` is the first possible day of a record, by default 1 January 20

@@ -1,4 +1,4 @@
-"""What a kind of channel says of itself. A kind is a module of this folder and a row of `ChannelKind`."""
+"""Facts and rules of a kind of channel, which is a module of this folder and a row of `ChannelKind`."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -61,7 +61,7 @@ class ChannelProtocol(ABC):
         return f"is not used by {self.example['kind']}, whose URL is the secret"
 
     def find_setup_problem(self, settings: Settings) -> str | None:  # noqa: ARG002 - of kinds that need any
-        """What the operator has not set up. Raises SetupError if the settings cannot be read."""
+        """Returns the problem of the operator's settings. Raises SetupError if they cannot be read."""
         return None
 
     def make_secret(self) -> str | None:

@@ -29,7 +29,7 @@ TOO_MANY_CELLS = (
 )
 
 MEASURES = tuple(AssociationMeasure)
-"""By the number of quantities among the two columns."""
+"""Measures by the number of quantities among the two columns."""
 
 HALF_BITS = 32
 HALF = 2**HALF_BITS
