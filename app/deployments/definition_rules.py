@@ -149,10 +149,10 @@ def _check_endpoint(endpoint: Endpoint, *, has_tables: bool) -> Iterator[FieldPr
             )
             yield FieldProblem("endpoint.source", message)
         if not endpoint.uri:
-            yield FieldProblem(
-                "endpoint.uri",
-                "is required: models:/NAME/VERSION, models:/NAME@ALIAS, or the whole path of a model's folder",
+            message = (
+                "is required: models:/NAME/VERSION, models:/NAME@ALIAS, or the whole path of a model's folder"
             )
+            yield FieldProblem("endpoint.uri", message)
         for name in ("url", "credentials", "headers", "tls", "mapping"):
             if getattr(endpoint, name):
                 yield FieldProblem(

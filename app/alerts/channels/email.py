@@ -57,7 +57,12 @@ class Email(ChannelProtocol):
     address_field = "to"
     sealed_field = None
 
-    def find_problems(self, fields: ChannelFields, *, is_new: bool) -> Iterator[FieldProblem]:  # noqa: ARG002 - of kinds with a URL
+    def find_problems(
+        self,
+        fields: ChannelFields,
+        *,
+        is_new: bool,  # noqa: ARG002 - of kinds with a URL
+    ) -> Iterator[FieldProblem]:
         if fields.url is not None:
             yield FieldProblem("url", "is not used by e-mail")
         if fields.secret is not None:

@@ -37,8 +37,8 @@ class Webhook(ChannelProtocol):
         if secret.startswith(SECRET_PREFIX) and MIN_SECRET_BYTES <= len(key) <= MAX_SECRET_BYTES:
             return None
         return (
-            f"must be {SECRET_PREFIX} and the base64 of {MIN_SECRET_BYTES} to {MAX_SECRET_BYTES} random bytes, "
-            "or left out to have one made"
+            f"must be {SECRET_PREFIX} and the base64 of {MIN_SECRET_BYTES} to {MAX_SECRET_BYTES} random "
+            "bytes, or left out to have one made"
         )
 
     def make_secret(self) -> str:
