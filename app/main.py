@@ -19,7 +19,7 @@ from .access.keys import routes as keys
 from .access.users import routes as users
 from .alerts import routes as alerts
 from .alerts.channels import routes as alert_channels
-from .alerts.channels.mail_server import read_mail_server
+from .alerts.channels.email import read_mail_server
 from .alerts.rules import routes as alert_rules
 from .base.errors import InvalidInput, SetupError, Unavailable
 from .base.frozen import frozen

@@ -19,17 +19,13 @@ Facts = dict[str, object]
 
 
 def facts_of_figure(
-    measurement: Measurement,
-    check: CheckRun,
-    *,
-    in_a_row: int,
-    since: datetime,
-    names: GroupWords | None = None,
+    measurement: Measurement, check: CheckRun, *, in_a_row: int, since: datetime, names: GroupWords
 ) -> Facts:
-    judged, is_worst = judged_figure(measurement), measurement.worst_of is not None
-    named = measurement if names is None else names.rename(measurement)
+    judged = judged_figure(measurement)
+    is_worst = measurement.worst_of is not None
+    named = names.rename(measurement)
     display: Facts = {}
-    if named is not measurement and names is not None:
+    if named is not measurement:
         display = {
             "display_sentence": " ".join((describe_measurement(named), *list_statements(named))),
             "display_disadvantaged_group": judged_figure(named).disadvantaged_group,

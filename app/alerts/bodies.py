@@ -3,21 +3,19 @@
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import AliasPath, Field
+from pydantic import Field
 
 from ..domain.alert import AlertState, ClosingReason, Resolution, RuleKind
 from ..domain.check import DataSet
 from ..evidence.attribution.bodies import ChangedGapOut
-from ..web.body import FollowingCursor, FromText, In, Out, PageOut, example
+from ..web.body import FollowingCursor, FromText, In, Out, PageOut, example, read_from
 
 MAX_NOTE = 2000
 
 _FACTS = {
     "sentence": "Of every 100 records of female, 7.9 were predicted favourable; of every 100 of male, 26.3: "
-    "a ratio of 0.302"
-    " (95 %: 0.272 to 0.334)."
-    " The gap is larger than chance explains (p < 0.0001). It is beyond the limit of 0.8, and so is its "
-    "whole interval.",
+    "a ratio of 0.302 (95 %: 0.272 to 0.334). The gap is larger than chance explains (p < 0.0001). It is "
+    "beyond the limit of 0.8, and so is its whole interval.",
     "at": "2026-11-20T15:00:00+00:00",
     "since": "2026-11-20T13:00:00+00:00",
     "checks_in_a_row": 3,
@@ -100,12 +98,12 @@ class AlertOut(Out):
     rule_name: str
     """As the rule was called then."""
 
-    data: DataSet | None = Field(validation_alias=AliasPath("subject", "data"))
+    data: DataSet | None = read_from("subject.data")
     """The data of the figure; of the kind `verdict`, like the next three."""
 
-    metric: str | None = Field(validation_alias=AliasPath("subject", "metric"))
-    attribute: str | None = Field(validation_alias=AliasPath("subject", "attribute"))
-    group: str | None = Field(validation_alias=AliasPath("subject", "group"))
+    metric: str | None = read_from("subject.metric")
+    attribute: str | None = read_from("subject.attribute")
+    group: str | None = read_from("subject.group")
     """Null where the rule is about the group furthest out, whichever it is."""
 
     group_name: str | None

@@ -16,7 +16,6 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.orm import Session
 
 from ..base.errors import Unavailable
-from ..base.frozen import frozen_by_name
 from ..base.values import name_value
 from ..checks.queries import read_run
 from ..checks.window.window_records import COPIED
@@ -115,7 +114,8 @@ def apply_rule(session: Session, rule: Rule, check: CheckRun) -> None:
                 if alert is not None:
                     in_a_row, since = _extend_row(alert, check)
                 else:
-                    needed, scope = condition.checks_in_a_row - 1, condition.scope
+                    needed = condition.checks_in_a_row - 1
+                    scope = condition.scope
                     before = (
                         earlier_verdicts(session, check, subject, scope, verdicts=ON_FAIRNESS, limit=needed)
                         if needed
@@ -126,7 +126,8 @@ def apply_rule(session: Session, rule: Rule, check: CheckRun) -> None:
                     ]
                     if len(moments) < needed:
                         continue
-                    in_a_row, since = condition.checks_in_a_row, moments[-1] if moments else figure.at
+                    in_a_row = condition.checks_in_a_row
+                    since = moments[-1] if moments else figure.at
                 facts = facts_of_figure(figure, check, in_a_row=in_a_row, since=since, names=names)
                 confirm(session, rule, subject, facts, alert=alert, check=check)
             elif figure.verdict == Verdict.FAIR and alert is not None:
@@ -148,22 +149,19 @@ def _count_failures(session: Session, rule: Rule, condition: FailedChecksConditi
     failed = list(takewhile(lambda ended: ended.failure is not None, ends))
     if alert is not None:
         in_a_row, since = _extend_row(alert, check)
-        confirm(
-            session,
-            rule,
-            WHOLE_DEPLOYMENT,
-            facts_of_failures(failed, in_a_row=in_a_row, since=since),
-            alert=alert,
-            check=check,
-        )
     elif len(failed) == condition.checks_in_a_row:
-        facts = facts_of_failures(failed, in_a_row=len(failed), since=failed[-1].span.end)
-        confirm(session, rule, WHOLE_DEPLOYMENT, facts, alert=None, check=check)
+        in_a_row = len(failed)
+        since = failed[-1].span.end
+    else:
+        return
+    facts = facts_of_failures(failed, in_a_row=in_a_row, since=since)
+    confirm(session, rule, WHOLE_DEPLOYMENT, facts, alert=alert, check=check)
 
 
 def _extend_row(alert: Alert, check: CheckRun) -> tuple[int, datetime]:
     """Another check or attempt of the same hour does not add to the row."""
-    count, since = cast("int", alert.facts["checks_in_a_row"]), cast("str", alert.facts["since"])
+    count = cast("int", alert.facts["checks_in_a_row"])
+    since = cast("str", alert.facts["since"])
     is_more = alert.facts["check_from"] != check.span.start.isoformat()
     return count + is_more, datetime.fromisoformat(since)
 
@@ -171,25 +169,19 @@ def _extend_row(alert: Alert, check: CheckRun) -> tuple[int, datetime]:
 _MITIGATED = (DataSet.MITIGATED, DataSet.MITIGATED_LABELLED)
 
 
-@frozen_by_name
-class Watch:
-    """State that decides about a deployment's checks; monitor None: there are none."""
-
-    monitor: Monitor | None
-    has_endpoint: bool
-    mitigation: MitigationSettings
-
-
-def is_watched(subject: AlertSubject, watch: Watch) -> bool:
-    """Returns whether checks can still measure the subject. Missing labels or records may come."""
-    monitor = watch.monitor
+def is_watched(
+    subject: AlertSubject, monitor: Monitor | None, mitigation: MitigationSettings, *, has_endpoint: bool
+) -> bool:
+    """Returns whether checks can still measure the subject; without a monitor there are none. Missing labels
+    or records may come.
+    """
     if monitor is None or subject.data is None:
         return monitor is not None
-    is_unscored = subject.data in COPIED and not watch.has_endpoint
+    is_unscored = subject.data in COPIED and not has_endpoint
     is_unmitigated = (
         subject.data in _MITIGATED
         and subject.attribute is not None
-        and not watch.mitigation.mitigates(subject.attribute)
+        and not mitigation.mitigates(subject.attribute)
     )
     if (
         is_unscored
@@ -247,7 +239,12 @@ def evaluate_passing_time(database: Database) -> None:
                         _judge_silence(session, no)
                 for no in rule_nos(session, deployment_no, [*AFTER_CHECKS, RuleKind.EVIDENCE]):
                     with guarded(session, rule_no=no):
-                        _resolve_unwatched(session, no, deployment_no)
+                        monitor = find_monitor(session, deployment_no)
+                        mitigation = read_mitigation_settings(session, deployment_no)
+                        has_endpoint = session.get_one(DeploymentRow, deployment_no).endpoint is not None
+                        for alert in unresolved_of_rule(session, no):
+                            if not is_watched(alert.subject, monitor, mitigation, has_endpoint=has_endpoint):
+                                end(session, alert, Resolution.NO_LONGER_WATCHED)
                 with guarded(session, deployment_no=deployment_no):
                     remind(session, deployment_no)
 
@@ -257,7 +254,8 @@ def _judge_silence(session: Session, rule_no: int) -> None:
     condition = rule.content.condition
     if not isinstance(condition, StaleDataCondition):
         return
-    now, newest = current_time(session), newest_record_at(session, rule.deployment_no)
+    now = current_time(session)
+    newest = newest_record_at(session, rule.deployment_no)
     since = newest or session.get_one(DeploymentRow, rule.deployment_no).created_at
     alert = next(iter(unresolved_of_rule(session, rule.no)), None)
     if now - since >= timedelta(hours=condition.hours):
@@ -265,17 +263,6 @@ def _judge_silence(session: Session, rule_no: int) -> None:
         confirm(session, rule, WHOLE_DEPLOYMENT, facts, alert=alert, check=None)
     elif alert is not None:
         end(session, alert, Resolution.RECOVERED, None if newest is None else facts_of_news(newest, now=now))
-
-
-def _resolve_unwatched(session: Session, rule_no: int, deployment_no: int) -> None:
-    watch = Watch(
-        monitor=find_monitor(session, deployment_no),
-        has_endpoint=session.get_one(DeploymentRow, deployment_no).endpoint is not None,
-        mitigation=read_mitigation_settings(session, deployment_no),
-    )
-    for alert in unresolved_of_rule(session, rule_no):
-        if not is_watched(alert.subject, watch):
-            end(session, alert, Resolution.NO_LONGER_WATCHED)
 
 
 def evaluate_evidence(database: Database) -> int:
@@ -320,10 +307,8 @@ def _apply(session: Session, rule_no: int, evidence: DeploymentEvidence) -> None
     for subject, sides in by_subject.items():
         if any(side.is_stale for side in sides):
             continue
-        present, opened = (
-            unresolved.get(subject),
-            next((side for side in sides if side.state is State.UNFAIR), None),
-        )
+        present = unresolved.get(subject)
+        opened = next((side for side in sides if side.state is State.UNFAIR), None)
         if opened is not None:
             confirmed = confirm(
                 session, rule, subject, facts_of_evidence(opened, evidence), alert=present, check=None

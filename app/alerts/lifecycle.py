@@ -4,6 +4,7 @@ import structlog
 from sqlalchemy.orm import Session
 
 from ..base.errors import Conflict
+from ..deployments.monitor.queries import find_monitor
 from ..domain.alert import (
     Alert,
     AlertState,
@@ -17,10 +18,13 @@ from ..domain.alert import (
     VerdictCondition,
 )
 from ..domain.check import CheckRun, Scope
-from ..evidence.queries.eras import lock_evidence
+from ..evidence.count_hours import FollowedEra
+from ..evidence.figure_state import FigureState, number_hour
+from ..evidence.queries.eras import find_era, followed_deployment, lock_evidence
+from ..evidence.queries.figure_states import Closure, add_closure, read_era_figures, replace_state
+from ..evidence.summarise import summarise
 from .alert_facts import Facts, facts_of_closing, join_recovery
 from .channels.notification_queries import queue_notifications
-from .close_alarm import close_alarms
 from .queries import (
     acknowledge,
     alerts_to_remind,
@@ -136,11 +140,42 @@ def close_by_hand(
         return present, False
     if present.state is AlertState.RESOLVED:
         raise Conflict(f"Alert {alert.id} is resolved; there is nothing left to close.")
-    close_alarms(session, present)
+    _close_alarms(session, present)
     for unresolved in unresolved_about(session, present):
         closed = close(session, unresolved, facts_of_closing(unresolved), by=by, note=note, reason=reason)
         _tell_resolved(session, closed, Resolution.CLOSED)
     return get_alert(session, alert.id), True
+
+
+def _close_alarms(session: Session, alert: Alert) -> None:
+    """Ends what is open on the figure of an alert of evidence, if it is about the present era.
+
+    The caller must hold the lock on the deployment's evidence: an hour added meanwhile would be lost.
+    """
+    monitor = find_monitor(session, alert.deployment_no)
+    deployment = followed_deployment(session, alert.deployment_no)
+    if monitor is None:
+        return
+    era = find_era(session, alert.deployment_no, deployment.model_revision)
+    if era is None or alert.facts.get("model_revision") != era.model_revision:
+        return
+    followed = FollowedEra(deployment, monitor, era)
+    metrics = {metric.key: metric for metric in followed.metrics}
+    for figure in read_era_figures(session, era.no):
+        key = figure.key
+        about = read_row(AlertSubject, key)
+        if about == alert.subject and figure.state and followed.compares(figure):
+            watched = metrics[figure.metric_key]
+            state = FigureState.decode(figure.state, watched)
+            for limit, follower in zip(watched.limits, state.followers, strict=True):
+                if follower.open_episode is not None:
+                    follower.close(number_hour(figure.until))
+                    # Not the hour of the clock: ended hours may still wait to be counted, and they count
+                    # after the closing.
+                    closure = Closure(key=key, direction=watched.direction(limit), hour=figure.until)
+                    add_closure(session, era.no, closure, alert_no=alert.no)
+            state.begin_chapter(watched)
+            replace_state(session, figure, state.encode(), summarise(watched, state))
 
 
 def settle(session: Session, before: Rule, after: Rule) -> None:

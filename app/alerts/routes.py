@@ -207,7 +207,8 @@ def assign_alert(
             )
     assigned, is_new = record_assignment(session, alert, body.assignee)
     if is_new:
-        deployment, details = deployments.by_no(alert.deployment_no), {"assignee": body.assignee}
+        deployment = deployments.by_no(alert.deployment_no)
+        details = {"assignee": body.assignee}
         record_activity(
             session, principal.actor, "alert.assigned", deployment, subject=alert.id, details=details
         )
@@ -232,7 +233,8 @@ def put_alert_comment(
         raise InvalidInput.of("text", "must not be blank")
     comment, is_new = put_comment(session, alert, comment_id, by=principal.actor, text=text)
     if is_new:
-        deployment, details = deployments.by_no(alert.deployment_no), {"comment": comment_id}
+        deployment = deployments.by_no(alert.deployment_no)
+        details = {"comment": comment_id}
         record_activity(
             session, principal.actor, "alert.commented", deployment, subject=alert.id, details=details
         )
@@ -251,7 +253,8 @@ def _acknowledge(
     """Alert as it is now, and whether this call acknowledged it. Raises Conflict."""
     acknowledged, is_new = record_acknowledgement(session, alert, by=principal.actor, note=note)
     if is_new:
-        deployment, details = deployments.by_no(alert.deployment_no), {"note": note}
+        deployment = deployments.by_no(alert.deployment_no)
+        details = {"note": note}
         record_activity(
             session, principal.actor, "alert.acknowledged", deployment, subject=alert.id, details=details
         )

@@ -55,24 +55,26 @@ def facts(body: Mapping[str, Any]) -> list[tuple[str, str]]:
     value, lower, upper = (_number(figures.get(name)) for name in ("value", "lower", "upper"))
     if value is not None and (lower is not None or upper is not None):
         value = f"{value}, interval {lower or 'open'} to {upper or 'open'}"
-    least, highest = _number(figures.get("lower_limit")), _number(figures.get("upper_limit"))
+    least = _number(figures.get("lower_limit"))
+    highest = _number(figures.get("upper_limit"))
     limits = None if least is None and highest is None else f"{least} to {highest}"
     if (least is None) != (highest is None):
         limits = f"at most {highest}" if least is None else f"at least {least}"
-    side, group = (
-        figures.get("disadvantaged"),
-        figures.get("display_disadvantaged_group") or figures.get("disadvantaged_group"),
-    )
+    side = figures.get("disadvantaged")
+    group = figures.get("display_disadvantaged_group") or figures.get("disadvantaged_group")
     if group is not None and figures.get("scope") != "worst_pair":
         side = f"{group} ({side})"
 
-    change, reason = about.get("change") or {}, about.get("closing_reason")
+    change = about.get("change") or {}
+    reason = about.get("closing_reason")
     reason = "" if reason is None else f" ({str(reason).replace('_', ' ')})"
+    label = about["group"]
+    name = about.get("group_name")
     named = [
         ("Deployment", f"{about['deployment_name']} ({about['deployment_id']})"),
         ("Rule", f"{about['rule_name']} ({about['rule_id']})"),
         ("Attribute", about["attribute"]),
-        ("Group", _name_group(about)),
+        ("Group", label if name in {None, label} else f"{name} ({label})"),
         ("Metric", about["metric"] and f"{about['metric']}, {about['data'].replace('_', ' ')}"),
         ("Value", value),
         ("Limits", limits),
@@ -125,11 +127,6 @@ def _report_facts(report: Mapping[str, Any] | None) -> list[tuple[str, str]]:
         ("Page", report["path"]),
     ]
     return [(name, _line(str(value), _MOST_VALUE)) for name, value in named if value is not None]
-
-
-def _name_group(about: Mapping[str, Any]) -> str | None:
-    label, name = about["group"], about.get("group_name")
-    return label if name in {None, label} else f"{name} ({label})"
 
 
 def _number(value: object) -> str | None:

@@ -84,7 +84,8 @@ def list_audit_events(
     """Returns log-ins, refusals, changes, and reads and exports of records, newest first, `since` <= `at`
     < `until`.
     """
-    earliest, latest = in_utc("since", since), in_utc("until", until)
+    earliest = in_utc("since", since)
+    latest = in_utc("until", until)
     filters = AuditFilter(
         actor=actor, action=action, deployment_id=deployment_id, since=earliest, until=latest
     )

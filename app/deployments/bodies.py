@@ -4,12 +4,12 @@ from datetime import date, datetime
 from typing import Any
 
 import msgspec
-from pydantic import AliasPath, Field
+from pydantic import Field
 from pydantic_core import to_jsonable_python
 
 from ..domain.deployment import Deployment, ProblemType
 from ..domain.record_times import parse_moment
-from ..web.body import NOT_BLANK, FromText, In, NextPageCursor, Out, PageOut, Patch, example
+from ..web.body import NOT_BLANK, FromText, In, NextPageCursor, Out, PageOut, Patch, example, read_from
 from ..web.id_and_time import ID_PATTERN
 from ..web.value_bodies import ScalarJson
 from .column_bodies import ColumnIn, ColumnOut
@@ -82,8 +82,7 @@ _STORED_EXAMPLE: dict[str, Any] = {
         "failures": 3,
         "failed_at": "2026-07-02T10:06:40Z",
         "reason": "The model's endpoint 127.0.0.1:9000 did not answer within 30 seconds (4 attempts). Give "
-        "the endpoint a longer time-out"
-        " or a smaller page size, or look at the model server.",
+        "the endpoint a longer time-out or a smaller page size, or look at the model server.",
         "tried_again_at": "2026-07-02T10:11:40Z",
     },
     "created_at": "2026-07-01T12:00:00Z",
@@ -234,11 +233,11 @@ class DeploymentOut(Out):
     owner: str | None = Field(description=_OWNER)
     purpose: str | None = Field(description=_PURPOSE)
     problem_type: ProblemType
-    schema_version: int = Field(validation_alias=AliasPath("schema", "version"))
+    schema_version: int = read_from("schema.version")
     """Grows with every change of features or meta."""
 
-    features: list[ColumnOut] = Field(validation_alias=AliasPath("schema", "features"))
-    meta: list[ColumnOut] = Field(validation_alias=AliasPath("schema", "meta"))
+    features: list[ColumnOut] = read_from("schema.features")
+    meta: list[ColumnOut] = read_from("schema.meta")
     outputs: OutputsOut
     model_revision: str
     endpoint: EndpointOut | None

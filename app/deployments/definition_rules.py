@@ -37,17 +37,18 @@ MIN_CLASSES, MAX_CLASSES = 2, 1_000
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}")
 _OWN_HEADERS = frozenset(
     {
-        *(
-            "accept-encoding",
-            "connection",
-            "content-encoding",
-            "content-length",
-            "content-type",
-            "expect",
-            "host",
-            "keep-alive",
-        ),
-        *("te", "trailer", "transfer-encoding", "upgrade"),
+        "accept-encoding",
+        "connection",
+        "content-encoding",
+        "content-length",
+        "content-type",
+        "expect",
+        "host",
+        "keep-alive",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
     }
 )
 """Headers that say how a request is sent: a secret in one would be misread, or go to another place."""
@@ -86,7 +87,8 @@ def definition_problems(definition: Definition) -> Iterator[FieldProblem]:
                 is_batch=definition.payload is not None,
             )
 
-    outputs, features = definition.outputs, {column.name for column in definition.features}
+    outputs = definition.outputs
+    features = {column.name for column in definition.features}
     listed = set()
     for output in ("prediction", "probability", "label"):
         name = getattr(outputs, output)
@@ -111,7 +113,8 @@ def definition_problems(definition: Definition) -> Iterator[FieldProblem]:
 
 
 def _check_classes(definition: Definition) -> Iterator[FieldProblem]:
-    classes, where = definition.outputs.classes, "outputs.classes"
+    classes = definition.outputs.classes
+    where = "outputs.classes"
     if classes is None:
         return
     if definition.problem_type is ProblemType.REGRESSION:
@@ -130,7 +133,7 @@ def _check_classes(definition: Definition) -> Iterator[FieldProblem]:
         listed.add(spelled(class_value))
 
 
-def _check_source(endpoint: Endpoint, *, has_tables: bool) -> Iterator[FieldProblem]:
+def _check_endpoint(endpoint: Endpoint, *, has_tables: bool) -> Iterator[FieldProblem]:
     if endpoint.source is EndpointSource.HTTP:
         if not endpoint.url:
             yield FieldProblem("endpoint.url", "is required")
@@ -138,28 +141,24 @@ def _check_source(endpoint: Endpoint, *, has_tables: bool) -> Iterator[FieldProb
             yield FieldProblem(
                 "endpoint.uri", "is for an MLflow model; give the source mlflow, or leave it out"
             )
-        return
-    if not has_tables:
-        message = (
-            "must be http unless the payload lies in a table: only checks of tables load a model. "
-            "Serve the model, and give its URL"
-        )
-        yield FieldProblem("endpoint.source", message)
-    if not endpoint.uri:
-        yield FieldProblem(
-            "endpoint.uri",
-            "is required: models:/NAME/VERSION, models:/NAME@ALIAS, or the whole path of a model's folder",
-        )
-    for name in ("url", "credentials", "headers", "tls", "mapping"):
-        if getattr(endpoint, name):
-            yield FieldProblem(
-                f"endpoint.{name}",
-                "is for a model that is called by HTTP; leave it out, or send null, for an MLflow model",
+    else:
+        if not has_tables:
+            message = (
+                "must be http unless the payload lies in a table: only checks of tables load a model. "
+                "Serve the model, and give its URL"
             )
-
-
-def _check_endpoint(endpoint: Endpoint, *, has_tables: bool) -> Iterator[FieldProblem]:
-    yield from _check_source(endpoint, has_tables=has_tables)
+            yield FieldProblem("endpoint.source", message)
+        if not endpoint.uri:
+            message = (
+                "is required: models:/NAME/VERSION, models:/NAME@ALIAS, or the whole path of a model's folder"
+            )
+            yield FieldProblem("endpoint.uri", message)
+        for name in ("url", "credentials", "headers", "tls", "mapping"):
+            if getattr(endpoint, name):
+                yield FieldProblem(
+                    f"endpoint.{name}",
+                    "is for a model that is called by HTTP; leave it out, or send null, for an MLflow model",
+                )
     yield from check_bounds("endpoint.page_size", endpoint.page_size, MAX_PAGE_SIZE)
     yield from check_bounds("endpoint.concurrency", endpoint.concurrency, MAX_CONCURRENCY)
     if not MIN_TIMEOUT_SECONDS <= endpoint.timeout_seconds <= MAX_TIMEOUT_SECONDS:
@@ -249,7 +248,8 @@ def _check_name(field: str, text: str | None) -> Iterator[FieldProblem]:
 
 def _check_tables(definition: Definition) -> Iterator[FieldProblem]:
     """Yields every problem of a definition's tables, except whether their locations may be read."""
-    payload, feedback = definition.payload, definition.feedback
+    payload = definition.payload
+    feedback = definition.feedback
     if payload is None:
         if feedback is not None:
             yield FieldProblem(

@@ -55,10 +55,9 @@ def require_logged(principal: Reader, deployments: DeploymentsIn, deployment_id:
     if deployment.payload is not None:
         raise Conflict(
             f"The records of {deployment.id} lie in your own tables. Single records, mitigation, "
-            "attributions and scans for subgroups"
-            " need records in Evenhand's database and are not there for it; checks, series, evidence, "
-            "alerts and reports are."
-            " Flagged records are written as Parquet: `flag_file` in a check's window names the file."
+            "attributions and scans for subgroups need records in Evenhand's database and are not there "
+            "for it; checks, series, evidence, alerts and reports are. Flagged records are written as "
+            "Parquet: `flag_file` in a check's window names the file."
         )
 
 

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, ConfigDict, Field
 from ..calls.certificates import MAX_PEM_BYTES, describe_certificates
 from ..domain.deployment import BreakerState, Credentials, CredentialsKind, Endpoint, EndpointSource
 from ..payloads.registry import PayloadFormat
-from ..web.body import FromText, In, Out, Patch
+from ..web.body import FromText, In, Out, Patch, read_from
 from ..web.value_bodies import ScalarJson
 from .definition_rules import (
     MAX_CONCURRENCY,
@@ -70,7 +70,7 @@ class TlsOut(Out):
 
     authority: Certificate
     certificate: Certificate
-    key_set: IsSet = Field(validation_alias="key")
+    key_set: IsSet = read_from("key")
     """Whether a private key is stored."""
 
 
@@ -218,7 +218,7 @@ class CredentialsOut(Out):
     name: str
     token_url: str
     scope: str
-    secret_set: IsSet = Field(validation_alias="secret")
+    secret_set: IsSet = read_from("secret")
     """Whether a secret is stored; it is never returned."""
 
 
@@ -245,7 +245,7 @@ class EndpointOut(Out):
     payload_format: PayloadFormat
     mapping: MappingOut | None
     credentials: CredentialsOut | None
-    header_names: Annotated[list[str], BeforeValidator(list)] = Field(validation_alias="headers")
+    header_names: Annotated[list[str], BeforeValidator(list)] = read_from("headers")
     """The names of the headers that are sent along; their values are never returned."""
 
     tls: TlsOut | None

@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ..base.frozen import frozen
+from ..database.binary_rows import read_row
 from ..domain.deployment import FeedbackTable, PayloadTable
 from ..sources.tables.allowed_locations import Root, list_files, open_folder, read_partition_value
 from ..sources.tables.table_files import find_chunk
@@ -45,16 +46,7 @@ def find_changes(
         except (OSError, pa.ArrowInvalid, KeyError):
             continue
         batch = read_partition_value(path, table.partition_by)
-        new.append(
-            FileSpan(
-                path=path,
-                bytes=file.bytes,
-                modified_ns=file.modified_ns,
-                batch=batch,
-                oldest=oldest,
-                newest=newest,
-            )
-        )
+        new.append(read_row(FileSpan, file, batch=batch, oldest=oldest, newest=newest))
     changed = {file.path for file in new}
     replaced = tuple(file for path, file in previous.items() if path in changed or path not in listed)
     return Changes(tuple(new), replaced)

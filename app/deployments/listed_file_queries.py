@@ -14,7 +14,8 @@ from ..database.tables import DeploymentRow, ListedFileRow
 from ..domain.check import Span
 from ..domain.deployment import FeedbackTable, PayloadTable, RecordTables, TableFormat
 
-PAYLOAD, FEEDBACK = "payload", "feedback"
+PAYLOAD = "payload"
+FEEDBACK = "feedback"
 
 
 @frozen_by_name
@@ -188,7 +189,8 @@ def store_listing(
 def queue_changed_spans(session: Session, deployment_no: int, side: str, changed: Iterable[FileSpan]) -> int:
     """Queues each checked hour or day that these files may change, unless it waits; returns how many."""
     with_rows = [file for file in changed if file.oldest is not None]
-    oldest, newest = [file.oldest for file in with_rows], [file.newest for file in with_rows]
+    oldest = [file.oldest for file in with_rows]
+    newest = [file.newest for file in with_rows]
     values = {"no": deployment_no, "oldest": oldest, "newest": newest, "is_feedback": side == FEEDBACK}
     return len(session.scalars(_QUEUE_HOURS, values).all())
 

@@ -8,13 +8,13 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-from sqlalchemy import Row, Select, func, select, text
+from sqlalchemy import RowMapping, Select, func, select, text
 from sqlalchemy.dialects.postgresql import distinct_on, insert
 from sqlalchemy.orm import Session
 
 from ..base.errors import require_present
 from ..base.frozen import frozen_by_name
-from ..database.binary_rows import list_column_values, read_row
+from ..database.binary_rows import list_column_values
 from ..database.paging import page_newest
 from ..database.tables import (
     BiasDetectorRow,
@@ -163,7 +163,7 @@ def newest_detectors(session: Session, deployment_no: int, basis: str) -> dict[s
         .ext(distinct_on(BiasDetectorRow.attribute))
     )
     rows = session.execute(statement.order_by(BiasDetectorRow.attribute, BiasDetectorRow.version.desc()))
-    return {version.attribute: version for version in map(_version, rows)}
+    return {version.attribute: version for version in map(_version, rows.mappings())}
 
 
 def usable_versions(session: Session, deployment_no: int, basis: str) -> dict[str, int]:
@@ -200,8 +200,8 @@ def detector_page(session: Session, deployment_no: int, paging: Paging) -> list[
     numbers = page_newest(versions, BiasDetectorRow.version, paging)
     statement = _versions(deployment_no).where(BiasDetectorRow.version.in_(numbers))
     trainings: dict[int, list[DetectorVersion]] = {}
-    for row in session.execute(statement.order_by(BiasDetectorRow.version.desc(), BiasDetectorRow.attribute)):
-        version = _version(row)
+    rows = session.execute(statement.order_by(BiasDetectorRow.version.desc(), BiasDetectorRow.attribute))
+    for version in map(_version, rows.mappings()):
         trainings.setdefault(version.version, []).append(version)
     return list(trainings.values())
 
@@ -225,12 +225,5 @@ def _versions(deployment_no: int) -> Select[*tuple[Any, ...]]:
     )
 
 
-def _version(row: Row[Any]) -> DetectorVersion:
-    training = row.training
-    return read_row(
-        DetectorVersion,
-        row,
-        counts=msgspec.convert(training["counts"], DetectorCounts),
-        made_by=training["made_by"],
-        threshold=training["threshold"],
-    )
+def _version(row: RowMapping) -> DetectorVersion:
+    return msgspec.convert({**row, **row["training"]}, DetectorVersion)

@@ -14,10 +14,11 @@ from sqlalchemy.orm import Session
 from ..base.errors import Conflict, require_present
 from ..base.frozen import frozen
 from ..database.binary_rows import read_row
-from ..database.paging import page_oldest
+from ..database.paging import equal, page_oldest
 from ..database.reseal import begin_sealing
 from ..database.sealer import Sealer
 from ..database.tables import (
+    AlertRuleRow,
     ArrivalRow,
     AttributionRow,
     ChangedHourRow,
@@ -34,6 +35,7 @@ from ..database.tables import (
     PayloadRecordRow,
     RecordCountRow,
 )
+from ..domain.alert import DEFAULT_RULES, RuleContent
 from ..domain.deployment import (
     HEALTHY,
     OPEN_FOR,
@@ -48,7 +50,6 @@ from ..domain.deployment import (
 )
 from ..domain.monitor import Monitor
 from ..domain.paging import Paging
-from .default_rules import add_default_rules
 from .definition import Definition, build_definition
 from .listed_file_queries import read_tables
 from .monitor.queries import read_monitor
@@ -78,40 +79,17 @@ def record_answer(session: Session, deployment_no: int) -> None:
     session.execute(delete(EndpointFailureRow).where(EndpointFailureRow.deployment_no == deployment_no))
 
 
+@frozen
+class WatchedDeployment:
+    deployment: Deployment
+    monitor: Monitor | None
+
+
 _MAX_SCHEMA_VERSION = 2**15 - 1
 """Every record carries its version in two bytes."""
 
 _COLUMN_KEY_BYTES = 32
 """As many as HMAC-SHA256 and AES-256 use."""
-
-
-def _list_secrets(endpoint: Endpoint | None) -> dict[str, Any]:
-    """Returns the secrets that an endpoint has: that of the credentials, and the headers and certificates."""
-    if endpoint is None:
-        return {}
-    secrets = {
-        "secret": endpoint.credentials and endpoint.credentials.secret,
-        "headers": dict(endpoint.headers),
-        "tls": endpoint.tls and asdict(endpoint.tls),
-    }
-    return {name: value for name, value in secrets.items() if value not in (None, {})}
-
-
-def _write_secrets(secrets: dict[str, Any]) -> bytes:
-    """Returns the credentials alone, or all as JSON after a NUL, which no secret holds."""
-    if secrets.keys() == {"secret"}:
-        return str(secrets["secret"]).encode()
-    return b"\0" + json.dumps(secrets).encode()
-
-
-def _read_secrets(plain: bytes) -> dict[str, Any]:
-    return dict(json.loads(plain[1:])) if plain[:1] == b"\0" else {"secret": plain.decode()}
-
-
-@frozen
-class WatchedDeployment:
-    deployment: Deployment
-    monitor: Monitor | None
 
 
 class Deployments:
@@ -136,7 +114,9 @@ class Deployments:
         no = self._session.scalar(insertion.returning(DeploymentRow.no))
         if no is not None:
             self._add_schema(no, 1, definition)
-            add_default_rules(self._session, no)
+            for rule_id, content in DEFAULT_RULES.items():
+                rule = {"deployment_no": no, "id": rule_id, "version": 1, **rule_values(content)}
+                self._session.execute(insert(AlertRuleRow).values(rule))
             return self.by_no(no), True
         stored = self.get(deployment_id)
         if build_definition(stored) != definition:
@@ -183,9 +163,7 @@ class Deployments:
         return self._one(_SELECT.where(DeploymentRow.no == no), f"number {no}")
 
     def page(self, paging: Paging, *, only_no: int | None = None) -> list[Deployment]:
-        statement = page_oldest(_SELECT, DeploymentRow.no, paging)
-        if only_no is not None:
-            statement = statement.where(DeploymentRow.no == only_no)
+        statement = page_oldest(_SELECT.where(*equal({DeploymentRow.no: only_no})), DeploymentRow.no, paging)
         return [self._deployment(*rows) for rows in self._session.execute(statement)]
 
     def change(self, deployment: Deployment, definition: Definition) -> Deployment:
@@ -265,31 +243,41 @@ class Deployments:
         )
 
     def _add_schema(self, no: int, version: int, definition: Definition) -> None:
-        columns = {"features": definition.features, "meta": definition.meta}
         self._session.execute(
-            insert(DeploymentSchemaRow).values(deployment_no=no, version=version, **columns)
+            insert(DeploymentSchemaRow).values(
+                deployment_no=no, version=version, features=definition.features, meta=definition.meta
+            )
         )
 
     def _values(self, definition: Definition) -> dict[str, Any]:
         endpoint = definition.endpoint
-        credentials = endpoint.credentials if endpoint else None
-        secrets = _list_secrets(endpoint)
-        if secrets:
-            begin_sealing(self._session)
         stored_endpoint = None
+        sealed = None
         if endpoint is not None:
             stored_endpoint = msgspec.to_builtins(replace(endpoint, credentials=None, headers={}, tls=None))
+            secrets: dict[str, Any] = {"headers": dict(endpoint.headers)} if endpoint.headers else {}
+            if endpoint.tls is not None:
+                secrets["tls"] = asdict(endpoint.tls)
+            credentials = endpoint.credentials
             if credentials is not None:
+                secrets["secret"] = credentials.secret
                 stored_endpoint |= {
                     "credentials_kind": credentials.kind,
                     "credentials_name": credentials.name,
+                    "token_url": credentials.token_url,
+                    "scope": credentials.scope,
                 }
-                stored_endpoint |= {"token_url": credentials.token_url, "scope": credentials.scope}
+            if secrets:
+                # The credentials alone, or all as JSON after a NUL, which no secret holds.
+                is_alone = secrets.keys() == {"secret"}
+                written = str(secrets["secret"]) if is_alone else f"\0{json.dumps(secrets)}"
+                begin_sealing(self._session)
+                sealed = self._sealer.seal(written.encode())
         plain = ("name", "owner", "purpose", "outputs", "model_revision", "earliest")
         return {name: getattr(definition, name) for name in plain} | {
             "endpoint": stored_endpoint,
             "record_tables": definition.payload and RecordTables(definition.payload, definition.feedback),
-            "credentials": self._sealer.seal(_write_secrets(secrets)) if secrets else None,
+            "credentials": sealed,
         }
 
     def _deployment(
@@ -299,17 +287,15 @@ class Deployments:
         failures: EndpointFailureRow | None,
         is_open: bool | None,  # noqa: FBT001 - a column
     ) -> Deployment:
-        endpoint, tables = None, read_tables(row.record_tables)
+        endpoint = None
+        tables = read_tables(row.record_tables)
         if row.endpoint:
-            stored, secrets = (
-                row.endpoint,
-                {} if row.credentials is None else _read_secrets(self._sealer.unseal(row.credentials)),
-            )
-            named = {
-                "headers": secrets.get("headers", {}),
-                "tls": secrets.get("tls") or None,
-                "credentials": None,
-            }
+            stored = row.endpoint
+            secrets: dict[str, Any] = {}
+            if row.credentials is not None:
+                plain = self._sealer.unseal(row.credentials)
+                secrets = json.loads(plain[1:]) if plain[:1] == b"\0" else {"secret": plain.decode()}
+            named = {"headers": secrets.get("headers", {}), "tls": secrets.get("tls"), "credentials": None}
             if secrets.get("secret") is not None:
                 named["credentials"] = stored | {
                     "kind": stored["credentials_kind"],
@@ -345,6 +331,11 @@ _SELECT = (
     )
     .outerjoin(EndpointFailureRow, EndpointFailureRow.deployment_no == DeploymentRow.no)
 )
+
+
+def rule_values(content: RuleContent) -> dict[str, Any]:
+    config = {name: getattr(content, name) for name in ("name", "remind_after_hours", "condition")}
+    return {"kind": content.kind, "config": config, "enabled": content.enabled}
 
 
 def find_numbers(session: Session, numbers: Collection[int]) -> set[int]:

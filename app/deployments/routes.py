@@ -2,7 +2,7 @@
 
 import re
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi import APIRouter, Response
@@ -146,32 +146,27 @@ def checked_definition(
     for side, table in (("payload", definition.payload), ("feedback", definition.feedback)):
         if table is not None:
             problems += location_problems(table, services.settings.table_folders, side)
-    if definition.endpoint is not None:
-        problems += _find_address_problems(definition.endpoint, services)
-        if definition.endpoint.tls is not None:
-            problems += tls_problems(definition.endpoint.tls, definition.endpoint.url)
+    endpoint = definition.endpoint
+    if endpoint is not None:
+        addresses = [("uri", endpoint.uri) if endpoint.is_loaded else ("url", endpoint.url)]
+        if endpoint.credentials is not None:
+            addresses.append(("credentials.token_url", endpoint.credentials.token_url))
+        for field, address in addresses:
+            try:
+                # A rule of the definition says whether there must be one.
+                if address and field == "uri":
+                    check_model(address, services.policy.model_prefixes)
+                elif address:
+                    check_url(address, services.policy)
+            except EndpointRefused as error:
+                problems.append(FieldProblem(f"endpoint.{field}", str(error)))
+        if endpoint.tls is not None:
+            problems += tls_problems(endpoint.tls, endpoint.url)
         columns = [column.name for column in definition.features]
-        problems += codec_for(definition.endpoint.payload_format).mapping_problems(
-            definition.endpoint, columns
-        )
+        problems += codec_for(endpoint.payload_format).mapping_problems(endpoint, columns)
     problems += further
     refuse(problems)
     return definition
-
-
-def _find_address_problems(endpoint: Endpoint, services: Services) -> Iterator[FieldProblem]:
-    addresses = [("uri", endpoint.uri) if endpoint.is_loaded else ("url", endpoint.url)]
-    if endpoint.credentials is not None:
-        addresses.append(("credentials.token_url", endpoint.credentials.token_url))
-    for field, address in addresses:
-        try:
-            # A rule of the definition says whether there must be one.
-            if address and field == "uri":
-                check_model(address, services.policy.model_prefixes)
-            elif address:
-                check_url(address, services.policy)
-        except EndpointRefused as error:
-            yield FieldProblem(f"endpoint.{field}", str(error))
 
 
 def _require_same_places(before: dict[str, Any], after: dict[str, Any], principal: Principal) -> None:

@@ -344,28 +344,35 @@ class Endpoint:
 
 
 @frozen_by_name
-class Deployment:
-    """A watched model. `no` is the store's number, `id` the public name in addresses, `health` that of its
-    endpoint.
+class ModelFacts:
+    """Facts stated about a watched model, except for its columns.
 
     `owner` answers for it; `purpose` says which decisions it is used for. With `payload`, its records lie
     in files, and are not logged. `earliest` is the first possible day of a record, by default 1 January 20
     years before now.
     """
 
-    no: int
-    id: str
     name: str
     problem_type: ProblemType
-    schema: RecordSchema
     outputs: OutputFields
     model_revision: str
     endpoint: Endpoint | None
-    created_at: datetime
-    updated_at: datetime
     owner: str | None = None
     purpose: str | None = None
     payload: PayloadTable | None = None
     feedback: FeedbackTable | None = None
     earliest: date | None = None
+
+
+@frozen_by_name
+class Deployment(ModelFacts):
+    """A watched model. `no` is the store's number, `id` the public name in addresses, `health` that of its
+    endpoint.
+    """
+
+    no: int
+    id: str
+    schema: RecordSchema
+    created_at: datetime
+    updated_at: datetime
     health: EndpointHealth = HEALTHY

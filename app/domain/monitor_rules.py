@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations, product
 
 from ..base.errors import FieldProblem
-from ..base.values import TOGETHER, GroupValue, Range, canonical, name_problem, name_value, nearest
+from ..base.values import TOGETHER, GroupValue, Range, Scalar, canonical, name_problem, name_value, nearest
 from .deployment import Column, FieldKind, FieldType, ProblemType, RecordSchema
 from .groups import describe_too_many
 from .monitor import Monitor, MonitoredAttribute, display_name_problems
@@ -245,19 +245,22 @@ def _check_type(field: str, value: GroupValue, column: Column) -> Iterator[Field
                 field, f"{_show(value)} holds no whole number, and {column.name!r} has no others"
             )
         return
-    # To Python true is an int, and so is of the type of a number.
-    fitting = isinstance(value, _FITTING[column.type]) and isinstance(value, bool) == (
-        column.type is FieldType.BOOLEAN
-    )
-    if not fitting or (
-        column.type is FieldType.INTEGER and isinstance(value, float) and not value.is_integer()
-    ):
+    if not fits_type(value, column):
         yield FieldProblem(
             field,
             f"must be of the type {column.type.value} like the column {column.name!r}, found {_show(value)}",
         )
     elif problem := stored_form_problem(value, column):
         yield FieldProblem(field, problem)
+
+
+def fits_type(value: Scalar, column: Column) -> bool:
+    # To Python true is an int, and so is of the type of a number.
+    is_fitting = isinstance(value, _FITTING[column.type]) and isinstance(value, bool) == (
+        column.type is FieldType.BOOLEAN
+    )
+    is_broken = column.type is FieldType.INTEGER and isinstance(value, float) and not value.is_integer()
+    return is_fitting and not is_broken
 
 
 def _check_limits(

@@ -4,12 +4,12 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import AliasPath, BeforeValidator, Field
+from pydantic import BeforeValidator, Field
 
 from ..deployments.bias_detector import ALL_TOGETHER, DetectorVersion
 from ..domain.mitigation import ONLY_DIRECT, DetectorUse, MitigationSettings, Mode
 from ..domain.monitor import Monitor
-from ..web.body import FromText, In, Out, example
+from ..web.body import FromText, In, Out, example, read_from
 from .settings_rules import mitigated_attributes, unused_attributes
 
 _SETTINGS = {"mode": "reference_substitution", "attributes": ["Sex"], "bias_detector": "off"}
@@ -168,8 +168,7 @@ class ProfileOut(Out):
 
 NOTE = (
     "Quality is measured on records held out of the training. A score is what the detector expects of a "
-    "record, not what the model"
-    " says of it."
+    "record, not what the model says of it."
 )
 
 _FIGURE = {
@@ -200,23 +199,9 @@ _TRAINED = {
             "n": 843,
             "reason": None,
         },
-        "precision": {
-            "value": 0.7333,
-            "lower": 0.6611,
-            "upper": 0.7949,
-            "interval_method": "wilson",
-            "n": 165,
-            "reason": None,
-        },
+        "precision": _FIGURE | {"value": 0.7333, "lower": 0.6611, "upper": 0.7949, "n": 165},
         "recall": _FIGURE,
-        "selected": {
-            "value": 0.1957,
-            "lower": 0.1704,
-            "upper": 0.2239,
-            "interval_method": "wilson",
-            "n": 843,
-            "reason": None,
-        },
+        "selected": _FIGURE | {"value": 0.1957, "lower": 0.1704, "upper": 0.2239, "n": 843},
     },
 }
 _REFUSED = {
@@ -256,7 +241,7 @@ class FigureOut(Out):
     value: float | None
     lower: float | None
     upper: float | None
-    interval_method: str | None = Field(validation_alias="method")
+    interval_method: str | None = read_from("method")
     n: int
     """The records it rests on."""
 
@@ -293,20 +278,20 @@ class DetectorOut(Out):
     reason: str | None
     """Why nothing was trained."""
 
-    records: int = Field(validation_alias=AliasPath("counts", "records"))
+    records: int = read_from("counts.records")
     """Records whose outcome as reference was known."""
 
-    biased_records: int = Field(validation_alias=AliasPath("counts", "biased"))
+    biased_records: int = read_from("counts.biased")
     """Those of them whose outcome as reference is favourable."""
 
-    used: int = Field(validation_alias=AliasPath("counts", "used"))
+    used: int = read_from("counts.used")
     """The newest of them, which were used."""
 
-    used_biased: int = Field(validation_alias=AliasPath("counts", "used_biased"))
-    held_out: int = Field(validation_alias=AliasPath("counts", "held_out"))
+    used_biased: int = read_from("counts.used_biased")
+    held_out: int = read_from("counts.held_out")
     """Those used that were kept from the training to measure its quality."""
 
-    held_out_biased: int = Field(validation_alias=AliasPath("counts", "held_out_biased"))
+    held_out_biased: int = read_from("counts.held_out_biased")
     threshold: float | None
     """The score from which on a record counts as likely biased."""
 

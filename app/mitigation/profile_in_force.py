@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from ..access.audit.activity_queries import record_activity
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen_by_name
 from ..base.values import Range, Scalar
 from ..checks.subject import require_column
 from ..checks.window.window import BEGINNING
@@ -31,7 +30,7 @@ from ..domain.check import Span
 from ..domain.deployment import Deployment, FieldType
 from ..domain.groups import in_order
 from ..domain.mitigation import AttributeProfile, CutOff, MitigationSettings, Profile, StandIn
-from ..domain.monitor import Monitor, MonitoredAttribute, Outcome
+from ..domain.monitor import Monitor, Outcome
 from ..sources.arrays.column_cells import outcome_codes
 from ..sources.arrays.favourable_scores import Scores, favourable_scores
 from ..sources.arrays.group_of_records import Grouping, group_records, typed_value
@@ -63,56 +62,53 @@ UNSEEN = (
 )
 
 
-@frozen_by_name
-class Goal:
-    """Conditions that a profile is fitted for. `donors` are those of the meta fields that work through
-    correlated features.
+def fit_to(
+    deployment: Deployment,
+    monitor: Monitor,
+    settings: MitigationSettings,
+    *,
+    donors: Mapping[str, Donors],
+    rows: pa.Table,
+    values: pa.Table,
+    basis: str,
+    now: datetime,
+) -> Profile:
+    """Returns the profile of those of the payload records that are of the present model, as version 0.
+
+    `donors` are those of the meta fields that work through correlated features.
     """
-
-    deployment: Deployment
-    monitor: Monitor
-    settings: MitigationSettings
-    donors: Mapping[str, Donors]
-    basis: str
-
-    def attributes(self) -> list[MonitoredAttribute]:
-        return [
-            attribute
-            for attribute in self.monitor.attributes
-            if attribute.rule is None and self.settings.mitigates(attribute.feature)
-        ]
-
-
-def fit_to(goal: Goal, rows: pa.Table, values: pa.Table, *, now: datetime) -> Profile:
-    """Returns the profile of those of the payload records that are of the present model, as version 0."""
-    rule, is_present = (
-        goal.monitor.outcomes,
-        np.array(rows["model_revision"].to_pylist(), dtype=object) == goal.deployment.model_revision,
-    )
+    rule = monitor.outcomes
+    schema = deployment.schema
+    fitted = []
+    is_present = np.array(rows["model_revision"].to_pylist(), dtype=object) == deployment.model_revision
     rows, values = (table.filter(pa.array(is_present, pa.bool_())) for table in (rows, values))
     outcomes = outcome_codes(rows["outcome"], rule)
     scores = favourable_scores(rows["probability"], rows["outcome"], outcomes, rule)
-    fitted, schema = [], goal.deployment.schema
-    for attribute in goal.attributes():
-        name, column, donors = attribute.feature, require_column(goal.deployment, attribute.feature), None
+    mitigated = mitigated_attributes(settings, monitor)
+    for attribute in monitor.attributes:
+        name = attribute.feature
+        of_groups = None
+        if name not in mitigated:
+            continue
+        column = require_column(deployment, name)
         # Every other value that was logged is a reference value of its own, without a limit here: most get no
         # copy.
         grouping = group_records(attribute, column, values[name], limit=math.inf)
         if attribute.correlated_features:
-            if name not in goal.donors:
+            if name not in donors:
                 raise InvalidInput.of(f"attributes.{name}.correlated_features", describe_missing_field(name))
-            donors = donors_of_groups(
-                goal.donors[name], grouping.groups, column, schema, attribute.correlated_features
+            of_groups = donors_of_groups(
+                donors[name], grouping.groups, column, schema, attribute.correlated_features
             )
         is_feature = any(feature.name == name for feature in schema.features)
-        fitted.append(find_stand_ins(grouping, values[name], is_feature=is_feature, donors=donors))
+        fitted.append(find_stand_ins(grouping, values[name], is_feature=is_feature, donors=of_groups))
     cut_off, unread = _find_cut_off(outcomes, scores)
     return Profile(
         version=0,
         fitted_at=now,
-        basis=goal.basis,
+        basis=basis,
         records=len(outcomes),
-        is_provisional=len(outcomes) < goal.monitor.min_records,
+        is_provisional=len(outcomes) < monitor.min_records,
         attributes=tuple(fitted),
         reading=scores.reading,
         cut_off=cut_off,
@@ -162,11 +158,14 @@ def find_stand_ins(
     frequent = [(share, position) for share, position, _ in ranked if share > 0]
 
     most_donors = max(MOST_DONORS // len(frequent), 1)
-    stand_ins, represented, covered = [], 0.0, 0.0
+    stand_ins = []
+    represented = 0.0
+    covered = 0.0
     for share, position in frequent:
         label = grouping.groups[position].label
         if donors is None:
-            represented, covered = represented + share, covered + share
+            represented = represented + share
+            covered = covered + share
             stand_ins += [
                 StandIn(label, changes, share * portion)
                 for changes, portion in _pick_values(grouping, position, values)
@@ -187,7 +186,8 @@ def find_stand_ins(
 
 
 def _pick_values(grouping: Grouping, position: int, values: pa.ChunkedArray) -> list[tuple[Changes, float]]:
-    value, column = grouping.groups[position].value, grouping.column
+    value = grouping.groups[position].value
+    column = grouping.column
     if not isinstance(value, Range):
         return [(((column.name, typed_value(value, column.type)),), 1.0)]
     logged = values.filter(pa.array(grouping.codes == position)).to_numpy()
@@ -301,18 +301,16 @@ def _fit(
 ) -> Profile:
     with database.transaction() as session:
         donors = read_donors(session, deployment.no, _list_correlated(monitor))
-    basis = _basis(
-        deployment,
-        monitor,
-        settings,
-        {attribute: attribute_donors.digest for attribute, attribute_donors in donors.items()},
-    )
-    goal = Goal(deployment=deployment, monitor=monitor, settings=settings, donors=donors, basis=basis)
-    columns = tuple(attribute.feature for attribute in goal.attributes())
+    digests = {attribute: of_attribute.digest for attribute, of_attribute in donors.items()}
+    basis = _basis(deployment, monitor, settings, digests)
+    columns = mitigated_attributes(settings, monitor)
     query = WindowQuery(deployment.no, deployment.schema, columns, with_probabilities=True)
     with arrow_reader(database) as reader:
         rows = newest_payload(reader, query, Span(start=BEGINNING, end=now), monitor.max_records)
-    return fit_to(goal, rows, name_values(rows, columns), now=now)
+    values = name_values(rows, columns)
+    return fit_to(
+        deployment, monitor, settings, donors=donors, rows=rows, values=values, basis=basis, now=now
+    )
 
 
 def _list_correlated(monitor: Monitor) -> list[str]:

@@ -120,9 +120,7 @@ def _require_monitor(session: Session, deployment: Deployment) -> Monitor:
 
 @router.get("/bias-detectors")
 def list_bias_detectors(
-    deployment: ReadableDeployment,
-    session: SessionIn,
-    paging: ShortNumberPaging,
+    deployment: ReadableDeployment, session: SessionIn, paging: ShortNumberPaging
 ) -> BiasDetectorPage:
     """Returns the trainings of the deployment's bias detector, newest first, with the quality of each on the
     records held out.

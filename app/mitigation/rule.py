@@ -228,7 +228,8 @@ def read_probability(text: str | None) -> Probability:
 def _outcomes_of_means(means: Sequence[Probability], judge: Judge) -> IntArray:
     codes: IntArray = np.full(len(means), UNKNOWN, dtype=np.int64)
     if judge.cut_off is not None:
-        cut_off, scores = judge.cut_off, score_texts(write_probabilities(means), judge.reading)
+        cut_off = judge.cut_off
+        scores = score_texts(write_probabilities(means), judge.reading)
         # Above the cut-off, or at or above the lowest favourable score seen, if all unfavourable ones seen
         # are lower.
         was_seen = (cut_off.lowest_favourable > cut_off.highest_unfavourable) & (

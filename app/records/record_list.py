@@ -237,7 +237,7 @@ def build_record_filter(query: RecordsWanted, lens: Lens, window: CheckWindow | 
 
 
 def _test_group(attribute: MonitoredAttribute, label: str, schemas: Mapping[int, RecordSchema]) -> GroupTest:
-    listed = (*attribute.monitored, *(attribute.reference or ()))
+    listed = attribute.listed
     value: GroupValue | None = next((value for value in listed if name_value(value) == label), None)
     if value is None and attribute.reference is not None:
         names = quote_names([name_value(value) for value in listed])

@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import Annotated, Any, Self, TypeVar, get_args
 
 import msgspec
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AliasPath, BaseModel, ConfigDict, Field
 
 from ..domain.paging import Paging
 from .paging import cut
@@ -76,6 +76,11 @@ class Out(BaseModel):
     def from_object(cls, source: object, **members: object) -> Self:
         """Body of an object; `members` are those that it has no attribute for."""
         return cls.model_validate(_Joined(source, members) if members else source)
+
+
+def read_from(path: str, **options: Any) -> Any:  # noqa: ANN401 - a field's default
+    """Member of an `Out` that is read from another attribute, or from one of a member: `span.start`."""
+    return Field(validation_alias=AliasPath(*path.split(".")), **options)
 
 
 class _Joined:

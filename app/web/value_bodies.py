@@ -50,22 +50,17 @@ _SCALARS: list[dict[str, Any]] = [
 
 ScalarJson = Annotated[str | int | float | bool, PlainValidator(scalar), WithJsonSchema({"anyOf": _SCALARS})]
 
+RANGE: dict[str, Any] = {
+    "type": "array",
+    "items": {"type": "number"},
+    "minItems": 2,
+    "maxItems": 2,
+    "description": "A closed range [lo, hi].",
+}
+
 GroupValueJson = Annotated[
     str | int | float | bool | Range,
     PlainValidator(group_value),
     PlainSerializer(msgspec.to_builtins),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                *_SCALARS,
-                {
-                    "type": "array",
-                    "items": {"type": "number"},
-                    "minItems": 2,
-                    "maxItems": 2,
-                    "description": "A closed range [lo, hi].",
-                },
-            ]
-        }
-    ),
+    WithJsonSchema({"anyOf": [*_SCALARS, RANGE]}),
 ]

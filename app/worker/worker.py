@@ -15,8 +15,7 @@ from apscheduler.triggers.interval import IntervalTrigger
 from sqlalchemy.exc import SQLAlchemyError
 
 from ..access.secret_box import open_secret_box
-from ..alerts.channels.notifier import SENDERS, Notifier
-from ..alerts.channels.send import Sender
+from ..alerts.channels.notifier import SENDERS, Notifier, Sender
 from ..base.clock import monotonic_seconds
 from ..base.errors import (
     CheckCancelled,
@@ -150,7 +149,7 @@ def run_worker(settings: Settings, stop: threading.Event) -> None:
     perform = partial(
         perform_check, database=database, sealer=sealer, egress=egress, further=mitigate_window, places=places
     )
-    notifier = Notifier(database, Sender.of(settings, sealer, egress).send)
+    notifier = Notifier(database, Sender(settings, sealer, egress).send)
     limit = timedelta(minutes=settings.check_minutes)
     attributor = Attributor(
         database, partial(perform_attribution, database=database, sealer=sealer, egress=egress), limit=limit

@@ -12,8 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from app.access.secret_box import open_secret_box
-from app.alerts.channels.notifier import Notifier
-from app.alerts.channels.send import Sender
+from app.alerts.channels.notifier import Notifier, Sender
 from app.base.settings import Settings
 from app.calls.egress_policy import EgressPolicy
 from app.checks.check import perform_check
@@ -56,7 +55,7 @@ def background_work(database: Database, folder: Path) -> Iterator[None]:
     perform = partial(perform_check, database=database, sealer=sealer, further=mitigate_window)
     stop = threading.Event()
     thread = threading.Thread(target=Worker(database, perform, concurrency=1).run, args=(stop,))
-    notifier = Notifier(database, Sender.of(Settings(data_dir=folder), sealer, EgressPolicy).send)
+    notifier = Notifier(database, Sender(Settings(data_dir=folder), sealer, EgressPolicy).send)
     attribute = partial(perform_attribution, database=database, sealer=sealer)
     attributor = Attributor(database, attribute, limit=timedelta(days=1))
     thread.start()

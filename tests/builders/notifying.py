@@ -6,8 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from app.access.secret_box import open_secret_box
-from app.alerts.channels.notifier import Notifier
-from app.alerts.channels.send import Sender
+from app.alerts.channels.notifier import Notifier, Sender
 from app.base.settings import Settings
 from app.calls.egress_policy import EgressPolicy
 from app.database.engine import Database
@@ -17,7 +16,7 @@ from app.database.engine import Database
 def notifying(database: Database, data_dir: Path) -> Iterator[None]:
     """A notifier with the keys of the service."""
     settings = Settings(data_dir=data_dir)
-    notifier, stop = Notifier(database, Sender.of(settings, open_secret_box(settings), EgressPolicy).send), threading.Event()
+    notifier, stop = Notifier(database, Sender(settings, open_secret_box(settings), EgressPolicy).send), threading.Event()
     notifier.start(stop)
     try:
         yield

@@ -2,22 +2,20 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
 from ...domain.alert import Event
-from ...web.body import FromText, In, NextPageCursor, Out, PageOut, example
-from .channel import MAX_ADDRESS, MAX_RECIPIENTS, MAX_URL, ChannelContent, ChannelKind
+from ...web.body import FromText, In, NextPageCursor, Out, PageOut, example, read_from
+from .channel import ChannelContent, ChannelKind
+from .email import MAX_ADDRESS, MAX_RECIPIENTS
 from .notification import NotificationState
+from .protocol import MAX_URL
 
-_WEBHOOK = {"name": "On-call", "kind": "webhook", "url": "https://alerts.example.com/evenhand"}
-_SLACK = {"name": "Risk officers", "kind": "slack", "url": "https://hooks.example.com/services/of-your-own"}
-_MAIL = {"name": "Risk officers by e-mail", "kind": "email", "to": ["risk@example.com"]}
-_EXAMPLES: list[Any] = [_WEBHOOK, _SLACK, _MAIL]
 _STORED = {
     "id": "on-call",
-    **_WEBHOOK,
+    **ChannelKind.WEBHOOK.protocol.example,
     "host": "alerts.example.com",
     "to": None,
     "secret_set": True,
@@ -40,7 +38,7 @@ _SENT = {
 class AlertChannelIn(In):
     """A channel. The members it needs depend on its kind: `url` of a webhook and of Slack, `to` of e-mail."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": _EXAMPLES})
+    model_config = ConfigDict(json_schema_extra={"examples": [kind.protocol.example for kind in ChannelKind]})
 
     name: str = Field(min_length=1, max_length=200)
     kind: FromText[ChannelKind]
@@ -80,7 +78,7 @@ class AlertChannelOut(Out):
     to: Annotated[list[str] | None, BeforeValidator(lambda to: to or None)]
     """Of e-mail; null for the other kinds."""
 
-    secret_set: Annotated[bool, BeforeValidator(bool)] = Field(validation_alias="sealed")
+    secret_set: Annotated[bool, BeforeValidator(bool)] = read_from("sealed")
     """Whether a secret is stored; it is never returned."""
 
     created_at: datetime

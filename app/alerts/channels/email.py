@@ -1,10 +1,12 @@
-"""Plain-text e-mail."""
+"""Plain-text e-mail, through the operator's mail server."""
 
+import re
 import smtplib
 import socket
 import ssl
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
+from dataclasses import field
 from datetime import datetime
 from email.message import EmailMessage
 from email.policy import SMTP as MAIL_POLICY
@@ -12,16 +14,20 @@ from email.utils import format_datetime
 from functools import lru_cache
 from io import BufferedReader, RawIOBase
 from math import inf
-from typing import Any
+from typing import Any, ClassVar
+from urllib.parse import unquote, urlsplit
 
 import httpx
 
 from ...base.clock import monotonic_seconds
+from ...base.errors import FieldProblem, SetupError
+from ...base.frozen import frozen_by_name
+from ...base.settings import Settings
 from ...calls.credentials import redacted
 from ...domain.deployment import Credentials, CredentialsKind
 from ..words import facts, headline, sentence
-from .attempt import Delivered, Undelivered
-from .mail_server import MailServer
+from .attempt import Attempt, Delivered, Undelivered
+from .protocol import ChannelFields, ChannelProtocol
 
 TIMEOUT_SECONDS = 20.0
 """Max seconds to connect, and again for the conversation."""
@@ -30,6 +36,119 @@ _MOST_PARTS = 5
 _MAX_ANSWER_BYTES = 1 << 16
 _PERMANENT = 500
 _SHOWN_CHARACTERS = 250
+MAX_RECIPIENTS = 20
+MAX_ADDRESS = 254
+
+# The form that browsers check. Without line breaks, an address cannot become a second header.
+_MAIL_ADDRESS = re.compile(
+    r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*"
+)
+
+_PORTS = {"smtp": 587, "smtps": 465}
+
+
+class Email(ChannelProtocol):
+    label = "e-mail"
+    example: ClassVar[dict[str, Any]] = {
+        "name": "Risk officers by e-mail",
+        "kind": "email",
+        "to": ["risk@example.com"],
+    }
+    address_field = "to"
+    sealed_field = None
+
+    def find_problems(
+        self,
+        fields: ChannelFields,
+        *,
+        is_new: bool,  # noqa: ARG002 - of kinds with a URL
+    ) -> Iterator[FieldProblem]:
+        if fields.url is not None:
+            yield FieldProblem("url", "is not used by e-mail")
+        if fields.secret is not None:
+            yield FieldProblem("secret", "is not used by e-mail")
+        if not fields.to:
+            yield FieldProblem("to", "must name at least one address")
+        elif len(fields.to) > MAX_RECIPIENTS:
+            yield FieldProblem(
+                "to",
+                f"must name at most {MAX_RECIPIENTS} addresses, found {len(fields.to)}; use a mailing list",
+            )
+        # Mail servers ignore case in practice.
+        elif len({address.lower() for address in fields.to}) < len(fields.to):
+            yield FieldProblem("to", "names an address twice")
+        else:
+            form = "must be an e-mail address such as risk@example.com, in ASCII and without a display name"
+            for no, address in enumerate(fields.to):
+                if not is_mail_address(address):
+                    yield FieldProblem(f"to[{no}]", form)
+
+    def find_setup_problem(self, settings: Settings) -> str | None:
+        if read_mail_server(settings) is not None:
+            return None
+        return (
+            "e-mail is not set up here: EVENHAND_SMTP_URL and EVENHAND_SMTP_SENDER, for service and workers"
+        )
+
+    def send(self, attempt: Attempt) -> Delivered | Undelivered:
+        server = read_mail_server(attempt.settings)
+        if server is None:
+            return _NO_MAIL_SERVER
+        return send_mail(alert_mail(attempt.body, sender=server.sender, to=attempt.to), server)
+
+
+_NO_MAIL_SERVER = Undelivered(
+    reason="This worker has no mail server: set EVENHAND_SMTP_URL and EVENHAND_SMTP_SENDER where it runs."
+)
+
+
+def is_mail_address(text: str) -> bool:
+    """Returns whether the text is an e-mail address and nothing else: no display name, no line break."""
+    return len(text) <= MAX_ADDRESS and _MAIL_ADDRESS.fullmatch(text) is not None
+
+
+@frozen_by_name
+class MailServer:
+    """The server that takes e-mail. `is_tls`: TLS from the first byte; otherwise STARTTLS where it is
+    offered.
+    """
+
+    host: str
+    port: int
+    is_tls: bool
+    user: str | None
+    password: str | None = field(repr=False)
+    sender: str
+
+
+def read_mail_server(settings: Settings) -> MailServer | None:
+    if settings.smtp_url is None or not settings.smtp_url.get_secret_value():
+        return None
+    try:
+        url = urlsplit(settings.smtp_url.get_secret_value())
+        host = url.hostname
+        port = url.port
+    except ValueError as error:
+        raise _unreadable() from error
+    if url.scheme not in _PORTS or not host or url.path.strip("/") or url.query or url.fragment:
+        raise _unreadable()
+    user, password = (unquote(text) if text else None for text in (url.username, url.password))
+    if (user is None) != (password is None) or not f"{user}{password}".isascii():
+        raise SetupError("EVENHAND_SMTP_URL must hold both a user and a password or neither, in ASCII.")
+    if not is_mail_address(settings.smtp_sender):
+        raise SetupError(
+            "EVENHAND_SMTP_SENDER must be the e-mail address that alerts come from, such as "
+            "evenhand@example.com."
+        )
+    sender = settings.smtp_sender
+    return MailServer(
+        host=host,
+        port=port or _PORTS[url.scheme],
+        is_tls=url.scheme == "smtps",
+        user=user,
+        password=password,
+        sender=sender,
+    )
 
 
 def alert_mail(body: Mapping[str, Any], *, sender: str, to: Sequence[str]) -> EmailMessage:
@@ -59,7 +178,23 @@ def alert_mail(body: Mapping[str, Any], *, sender: str, to: Sequence[str]) -> Em
 def send_mail(mail: EmailMessage, server: MailServer) -> Delivered | Undelivered:
     """Hands the e-mail over. It counts as delivered if the server takes it for one of the addresses."""
     try:
-        with _connected(server) as connection:
+        # smtplib would ask name servers for this machine's name.
+        name = server.sender.rpartition("@")[2]
+        addresses = socket.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM)
+        seconds = seconds_to_connect(len(addresses))
+        connection: _Bounded
+        if server.is_tls:
+            connection = _BoundedTls(server.host, server.port, name, timeout=seconds, context=tls_context())
+        else:
+            connection = _Bounded(server.host, server.port, name, timeout=seconds)
+        with closing(connection):
+            connection.ehlo_or_helo_if_needed()
+            if not server.is_tls and connection.has_extn("starttls"):
+                connection.starttls(context=tls_context())
+            elif not server.is_tls and server.password is not None:
+                raise smtplib.SMTPNotSupportedError("it offers no TLS, and the password is not sent in clear")
+            if server.user is not None and server.password is not None:
+                connection.login(server.user, server.password)
             refused = connection.send_message(mail)
             with suppress(OSError):  # the server has the mail
                 connection.quit()
@@ -121,27 +256,6 @@ class _BoundedTls(_Bounded, smtplib.SMTP_SSL):
     pass
 
 
-@contextmanager
-def _connected(server: MailServer) -> Iterator[smtplib.SMTP]:
-    # smtplib would ask name servers for this machine's name.
-    name = server.sender.rpartition("@")[2]
-    seconds = seconds_to_connect(len(socket.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM)))
-    connection: _Bounded
-    if server.is_tls:
-        connection = _BoundedTls(server.host, server.port, name, timeout=seconds, context=tls_context())
-    else:
-        connection = _Bounded(server.host, server.port, name, timeout=seconds)
-    with closing(connection):
-        connection.ehlo_or_helo_if_needed()
-        if not server.is_tls and connection.has_extn("starttls"):
-            connection.starttls(context=tls_context())
-        elif not server.is_tls and server.password is not None:
-            raise smtplib.SMTPNotSupportedError("it offers no TLS, and the password is not sent in clear")
-        if server.user is not None and server.password is not None:
-            connection.login(server.user, server.password)
-        yield connection
-
-
 def _reason(error: OSError | ValueError) -> str:
     match error:
         case smtplib.SMTPAuthenticationError():
@@ -181,3 +295,11 @@ def _shown(text: str, server: MailServer) -> str:
 def tls_context() -> ssl.SSLContext:
     # The same authorities as for model endpoints, SSL_CERT_FILE included.
     return httpx.create_ssl_context(trust_env=True)
+
+
+def _unreadable() -> SetupError:
+    # Without the address: it holds a password.
+    return SetupError(
+        "EVENHAND_SMTP_URL cannot be read: write it as smtp://user:password@host:587 or "
+        "smtps://user:password@host:465; special characters of the password must be percent-encoded."
+    )

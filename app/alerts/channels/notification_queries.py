@@ -17,8 +17,8 @@ from ...database.paging import page_newest
 from ...database.tables import AlertChannelRow, AlertRow, AlertRuleChannelRow, NotificationRow
 from ...domain.alert import Alert, Event
 from ...domain.paging import Paging
+from .attempt import KEPT
 from .channel import Channel
-from .delivery_retry import KEPT
 from .notification import Notification, NotificationState, alert_message, message_of_test
 from .queries import channel_by_no
 

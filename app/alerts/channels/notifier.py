@@ -3,25 +3,72 @@
 import secrets
 import threading
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
 from ...base.clock import utc_now
-from ...base.errors import Unavailable
+from ...base.errors import SetupError, Unavailable
 from ...base.polling import join_threads, work_until
+from ...base.settings import Settings
 from ...base.telemetry.prometheus import notifications as counter
+from ...calls.egress_policy import EgressPolicy
 from ...database.engine import Database, current_time
+from ...database.sealer import Sealer
 from ...domain.alert import Event
-from .attempt import Delivered, Undelivered, pause_after
-from .delivery_retry import NOTIFICATION_LEASE, state_after_failure
+from .attempt import NOTIFICATION_LEASE, Attempt, Delivered, Undelivered, pause_after, state_after_failure
+from .channel import ChannelKind
 from .notification import NotificationState
-from .notification_queries import claim, end_pauses, record_failed, record_sent
+from .notification_queries import ClaimedNotification, claim, end_pauses, record_failed, record_sent
 
 SENDERS = 4
 
 log = structlog.get_logger(__name__)
+
+
+_WRONG_KEY = Undelivered(
+    reason=(
+        "The channel's secret was encrypted with another secret key. Give all processes the key it was "
+        "stored with, or send the secret (of Slack: the URL) again."
+    )
+)
+
+
+class Sender:
+    """Sends one claimed notification. Stores nothing. Raises SetupError if the settings of a kind cannot be
+    read.
+    """
+
+    def __init__(self, settings: Settings, sealer: Sealer, egress: Callable[[], EgressPolicy]) -> None:
+        self._settings = settings
+        self._sealer = sealer
+        self._egress = egress
+        for kind in ChannelKind:
+            kind.protocol.find_setup_problem(settings)
+
+    def send(self, claimed: ClaimedNotification, *, now: datetime) -> Delivered | Undelivered:
+        channel = claimed.channel
+        notification = claimed.notification
+        protocol = channel.kind.protocol
+        secret = ""
+        if protocol.sealed_field is not None:
+            try:
+                secret = self._sealer.unseal(channel.sealed or b"").decode()
+            except SetupError:
+                return _WRONG_KEY
+        return protocol.send(
+            Attempt(
+                id=notification.id,
+                body=notification.body,
+                url=channel.url,
+                to=channel.to,
+                secret=secret,
+                now=now,
+                settings=self._settings,
+                egress=self._egress,
+            )
+        )
 
 
 class Notifier:
@@ -59,7 +106,8 @@ class Notifier:
             claimed = claim(session, token=secrets.token_hex(16), lease=self._lease)
         if claimed is None:
             return False
-        notification, channel = claimed.notification, claimed.channel
+        notification = claimed.notification
+        channel = claimed.channel
         about = {
             "notification": notification.id,
             "channel": channel.id,

@@ -14,7 +14,7 @@ from ...database.reseal import begin_sealing
 from ...database.sealer import Sealer
 from ...database.tables import AlertChannelRow
 from ...domain.paging import Paging
-from .channel import Channel, ChannelContent, ChannelKind
+from .channel import Channel, ChannelContent
 
 
 def get_channel(session: Session, channel_id: str) -> Channel:
@@ -73,10 +73,7 @@ def change_channel(session: Session, channel: Channel, content: ChannelContent, 
             f"The alert channel {channel.id} is of the kind {channel.kind}; delete it first, or choose "
             "another id."
         )
-    values = _open_values(content)
-    if content.kind is ChannelKind.SLACK and content.url is None:
-        # The URL is the secret; its host is all that can be read.
-        values["config"] = {"host": channel.host}
+    values = _open_values(content, channel.host)
     sealed = _seal_secret(session, content, sealer)
     if sealed is not None:
         values["secret"] = sealed
@@ -113,24 +110,19 @@ def _channel(row: AlertChannelRow) -> Channel:
     )
 
 
-def _open_values(content: ChannelContent) -> dict[str, object]:
-    config: dict[str, object]
-    match content.kind:
-        case ChannelKind.WEBHOOK:
-            config = {"url": content.url, "host": _host(content.url)}
-        case ChannelKind.SLACK:
-            config = {"host": _host(content.url)}
-        case ChannelKind.EMAIL:
-            config = {"to": list(content.to)}
+def _open_values(content: ChannelContent, host: str | None = None) -> dict[str, object]:
+    """`host` is that of a secret URL that is left out: all that can be read of it."""
+    settings = {
+        "url": None if content.kind.protocol.sealed_field == "url" else content.url,
+        "host": host if content.url is None else urlsplit(content.url).netloc,
+        "to": list(content.to),
+    }
+    config = {name: setting for name, setting in settings.items() if setting}
     return {"name": content.name, "kind": content.kind, "config": config}
 
 
-def _host(url: str | None) -> str | None:
-    return urlsplit(url).netloc if url is not None else None
-
-
 def _seal_secret(session: Session, content: ChannelContent, sealer: Sealer) -> bytes | None:
-    secret = content.url if content.kind is ChannelKind.SLACK else content.secret
+    secret = content.url if content.kind.protocol.sealed_field == "url" else content.secret
     if secret is None:
         return None
     begin_sealing(session)

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Response
 
 from ...access.audit.activity_queries import record_activity
-from ...access.gate.caller import Services, ServicesIn, SessionIn, WholeManager
+from ...access.gate.caller import ServicesIn, SessionIn, WholeManager
 from ...base.errors import EndpointRefused, FieldProblem, refuse
 from ...calls.egress_policy import check_url
 from ...web.id_and_time import ID_PATTERN, uuid_path
@@ -22,8 +22,7 @@ from .bodies import (
     StoredAlertChannelOut,
 )
 from .catch_up import send_open_alerts
-from .channel import Channel, ChannelContent, ChannelKind, content_problems, with_secret
-from .mail_server import read_mail_server
+from .channel import Channel, content_problems, with_secret
 from .notification_queries import end_pauses, get_notification, notification_page, queue_test
 from .queries import (
     change_channel,
@@ -76,7 +75,18 @@ def put_alert_channel(
     """
     # Locked: of two requests at once the second sees what the first stored.
     before = find_channel_for_change(session, channel_id)
-    content = _require_sound(body.to_domain(), services, is_new=before is None)
+    content = body.to_domain()
+    problems = content_problems(content, is_new=before is None)
+    # A URL that breaks a rule already would be reported twice.
+    if content.url is not None and not problems:
+        try:
+            check_url(content.url, services.policy)
+        except EndpointRefused as error:
+            problems.append(FieldProblem("url", str(error)))
+    setup_problem = content.kind.protocol.find_setup_problem(services.settings)
+    if setup_problem is not None:
+        problems.append(FieldProblem("kind", setup_problem))
+    refuse(problems)
     with_any = with_secret(content, before)
     if before is None:
         stored = create_channel(session, channel_id, with_any, services.secret_box)
@@ -165,23 +175,3 @@ def read_notification(
 ) -> NotificationOut:
     """Returns one notification and the state of its delivery."""
     return NotificationOut.from_object(get_notification(session, channel, notification_id))
-
-
-def _require_sound(content: ChannelContent, services: Services, *, is_new: bool) -> ChannelContent:
-    problems = content_problems(content, is_new=is_new)
-    # A URL that breaks a rule already would be reported twice.
-    if content.url is not None and not problems:
-        try:
-            check_url(content.url, services.policy)
-        except EndpointRefused as error:
-            problems.append(FieldProblem("url", str(error)))
-    if content.kind is ChannelKind.EMAIL and read_mail_server(services.settings) is None:
-        problems.append(
-            FieldProblem(
-                "kind",
-                "e-mail is not set up here: EVENHAND_SMTP_URL and EVENHAND_SMTP_SENDER, for service and "
-                "workers",
-            )
-        )
-    refuse(problems)
-    return content

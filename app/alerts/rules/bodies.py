@@ -3,9 +3,9 @@
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-import msgspec
 from pydantic import Field
 
+from ...database.binary_rows import plain_json
 from ...domain.alert import (
     CONDITIONS,
     DEFAULT_REMIND_AFTER_HOURS,
@@ -169,10 +169,7 @@ class AlertRuleOut(Out):
 
     @classmethod
     def of(cls, rule: Rule) -> "AlertRuleOut":
-        dates = {"created_at": rule.created_at, "updated_at": rule.updated_at}
-        return cls.model_validate(
-            {"id": rule.id, "version": rule.version, **rule_json(rule.content), **dates}
-        )
+        return cls.from_object(rule, **rule_json(rule.content))
 
 
 class AlertRulePage(PageOut):
@@ -183,6 +180,5 @@ class AlertRulePage(PageOut):
 
 
 def rule_json(content: RuleContent) -> dict[str, Any]:
-    document: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(content))
-    document["condition"] = {"kind": content.kind.value, **document["condition"]}
-    return document
+    document: dict[str, Any] = plain_json(content)
+    return document | {"condition": {"kind": content.kind.value, **document["condition"]}}

@@ -12,7 +12,7 @@ from ...base.errors import Conflict, require_present
 from ...database.binary_rows import read_row
 from ...database.paging import page_oldest
 from ...database.tables import AlertChannelRow, AlertRuleChannelRow, AlertRuleRow
-from ...deployments.default_rules import rule_values
+from ...deployments.queries import rule_values
 from ...domain.alert import CONDITIONS, Rule, RuleContent, RuleKind
 from ...domain.paging import Paging
 from ..channels.queries import lock_channels

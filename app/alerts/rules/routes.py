@@ -105,7 +105,8 @@ def send_open_alerts_of_rule(
     """Sends the rule's open alerts to each of its channels to which they were not sent before; with
     `again` to all of them.
     """
-    rule, again = get_rule(session, deployment.no, rule_id), body is not None and body.again
+    rule = get_rule(session, deployment.no, rule_id)
+    again = body is not None and body.again
     channels = [get_channel(session, channel_id) for channel_id in rule.content.channels]
     caught_up = [send_open_alerts(session, channel, rule_no=rule.no, again=again) for channel in channels]
     queued = {

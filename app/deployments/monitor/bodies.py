@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
-from pydantic import AliasPath, BeforeValidator, Field
+from pydantic import BeforeValidator, Field
 
 from ...base.errors import FieldProblem
 from ...domain.group_rules import ALL_OTHERS
@@ -32,7 +32,7 @@ from ...domain.monitor_rules import (
 from ...domain.ruled_attributes import MOST_CONDITIONS, MOST_CONJUNCTIONS
 from ...statistics.catalogue import CATALOGUE, DEFAULT_METRICS
 from ...statistics.sentences.sides import mirrored_ratio
-from ...web.body import FromText, In, NextPageCursor, Out, PageOut, example
+from ...web.body import FromText, In, NextPageCursor, Out, PageOut, example, read_from
 from ...web.value_bodies import GroupValueJson, ScalarJson
 from .picked_metrics import measured_keys
 from .queries import PlacedMonitor
@@ -445,8 +445,8 @@ class MonitorOut(Out):
     model_config = example(_STORED)
 
     version: int
-    favourable: list[GroupValueJson] = Field(validation_alias=AliasPath("outcomes", "favourable"))
-    unfavourable: list[GroupValueJson] = Field(validation_alias=AliasPath("outcomes", "unfavourable"))
+    favourable: list[GroupValueJson] = read_from("outcomes.favourable")
+    unfavourable: list[GroupValueJson] = read_from("outcomes.unfavourable")
     attributes: list[AttributeOut]
     intersections: list[list[FeatureName]]
     min_records: int

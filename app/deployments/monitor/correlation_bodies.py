@@ -71,8 +71,7 @@ class CorrelatedFeatureOut(Out):
 
     can_be_picked: bool = Field(
         description="Whether a monitor may list it under `correlated_features`: no values are kept of "
-        "features whose uncorrected strength "
-        f"is below {LEAST_STRENGTH}, or that the schema no longer has."
+        f"features whose uncorrected strength is below {LEAST_STRENGTH}, or that the schema no longer has."
     )
     warning: str | None
     """Of a feature that can be picked, what should be known before: that it is no stronger than chance,

@@ -76,10 +76,8 @@ def find_warning(attribute: str, association: Association) -> str | None:
         return None
     return (
         f"{feature} goes together with {attribute} no more strongly than shuffled values do (strength "
-        f"{association.strength:.3f}, level"
-        f" of chance {association.chance_level:.3f}), so changing it says nothing about indirect bias: pick "
-        "the features that are"
-        " recommended"
+        f"{association.strength:.3f}, level of chance {association.chance_level:.3f}), so changing it says "
+        "nothing about indirect bias: pick the features that are recommended"
     )
 
 
@@ -87,7 +85,8 @@ def notes_on_doubts(attribute: str, through: Mapping[str, Any]) -> Iterator[str]
     """Yields the notes on counterfactual figures of a meta field; `through` is its `correlated_features`
     in the window.
     """
-    levels, unknown = through.get(CHANCE, {}), through.get(NOT_CORRECTED, [])
+    levels = through.get(CHANCE, {})
+    unknown = through.get(NOT_CORRECTED, [])
     strengths = "; ".join(
         f"{name}: strength {figures['strength']:.3f}, level of chance {figures['chance_level']:.3f}"
         for name, figures in levels.items()
@@ -95,28 +94,21 @@ def notes_on_doubts(attribute: str, through: Mapping[str, Any]) -> Iterator[str]
     if levels and set(levels) == set(through["features"]):
         yield (
             f"Do not take the counterfactual figures of {attribute} for a sign of fairness: in the training "
-            f"data {_join(levels)}"
-            f" went together with {attribute} no more strongly than shuffled values do ({strengths}). "
-            "Copies that change nothing"
-            " else are answered alike in both groups whatever the model does, so a ratio near 1 says "
-            "nothing. Pick the recommended"
-            " features."
+            f"data {_join(levels)} went together with {attribute} no more strongly than shuffled values do "
+            f"({strengths}). Copies that change nothing else are answered alike in both groups whatever the "
+            "model does, so a ratio near 1 says nothing. Pick the recommended features."
         )
     elif levels:
         yield (
             f"Among the features that copies of {attribute} change, {_join(levels)} went together with "
-            f"{attribute} in the training"
-            f" data no more strongly than shuffled values do ({strengths}). Changing this shows no indirect "
-            "bias and adds chance;"
-            " take it out of the monitor."
+            f"{attribute} in the training data no more strongly than shuffled values do ({strengths}). "
+            "Changing this shows no indirect bias and adds chance; take it out of the monitor."
         )
     if unknown:
         yield (
             f"It is not known whether {_join(unknown)} went together with {attribute} in the training data "
-            "more strongly than chance: they"
-            " were uploaded when strengths were not yet corrected for it. A counterfactual ratio near 1 may "
-            "be false; upload the training"
-            " data again."
+            "more strongly than chance: they were uploaded when strengths were not yet corrected for it. A "
+            "counterfactual ratio near 1 may be false; upload the training data again."
         )
 
 

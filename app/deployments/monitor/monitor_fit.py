@@ -1,4 +1,4 @@
-"""Whether a monitor fits a deployment and its training data."""
+"""Whether a monitor fits a deployment and its training data, and what is doubtful in it."""
 
 from dataclasses import replace
 
@@ -8,42 +8,26 @@ from ...base.errors import FieldProblem, InvalidInput
 from ...domain.deployment import Deployment
 from ...domain.monitor import Monitor, Schedule
 from ..training.donor_values import donor_problems
+from ..training.unseen_groups import find_unseen
+from .doubted_features import chance_warnings
 from .picked_metrics import find_monitor_problems
 
 
 def fitting_problems(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
-    problems = [
-        *find_monitor_problems(monitor, deployment.schema, deployment.problem_type),
-        *_schedule_problems(deployment, monitor),
-    ]
-    ruled = {
-        problem.field for problem in problems
-    }  # a rule's problem of a field precedes one of the training data
+    problems = find_monitor_problems(monitor, deployment.schema, deployment.problem_type)
+    payload = deployment.payload
+    schedule = monitor.schedule
+    if payload is None and schedule not in {Schedule.HOURLY, Schedule.OFF}:
+        message = "must be hourly or off: this deployment's records are logged, not read from files"
+        problems.append(FieldProblem("schedule", message))
+    elif payload is not None and payload.partition_by is None and schedule is Schedule.BATCH:
+        message = "cannot be batch: the payload table has no `partition_by`, whose values are the batches"
+        problems.append(FieldProblem("schedule", message))
+    # A rule's problem of a field precedes one of the training data.
+    ruled = {problem.field for problem in problems}
     return problems + [
         problem for problem in donor_problems(session, deployment, monitor) if problem.field not in ruled
     ]
-
-
-def _schedule_problems(deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
-    payload = deployment.payload
-    if monitor.schedule in {Schedule.HOURLY, Schedule.OFF} or (
-        payload is not None and monitor.schedule is Schedule.DAILY
-    ):
-        return []
-    if payload is None:
-        return [
-            FieldProblem(
-                "schedule", "must be hourly or off: this deployment's records are logged, not read from files"
-            )
-        ]
-    if payload.partition_by is None:
-        return [
-            FieldProblem(
-                "schedule",
-                "cannot be batch: the payload table has no `partition_by`, whose values are the batches",
-            )
-        ]
-    return []
 
 
 def keep_origins(monitor: Monitor, before: Monitor | None) -> Monitor:
@@ -66,3 +50,16 @@ def keep_origins(monitor: Monitor, before: Monitor | None) -> Monitor:
             raise InvalidInput.of(f"attributes[{position}].found_by", message)
         attributes.append(replace(attribute, found_by=origin))
     return replace(monitor, attributes=tuple(attributes))
+
+
+def monitor_warnings(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
+    warnings = [*find_unseen(session, deployment, monitor), *chance_warnings(session, deployment, monitor)]
+
+    name = monitor.strata
+    if name is not None and name in {attribute.feature for attribute in monitor.attributes}:
+        message = (
+            f"{name!r} is one of the attributes, too: each of its values holds one of its groups only, so "
+            f"the conditional metrics of {name} itself have no value"
+        )
+        warnings.append(FieldProblem("strata", message))
+    return warnings

@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ...database.binary_rows import list_column_values
-from ...database.paging import page_oldest
+from ...database.paging import equal, page_oldest
 from ...database.tables import CheckRow, DeploymentRow, EvidenceEraRow, EvidenceFigureRow, MonitorRow
 from ...domain.monitor import (
     AttributionSettings,
@@ -38,9 +38,7 @@ def page_of_monitors(session: Session, paging: Paging, *, only_no: int | None = 
     joined = select(DeploymentRow.no, DeploymentRow.id, MonitorRow).join(
         MonitorRow, MonitorRow.deployment_no == DeploymentRow.no
     )
-    statement = page_oldest(joined, DeploymentRow.no, paging)
-    if only_no is not None:
-        statement = statement.where(DeploymentRow.no == only_no)
+    statement = page_oldest(joined.where(*equal({DeploymentRow.no: only_no})), DeploymentRow.no, paging)
     return [
         PlacedMonitor(no, deployment_id, read_monitor(row))
         for no, deployment_id, row in session.execute(statement)
@@ -63,6 +61,13 @@ def put_monitor(session: Session, deployment_no: int, monitor: Monitor) -> Monit
         .where(EvidenceEraRow.deployment_no == deployment_no)
         .scalar_subquery()
     )
+    attributes = []
+    for attribute in monitor.attributes:
+        limits = {metric: [limits.lower, limits.upper] for metric, limits in attribute.metric_limits}
+        attributes.append(_members(attribute) | {"metric_limits": limits})
+    config = _members(monitor) | _members(monitor.outcomes) | {"attributes": attributes}
+    for name in ("outcomes", "schedule", "attribution", "version"):
+        del config[name]
     # GREATEST leaves out NULL.
     last_used = func.greatest(of_checks, of_evidence, 0)
     is_nightly = monitor.attribution.nightly
@@ -70,7 +75,7 @@ def put_monitor(session: Session, deployment_no: int, monitor: Monitor) -> Monit
         deployment_no=deployment_no,
         version=last_used + 1,
         schedule=monitor.schedule,
-        config=_config(monitor),
+        config=config,
         attribution=None if monitor.attribution == AttributionSettings() else monitor.attribution,
         nightly_since=func.now() if is_nightly else None,
     )
@@ -140,24 +145,6 @@ _LEFT_OUT: dict[str, object] = {
     "names": DisplayNames(),
 }
 """Members that are not stored if they say nothing, so that older content is the same."""
-
-
-def _config(monitor: Monitor) -> dict[str, Any]:
-    attributes = [
-        _members(attribute)
-        | {
-            "metric_limits": {
-                metric: [limits.lower, limits.upper] for metric, limits in attribute.metric_limits
-            }
-        }
-        for attribute in monitor.attributes
-    ]
-    config = _members(monitor) | _members(monitor.outcomes) | {"attributes": attributes}
-    return {
-        name: member
-        for name, member in config.items()
-        if name not in {"outcomes", "schedule", "attribution", "version"}
-    }
 
 
 def _members(fields: Monitor | MonitoredAttribute | OutcomeRule) -> dict[str, Any]:

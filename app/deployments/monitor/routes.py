@@ -18,9 +18,8 @@ from ..deployment_in_address import LockedDeployment, ReadableDeployment
 from ..validate_only import ValidateOnly, kept_unless
 from .bodies import BothSidesIn, ListedMonitorOut, MonitorIn, MonitorOut, MonitorPage
 from .both_sides import watching_both_sides
-from .monitor_fit import fitting_problems, keep_origins
+from .monitor_fit import fitting_problems, keep_origins, monitor_warnings
 from .queries import delete_monitor, find_monitor, page_of_monitors, put_monitor
-from .warnings import monitor_warnings
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/fairness-monitor", tags=["fairness monitor"])
 list_router = APIRouter(prefix="/v1/fairness-monitors", tags=["fairness monitor"])

@@ -127,10 +127,8 @@ class _Ages:
         """Returns the two sides; None if one has too few records or is there only in part."""
         if not self.lo <= split.upto < self.hi:
             return None
-        young, old = (
-            self.find_part(self.lo, self.last(split.upto)),
-            self.find_part(float(split.upto + 1), self.hi),
-        )
+        young = self.find_part(self.lo, self.last(split.upto))
+        old = self.find_part(float(split.upto + 1), self.hi)
         if young is None or old is None:
             return None
         protected, unprotected = (old, young) if split.protects_above else (young, old)
@@ -167,8 +165,10 @@ def choose_ages(
     worse_off = [division for division in divisions if division.shows_disadvantage]
     best = min(worse_off, key=lambda division: (division.max_ratio or 0, division.split.upto), default=first)
 
-    because, warnings = best.sentence, list(ages.warnings)
-    monitored, reference = [best.monitored], best.reference
+    because = best.sentence
+    warnings = list(ages.warnings)
+    monitored = [best.monitored]
+    reference = best.reference
     if best.shows_disadvantage:
         because += "; of the customary divisions, the disadvantage is surest here"
         middle = _find_middle(ages, best, divisions)

@@ -1,22 +1,21 @@
 """Recommended monitors as bodies."""
 
-from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from pydantic import AliasPath, Field, model_validator
+from pydantic import Field
 
 from ...base.errors import InvalidInput
 from ...domain.monitor import OutcomeRule
 from ...domain.monitor_rules import MAX_ATTRIBUTES
-from ...web.body import In, Out, example
+from ...web.body import In, Out, example, read_from
 from ...web.value_bodies import GroupValueJson
 from ..monitor.bodies import FeatureName
 from .attribute_kinds import Kind
 from .detect_kind import Confidence
 from .group_choice import CountsOrigin, Role
 from .recommend import Accepted, Picked
-from .suggested_outcomes import OutcomesOrigin, RecommendedOutcomes
+from .suggested_outcomes import OutcomesOrigin
 
 _GROUPS: list[dict[str, Any]] = [
     {
@@ -169,17 +168,6 @@ class SuggestedOutcomesOut(Out):
 
     evidence: str
 
-    @model_validator(mode="before")
-    @classmethod
-    def _join_rule(cls, source: object) -> object:
-        if not isinstance(source, RecommendedOutcomes):
-            return source
-        rule = source.rule
-        return asdict(source) | {
-            "favourable": rule and rule.favourable,
-            "unfavourable": rule and rule.unfavourable,
-        }
-
 
 class ProposedGroupOut(Out):
     """One group: its records, and the share of favourable outcomes with its 95 % interval."""
@@ -205,14 +193,14 @@ class EvidenceOut(Out):
     """The part of the name that matched; null where the values alone tell."""
 
     values: str
-    data: CountsOrigin = Field(validation_alias=AliasPath("source", "origin"))
-    records: int = Field(validation_alias=AliasPath("source", "records"))
+    data: CountsOrigin = read_from("source.origin")
+    records: int = read_from("source.records")
     """That were looked at."""
 
     missing: int
     """Of these, records without a value."""
 
-    at: datetime = Field(validation_alias=AliasPath("source", "at"))
+    at: datetime = read_from("source.at")
     """When the training data were processed, or the newest record was logged."""
 
     reference: str
@@ -228,7 +216,7 @@ class CustomaryOut(Out):
     monitored: list[GroupValueJson]
     reference: list[GroupValueJson]
     groups: list[ProposedGroupOut]
-    reason: str = Field(validation_alias="because")
+    reason: str = read_from("because")
     """The custom, in words."""
 
     warnings: list[str]
@@ -241,15 +229,15 @@ class ProposalOut(Out):
     is_meta: bool
     kind: Kind
     confidence: Confidence
-    accepted_by_default: bool = Field(validation_alias="by_default")
-    monitored: list[GroupValueJson] = Field(validation_alias=AliasPath("choice", "monitored"))
-    reference: list[GroupValueJson] = Field(validation_alias=AliasPath("choice", "reference"))
+    accepted_by_default: bool = read_from("by_default")
+    monitored: list[GroupValueJson] = read_from("choice.monitored")
+    reference: list[GroupValueJson] = read_from("choice.reference")
     threshold: float
     upper_threshold: float | None
-    groups: list[ProposedGroupOut] = Field(validation_alias=AliasPath("choice", "groups"))
+    groups: list[ProposedGroupOut] = read_from("choice.groups")
     evidence: EvidenceOut
-    warnings: list[str] = Field(validation_alias=AliasPath("choice", "warnings"))
-    customary: CustomaryOut | None = Field(validation_alias=AliasPath("choice", "customary"))
+    warnings: list[str] = read_from("choice.warnings")
+    customary: CustomaryOut | None = read_from("choice.customary")
     """The groups that custom would compare, to be accepted with `groups: customary`; null where no custom
     is known."""
 
@@ -277,5 +265,5 @@ class RecommendedMonitorsOut(Out):
 
     outcomes: SuggestedOutcomesOut
     proposals: list[ProposalOut]
-    already_monitored: list[AlreadyMonitoredOut] = Field(validation_alias="already")
+    already_monitored: list[AlreadyMonitoredOut] = read_from("already")
     not_proposed: list[NotProposedOut]

@@ -196,13 +196,8 @@ def _choose_reference(
     rate = best.count.rate or 0.0
     if customary is not None and any((group.count.rate or 0.0) > rate for group in large):
         if best is customary:
-            return (
-                best,
-                (
-                    f"{best.title} usually is the reference, and no large group surely has a higher favourable "
-                    "rate"
-                ),
-            )
+            why = "and no large group surely has a higher favourable rate"
+            return best, f"{best.title} usually is the reference, {why}"
         sentence = f"{best.title} surely has a higher favourable rate ({rate:.1%}) than {customary.title}"
         return best, f"{sentence}; a still higher one may be chance"
     large_enough = f"of the groups with at least {MIN_REFERENCE_SHARE:.0%} of the records"
@@ -253,8 +248,7 @@ def choose_places(
         )
         summary = (
             f"it holds {len(counts):,} postal codes, of which {len(enough):,} have {ENOUGH_RECORDS} records "
-            "or more"
-            f" ({covered:,} of {total:,})"
+            f"or more ({covered:,} of {total:,})"
         )
         if not 1 < len(often) <= MAX_PLACES or len(often) >= len(counts):
             raise NoChoice(f"{summary}: too thin to compare")

@@ -79,7 +79,8 @@ def _find_meaning(vocabulary: Mapping[str, str], value: GroupValue) -> str | Non
     if not isinstance(value, str) or len(label) > MAX_CATEGORY_LENGTH:
         return None
     tokens = split_words(label)
-    spelled, joined = " ".join(tokens), "".join(tokens)
+    spelled = " ".join(tokens)
+    joined = "".join(tokens)
     if spelled in vocabulary or joined in vocabulary:
         return vocabulary.get(spelled) or vocabulary[joined]
     if len(tokens) > MAX_WORDS:

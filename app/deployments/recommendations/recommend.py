@@ -136,7 +136,8 @@ def recommend(
 def _propose(
     observed: Observed, source: Source, detected: Detected, rule: OutcomeRule | None
 ) -> Proposal | NotProposed:
-    row, has_outcomes = detected.row, rule is not None
+    row = detected.row
+    has_outcomes = rule is not None
     counts = observed.count_outcomes(rule)
     try:
         if row.form is ValueNature.PLACES:
@@ -226,7 +227,8 @@ def _observe(
     for is_meta, position, column in columns:
         if column.storage is not None and column.storage.kind is StorageKind.PSEUDONYM:
             continue  # nobody could say what its groups are
-        counted, source = trained.get(column.name), None
+        counted = trained.get(column.name)
+        source = None
         if summary is not None and counted is not None and counted.cells:
             source = Source(CountsOrigin.TRAINING, summary.records, summary.processed_at)
         else:
@@ -309,7 +311,8 @@ def merge_into_monitor(
             if "upper_threshold" not in changes and isinstance(threshold, int | float):
                 changes["upper_threshold"] = mirrored_ratio(threshold)
         of_feature[accepted.feature] = replace(base, **changes)
-    rule, attributes = recommended.outcomes.rule, tuple(of_feature.values())
+    rule = recommended.outcomes.rule
+    attributes = tuple(of_feature.values())
     return (
         replace(monitor, outcomes=rule, attributes=attributes)
         if monitor

@@ -10,9 +10,8 @@ from ...base.errors import InvalidInput
 from ..change_texts import monitor_changes
 from ..deployment_in_address import LockedDeployment, ReadableDeployment
 from ..monitor.bodies import MonitorOut
-from ..monitor.monitor_fit import fitting_problems
+from ..monitor.monitor_fit import fitting_problems, monitor_warnings
 from ..monitor.queries import find_monitor, put_monitor
-from ..monitor.warnings import monitor_warnings
 from .bodies import AcceptRecommendationsIn, RecommendedMonitorsOut
 from .recommend import locate_problems, merge_into_monitor, recommend_for
 
@@ -46,7 +45,8 @@ def accept_recommended_monitors(
     confidence, but no postal code.
     """
     sent = body or AcceptRecommendationsIn()
-    stored, requested = find_monitor(session, deployment.no), sent.asked()
+    stored = find_monitor(session, deployment.no)
+    requested = sent.asked()
     # Locked: the present monitor is merged into.
     monitor = merge_into_monitor(
         stored, recommend_for(session, deployment, stored, sent.outcomes()), requested

@@ -6,7 +6,7 @@ from dataclasses import replace
 from enum import StrEnum
 
 from ...base.frozen import frozen
-from ...base.values import Range, Scalar, fold, name_value
+from ...base.values import GroupValue, Range, Scalar, fold, name_value
 from ...domain.monitor import Monitor, Outcome, OutcomeRule
 from .column_names import split_words
 from .vocabulary import read_words
@@ -14,7 +14,8 @@ from .vocabulary import read_words
 MAX_LABELS = 20
 
 _WORDS = read_words("outcomes")
-_HIGH_INCOME, _LOW_INCOME = re.compile(r">\s*50\s*k\.?"), re.compile(r"<=\s*50\s*k\.?")
+_HIGH_INCOME = re.compile(r">\s*50\s*k\.?")
+_LOW_INCOME = re.compile(r"<=\s*50\s*k\.?")
 
 
 class OutcomesOrigin(StrEnum):
@@ -36,6 +37,14 @@ class RecommendedOutcomes:
     origin: OutcomesOrigin
     is_certain: bool
     evidence: str
+
+    @property
+    def favourable(self) -> tuple[GroupValue, ...] | None:
+        return None if self.rule is None else self.rule.favourable
+
+    @property
+    def unfavourable(self) -> tuple[GroupValue, ...] | None:
+        return None if self.rule is None else self.rule.unfavourable
 
 
 def determine_outcomes(
@@ -104,10 +113,8 @@ def _suggest(labels: list[Scalar | Range], name: str) -> RecommendedOutcomes:
         for label, text in texts.items()
     }
     tokens = set(split_words(name))
-    good, bad = (
-        tokens.intersection(_WORDS["names_of_favourable"]),
-        tokens.intersection(_WORDS["names_of_unfavourable"]),
-    )
+    good = tokens.intersection(_WORDS["names_of_favourable"])
+    bad = tokens.intersection(_WORDS["names_of_unfavourable"])
     if {*answers.values()} != {True, False} or bool(good) == bool(bad):
         return _unknown(
             f"nothing shows whether {listed} of {name!r:.60} are favourable; say it in the monitor, or send "

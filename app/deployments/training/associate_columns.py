@@ -4,7 +4,7 @@ field with every feature.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 
@@ -28,22 +28,16 @@ TOO_MANY_CELLS = (
     "that are counted at once"
 )
 
+MEASURES = tuple(AssociationMeasure)
+"""Measures by the number of quantities among the two columns."""
+
 HALF_BITS = 32
 HALF = 2**HALF_BITS
 
 
-class Axis(Protocol):
-    @property
-    def size(self) -> int:
-        """The number of places; a missing value has none."""
-
-    def value(self, position: int) -> GroupValue: ...
-
-    def codes(self, part: Part) -> Codes:
-        """Returns for each row of a piece its place, or MISSING."""
-
-
 class Values:
+    """A place for each value; a missing one has none."""
+
     def __init__(self, values: Sequence[Scalar]) -> None:
         self._values = values
         self._places = {canonical(value): position for position, value in enumerate(values)}
@@ -89,6 +83,10 @@ class CountedBins:
         codes = np.full(len(numbers), MISSING, dtype=np.int64)
         codes[is_known] = bins
         return codes
+
+
+Axis: TypeAlias = Values | CountedBins
+"""Places of a column's values; `codes` are those of the rows of a piece, or MISSING."""
 
 
 class Tally:
@@ -178,7 +176,7 @@ class _Pair:
         compared = 0 if isinstance(self.counted, str) else self.counted.records
         association = Association(
             feature=self.feature.column.name,
-            measure=choose_measure(self.meta.column, self.feature.column),
+            measure=MEASURES[self.meta.is_quantity + self.feature.is_quantity],
             records=compared,
             left_out=records - compared,
         )
@@ -223,7 +221,8 @@ class Correlations:
         }
         for pairs in self._pairs.values():
             for pair in pairs:
-                meta, feature = pair.meta.column.name, pair.feature.column.name
+                meta = pair.meta.column.name
+                feature = pair.feature.column.name
                 match pair.counted:
                     case CramersV() as counted:
                         counted.add(codes[meta], codes[feature])
@@ -260,12 +259,3 @@ class Correlations:
         else:
             counted = CramersV(meta.size, feature.size)
         return _Pair(meta, feature, counted)
-
-
-def choose_measure(meta: Column, feature: Column) -> AssociationMeasure:
-    quantities = is_quantity(meta) + is_quantity(feature)
-    return (
-        AssociationMeasure.CRAMERS_V,
-        AssociationMeasure.CORRELATION_RATIO,
-        AssociationMeasure.ABSOLUTE_PEARSON,
-    )[quantities]

@@ -6,12 +6,12 @@ from datetime import datetime
 from typing import Annotated, Any
 
 import msgspec
-from pydantic import AliasPath, FailFast, Field, PlainSerializer, PlainValidator, WithJsonSchema
+from pydantic import FailFast, Field, PlainSerializer, PlainValidator, WithJsonSchema
 
 from ...base.values import Range
 from ...domain.monitor import Monitor
-from ...web.body import In, Out, example
-from ...web.value_bodies import group_value
+from ...web.body import In, Out, example, read_from
+from ...web.value_bodies import RANGE, group_value
 from .from_distributions import FEWEST_SHOWN, find_unclassified, merge_rare
 from .training_facts import Cell, Distribution, TrainingForm, TrainingSummary
 from .training_limits import LONGEST_VALUE, MOST_COLUMNS
@@ -53,13 +53,7 @@ ValueJson = Annotated[
                 {"type": "integer"},
                 {"type": "number"},
                 {"type": "boolean"},
-                {
-                    "type": "array",
-                    "items": {"type": "number"},
-                    "minItems": 2,
-                    "maxItems": 2,
-                    "description": "A closed range [lo, hi].",
-                },
+                RANGE,
                 {"type": "null"},
             ]
         }
@@ -133,7 +127,7 @@ class DistributionOut(Out):
     note: str | None
     """The part that is coarse or left out; null where every value is counted by itself."""
 
-    counts: list[CountOut] = Field(validation_alias="cells")
+    counts: list[CountOut] = read_from("cells")
 
 
 class TrainingSummaryOut(Out):
@@ -149,8 +143,8 @@ class TrainingSummaryOut(Out):
     """The column of the weights."""
 
     records: int
-    labels: list[LabelCountOut] = Field(validation_alias=AliasPath("labels", "cells"))
-    labels_note: str | None = Field(validation_alias=AliasPath("labels", "note"))
+    labels: list[LabelCountOut] = read_from("labels.cells")
+    labels_note: str | None = read_from("labels.note")
     """The part of the labels that is coarse; null where each is counted by itself."""
 
     unclassified: int | None

@@ -120,10 +120,9 @@ def require_donors(donors: GroupDonors, group: Group, column: Column) -> None:
         raise InvalidInput.of(
             f"attributes.{column.name}.correlated_features",
             f"the training data keep no record of the group {name_value(group.value)!r:.100} of "
-            f"{column.name}, from which copies would take"
-            " their correlated features: they hold none, or too many other values that are more frequent; "
-            "upload training data with such"
-            " records, or leave the group out of the monitor",
+            f"{column.name}, from which copies would take their correlated features: they hold none, or too "
+            "many other values that are more frequent; upload training data with such records, or leave "
+            "the group out of the monitor",
         )
 
 

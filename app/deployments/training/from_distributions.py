@@ -56,7 +56,8 @@ def build_table(
         raise Inexact(str(error)) from error
     of_cells = []
     for feature, of_one in zip(features, groups, strict=True):
-        values, members = _list_values(distribution, feature), [group.value for group in of_one]
+        values = _list_values(distribution, feature)
+        members = [group.value for group in of_one]
         scalars = [value for value in values if value is not None and not isinstance(value, Range)]
         placed = positions(of_one, _find_column(schema, feature), scalars)
         codes = np.full(len(values), NEITHER, dtype=np.int64)
@@ -115,7 +116,8 @@ def _list_values(distribution: Distribution, column: str) -> list[GroupValue | N
 def _make_groups(
     attribute: MonitoredAttribute, schema: RecordSchema, distribution: Distribution
 ) -> tuple[Group, ...]:
-    column, values = _find_column(schema, attribute.feature), _list_values(distribution, attribute.feature)
+    column = _find_column(schema, attribute.feature)
+    values = _list_values(distribution, attribute.feature)
     if attribute.reference is None and any(isinstance(value, Range) for value in values):
         raise Inexact(
             f"the reference values of {attribute.feature} were left out, and its values are counted in "
@@ -179,11 +181,13 @@ def merge_rare(distribution: Distribution) -> Distribution:
     """Returns it with the values of fewer than `FEWEST_SHOWN` records together, and the labels of fewer:
     they may show a person.
     """
-    of_values, of_labels = Counter[tuple[GroupValue | None, ...]](), Counter[GroupValue | None]()
+    of_values = Counter[tuple[GroupValue | None, ...]]()
+    of_labels = Counter[GroupValue | None]()
     for cell in distribution.cells:
         of_values[cell.values] += cell.records
         of_labels[cell.label] += cell.records
-    records, weights = Counter[Cell](), defaultdict[Cell, float](float)
+    records = Counter[Cell]()
+    weights = defaultdict[Cell, float](float)
     for cell in distribution.cells:
         values = cell.values if of_values[cell.values] >= FEWEST_SHOWN else tuple(OTHER for _ in cell.values)
         label = cell.label if cell.label is None or of_labels[cell.label] >= FEWEST_SHOWN else OTHER

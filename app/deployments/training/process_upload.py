@@ -80,7 +80,8 @@ class RowTables:
         self._columns: dict[str, Column] = {}
         for attribute in monitor.attributes:
             feature = attribute.feature
-            column, values = schema.column(feature), seen_of.get(feature)
+            column = schema.column(feature)
+            values = seen_of.get(feature)
             if column is not None and values is not None:
                 is_of_many = attribute.reference is None and values.too_many
                 listed = replace(attribute, reference=(EVERYBODY_ELSE,)) if is_of_many else attribute
@@ -288,12 +289,14 @@ class DonorSample:
         rows = np.concatenate([self._rows, *(rows for _, rows in self._waiting)])
         hashes = hash_rows(rows)
         smallest = _smallest(positions, hashes, self._most)
-        self._places, self._rows = positions[smallest], rows[smallest]
+        self._places = positions[smallest]
+        self._rows = rows[smallest]
         is_full = np.bincount(self._places, minlength=len(self._counts)) == self._most
         worst = np.zeros_like(self._worst)
         np.maximum.at(worst, self._places, hashes[smallest])
         self._worst[is_full] = worst[is_full]
-        self._waiting, self._waiting_rows = [], 0
+        self._waiting = []
+        self._waiting_rows = 0
 
     def picked(self, most_values: int, columns: int) -> tuple[Codes, npt.NDArray[np.float64]]:
         """Returns the numbers of the records in ascending order, and how many records each represents.
@@ -308,7 +311,8 @@ class DonorSample:
             self._places, hash_rows(self._rows), min(self._most, max(most_values // (groups * columns), 1))
         )
         smallest = smallest[np.isin(self._places[smallest], frequent)]
-        positions, rows = self._places[smallest], self._rows[smallest]
+        positions = self._places[smallest]
+        rows = self._rows[smallest]
         of_place = np.bincount(positions, minlength=len(self._counts))
         order = np.argsort(rows)
         return rows[order].astype(np.int64), (self._counts / np.maximum(of_place, 1))[positions[order]]

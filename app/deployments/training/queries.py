@@ -1,6 +1,6 @@
 """Stored training data, and their correlations."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import Any
 
 import msgspec
@@ -20,7 +20,6 @@ from .training_facts import (
     NOT_CORRECTED,
     Association,
     AssociationMeasure,
-    Correlated,
     Distribution,
     Donor,
     Donors,
@@ -56,7 +55,18 @@ def store_training_data(session: Session, deployment_no: int, data: TrainingData
         session.execute(insert(TrainingDistributionRow), distributions)
     if tables:
         session.execute(insert(TrainingTableRow), tables)
-    store_correlations(session, deployment_no, data.correlated)
+    # One by one: each may be tens of megabytes.
+    for correlated in data.correlated:
+        donors = correlated.donors
+        values = {
+            "deployment_no": deployment_no,
+            "attribute": correlated.attribute,
+            "associations": correlated.associations,
+            "donor_features": donors.features,
+            "donors": [[donor.value, donor.records, *donor.features] for donor in donors.donors],
+            "digest": donors.digest,
+        }
+        session.execute(insert(TrainingCorrelationRow), values)
 
 
 def find_training_summary(session: Session, deployment_no: int) -> TrainingSummary | None:
@@ -103,24 +113,6 @@ def _distribution_json(distribution: Distribution) -> dict[str, Any]:
     }
 
 
-def store_correlations(session: Session, deployment_no: int, correlated: Iterable[Correlated]) -> None:
-    """Stores those of an upload, whose row exists; they are deleted with it."""
-    rows = [
-        {
-            "deployment_no": deployment_no,
-            "attribute": attribute.attribute,
-            "associations": attribute.associations,
-            "donor_features": attribute.donors.features,
-            "donors": [[donor.value, donor.records, *donor.features] for donor in attribute.donors.donors],
-            "digest": attribute.donors.digest,
-        }
-        for attribute in correlated
-    ]
-    # Each may be tens of megabytes.
-    for row in rows:
-        session.execute(insert(TrainingCorrelationRow), row)
-
-
 def read_associations(
     session: Session, deployment_no: int, attributes: Collection[str]
 ) -> dict[str, tuple[Association, ...]]:
@@ -145,7 +137,7 @@ def read_donor_digests(session: Session, deployment_no: int, attributes: Collect
     rows = select(table.attribute, table.digest).where(
         table.deployment_no == deployment_no, table.attribute.in_(attributes)
     )
-    return {row.attribute: row.digest for row in session.execute(rows)}
+    return dict(session.execute(rows).all())
 
 
 def read_donors(session: Session, deployment_no: int, attributes: Collection[str]) -> dict[str, Donors]:

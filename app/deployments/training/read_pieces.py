@@ -12,7 +12,7 @@ import pyarrow as pa
 from ...base.errors import FieldProblem, InvalidInput, TooLarge, refuse
 from ...base.frozen import frozen, frozen_by_name
 from ...base.values import Scalar, canonical, quote_names
-from ...domain.deployment import Column, FieldKind, FieldType, ProblemType, RecordSchema, StorageKind
+from ...domain.deployment import Column, FieldType, ProblemType, RecordSchema, StorageKind
 from ...domain.groups import in_order
 from ...domain.monitor import Monitor
 from ...domain.storage_rules import group_labels
@@ -150,12 +150,11 @@ def read_pieces(file: TrainingFile, layout: Layout) -> Iterator[Piece]:
             column.name: _read_part(column, batch.column(column.name), before) for column in layout.columns
         }
         labels = batch.column(layout.label)
-        if layout.has_numeric_label:
-            label = _read_part(
-                Column(name=layout.label, type=FieldType.NUMBER, kind=FieldKind.NUMERIC), labels, before
-            )
-        else:
-            label = Part(read_classes(layout.label, labels, before, is_typed=layout.has_typed_label))
+        label = Part(
+            read_numbers(layout.label, FieldType.NUMBER, labels, before)
+            if layout.has_numeric_label
+            else read_classes(layout.label, labels, before, is_typed=layout.has_typed_label)
+        )
         weights = None
         if layout.weight is not None:
             weights = NumberCells(
@@ -180,7 +179,8 @@ def _read_part(column: Column, array: pa.Array, before: int) -> Part:
         return Part(read(column.name, column.type, array, before))
     # The groups of a protected column's values: a value in no group is missing, as in payload.
     coded = _read_part(sent_column(column), array, before).coded()
-    find, positions = group_labels(column), dict[str, int]()
+    find = group_labels(column)
+    positions = dict[str, int]()
     labels = [find(value) for value in coded.values]
     of_value = [MISSING if label is None else positions.setdefault(label, len(positions)) for label in labels]
     return Part(Coded(list(positions), coded.spread(of_value, missing=MISSING)))
@@ -236,7 +236,8 @@ class Sample:
         keys = np.concatenate([self._keys, keys[chosen]])
         rows = np.concatenate([self._rows, np.column_stack([column[chosen] for column in numbers])])
         smallest = np.argsort(keys, kind="stable")[:SAMPLED]
-        self._keys, self._rows = keys[smallest], rows[smallest]
+        self._keys = keys[smallest]
+        self._rows = rows[smallest]
 
     def bounds(self, column: str) -> Numbers:
         """Returns the bounds of the bins: each holds the numbers above one bound up to the next, and about

@@ -8,21 +8,15 @@ from itertools import islice
 
 from ...base.errors import FieldProblem, refuse
 from ...base.values import GroupValue, Range, character_problem, name_value
-from ...domain.deployment import Column, Deployment, FieldType, ProblemType
+from ...domain.deployment import Column, Deployment, ProblemType
 from ...domain.monitor import Monitor
+from ...domain.monitor_rules import fits_type
 from ...domain.repeated_rules import number_problem
 from ...domain.stored_forms import stored_form_problem
 from .from_distributions import require_outcomes
 from .training_facts import Cell, Distribution, TrainingData, TrainingForm, TrainingSummary
 from .training_limits import LONGEST_VALUE, MOST_COLUMNS, MOST_COUNTED, MOST_PROBLEMS
 from .typed_column import is_quantity
-
-_FITTING: dict[FieldType, tuple[type, ...]] = {
-    FieldType.STRING: (str,),
-    FieldType.BOOLEAN: (bool,),
-    FieldType.INTEGER: (int,),
-    FieldType.NUMBER: (int, float),
-}
 
 
 def process_distributions(
@@ -120,13 +114,7 @@ def _value_problem(value: GroupValue, column: Column) -> str | None:
             if is_quantity(column)
             else f"{column.name!r} is categorical; ranges are for numeric columns only"
         )
-    # A boolean is an int to Python.
-    fits = isinstance(value, _FITTING[column.type]) and isinstance(value, bool) == (
-        column.type is FieldType.BOOLEAN
-    )
-    if not fits and not (
-        column.type is FieldType.INTEGER and isinstance(value, float) and value.is_integer()
-    ):
+    if not fits_type(value, column):
         return (
             f"must be of the type {column.type.value} like the column {column.name!r}, found {value!r:.100}"
         )

@@ -115,10 +115,8 @@ def read_training_data(
     are such labels.
     """
     summary = require_summary(session, deployment)
-    distributions, monitor = (
-        read_distributions(session, deployment.no, column),
-        find_monitor(session, deployment.no),
-    )
+    distributions = read_distributions(session, deployment.no, column)
+    monitor = find_monitor(session, deployment.no)
     return TrainingDataOut.whole(summary, distributions, monitor, shows_rare=principal.may_read_records)
 
 

@@ -5,7 +5,7 @@ import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
-from typing import Any, BinaryIO, Protocol, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -136,17 +136,10 @@ def _read_as(kind: FieldType) -> Callable[[Any], Scalar]:
     )
 
 
-class TrainingFile(Protocol):
-    names: list[str]
-    types: Mapping[str, pa.DataType]
-
-    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Yields the rows of these columns, from the first one on."""
-
-
 class CsvFile:
     def __init__(self, file: BinaryIO, encoding: str) -> None:
-        self._file, self._encoding = file, encoding
+        self._file = file
+        self._encoding = encoding
         self.types: Mapping[str, pa.DataType] = {}
         file.seek(0)
         texts = decode_parts(iter(partial(file.read, MAX_LINE_BYTES), b""), encoding, "body")
@@ -232,6 +225,10 @@ class ParquetFile:
         return arrow_parquet.ParquetFile(
             _Unclosed(self._file), pre_buffer=False, buffer_size=READ_BYTES, **options
         )
+
+
+TrainingFile: TypeAlias = CsvFile | ParquetFile
+"""`batches` yields the rows of these columns, from the first one on."""
 
 
 class _Unclosed(io.RawIOBase):

@@ -78,9 +78,7 @@ def find_unseen(session: Session, deployment: Deployment, monitor: Monitor) -> l
                 for key, value in seen_values.values.items()
                 if isinstance(value, str)
             }
-            twins = count_twins(
-                attribute.feature, records, (*attribute.monitored, *(attribute.reference or ()))
-            )
+            twins = count_twins(attribute.feature, records, attribute.listed)
             warnings += [
                 FieldProblem(f"attributes[{position}]", sentence) for sentence in describe_twins(twins)
             ]

@@ -20,7 +20,7 @@ from ...domain.monitor import Outcome
 from ...sources.arrays.column_cells import OutcomeClassifier
 from ...sources.stored.window_queries import read_record_features
 from ...statistics.attribution.hybrid_values import Answered
-from ...statistics.attribution.sampled_pairs import CarriedGap, carry_gap
+from ...statistics.attribution.sampled_pairs import carry_gap
 from ...statistics.group_labels import FloatArray
 from .attribution import AttributedGap, HybridShares, PartOfGap, ResampledUnits, ShareOfPlayer
 from .compared_records import WindowRecords
@@ -34,14 +34,13 @@ Row: TypeAlias = "list[Scalar | None]"
 class HybridScorer:
     """Asks about the hybrids of a plan; `asked` counts rows, each once.
 
-    Answers are kept under the attribution's number, part by part, for a worker that takes it over; None
-    keeps nothing.
+    Answers are kept under the attribution's number, part by part, for a worker that takes it over.
     """
 
     database: Database
     records: WindowRecords
     model: ModelOfCheck
-    attribution_no: int | None = None
+    attribution_no: int
     part: int = 0
     asked: int = 0
 
@@ -51,7 +50,9 @@ class HybridScorer:
         Raises:
             ScoringFailed: the model gave no usable answer to some page, or took no row at all.
         """
-        rng, records = np.random.default_rng([seed, 1]), self.records
+        rng = np.random.default_rng([seed, 1])
+        records = self.records
+        names = [column.name for column in records.deployment.schema.features]
         logged = np.where(records.is_classified, records.is_favourable, np.nan).astype(np.float64)
         gaps = []
         for questions in plan.questions:
@@ -65,49 +66,44 @@ class HybridScorer:
             )
             gap = records.measure_gap(questions.gap)
             carried = carry_gap(questions.pairs, questions.plan, answered, gap_of_window=gap.gap, rng=rng)
-            differing = int((as_logged != logged[questions.own]).sum())
-            shares = (
-                None if carried is None else self._describe(carried, questions, plan, differing=differing)
+            if carried is None:
+                gaps.append(gap)
+                continue
+            shares = [
+                ShareOfPlayer(
+                    features=tuple(names[position] for position in player), share=as_part(share, low, high)
+                )
+                for player, share, low, high in zip(
+                    plan.players, carried.shares, carried.ends.low, carried.ends.high, strict=True
+                )
+            ]
+            hybrid_shares = HybridShares(
+                gap_of_pairs=carried.gap_of_pairs,
+                sum_of_shares=float(carried.shares.sum()),
+                sampling=carried.sampling,
+                pairs=carried.pairs,
+                pairs_left_out=carried.left_out,
+                resampled=ResampledUnits.RECORDS if questions.pairs.are_reused else ResampledUnits.PAIRS,
+                compared=len(questions.own),
+                differing=int((as_logged != logged[questions.own]).sum()),
+                shares=tuple(sorted(shares, key=lambda feature: -abs(feature.share.value))),
             )
-            gaps.append(replace(gap, hybrids=shares))
+            gaps.append(replace(gap, hybrids=hybrid_shares))
         return tuple(gaps)
-
-    def _describe(
-        self, carried: CarriedGap, questions: GapQuestions, plan: AttributionPlan, *, differing: int
-    ) -> HybridShares:
-        names = [column.name for column in self.records.deployment.schema.features]
-        shares = [
-            ShareOfPlayer(
-                features=tuple(names[position] for position in player), share=as_part(share, low, high)
-            )
-            for player, share, low, high in zip(
-                plan.players, carried.shares, carried.ends.low, carried.ends.high, strict=True
-            )
-        ]
-        return HybridShares(
-            gap_of_pairs=carried.gap_of_pairs,
-            sum_of_shares=float(carried.shares.sum()),
-            sampling=carried.sampling,
-            pairs=carried.pairs,
-            pairs_left_out=carried.left_out,
-            resampled=ResampledUnits.RECORDS if questions.pairs.are_reused else ResampledUnits.PAIRS,
-            compared=len(questions.own),
-            differing=differing,
-            shares=tuple(sorted(shares, key=lambda feature: -abs(feature.share.value))),
-        )
 
     def _ask(self, questions: GapQuestions, plan: AttributionPlan) -> FloatArray:
         """Outcome of each row, those of records as they are first; NaN where there is none."""
-        answers, deployment, monitor = bytearray(), self.records.deployment, self.records.read.monitor
-        classify, url = OutcomeClassifier(monitor.outcomes), deployment.endpoint and deployment.endpoint.url
+        answers = bytearray()
+        deployment = self.records.deployment
+        monitor = self.records.read.monitor
+        classify = OutcomeClassifier(monitor.outcomes)
+        url = deployment.endpoint and deployment.endpoint.url
         for rows in self._build_rows(questions, plan):
             question = hashlib.sha256(
                 msgspec.json.encode([deployment.model_revision, url, monitor.version, rows])
             ).digest()
-            kept_outcomes = None
-            if self.attribution_no is not None:
-                with self.database.transaction() as session:
-                    kept_outcomes = read_answers(session, self.attribution_no, self.part, question=question)
+            with self.database.transaction() as session:
+                kept_outcomes = read_answers(session, self.attribution_no, self.part, question=question)
             if kept_outcomes is None:
                 progress = Progress(step="asking the model about hybrids", done=self.asked, total=plan.rows)
                 scored = self.model.score(rows, progress)
@@ -115,11 +111,10 @@ class HybridScorer:
                     Outcome.UNCLASSIFIED if isinstance(answer, Refusal) else classify(answer.outcome_value)
                     for answer in scored
                 )
-                if self.attribution_no is not None:
-                    with self.database.transaction() as session:
-                        keep_answers(
-                            session, self.attribution_no, self.part, question=question, outcomes=kept_outcomes
-                        )
+                with self.database.transaction() as session:
+                    keep_answers(
+                        session, self.attribution_no, self.part, question=question, outcomes=kept_outcomes
+                    )
             answers += kept_outcomes
             self.asked += len(rows)
             self.part += 1
@@ -127,7 +122,8 @@ class HybridScorer:
         return np.where(outcomes == Outcome.UNCLASSIFIED, np.nan, outcomes).astype(np.float64)
 
     def _build_rows(self, questions: GapQuestions, plan: AttributionPlan) -> Iterator[list[Row]]:
-        hybrids, window = questions.plan.masks.shape[1], self.records.window
+        hybrids = questions.plan.masks.shape[1]
+        window = self.records.window
         masks = np.concatenate([np.zeros(len(questions.own), np.int64), questions.plan.masks.ravel()])
         sources = np.array(
             [

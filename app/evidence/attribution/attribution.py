@@ -53,12 +53,13 @@ class AttributionLimits:
     """Max pairs of each gap (None: as many as is usual), and max rows that the model is asked about in all
     (None: no limit).
 
-    `comparisons` are those whose gaps are attributed; None: each attribute of the monitor by itself.
+    `comparisons` are the features of those whose gaps are attributed; None: each attribute of the monitor by
+    itself.
     """
 
     pairs: int | None = None
     max_rows: int | None = None
-    comparisons: tuple[Comparison, ...] | None = None
+    comparisons: tuple[tuple[str, ...], ...] | None = None
 
 
 @frozen_by_name

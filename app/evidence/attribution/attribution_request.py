@@ -12,7 +12,7 @@ from ...domain.check import Span
 from ...domain.deployment import Deployment
 from .attribution import AttributionCost, AttributionLimits, AttributionRun, Method
 from .compared_records import read_window_records, require_comparisons
-from .model_questions import attribution_seed, plan_attribution
+from .model_questions import GapQuestions, attribution_seed, plan_attribution
 from .queries import find_waiting, lock_requests, queue_manual
 
 
@@ -26,22 +26,13 @@ class WantedAttribution:
 
 
 @frozen_by_name
-class GapCost:
-    features: tuple[str, ...]
-    attribute: str
-    group: str
-    pairs: int
-    rows: int
-
-
-@frozen_by_name
 class EstimatedCost:
     method: Method
     span: Span
     records: int
     cost: AttributionCost
     players: Sequence[Sequence[str]] = ()
-    gaps: Sequence[GapCost] = ()
+    gaps: Sequence[GapQuestions] = ()
 
 
 def request_attribution(
@@ -96,16 +87,7 @@ def estimate_cost(
         players=[
             [deployment.schema.features[position].name for position in player] for player in plan.players
         ],
-        gaps=[
-            GapCost(
-                features=questions.gap.comparison.features,
-                attribute=questions.gap.comparison.label,
-                group=questions.gap.group,
-                pairs=len(questions.pairs),
-                rows=questions.rows,
-            )
-            for questions in plan.questions
-        ],
+        gaps=plan.questions,
     )
 
 

@@ -3,13 +3,12 @@
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import AliasPath, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from ...checks.bodies import ProgressOut, RangeIn
 from ...deployments.monitor.bodies import FeatureName
-from ...domain.monitor import Comparison
 from ...domain.monitor_rules import MAX_ATTRIBUTED_ROWS, MAX_ATTRIBUTES, MAX_INTERSECTIONS
-from ...web.body import FollowingCursor, Out, PageOut, example
+from ...web.body import FollowingCursor, Out, PageOut, example, read_from
 from ...web.id_and_time import UUID_PATTERN
 from .attribution import (
     AttributionLimits,
@@ -148,12 +147,7 @@ class AttributionIn(RangeIn):
         return self
 
     def to_domain(self) -> WantedAttribution:
-        comparisons = (
-            None
-            if self.comparisons is None
-            else [Comparison(tuple(features)) for features in self.comparisons]
-        )
-        limits = self.read_as(AttributionLimits, comparisons=comparisons)
+        limits = self.read_as(AttributionLimits)
         return WantedAttribution(span=self.span(), check_id=self.check_id, limits=limits)
 
 
@@ -343,18 +337,18 @@ class AttributionOut(Out):
     """`manual`: requested; `nightly`: by the monitor; `alert`: why its figure changed."""
 
     state: AttributionState
-    from_: datetime = Field(validation_alias=AliasPath("span", "start"), serialization_alias="from")
+    from_: datetime = read_from("span.start", serialization_alias="from")
     """The beginning of the window; the onset."""
 
-    to: datetime = Field(validation_alias=AliasPath("span", "end"))
+    to: datetime = read_from("span.end")
     """Its end, exclusive."""
 
     check_id: str | None
     """The check whose window it is, if one was named."""
 
-    pairs: int | None = Field(validation_alias=AliasPath("limits", "pairs"))
-    max_rows: int | None = Field(validation_alias=AliasPath("limits", "max_rows"))
-    comparisons: list[list[str]] | None
+    pairs: int | None = read_from("limits.pairs")
+    max_rows: int | None = read_from("limits.max_rows")
+    comparisons: list[list[str]] | None = read_from("limits.comparisons")
     """Comparisons that it is about; null: each attribute by itself."""
 
     planned_rows: int | None
@@ -376,7 +370,7 @@ class AttributionOut(Out):
     cancel_requested: bool
     """A running one stops before its next page."""
 
-    requested_by: str = Field(validation_alias="created_by")
+    requested_by: str = read_from("created_by")
     """The id of the API key, `user:` and a name, `schedule` or `alert`."""
 
     created_at: datetime
@@ -389,14 +383,7 @@ class AttributionOut(Out):
 
     @classmethod
     def of(cls, run: AttributionRun) -> "AttributionOut":
-        comparisons = run.limits.comparisons
-        return cls.from_object(
-            run,
-            sentences=[] if run.result is None else say_result(run.result),
-            comparisons=None
-            if comparisons is None
-            else [list(comparison.features) for comparison in comparisons],
-        )
+        return cls.from_object(run, sentences=[] if run.result is None else say_result(run.result))
 
 
 class AttributionPage(PageOut):
@@ -409,10 +396,10 @@ class AttributionPage(PageOut):
 class GapCostOut(Out):
     """Cost of one gap."""
 
-    features: list[str]
-    attribute: str
-    group: str
-    pairs: int
+    features: list[str] = read_from("gap.comparison.features")
+    attribute: str = read_from("gap.comparison.label")
+    group: str = read_from("gap.group")
+    pairs: Annotated[int, BeforeValidator(len)]
     rows: int
 
 
@@ -422,15 +409,15 @@ class AttributionCostOut(Out):
     model_config = example(_COST)
 
     method: Method
-    from_: datetime = Field(validation_alias=AliasPath("span", "start"), serialization_alias="from")
-    to: datetime = Field(validation_alias=AliasPath("span", "end"))
+    from_: datetime = read_from("span.start", serialization_alias="from")
+    to: datetime = read_from("span.end")
     records: int
     """Records of the window."""
 
-    rows: int = Field(validation_alias=AliasPath("cost", "rows"))
+    rows: int = read_from("cost.rows")
     """Rows that the model would be asked about; 0 by `kitagawa`."""
 
-    requests: int = Field(validation_alias=AliasPath("cost", "requests"))
+    requests: int = read_from("cost.requests")
     """Requests, each of at most the endpoint's `page_size` rows."""
 
     players: list[list[str]]

@@ -77,7 +77,7 @@ class WindowRecords:
     def is_favourable(self) -> BoolArray:
         return np.asarray(self.read.outcomes == Outcome.FAVOURABLE)
 
-    def list_gaps(self, comparisons: Sequence[Comparison] | None) -> list[GapRecords]:
+    def list_gaps(self, comparisons: Sequence[Sequence[str]] | None) -> list[GapRecords]:
         """Each monitored group with usable records on both sides; None: of each attribute by itself.
 
         Raises:
@@ -98,10 +98,8 @@ class WindowRecords:
 
     def measure_gap(self, gap: GapRecords) -> AttributedGap:
         """The gap of all these records; what carries it is not known yet."""
-        monitored, reference = (
-            self.count(gap.group, gap.monitored),
-            self.count(gap.reference_label, gap.reference),
-        )
+        monitored = self.count(gap.group, gap.monitored)
+        reference = self.count(gap.reference_label, gap.reference)
         size = (monitored.rate or 0.0) - (reference.rate or 0.0)
         return AttributedGap(
             features=gap.comparison.features, monitored=monitored, reference=reference, gap=size
@@ -113,7 +111,7 @@ class WindowRecords:
         )
 
 
-def require_comparisons(monitor: Monitor, requested: Sequence[Comparison] | None) -> list[Comparison]:
+def require_comparisons(monitor: Monitor, requested: Sequence[Sequence[str]] | None) -> list[Comparison]:
     """Monitor's comparisons of those features, in any order of the features; of None each attribute by
     itself.
 
@@ -124,12 +122,11 @@ def require_comparisons(monitor: Monitor, requested: Sequence[Comparison] | None
     if requested is None:
         return [comparison for comparison in comparisons if not comparison.is_together]
     required = []
-    for index, comparison in enumerate(requested):
+    for index, features in enumerate(requested):
         match = next(
-            (candidate for candidate in comparisons if set(candidate.features) == set(comparison.features)),
-            None,
+            (comparison for comparison in comparisons if set(comparison.features) == set(features)), None
         )
-        if match is None or len(comparison.features) != len(match.features):
+        if match is None or len(features) != len(match.features):
             choices = "; ".join(
                 json.dumps(comparison.features, ensure_ascii=False) for comparison in comparisons
             )

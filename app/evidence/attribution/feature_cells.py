@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 
 from ...domain.deployment import Column
-from ...domain.monitor import Comparison
 from ...statistics.attribution.cell_parts import divide_difference, resample_parts
 from ...statistics.attribution.feature_bins import count_cells
 from ...statistics.group_labels import FloatArray, IntArray
@@ -30,7 +29,7 @@ class DividedFeatures:
 def divide_gaps(
     records: WindowRecords,
     features: DividedFeatures,
-    comparisons: Sequence[Comparison] | None = None,
+    comparisons: Sequence[Sequence[str]] | None = None,
     *,
     seed: int = 0,
 ) -> tuple[AttributedGap, ...]:
@@ -48,10 +47,8 @@ def divide_gaps(
             of_monitored, of_reference = count_cells(
                 content, records.is_favourable, (gap.monitored, gap.reference)
             )
-            division, ends = (
-                divide_difference(of_monitored, of_reference),
-                resample_parts(of_monitored, of_reference, rng),
-            )
+            division = divide_difference(of_monitored, of_reference)
+            ends = resample_parts(of_monitored, of_reference, rng)
             who, how, no_counterpart = (
                 as_part(*division_part)
                 for division_part in zip(division.stacked().tolist(), ends.low, ends.high, strict=True)

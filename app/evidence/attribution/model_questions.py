@@ -50,7 +50,8 @@ class GapQuestions:
     @classmethod
     def draw(cls, gap: GapRecords, players: int, max_pairs: int, rng: np.random.Generator) -> "GapQuestions":
         pairs = draw_pairs(len(gap.monitored), len(gap.reference), max_pairs, rng)
-        monitored, reference = gap.monitored[pairs.monitored], gap.reference[pairs.reference]
+        monitored = gap.monitored[pairs.monitored]
+        reference = gap.reference[pairs.reference]
         compared = np.unique(np.concatenate([side[: MAX_COMPARED // 2] for side in (monitored, reference)]))
         return cls(gap, monitored, reference, pairs, plan_hybrids(len(pairs), players, rng), compared)
 
@@ -92,7 +93,8 @@ def plan_attribution(
     associated = np.flatnonzero(records.is_usable)[:MAX_ASSOCIATED]
     if not len(associated):
         return AttributionPlan((), ())
-    deployment, window = records.deployment, records.window
+    deployment = records.deployment
+    window = records.window
     record_nos = window.record_nos()[associated].tolist()
     features = read_record_features(reader, deployment.no, window.reach(), record_nos)
     values = zip(*(features[no] for no in record_nos), strict=True)
@@ -127,10 +129,10 @@ def _fit_pairs(gaps: Sequence[GapRecords], players: int, max_pairs: int, max_row
         raise InvalidInput.of(
             "max_rows",
             f"must be at least {max_cost(fewest):,} for this window, found {max_rows:,}: {fewest} pairs of "
-            f"each gap (here {len(gaps)}) are"
-            " the fewest that say something. Raise it, or watch fewer values",
+            f"each gap (here {len(gaps)}) are the fewest that say something. Raise it, or watch fewer values",
         )
-    fits, too_many = fewest, max_pairs + 1
+    fits = fewest
+    too_many = max_pairs + 1
     while too_many - fits > 1:
         middle = (fits + too_many) // 2
         fits, too_many = (middle, too_many) if max_cost(middle) <= max_rows else (fits, middle)

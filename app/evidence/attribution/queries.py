@@ -12,12 +12,11 @@ from sqlalchemy.orm import Session
 
 from ...base.errors import Conflict, require_present
 from ...base.frozen import frozen
-from ...database.binary_rows import read_row
+from ...database.binary_rows import list_column_values, read_row
 from ...database.leased_rows import HeldRow, lease_row, returned_values, write_held
-from ...database.paging import page_newest
+from ...database.paging import equal, page_newest
 from ...database.tables import AttributionAnswerRow, AttributionRow, DeploymentRow
 from ...domain.check import Progress, Span
-from ...domain.monitor import Comparison
 from ...domain.paging import Paging
 from .attribution import (
     AttributionCost,
@@ -81,7 +80,7 @@ def queue_manual(
         AttributionTrigger.MANUAL,
         check_id=check_id,
         created_by=requested_by,
-        **_name_limits(limits),
+        **list_column_values(limits),
     )
     return read_attribution(session, session.scalars(insertion.returning(AttributionRow.no)).one())
 
@@ -116,7 +115,7 @@ def find_waiting(
         AttributionRow.check_id.is_not_distinct_from(check_id),
         *(
             getattr(AttributionRow, name).is_not_distinct_from(limit)
-            for name, limit in _name_limits(limits).items()
+            for name, limit in list_column_values(limits).items()
         ),
         *([] if extends else [AttributionRow.span_end == span.end]),
     ]
@@ -138,12 +137,8 @@ def get_attribution(session: Session, deployment_no: int, attribution_id: str) -
 def attributions_page(
     session: Session, deployment_no: int, paging: Paging, *, trigger: AttributionTrigger | None = None
 ) -> list[AttributionRun]:
-    statement = page_newest(
-        _SELECT.where(AttributionRow.deployment_no == deployment_no), AttributionRow.no, paging
-    )
-    if trigger is not None:
-        statement = statement.where(AttributionRow.trigger == trigger)
-    return _read(session, statement)
+    chosen = equal({AttributionRow.deployment_no: deployment_no, AttributionRow.trigger: trigger})
+    return _read(session, page_newest(_SELECT.where(*chosen), AttributionRow.no, paging))
 
 
 def cancel_attribution(session: Session, run: AttributionRun) -> AttributionRun:
@@ -225,24 +220,16 @@ def _insert(deployment_no: int, span: Span, trigger: AttributionTrigger, **value
     return insert(AttributionRow).values(deployment_no=deployment_no, trigger=trigger, **of_span, **values)
 
 
-def _name_limits(limits: AttributionLimits) -> dict[str, Any]:
-    comparisons = (
-        None
-        if limits.comparisons is None
-        else [list(comparison.features) for comparison in limits.comparisons]
-    )
-    return {"pairs": limits.pairs, "max_rows": limits.max_rows, "comparisons": comparisons}
-
-
 def _read(session: Session, statement: Select[Any]) -> list[AttributionRun]:
-    runs = []
-    for row in session.execute(statement):
-        comparisons = row.comparisons and tuple(Comparison(tuple(features)) for features in row.comparisons)
-        limits = read_row(AttributionLimits, row, comparisons=comparisons)
-        runs.append(
-            read_row(AttributionRun, row, span=Span(start=row.span_start, end=row.span_end), limits=limits)
+    return [
+        read_row(
+            AttributionRun,
+            row,
+            span=Span(start=row.span_start, end=row.span_end),
+            limits=read_row(AttributionLimits, row),
         )
-    return runs
+        for row in session.execute(statement)
+    ]
 
 
 _NEXT = text("""

@@ -58,7 +58,9 @@ def sum_up_gap(gap: AttributedGap) -> str:
 
 
 def say_change(change: ChangedGap) -> str:
-    at, before, after = f"{change.at:%Y-%m-%d %H:%M} UTC", change.before.gap, change.after.gap
+    at = f"{change.at:%Y-%m-%d %H:%M} UTC"
+    before = change.before.gap
+    after = change.after.gap
     boundary = change.boundary
     revision = (
         f" The model revision changed from {boundary.before} to {boundary.after} at "
@@ -77,7 +79,9 @@ def say_change(change: ChangedGap) -> str:
         f"The favourable rate of {of_group} less that of the reference went from {say_points(before)} "
         f"before {at} to {say_points(after)}"
     )
-    selected = say_selection(before, after)
+    # The alarm is about the side on which the gap after the onset lies.
+    has_grown = (after - before) * after > 0 and _shows(after - before)
+    selected = EXAGGERATED if has_grown else NOT_GROWN
     if not change.features:
         return (
             f"{went} after it. No feature has few enough values to divide the records by.{revision} "
@@ -95,11 +99,6 @@ def say_change(change: ChangedGap) -> str:
         else ""
     )
     return f"{went} after it. Divided by {top.feature}, {shares}{alone}.{revision} {selected}"
-
-
-def say_selection(before: float, after: float) -> str:
-    # The alarm is about the side on which the gap after the onset lies.
-    return EXAGGERATED if (after - before) * after > 0 and _shows(after - before) else NOT_GROWN
 
 
 def say_points(value: float, digits: int = 1) -> str:
@@ -151,8 +150,7 @@ def _say_shares(shares: HybridShares) -> Iterator[str]:
     if shares.differing:
         yield (
             f"The model now answers {shares.differing:,} of {shares.compared:,} logged records differently. "
-            "If it is another model than the"
-            " logged one, the shares describe neither of them."
+            "If it is another model than the logged one, the shares describe neither of them."
         )
 
 
@@ -180,8 +178,7 @@ def _say_sides(monitored: SideCounts, reference: SideCounts) -> str:
     rate, other_rate = (f"{number:.{rounded.digits}f}" for number in (rounded.first, rounded.second))
     return (
         f"Of every 100 records of {label}, {rate} have a favourable outcome; of every 100 of {other_label}, "
-        f"{other_rate}:"
-        f" a gap of {say_points(rounded.gap / 100, rounded.digits)}."
+        f"{other_rate}: a gap of {say_points(rounded.gap / 100, rounded.digits)}."
     )
 
 

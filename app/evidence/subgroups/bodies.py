@@ -10,7 +10,7 @@ from ...deployments.monitor.bodies import FeatureName, GroupRuleOut
 from ...domain.monitor import Monitor
 from ...statistics.e_values.nulls import UnfairSide
 from ...statistics.scan.scan_results import FoundGroup
-from ...web.body import FollowingCursor, FromText, In, Out, PageOut, example
+from ...web.body import FollowingCursor, FromText, In, Out, PageOut, example, read_from
 from .present_candidates import read_result, say_scan
 from .scan_queries import SubgroupScan
 from .scan_request import SCANNED_HOURS
@@ -19,10 +19,9 @@ from .watch_group import find_watched
 _SCAN: dict[str, Any] = {
     "id": "6a1f0c9e-2b7d-4c58-9d3e-1f2a3b4c5d6e",
     "state": "succeeded",
-    "words": "All 10,080 records counted."
-    " 105 groups by age, region searched in 10,080 records. One falls short by more than chance explains (p "
-    "= 0.005): age up to 33"
-    " and region north. 27.4 % of its 875 records are favourable, of all others 51.6 %.",
+    "words": "All 10,080 records counted. 105 groups by age, region searched in 10,080 records. One falls "
+    "short by more than chance explains (p = 0.005): age up to 33 and region north. 27.4 % of its 875 "
+    "records are favourable, of all others 51.6 %.",
     "features": ["age", "region"],
     "hours": 720,
     "direction": "below",
@@ -78,8 +77,7 @@ _DIRECTION = (
 )
 _FEATURES = (
     "1 to 8 features or meta fields; null: the monitored attributes, then the features in the order of the "
-    "schema. If they have more than"
-    " 10,000 combinations of values, the last ones are left out."
+    "schema. If they have more than 10,000 combinations of values, the last ones are left out."
 )
 
 
@@ -137,10 +135,10 @@ class SubgroupScanOut(Out):
     """Hours that were asked for."""
 
     direction: UnfairSide
-    from_: datetime | None = Field(validation_alias="span_start", serialization_alias="from")
+    from_: datetime | None = read_from("span_start", serialization_alias="from")
     """The start of the hours that were read."""
 
-    to: datetime | None = Field(validation_alias="span_end")
+    to: datetime | None = read_from("span_end")
     counted: dict[str, Any] | None = Field(description=RECORDS_MEANING)
     records: int | None
     favourable: int | None
@@ -156,7 +154,7 @@ class SubgroupScanOut(Out):
     reason: str | None
     """Why it failed."""
 
-    requested_by: str = Field(validation_alias="created_by")
+    requested_by: str = read_from("created_by")
     created_at: datetime
     finished_at: datetime | None
 

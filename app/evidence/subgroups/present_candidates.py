@@ -13,7 +13,8 @@ FOUND_BEFORE = "It found a group, which this version of Evenhand does not show. 
 
 def read_result(scan: SubgroupScan) -> SearchResult | None:
     """Result of a scan; None unless it succeeded. That of an earlier version has no group."""
-    stored, bins = scan.result, scan.bins
+    stored = scan.result
+    bins = scan.bins
     if stored is None or bins is None:
         return None
     defaults: dict[str, Any] = {

@@ -100,10 +100,8 @@ def watch_group(
     if (body.scan_id is None) is (body.search is None):
         raise InvalidInput.of("scan_id", "must be sent, or search in its place, and not both")
     if body.search is not None:
-        rule, found_by = (
-            body.search.rule.read_as(GroupRule),
-            FoundBy(scan_id=None, subsets=body.search.subsets, p_value=body.search.p_value),
-        )
+        rule = body.search.rule.read_as(GroupRule)
+        found_by = body.search.read_as(FoundBy, scan_id=None)
     else:
         rule, found_by = read_found_group(get_scan(session, deployment.no, body.scan_id or ""))
     monitor = watch_found_group(before, rule, found_by, name=body.name)

@@ -74,7 +74,37 @@ def run_next_scan(database: Database, *, token: str) -> bool:
 
 
 def _run(database: Database, scan: SubgroupScan) -> None:
-    span, names, batches, stored = _read(database, scan)
+    with database.transaction() as session, arrow_reader(database) as reader:
+        monitor = find_monitor(session, scan.deployment_no)
+        if monitor is None:
+            raise Conflict(
+                "The deployment has no fairness monitor, which says what is favourable. Set one, then "
+                "request the scan again."
+            )
+        deployment = followed_deployment(session, scan.deployment_no)
+        era = find_era(session, scan.deployment_no, deployment.model_revision)
+        if era is None or era.counted_until is None:
+            raise Conflict(NOTHING_COUNTED)
+        until = era.counted_until
+        span = Span(start=until - scan.hours * HOUR, end=until)
+        records = count_logged(session, scan.deployment_no, span)
+        if records > MOST_RECORDS:
+            span = Span(start=until - max(1, scan.hours * MOST_RECORDS // records) * HOUR, end=until)
+        schema = deployment.schema
+        person = monitor.evidence.person
+        monitored = [
+            attribute.feature
+            for attribute in monitor.attributes
+            if schema.column(attribute.feature) is not None
+        ]
+        usual = dict.fromkeys([*monitored, *(column.name for column in schema.features)])
+        names = scan.features or [name for name in usual if name != person][:MAX_FEATURES]
+        people = None if person is None else FirstRecords(session, era.no, remembers=False)
+        followed = FollowedEra(deployment, monitor, era)
+        batches = list(read_features(reader, followed, names, span, people))
+        last = msgspec.convert(last_bins(session, scan.deployment_no), list[Bins])
+
+    stored = {binned.feature: binned for binned in last}
     favourable = np.concatenate([batch.favourable for batch in batches]) if batches else np.zeros(0, np.bool_)
     if len(favourable) < 2 * MIN_RECORDS:
         raise Conflict(
@@ -93,7 +123,8 @@ def _run(database: Database, scan: SubgroupScan) -> None:
         ]
     )
     while codes.shape[1] > 1 and len(np.unique(codes, axis=0)) > MAX_CELLS:
-        bins, codes = bins[:-1], codes[:, :-1]
+        bins = bins[:-1]
+        codes = codes[:, :-1]
     result = search_groups(bins, codes, favourable, direction=UnfairSide(scan.direction), seed=scan.no)
     with database.transaction() as session:
         end_scan(
@@ -106,39 +137,6 @@ def _run(database: Database, scan: SubgroupScan) -> None:
             result=msgspec.to_builtins(result)
             | {"counted": reduce(CountedRecords.plus, [batch.records for batch in batches]).to_json()},
         )
-
-
-def _read(
-    database: Database, scan: SubgroupScan
-) -> tuple[Span, list[str], list[FeatureRecords], dict[str, Bins]]:
-    with database.transaction() as session, arrow_reader(database) as reader:
-        monitor = find_monitor(session, scan.deployment_no)
-        if monitor is None:
-            raise Conflict(
-                "The deployment has no fairness monitor, which says what is favourable. Set one, then "
-                "request the scan again."
-            )
-        deployment = followed_deployment(session, scan.deployment_no)
-        era = find_era(session, scan.deployment_no, deployment.model_revision)
-        if era is None or era.counted_until is None:
-            raise Conflict(NOTHING_COUNTED)
-        followed, until = FollowedEra(deployment, monitor, era), era.counted_until
-        span = Span(start=until - scan.hours * HOUR, end=until)
-        records = count_logged(session, scan.deployment_no, span)
-        if records > MOST_RECORDS:
-            span = Span(start=until - max(1, scan.hours * MOST_RECORDS // records) * HOUR, end=until)
-        schema, person = deployment.schema, monitor.evidence.person
-        monitored = [
-            attribute.feature
-            for attribute in monitor.attributes
-            if schema.column(attribute.feature) is not None
-        ]
-        usual = dict.fromkeys([*monitored, *(column.name for column in schema.features)])
-        names = scan.features or [name for name in usual if name != person][:MAX_FEATURES]
-        people = None if person is None else FirstRecords(session, era.no, remembers=False)
-        batches = list(read_features(reader, followed, names, span, people))
-        stored = msgspec.convert(last_bins(session, scan.deployment_no), list[Bins])
-        return span, names, batches, {binned.feature: binned for binned in stored}
 
 
 def encode(bins: Bins, column: pa.ChunkedArray) -> Codes:
@@ -195,7 +193,8 @@ def read_features(
         if people is not None and person is not None:
             left_out["repeated_person"] = ~people.choose(columns[person], rows)
         counts = ~np.logical_or.reduce([outcomes == Outcome.UNCLASSIFIED, *left_out.values()])
-        mask, no_group = pa.array(counts), np.full(len(outcomes), NEITHER)
+        mask = pa.array(counts)
+        no_group = np.full(len(outcomes), NEITHER)
         lacks_answer = rows["outcome"].is_null().to_numpy()
         records = count_records(
             "", (), no_group, outcomes, answers="predictions", lacks_answer=lacks_answer, excluded=left_out

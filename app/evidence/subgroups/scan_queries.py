@@ -19,6 +19,7 @@ from ...domain.paging import Paging
 LEASE = timedelta(minutes=15)
 MAX_ATTEMPTS = 3
 ABANDONED = "The workers that ran the scan stopped without an answer. Request it again."
+_OVER: dict[str, Any] = {"claimable_at": None, "lease_token": None, "finished_at": func.now()}
 _IF_LOST = "The scan's lease ran out: another worker may own it."
 
 
@@ -69,14 +70,8 @@ def queue_scan(
 def claim_scan(session: Session, *, token: str) -> SubgroupScan | None:
     """Takes the next scan for the holder of `token`. Scans without attempts left fail."""
     due = SubgroupScanRow.claimable_at <= func.now()
-    over = {
-        "state": "failed",
-        "reason": ABANDONED,
-        "claimable_at": None,
-        "lease_token": None,
-        "finished_at": func.now(),
-    }
-    session.execute(update(SubgroupScanRow).where(due, SubgroupScanRow.attempts >= MAX_ATTEMPTS).values(over))
+    abandoned = update(SubgroupScanRow).where(due, SubgroupScanRow.attempts >= MAX_ATTEMPTS)
+    session.execute(abandoned.values(state="failed", reason=ABANDONED, **_OVER))
     no = session.scalar(
         select(SubgroupScanRow.no)
         .where(due)
@@ -93,8 +88,7 @@ def claim_scan(session: Session, *, token: str) -> SubgroupScan | None:
 def end_scan(session: Session, scan: SubgroupScan, **values: Any) -> None:  # noqa: ANN401 - columns of the row
     """Ends the scan with these members of its row. Raises LeaseLost."""
     held = HeldRow(table=SubgroupScanRow, no=scan.no, token=scan.lease_token, if_lost=_IF_LOST)
-    ended = {"claimable_at": None, "lease_token": None, "finished_at": func.now(), **values}
-    write_held(session, held, ended, SubgroupScanRow.no)
+    write_held(session, held, {**_OVER, **values}, SubgroupScanRow.no)
 
 
 def read_scans(session: Session, deployment_no: int, paging: Paging) -> Sequence[SubgroupScan]:

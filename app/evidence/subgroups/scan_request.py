@@ -22,7 +22,8 @@ def check_scan(
         InvalidInput: too many, or one is repeated, no column, or says whose record it is.
         Conflict: the deployment has no monitor.
     """
-    monitor, listed = find_monitor(session, deployment_no), features or ()
+    monitor = find_monitor(session, deployment_no)
+    listed = features or ()
     if features is not None and not 1 <= len(features) <= MAX_FEATURES:
         raise InvalidInput.of("features", f"must name 1 to {MAX_FEATURES} columns, found {len(features)}")
     for position, name in enumerate(listed):

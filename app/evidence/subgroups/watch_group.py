@@ -76,10 +76,8 @@ def find_watched(monitor: Monitor | None, rule: GroupRule) -> MonitoredAttribute
 
 
 def choose_name(monitor: Monitor, rule: GroupRule) -> str:
-    names, name = (
-        {attribute.feature for attribute in monitor.attributes},
-        f"group by {', '.join(rule.features)}",
-    )
+    names = {attribute.feature for attribute in monitor.attributes}
+    name = f"group by {', '.join(rule.features)}"
     return (
         name
         if name not in names

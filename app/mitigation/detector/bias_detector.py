@@ -227,13 +227,12 @@ def find_threshold(scores: FloatArray, biased: BoolArray) -> float:
     It lies midway to the next lower score, because scores of one kind of record differ a little between
     classifiers.
     """
-    biased_scores, unbiased_scores = np.sort(scores[biased]), np.sort(scores[~biased])
+    biased_scores = np.sort(scores[biased])
+    unbiased_scores = np.sort(scores[~biased])
     reached = biased_scores[::-1][math.ceil(LEAST_RECALL * len(biased_scores)) - 1 :]
     missed = np.searchsorted(biased_scores, reached)
-    hits, needless = (
-        len(biased_scores) - missed,
-        len(unbiased_scores) - np.searchsorted(unbiased_scores, reached),
-    )
+    hits = len(biased_scores) - missed
+    needless = len(unbiased_scores) - np.searchsorted(unbiased_scores, reached)
     gain = (1 + MISSED_WEIGHS) * hits
     best = reached[np.argmax(gain / (gain + MISSED_WEIGHS * missed + needless))]
     below = scores[scores < best]
@@ -249,7 +248,8 @@ def measure_quality(scores: FloatArray, biased: BoolArray, threshold: float) -> 
     limits = ranking_limits(ranked, np.array([[(~biased).sum(), biased.sum()]], dtype=np.float64))
     area = float(ranked.area[0])
     # Rounding must not leave the area outside its own interval.
-    lower, upper = min(area, float(limits.lower[0])), max(area, float(limits.upper[0]))
+    lower = min(area, float(limits.lower[0]))
+    upper = max(area, float(limits.upper[0]))
     return DetectorQuality(
         roc_auc=QualityFigure(value=area, lower=lower, upper=upper, method="delong_wilson", n=len(biased)),
         precision=_measure_share(hits, chosen, "no record held out is at or above the threshold"),

@@ -95,7 +95,8 @@ def train(
     numbers = encoding.encode([row for row, _, _ in used], [score for _, score, _ in used])
     # The records held out measure quality only: neither encoding, classifier nor threshold may depend on
     # them.
-    learned, is_learned_biased = numbers[~held_out], is_biased[~held_out]
+    learned = numbers[~held_out]
+    is_learned_biased = is_biased[~held_out]
     threshold = find_threshold(_score_crosswise(learned, is_learned_biased, encoding), is_learned_biased)
     classifier = _fit(learned, is_learned_biased, encoding)
     quality = measure_quality(predict(classifier, numbers[held_out]), is_biased[held_out], threshold)
@@ -103,7 +104,8 @@ def train(
 
 
 def _find_shortage(counts: DetectorCounts) -> str | None:
-    biased, held_out = counts.used_biased, counts.held_out_biased
+    biased = counts.used_biased
+    held_out = counts.held_out_biased
     kinds = (("biased", biased, held_out), ("not biased", counts.used - biased, counts.held_out - held_out))
     for kind, of_all, of_held_out in kinds:
         requirements = (
@@ -245,7 +247,8 @@ def pool_evidence(evidence: Sequence[DetectorEvidence]) -> DetectorEvidence:
 def _train_if_due(
     columns: Sequence[Column], evidence: DetectorEvidence, last: DetectorVersion | None, now: datetime
 ) -> NewDetector | None:
-    records, biased = len(evidence.biased), sum(map(bool, evidence.biased))
+    records = len(evidence.biased)
+    biased = sum(map(bool, evidence.biased))
     if (
         last is not None
         and last.reason is None

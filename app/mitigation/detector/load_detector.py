@@ -41,7 +41,8 @@ class LoadedDetectors:
         for attribute, version in versions.items():
             key = (deployment_no, attribute, version)
             with self._lock:
-                is_kept, detector = key in self._kept, self._kept.get(key)
+                is_kept = key in self._kept
+                detector = self._kept.get(key)
             if not is_kept:
                 # Without the lock, because it takes long: two threads may read the same detector.
                 stored = find_detector_model(session, deployment_no, attribute=attribute, version=version)
@@ -69,10 +70,7 @@ class BiasScores:
 
 
 def bias_scores(
-    detectors: Mapping[str, BiasDetector],
-    attribute: str,
-    rows: Rows,
-    own_scores: Sequence[float | None],
+    detectors: Mapping[str, BiasDetector], attribute: str, rows: Rows, own_scores: Sequence[float | None]
 ) -> BiasScores | None:
     """Returns the scores of records with a monitored value of the attribute and an unfavourable outcome.
 

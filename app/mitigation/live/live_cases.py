@@ -63,8 +63,7 @@ def pick_early_copies(plan: ActivePlan, asked_records: Asked, roles: Sequence[Ro
         return {}
     copies_of: dict[int, CopySet] = {}
     for position, of_record in enumerate(roles):
-        attributes = _list_monitored(of_record)
-        copies = plan.copy_sets.of(attributes) if attributes else None
+        copies = plan.copy_sets.of(_list_monitored(of_record))
         if copies is not None:
             copies_of[position] = copies
     count = sum(copies.count for copies in copies_of.values())
@@ -125,7 +124,8 @@ def copy_rows(waiting: Sequence[Case]) -> list[Row]:
 
 def split_answers(answers: Sequence[Prediction], copies: Iterable[CopySet]) -> list[Sequence[Prediction]]:
     """Returns the answers to the copies of each record, of answers to all copies one after the other."""
-    answer_sets, start = [], 0
+    answer_sets = []
+    start = 0
     for copy_set in copies:
         answer_sets.append(answers[start : start + copy_set.count])
         start += copy_set.count

@@ -71,14 +71,12 @@ class ActivePlan:
         if self.profile.is_provisional:
             notes.append(
                 f"The profile is provisional: it was fitted to {self.profile.records:,} payload records, "
-                "and the monitor asks for"
-                f" {self.monitor.min_records:,}."
+                f"and the monitor asks for {self.monitor.min_records:,}."
             )
-        of_attributes = {attribute.name: attribute.profile for attribute in self.attributes}
         return notes + [
-            f"{name} is not mitigated: {fitted.reason}."
-            for name, fitted in of_attributes.items()
-            if not fitted.stand_ins
+            f"{attribute.name} is not mitigated: {attribute.profile.reason}."
+            for attribute in self.attributes
+            if not attribute.profile.stand_ins
         ]
 
 
@@ -150,10 +148,8 @@ class PlanReader:
     def read(self, records: IngestPlan) -> ActivePlan:
         with self._database.transaction() as session:
             deployment = Deployments(session, self._sealer).get(records.target.id)
-            monitor, settings = (
-                find_monitor(session, deployment.no),
-                read_mitigation_settings(session, deployment.no),
-            )
+            monitor = find_monitor(session, deployment.no)
+            settings = read_mitigation_settings(session, deployment.no)
         if deployment.endpoint is None:
             raise Conflict(
                 f"Deployment {deployment.id} has no endpoint, so its model cannot be asked; give it one."
@@ -179,7 +175,8 @@ class PlanReader:
         for attribute in monitor.attributes:
             if attribute.feature not in mitigated:
                 continue
-            column, fitted = deployment.schema.column(attribute.feature), profile.attribute(attribute.feature)
+            column = deployment.schema.column(attribute.feature)
+            fitted = profile.attribute(attribute.feature)
             if column is None or fitted is None:
                 raise Conflict(
                     f"{attribute.feature} is named by the monitor but no longer a column of "
@@ -192,10 +189,8 @@ class PlanReader:
             with self._database.transaction() as session:
                 versions = usable_versions(session, deployment.no, profile.basis)
                 if detectors := self._detectors.of(session, deployment.no, versions):
-                    chooser, detector_version = (
-                        DetectorChooser(detectors),
-                        max(versions[attribute] for attribute in detectors),
-                    )
+                    chooser = DetectorChooser(detectors)
+                    detector_version = max(versions[attribute] for attribute in detectors)
         return ActivePlan(
             records=records,
             deployment=deployment,

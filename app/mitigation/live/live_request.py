@@ -86,7 +86,15 @@ def read_asked(
     body = decompressed(body, encoding, most_bytes)
     require_decodable(body)
     codec = None if payload_format is None else codec_named(payload_format, endpoint)
-    value, form = _decode(body, codec or bind_codec(endpoint)), None
+    form = None
+    of_endpoint = bind_codec(endpoint)
+    try:
+        value = decoded_json(body)
+    except InvalidInput:
+        # It may be of a format that is not JSON.
+        if (codec or of_endpoint).content_type == JSON:
+            raise
+        value = None
     if codec is None and isinstance(value, dict) and _RECORDS in value:
         require_members(value, "", frozenset({_RECORDS}), next_to=_RECORDS)
         sent = _read_records(value[_RECORDS])
@@ -95,13 +103,14 @@ def read_asked(
         sent = _read_objects(parsed, plan) if isinstance(parsed, Objects) else _read_tables(parsed, plan)
     else:
         if codec is None:
-            codec = bind_codec(endpoint)
+            codec = of_endpoint
             if codec.forms:
                 raise InvalidInput.of("body", f"must be {', '.join(_SHAPES[:-1])} or {_SHAPES[-1]}")
         table = codec.read_request(body, [column.name for column in plan.features.columns])
         sent = _read_tables(Tables(table), plan)
 
-    refusals, meta_refusals = Refusals(), Refusals()
+    refusals = Refusals()
+    meta_refusals = Refusals()
     features = check_objects(sent.features, plan.features, refusals)
     with_meta = [index for index, row in enumerate(sent.meta) if row is not None]
     checked = check_objects([sent.meta[index] for index in with_meta], plan.meta, meta_refusals)
@@ -138,21 +147,12 @@ def read_asked(
     return asked_records
 
 
-def _decode(body: bytes, codec: Codec) -> Any:  # noqa: ANN401 - any value of JSON
-    """Returns the body's JSON; nothing of a body that is none, if it may be of a format that is none."""
-    try:
-        return decoded_json(body)
-    except InvalidInput:
-        if codec.content_type == JSON:
-            raise
-        return None
-
-
 def _read_records(records: Any) -> _Sent:  # noqa: ANN401 - a decoded JSON value of which nothing is known yet
     if not isinstance(records, list):
         raise InvalidInput.of(_RECORDS, "must be an array of records")
     _require_count(len(records), _RECORDS)
-    ids, problems = [], []
+    ids = []
+    problems = []
     for index, record in enumerate(records):
         try:
             members = read_members(record, _RECORD)
@@ -175,7 +175,8 @@ def _read_records(records: Any) -> _Sent:  # noqa: ANN401 - a decoded JSON value
 
 
 def _read_objects(sent: Objects, plan: IngestPlan) -> _Sent:
-    rows, names = sent.rows, plan.meta.names
+    rows = sent.rows
+    names = plan.meta.names
     _require_count(len(rows), sent.path)
     # A column that is in neither list is left among the features, whose check refuses it.
     features = [
@@ -199,7 +200,9 @@ def _read_objects(sent: Objects, plan: IngestPlan) -> _Sent:
 
 
 def _read_tables(sent: Tables, plan: IngestPlan) -> _Sent:
-    table, meta_table, names = sent.table, sent.meta, plan.meta.names
+    table = sent.table
+    meta_table = sent.meta
+    names = plan.meta.names
     _require_count(len(table.values), table.values_path)
     problems = []
     for index, name in enumerate(table.fields):

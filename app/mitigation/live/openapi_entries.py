@@ -21,7 +21,8 @@ _RECORD = closed_object(
 _RECORDS = {"type": "array", "minItems": 1, "maxItems": MAX_RECORDS, "items": _RECORD}
 
 _FEATURES: dict[str, Scalar] = {"Age": 33, "Sex": "female", "Owner": True}
-_FIELDS, _VALUES = list(_FEATURES), [list(_FEATURES.values())]
+_FIELDS = list(_FEATURES)
+_VALUES = [list(_FEATURES.values())]
 
 OTHER_MEDIA = tuple(sorted({row.codec.content_type for row in PayloadFormat} - {JSON}))
 

@@ -45,20 +45,25 @@ from .live_plan import ActivePlan, ActivePlans
 from .live_request import Asked, read_asked
 from .substitute import Mitigated, MitigationResult
 
-PREDICTION, PROBABILITY, LABEL = "mitigated_prediction", "mitigated_probability", "mitigated_decoded_target"
-CHANGED, CHANGED_BY, RESULT = "changed", "changed_by", "mitigation"
+PROBABILITY = "mitigated_probability"
+LABEL = "mitigated_decoded_target"
+CHANGED_BY = "changed_by"
 RECORD_ID = "record_id"
 
 FACTS_HEADER = "Evenhand-Mitigation"
 """Header of the facts about an answer whose body has no place for them, as JSON."""
 
-COLUMNS = (PREDICTION, PROBABILITY, LABEL, CHANGED, CHANGED_BY, RESULT)
-"""Added to the model's own; probability and label only where the model has them."""
+COLUMNS = ("mitigated_prediction", PROBABILITY, LABEL, "changed", CHANGED_BY, "mitigation")
+"""Those of `Mitigated`, added to the model's own; probability and label only where the model has them."""
+
+_STORED_MEMBERS = ("prediction", "probability", "label", "changed", "changed_by", "mitigation")
 
 OWN_PREFIX = "model_"
 """Prefix of a model's own column that has the name of one of ours."""
 
-STORED, DUPLICATE, CONFLICT = "stored", "duplicate", "conflict"
+STORED = "stored"
+DUPLICATE = "duplicate"
+CONFLICT = "conflict"
 
 _encode = msgspec.json.Encoder().encode
 
@@ -131,14 +136,11 @@ def write_answer(
         "ids": list(ids),
         "logged": {state: logged.count(state) for state in (STORED, DUPLICATE, CONFLICT)},
     }
-    ours: dict[str, list[Any]] = {PREDICTION: [record.answer.prediction for record in mitigated]}
-    if any(prediction.probability is not None for prediction in own.predictions):
-        ours[PROBABILITY] = [record.answer.probability for record in mitigated]
-    if plan.deployment.outputs.label is not None:
-        ours[LABEL] = [record.answer.label for record in mitigated]
-    ours[CHANGED] = [record.changed for record in mitigated]
-    ours[CHANGED_BY] = [record.changed_by for record in mitigated]
-    ours[RESULT] = [record.result.value for record in mitigated]
+    ours = dict(zip(COLUMNS, zip(*(record.columns for record in mitigated), strict=True), strict=True))
+    if all(prediction.probability is None for prediction in own.predictions):
+        del ours[PROBABILITY]
+    if plan.deployment.outputs.label is None:
+        del ours[LABEL]
     values = [[*row, *added] for row, added in zip(own.rows, zip(*ours.values(), strict=True), strict=True)]
     if isinstance(writer, Form):
         return LiveAnswer(_encode(writer.write_answer([*fields, *ours], values) | about), JSON)
@@ -174,12 +176,7 @@ def _write_records(
             "prediction": prediction.prediction,
             "probability": prediction.probability,
             "label": prediction.label,
-            PREDICTION: record.answer.prediction,
-            PROBABILITY: record.answer.probability,
-            LABEL: record.answer.label,
-            CHANGED: record.changed,
-            CHANGED_BY: record.changed_by,
-            RESULT: record.result.value,
+            **dict(zip(COLUMNS, record.columns, strict=True)),
             "logged": state,
         }
         if further:
@@ -299,7 +296,8 @@ async def _score(
     If the call with the copies fails, or takes long, the records are also sent alone, because the copies
     may be at fault. The first answer counts: the call with the copies is not cut short.
     """
-    early, deadline = pick_early_copies(plan, asked_records, roles), request.model_deadline
+    early = pick_early_copies(plan, asked_records, roles)
+    deadline = request.model_deadline
     if not early:
         return await model.score(asked_records.features, deadline=deadline), {}
     rows = [row for index, copies in early.items() for row in copies.rows(asked_records.features[index])]
@@ -311,18 +309,21 @@ async def _score(
         await asyncio.wait(calls, timeout=_HEAD_START * (deadline - monotonic_seconds()))
         if not together.done() or together.exception() is not None:
             calls.append(asyncio.ensure_future(model.score(asked_records.features, deadline=deadline)))
-        first, waiting = calls[-1], set(calls)
+        first = calls[-1]
+        waiting = set(calls)
         while waiting:
             finished, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
             answered = [call for call in calls if call in finished and call.exception() is None]
             if answered:
-                first, waiting = answered[0], set()
+                first = answered[0]
+                waiting = set()
     finally:
         # Awaited after it was cancelled: asyncio logs an exception that nobody reads as an error.
         for call in calls:
             call.cancel()
         await asyncio.gather(*calls, return_exceptions=True)
-    answer, count = first.result(), len(asked_records)
+    answer = first.result()
+    count = len(asked_records)
     if first is not together:
         return answer, {}
     own_answer = Answer(answer.fields, answer.rows[:count], answer.predictions[:count])
@@ -388,12 +389,7 @@ def build_payload(
         probabilities=[None if value is None else probability(value) for value in probabilities],
         mitigated=[
             {
-                "prediction": record.answer.prediction,
-                "probability": record.answer.probability,
-                "label": record.answer.label,
-                "changed": record.changed,
-                "changed_by": record.changed_by,
-                "mitigation": record.result.value,
+                **dict(zip(_STORED_MEMBERS, record.columns, strict=True)),
                 "mode": plan.settings.mode.value,
                 "settings_version": plan.settings.version,
                 "profile_version": plan.profile.version,

@@ -7,6 +7,7 @@ Source of the copies: spec of the fairness check, section 8: jointly over the re
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 
@@ -150,6 +151,13 @@ class Mitigated:
     def changed(self) -> bool:
         return self.result is MitigationResult.CHANGED
 
+    @property
+    def columns(self) -> tuple[Any, ...]:
+        """Prediction, probability, label, whether it changed, by which attributes, and the result."""
+        answer = self.answer
+        members = (answer.prediction, answer.probability, answer.label)
+        return *members, self.changed, self.changed_by, self.result.value
+
 
 @frozen
 class CopiedRecord:
@@ -218,9 +226,12 @@ class Decider:
         """Returns, of each changed record, the attributes that change the outcome by themselves; where
         none does, all of them.
         """
-        positions, attributes, alone = [], [], []
+        positions = []
+        attributes = []
+        alone = []
         for position in changed:
-            copies, start = records[position].copies, len(records[position].copies.together)
+            copies = records[position].copies
+            start = len(records[position].copies.together)
             for attribute, substitutions in copies.alone:
                 positions.append(position)
                 attributes.append(attribute)

@@ -39,7 +39,7 @@ from ..detector.bias_detector import BiasDetector
 from ..detector.detector_versions import DetectorEvidence, train_detectors
 from ..detector.installed import why_missing
 from ..detector.load_detector import LoadedDetectors, bias_scores
-from ..profile_in_force import Goal, current_profile, fit_to
+from ..profile_in_force import current_profile, fit_to
 from ..rule import UNKNOWN, Judge, known_scores
 from .flag_queries import clear_flags, drop_unwatched_flags, store_flagged
 from .treated_window import (
@@ -193,15 +193,17 @@ def _count_changes(treated: TreatedWindow, labels: LabelTables | None) -> dict[s
 def flag_records_in_files(subject: Subject, evidence: CheckEvidence) -> Further:
     if not evidence.copies:
         return Further()
-    window = evidence.window
-    goal = Goal(
-        deployment=subject.deployment,
-        monitor=subject.monitor,
-        settings=subject.mitigation,
+    window, mitigation = evidence.window, subject.mitigation
+    profile = fit_to(
+        subject.deployment,
+        subject.monitor,
+        mitigation,
         donors=subject.donors,
+        rows=window.rows,
+        values=window.values(),
         basis="",
+        now=utc_now(),
     )
-    profile = fit_to(goal, window.rows, window.values(), now=utc_now())
     everything = np.ones(len(window), dtype=np.bool_)
     flags: list[FlaggedRecord] = []
     positions: list[int] = []

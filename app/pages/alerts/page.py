@@ -14,6 +14,7 @@ from ...access.gate.caller import NowIn, Reader, SessionIn
 from ...access.principals import Permission
 from ...alerts import queries as alerts
 from ...alerts.channels import unsent_queries as open_alerts
+from ...alerts.channels.channel import ChannelKind
 from ...alerts.channels.notification_queries import notification_page
 from ...alerts.channels.queries import channel_page
 from ...alerts.channels.unsent_queries import Unsent
@@ -89,6 +90,7 @@ def channels_page(request: Request, principal: Reader, session: SessionIn, now: 
         not_sent[unsent.channel_id] += unsent.alerts
     values = {
         "channels": channels,
+        "kinds": list(ChannelKind),
         "deliveries": deliveries,
         "not_sent": not_sent,
         "named": open_alerts.named_channels(session),

@@ -16,8 +16,8 @@ from ...checks.queries import under_way
 from ...deployments.deployment_in_address import ReadableDeployment
 from ...deployments.mitigation_queries import read_mitigation_settings
 from ...deployments.monitor.both_sides import missing_sides
+from ...deployments.monitor.monitor_fit import monitor_warnings
 from ...deployments.monitor.queries import find_monitor
-from ...deployments.monitor.warnings import monitor_warnings
 from ...deployments.training.from_distributions import FEWEST_SHOWN, find_unclassified, merge_rare
 from ...deployments.training.queries import find_training_summary
 from ...domain.deployment import BreakerState, Deployment, FieldKind

@@ -137,7 +137,7 @@ def list_choices(
     for attribute in monitor.attributes:
         if attribute.rule is not None:
             continue
-        listed = [name_value(value) for value in (*attribute.monitored, *(attribute.reference or ()))]
+        listed = [name_value(value) for value in attribute.listed]
         groups[attribute.feature] = _once(
             [*listed, *(seen_labels.get(attribute.feature, ()) if attribute.reference is None else ())]
         )

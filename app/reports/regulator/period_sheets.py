@@ -208,10 +208,7 @@ def _audit_of_period(sheet_parts: SheetParts) -> Json:
     mapped = {category.attribute for category in sheet_parts.wanted.categories if category.values}
     names = GroupWords.of(sheet_parts.monitor)
     listed = {
-        attribute.feature: [
-            names.label(attribute.feature, name_value(value))
-            for value in (*attribute.monitored, *(attribute.reference or ()))
-        ]
+        attribute.feature: [names.label(attribute.feature, name_value(value)) for value in attribute.listed]
         for attribute in sheet_parts.monitor.attributes
         if attribute.feature not in mapped
     }

@@ -264,11 +264,7 @@ def find_unnamed_categories(
                 or split_name(attribute.feature).isdisjoint(sheet_preset.attributes[name])
             ):
                 continue
-            values = [
-                value
-                for value in (*attribute.monitored, *(attribute.reference or ()))
-                if not isinstance(value, Range)
-            ]
+            values = [value for value in attribute.listed if not isinstance(value, Range)]
             shown = dict.fromkeys(display.label(attribute.feature, name_value(value)) for value in values)
             scheme_names = {category.casefold() for category in SCHEMES[scheme]}
             unnamed = [label for label in shown if label.casefold() not in scheme_names]

@@ -8,14 +8,12 @@ from datetime import timedelta
 from sqlalchemy import insert, select, text
 
 from app.access.secret_box import SecretBox
-from app.alerts.channels.attempt import Delivered, Undelivered
+from app.alerts.channels.attempt import NOTIFICATION_LEASE, Delivered, Undelivered
 from app.alerts.channels.channel import Channel, ChannelContent, ChannelKind, with_secret
-from app.alerts.channels.delivery_retry import NOTIFICATION_LEASE
 from app.alerts.channels.notification import Notification
 from app.alerts.channels.notification_queries import notification_page, queue_notifications
-from app.alerts.channels.notifier import Notifier
+from app.alerts.channels.notifier import Notifier, Sender
 from app.alerts.channels.queries import create_channel
-from app.alerts.channels.send import Sender
 from app.base.settings import Settings
 from app.calls.egress_policy import EgressPolicy
 from app.database.engine import Database
@@ -78,7 +76,7 @@ def tell(database: Database, alert: Alert, *events: Event) -> None:
 def sender(**settings: object) -> Sender:
     """The real sender."""
     configured = Settings(**settings)  # type: ignore[arg-type]
-    return Sender.of(configured, BOX, lambda: EgressPolicy.of(configured.allowed_endpoints))
+    return Sender(configured, BOX, lambda: EgressPolicy.of(configured.allowed_endpoints))
 
 
 @contextmanager

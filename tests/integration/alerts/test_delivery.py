@@ -18,7 +18,7 @@ from app.alerts.channels.channel import ChannelContent, ChannelKind, with_secret
 from app.alerts.channels.notification import NotificationState
 from app.alerts.channels.notification_queries import ClaimedNotification
 from app.alerts.channels.queries import change_channel, delete_channel, get_channel
-from app.alerts.channels.send import signature
+from app.alerts.channels.webhook import signature
 from app.alerts.words import facts
 from app.base.errors import LeaseLost
 from app.base.settings import Settings

@@ -23,8 +23,7 @@ from syrupy.assertion import SnapshotAssertion
 from app.alerts.channels import email
 from app.alerts.channels.attempt import Delivered, Undelivered
 from app.alerts.channels.channel import ChannelContent, ChannelKind
-from app.alerts.channels.email import alert_mail, send_mail
-from app.alerts.channels.mail_server import read_mail_server
+from app.alerts.channels.email import alert_mail, read_mail_server, send_mail
 from app.alerts.channels.notification import NotificationState, alert_message
 from app.base.settings import Settings
 from app.database.binary_rows import plain_json

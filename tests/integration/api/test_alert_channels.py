@@ -9,7 +9,7 @@ from sqlalchemy import text
 from syrupy.assertion import SnapshotAssertion
 
 from app.access.principals import Role
-from app.alerts.channels.send import signature
+from app.alerts.channels.webhook import signature
 from app.database.engine import Database
 from tests.builders.bodies import deployment
 from tests.builders.notifying import notifying

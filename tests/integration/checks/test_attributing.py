@@ -48,7 +48,7 @@ def attribute(stage: Scene, limits: AttributionLimits | None = None) -> tuple[At
     assert deployment.endpoint is not None
     calls = Calls(EgressPolicy, stage.reported.append, nullcontext)
     model = ModelOfCheck(Trigger.RANGE, deployment, deployment.endpoint, database=stage.database, calls=calls)
-    return plan, HybridScorer(stage.database, records, model).attribute(plan)
+    return plan, HybridScorer(stage.database, records, model, 0).attribute(plan)
 
 
 def test_the_endpoint_says_what_carries_the_gap_and_is_asked_as_many_rows_as_was_said(stage: Scene, server: ModelServer) -> None:

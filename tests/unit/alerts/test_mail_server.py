@@ -1,8 +1,7 @@
 import pytest
 
-from app.alerts.channels.delivery_retry import NOTIFICATION_LEASE
-from app.alerts.channels.email import TIMEOUT_SECONDS, seconds_to_connect
-from app.alerts.channels.mail_server import MailServer, read_mail_server
+from app.alerts.channels.attempt import NOTIFICATION_LEASE
+from app.alerts.channels.email import TIMEOUT_SECONDS, MailServer, read_mail_server, seconds_to_connect
 from app.base.errors import SetupError
 from app.base.settings import Settings
 

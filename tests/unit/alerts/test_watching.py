@@ -1,15 +1,29 @@
 """Whether a monitor still watches what an alert is about."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 
-from app.alerts.evaluate import Watch, is_watched
+from app.alerts import evaluate
 from app.base.values import Range
 from app.domain.alert import WHOLE_DEPLOYMENT, AlertSubject
 from app.domain.check import DataSet
 from app.domain.mitigation import MitigationSettings
 from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What decides about a deployment's checks."""
+
+    monitor: Monitor | None
+    has_endpoint: bool
+    mitigation: MitigationSettings
+
+
+def is_watched(subject: AlertSubject, watch: Watch) -> bool:
+    return evaluate.is_watched(subject, watch.monitor, watch.mitigation, has_endpoint=watch.has_endpoint)
+
 
 SEX = MonitoredAttribute(feature="sex", monitored=("female",), reference=None)
 AGE = MonitoredAttribute(feature="age", monitored=(Range(18, 25),), reference=(Range(26, 75),))

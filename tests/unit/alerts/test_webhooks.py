@@ -2,7 +2,7 @@ import base64
 import hashlib
 from datetime import UTC, datetime
 
-from app.alerts.channels.send import signature, webhook_body, webhook_headers
+from app.alerts.channels.webhook import signature, webhook_body, webhook_headers
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"  # noqa: S105 - the specification's example
 MESSAGE = "msg_p5jXN8AQM9LWM0D4loKWxJek"

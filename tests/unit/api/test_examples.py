@@ -12,8 +12,6 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from app.checks.metric_routes import MetricOut
-from app.base.settings import Settings
-from app.checks.metric_routes import MetricOut
 from app.checks.schedule.bodies import WorkersOut
 from app.checks.schedule.worker_queries import WorkersSeen
 from app.checks.views.measurement_bodies import SeriesMeasurementOut

@@ -2,7 +2,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from app.alerts.channels.delivery_retry import GIVE_UP_AFTER, state_after_failure
+from app.alerts.channels.attempt import GIVE_UP_AFTER, state_after_failure
 from app.alerts.channels.notification import Notification, NotificationState
 from app.checks.lease_queries import CHECK_POLICY, CheckPolicy
 from app.domain.alert import Event

@@ -10,6 +10,7 @@ from app.alerts.alert_facts import facts_of_figure
 from app.checks.views.explain_figure import describe_limits, describe_measurement, explained, judged_figure, list_statements
 from app.checks.views.headlines import headlines, word_figure
 from app.domain.check import CheckRun, CheckState, DataSet, Measurement, Scope, Span, Trigger
+from app.domain.group_words import GroupWords
 from app.domain.monitor import Limits
 from app.reports.check_report import headline_section
 from app.reports.document import Bullets
@@ -110,7 +111,7 @@ def test_alerts_reports_and_explanations_say_the_same_true_sentences(world: Worl
     payload = [one for one in world.measurements if one.data is DataSet.AS_LOGGED]
     for one in comparisons(world):
         facts = Facts(world, one)
-        read(str(facts_of_figure(one, CHECK, in_a_row=1, since=NOON)["sentence"]), facts)
+        read(str(facts_of_figure(one, CHECK, in_a_row=1, since=NOON, names=GroupWords())["sentence"]), facts)
         explanation = explained(one)
         read(" ".join((explanation.sentence, *explanation.statements)), facts)
     for headline in headlines(payload):

@@ -1,0 +1,72 @@
+"""Facts and rules of a kind of channel, which is a module of this folder and a row of `ChannelKind`."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import field
+from typing import Any, ClassVar
+
+from ...base.errors import FieldProblem
+from ...base.frozen import frozen_by_name
+from ...base.settings import Settings
+from ...base.values import character_problem
+from .attempt import Attempt, Delivered, Undelivered
+
+MAX_URL = 2000
+
+
+@frozen_by_name
+class ChannelFields:
+    """The fields of any channel. `secret` signs messages to a webhook; a Slack-compatible webhook's `url`
+    is a secret, too.
+    """
+
+    name: str
+    url: str | None = field(default=None, repr=False)
+    secret: str | None = field(default=None, repr=False)
+    to: tuple[str, ...] = ()
+
+
+class ChannelProtocol(ABC):
+    """A protocol that has one URL, unless it says otherwise.
+
+    `label` and `hint` are words of the form, whose field is `address_field`; `sealed_field` is stored
+    encrypted.
+    """
+
+    label: str
+    hint = ""
+    example: ClassVar[dict[str, Any]]
+    address_field = "url"
+    sealed_field: str | None = "url"
+
+    def find_problems(self, fields: ChannelFields, *, is_new: bool) -> Iterator[FieldProblem]:
+        """Yields the problems, except for the URL's host."""
+        url = fields.url
+        secret = fields.secret
+        if url is None:
+            # A secret URL cannot be read back, so a change of the name must not need it.
+            problem = "is required" if is_new or self.sealed_field != "url" else None
+        else:
+            problem = (
+                f"must have at most {MAX_URL} characters" if len(url) > MAX_URL else character_problem(url)
+            )
+        if problem is not None:
+            yield FieldProblem("url", problem)
+        if fields.to:
+            yield FieldProblem("to", "is for e-mail only")
+        if secret is not None and (problem := self.find_secret_problem(secret)) is not None:
+            yield FieldProblem("secret", problem)
+
+    def find_secret_problem(self, secret: str) -> str | None:  # noqa: ARG002 - of kinds that sign
+        return f"is not used by {self.example['kind']}, whose URL is the secret"
+
+    def find_setup_problem(self, settings: Settings) -> str | None:  # noqa: ARG002 - of kinds that need any
+        """Returns the problem of the operator's settings. Raises SetupError if they cannot be read."""
+        return None
+
+    def make_secret(self) -> str | None:
+        """A new signing secret, of a kind that signs."""
+        return None
+
+    @abstractmethod
+    def send(self, attempt: Attempt) -> Delivered | Undelivered: ...

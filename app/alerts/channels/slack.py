@@ -1,0 +1,61 @@
+"""Slack, and any webhook that takes what Slack's takes."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import msgspec
+
+from ..words import facts, headline, sentence
+from .attempt import Attempt, Delivered, Undelivered
+from .post_json import post_json
+from .protocol import ChannelProtocol
+
+_FIELDS_PER_SECTION = 10
+_MOST_TEXT = 2900
+"""Max characters: Slack takes 3,000, escapes counted."""
+
+_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+_ACTIVE = re.compile(r"@(?=\w)|\](?=\()")
+"""Mattermost turns these into mentions and links: @all, [text](address)."""
+
+_ZERO_WIDTH_SPACE = "\u200b"
+
+
+class Slack(ChannelProtocol):
+    """The URL is a secret: who has it can write to the channel."""
+
+    label = "Slack-compatible webhook"
+    hint = "The URL of a Slack webhook is a secret: it is stored encrypted and not shown again."
+    example: ClassVar[dict[str, Any]] = {
+        "name": "Risk officers",
+        "kind": "slack",
+        "url": "https://hooks.example.com/services/of-your-own",
+    }
+
+    def send(self, attempt: Attempt) -> Delivered | Undelivered:
+        return post_json(attempt.secret, slack_body(attempt.body), [], attempt.egress())
+
+
+def slack_body(body: Mapping[str, Any]) -> bytes:
+    texts = [f"*{_escaped(headline(body))}*", _escaped(sentence(body))]
+    lines = [(name, _escaped(value)) for name, value in facts(body)]
+    fields = [_markdown(f"*{name}*\n{value}") for name, value in lines]
+    blocks: list[dict[str, Any]] = [{"type": "section", "text": _markdown(text)} for text in texts if text]
+    blocks += [
+        {"type": "section", "fields": fields[start : start + _FIELDS_PER_SECTION]}
+        for start in range(0, len(fields), _FIELDS_PER_SECTION)
+    ]
+    text = "\n".join([*texts, *(f"{name}: {value}" for name, value in lines)])
+    return msgspec.json.encode({"text": text, "blocks": blocks})
+
+
+def _markdown(text: str) -> dict[str, Any]:
+    # Verbatim: an address or person in a group's name stays text.
+    return {"type": "mrkdwn", "text": text, "verbatim": True}
+
+
+def _escaped(text: str) -> str:
+    escaped = _ACTIVE.sub(lambda match: match.group() + _ZERO_WIDTH_SPACE, text).translate(_ESCAPES)
+    # A cut escape would show as text.
+    return escaped if len(escaped) <= _MOST_TEXT else re.sub(r"&\w*$", "", escaped[:_MOST_TEXT]) + "…"
