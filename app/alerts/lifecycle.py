@@ -4,6 +4,7 @@ import structlog
 from sqlalchemy.orm import Session
 
 from ..base.errors import Conflict
+from ..database.binary_rows import read_row
 from ..deployments.monitor.queries import find_monitor
 from ..domain.alert import (
     Alert,
