@@ -260,8 +260,7 @@ def collect_strips(recent: RecentFigures) -> dict[StripKey, tuple[StripPoint, ..
     """Last verdicts by series: one for each check since the first with a figure, oldest first."""
     by_series: dict[StripKey, dict[int, RecentFigure]] = {}
     for figure in recent.figures:
-        series = (figure.data, figure.attribute, figure.group)
-        by_series.setdefault(series, {})[figure.check_no] = figure
+        by_series.setdefault((figure.data, figure.attribute, figure.group), {})[figure.check_no] = figure
     strips = {}
     oldest_first = list(reversed(recent.checks))
     for series, by_check in by_series.items():
@@ -315,7 +314,12 @@ def build_past_forest(
     )
     # Judged from the end of the time: it does not become stale.
     return build_forest(
-        recent, measured, monitor=past and past.monitor, evidence=past, metric=metric, now=end
+        recent,
+        measured,
+        monitor=None if past is None else past.monitor,
+        evidence=past,
+        metric=metric,
+        now=end,
     )
 
 

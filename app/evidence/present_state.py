@@ -129,7 +129,9 @@ class DeploymentEvidence:
 def look_at_evidence(session: Session, deployment_no: int) -> DeploymentEvidence | None:
     """State of each comparison that the monitor has a limit for; None without a monitor."""
     monitor = find_monitor(session, deployment_no)
-    return monitor and look_at_era(session, followed_deployment(session, deployment_no), monitor)
+    if monitor is None:
+        return None
+    return look_at_era(session, followed_deployment(session, deployment_no), monitor)
 
 
 def look_at_era(session: Session, deployment: FollowedDeployment, monitor: Monitor) -> DeploymentEvidence:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from functools import partial
-from typing import Annotated, Final
+from typing import Annotated
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Path, Query, Request
@@ -15,7 +15,6 @@ from starlette.responses import Response
 from ..access.gate.caller import NowIn, Reader, SessionIn
 from ..alerts.queries import present_alerts
 from ..base.errors import NotFound
-from ..base.values import MAX_TEXT
 from ..charts.forest import build_past_forest
 from ..charts.named_groups import rename_shares
 from ..charts.pictures.drawing import PAGE
@@ -47,7 +46,7 @@ from ..web.paging import NumberCursor, cut
 from . import check_words
 from .author_names import people
 from .check_words import format_measurement, format_share, round_change
-from .deployment.forest_rows import ChosenRow, figure_query, live_alerts, show_forest
+from .deployment.forest_rows import ChosenRow, Label, figure_query, live_alerts, show_forest
 from .prepare_reports import OFFERS_REPORTS
 from .range_bar import KEEPS_RANGE, RangeIn, build_bar, chosen_span
 from .render import page
@@ -56,26 +55,22 @@ router = APIRouter(
     prefix="/deployments/{deployment_id}/checks", include_in_schema=False, dependencies=[KEEPS_RANGE]
 )
 
-SHOWN: Final = 30
-MOST_MEASUREMENTS: Final = 500
+SHOWN = 30
+MOST_MEASUREMENTS = 500
 """Max measurements on the page of a check."""
-
-LONGEST_NAME: Final = 4 * MAX_TEXT
-"""Max characters of a name in an address; an intersection has the texts of three values."""
 
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _HEADLINES = frozenset({DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL})
 
 State = Annotated[CheckState | None, BeforeValidator(lambda sent: sent or None), Query()]
-Text = Annotated[str, Field(max_length=LONGEST_NAME, pattern=r"^[^\x00]*$")]
 
 
 class FigureAddress(BaseModel):
     metric: Annotated[str, Field(max_length=100)]
     data: DataSet
     scope: Scope
-    attribute: Text | None = None
-    group: Text | None = None
+    attribute: Label | None = None
+    group: Label | None = None
 
 
 class ChosenCheck(ChosenRow):

@@ -1,7 +1,6 @@
 """Words of the pages of checks, and texts of one measurement."""
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, time, timedelta
 
@@ -25,13 +24,13 @@ from ..statistics.catalogue.metric import CountOf, RateOf
 from ..statistics.sentences.rounding import MOST_OF_GAP, digits_apart, round_gap, write_minus
 from .words import ABSENT, count, join_ends
 
-TRIGGERS: Mapping[Trigger, str] = {
+TRIGGERS = {
     Trigger.SCHEDULE: "scheduled",
     Trigger.REQUEST: "for now",
     Trigger.RANGE: "for a time range",
     Trigger.FILES: "for new files",
 }
-STATES: Mapping[CheckState, str] = {
+STATES = {
     CheckState.QUEUED: "waiting",
     CheckState.RUNNING: "running",
     CheckState.SUCCEEDED: "succeeded",
@@ -39,7 +38,7 @@ STATES: Mapping[CheckState, str] = {
     CheckState.FAILED: "failed",
     CheckState.CANCELLED: "cancelled",
 }
-VIEWS: Mapping[ViewKind, tuple[str, str]] = {
+VIEWS = {
     ViewKind.OPENSCALE: (
         "As OpenScale counts",
         (
@@ -71,13 +70,13 @@ VIEWS: Mapping[ViewKind, tuple[str, str]] = {
 }
 """Name and description of each view."""
 
-MODES: Mapping[str, str] = {
+MODES = {
     Mode.LIFT_ONLY: "lift only: a monitored record gets the favourable outcome where the model gives it to "
     "its reference copies",
     Mode.REFERENCE_SUBSTITUTION: "reference substitution: a monitored record gets the outcome that the "
     "model gives to its reference copies",
 }
-MISSING: Mapping[ViewKind, str] = {
+MISSING = {
     ViewKind.OPENSCALE: "Copies need an endpoint of the model and a counterfactual metric in the "
     "monitor; see Configure.",
     ViewKind.AS_LOGGED: "A check that succeeds has it.",
@@ -87,7 +86,7 @@ MISSING: Mapping[ViewKind, str] = {
 }
 """Next step where a view is missing."""
 
-_SUBJECTS: Mapping[Scope, str] = {
+_SUBJECTS = {
     Scope.POOLED: "all monitored",
     Scope.REFERENCE: "all reference",
     Scope.WORST_PAIR: "the two furthest apart",

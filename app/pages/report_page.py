@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Annotated, Final
+from typing import Annotated
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -50,7 +50,7 @@ MOST_NAMES = 20
 MOST_KEPT = 50
 """Max kept reports on the page."""
 
-USUAL_PERIOD: Final = timedelta(days=365)
+USUAL_PERIOD = timedelta(days=365)
 """LL144 asks for data of at most a year."""
 
 

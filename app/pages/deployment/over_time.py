@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from operator import itemgetter
-from typing import Final
 from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
@@ -43,14 +42,14 @@ from ...statistics.intervals.verdicts import GRAVEST
 from ..words import data_set
 from .forest_rows import ChosenRow
 
-LONGEST_SINGLE: Final = timedelta(days=366)
+LONGEST_SINGLE = timedelta(days=366)
 """Max time whose single checks a table lists; of a longer one it has months."""
 
-SHOWN_PANELS: Final = 8
+SHOWN_PANELS = 8
 """Panels that are open from the start."""
 
-MAX_PANELS: Final = 60
-MAX_EVENTS: Final = 100
+MAX_PANELS = 60
+MAX_EVENTS = 100
 _NONE_OF_THEM = (0,) * len(GRAVEST)
 
 

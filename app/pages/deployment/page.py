@@ -189,8 +189,10 @@ def fairness_page(
     measured, success = standing.measured, standing.entry.success
     choice = find_kept_range(request) or RangeChoice()
     shown = choose_range(choice, oldest=standing.entry.first_start, now=now)
-    checks = read_present(session, deployment.no, success and success.no)
-    evidence = monitor and look_at_era(session, FollowedDeployment.of(deployment), monitor)
+    checks = read_present(session, deployment.no, None if success is None else success.no)
+    evidence = None
+    if monitor is not None:
+        evidence = look_at_era(session, FollowedDeployment.of(deployment), monitor)
     alerts = present_alerts(session, deployment.no, opened_in=shown.span)
     attributions = newest_of_gaps(session, deployment.no)
 

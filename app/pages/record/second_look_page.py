@@ -1,7 +1,7 @@
 """Page of the records that need a second look, the largest score difference first."""
 
 import json
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
@@ -21,14 +21,13 @@ from ..range_bar import KEEPS_RANGE
 from ..render import page
 from . import words as record_words
 from .files_page import page_without_records
+from .filter_form import Text
 
 router = APIRouter(prefix="/deployments/{deployment_id}", include_in_schema=False, dependencies=[KEEPS_RANGE])
 
-SHOWN: Final = 50
-MOST_COUNTED: Final = 1000
+SHOWN = 50
+MOST_COUNTED = 1000
 """Max flags that are counted."""
-
-Text = Annotated[str, Field(max_length=1000, pattern=r"^[^\x00]*$")]
 
 DIRECTIONS = {"lifted": "would be favourable", "lowered": "would be unfavourable"}
 KINDS = {"changed": "the model was asked again", "likely": "the bias detector expects it"}
