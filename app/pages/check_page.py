@@ -28,9 +28,8 @@ from ..checks.views.explain_figure import DATA_SETS, judged_figure
 from ..checks.views.headlines import IMPACT
 from ..checks.views.view_shapes import GroupShare, ViewKind
 from ..checks.views.view_source import counted_check
-from ..deployments.deployment_in_address import ReadableDeployment
+from ..deployments.deployment_in_address import ReadableDeployment, Watched
 from ..deployments.monitor.both_sides import missing_sides
-from ..deployments.monitor.queries import find_monitor
 from ..domain.alert import Alert
 from ..domain.check import CheckRun, CheckState, DataSet, Measurement, Scope
 from ..domain.deployment import Deployment
@@ -80,14 +79,14 @@ class ChosenCheck(ChosenRow):
 @router.get("")
 def checks_page(
     request: Request,
-    deployment: ReadableDeployment,
+    watched: Watched,
     session: SessionIn,
     now: NowIn,
     before_no: NumberCursor,
     time_range: RangeIn,
     state: State = None,
 ) -> Response:
-    span = chosen_span(time_range, now)
+    deployment, span = watched.deployment, chosen_span(time_range, now)
     paging = Paging(SHOWN + 1, before_no)
     shown, cursor = cut(checks.page(session, deployment.no, paging, state=state, ends_in=span), paging)
     older = f"?{urlencode({'state': state or '', 'cursor': cursor})}" if cursor else None
@@ -117,11 +116,10 @@ def checks_page(
         "bar": build_bar(request, time_range, span, usual=RangePreset.ALL),
         "now": now,
     }
-    has_monitor = find_monitor(session, deployment.no) is not None
     return page(
         request,
         "checks.html",
-        values | {"deployment": deployment, "has_monitor": has_monitor, "words": check_words},
+        values | {"deployment": deployment, "has_monitor": watched.monitor is not None, "words": check_words},
     )
 
 
@@ -144,17 +142,18 @@ def numbered_check(
 def check_page(
     request: Request,
     principal: Reader,
-    deployment: ReadableDeployment,
+    watched: Watched,
     session: SessionIn,
     *,
     now: NowIn,
     check_id: str,
     chosen: Annotated[ChosenCheck, Query()],
 ) -> Response:
+    deployment, monitor = watched.deployment, watched.monitor
     check = _get_check(session, deployment, check_id)
     states = list_views(session, deployment, check)
     kind = chosen.view or next((state.kind for state in states if state.reason is None), ViewKind.OPENSCALE)
-    measurements, monitor = read_measurements(session, check.no), find_monitor(session, deployment.no)
+    measurements = read_measurements(session, check.no)
     group_words = GroupWords.of(monitor)
     values = {
         "deployment": deployment,
@@ -206,13 +205,13 @@ def check_page(
 @router.get("/{check_id}/figure")
 def figure_page(
     request: Request,
-    deployment: ReadableDeployment,
+    watched: Watched,
     session: SessionIn,
     check_id: str,
     address: Annotated[FigureAddress, Query()],
 ) -> Response:
+    deployment, names = watched.deployment, GroupWords.of(watched.monitor)
     check = _get_check(session, deployment, check_id)
-    names = GroupWords.of(find_monitor(session, deployment.no))
     counted = counted_check(session, check)
     explanation = explain_figure(session, deployment, counted, MeasurementKey(**dict(address)), names)
     values = {

@@ -241,18 +241,12 @@ def format_measurement(measurement: Measurement, least: int = _TENTHS) -> Number
     if isinstance(metric.measure, RateOf) or measurement.metric in _CHANGED_SHARES:
         return _share(measurement.value, ends, marks, least)
     if measurement.metric in _CHANGES_OF_SHARES:
-        return _points(measurement.value, ends, least)
+        return _write(measurement.value, ends, (), least, scale=100, unit=_POINTS, is_change=True)
     if isinstance(metric.measure, CountOf):
         return Number(
             count(measurement.value), join_ends(*(None if end is None else count(end) for end in ends)), None
         )
-    shown = (measurement.value, *ends)
-    digits = max(digits_apart(number, (0.0, *marks), _HUNDREDTHS) for number in shown if number is not None)
-    return Number(
-        _plain(measurement.value, digits),
-        join_ends(*(None if end is None else _plain(end, digits) for end in ends)),
-        None,
-    )
+    return _write(measurement.value, ends, marks, _HUNDREDTHS)
 
 
 @frozen
@@ -288,26 +282,29 @@ def format_share(outcomes: Outcomes | SubRange) -> Number:
 def _share(
     value: float, ends: tuple[float | None, float | None], marks: tuple[float | None, ...], least: int
 ) -> Number:
-    percents = tuple(None if mark is None else 100 * mark for mark in marks)
-    shown = [100 * number for number in (value, *ends) if number is not None]
-    digits = max(digits_apart(number, (0.0, *percents), least) for number in shown)
-    interval = join_ends(*(None if end is None else _plain(100 * end, digits) for end in ends))
-    return Number(
-        f"{_plain(100 * value, digits)}{_PER_CENT}",
-        interval if interval == ABSENT else f"{interval}{_PER_CENT}",
-        None,
-    )
+    return _write(value, ends, marks, least, scale=100, unit=_PER_CENT)
 
 
-def _points(value: float, ends: tuple[float | None, float | None], least: int) -> Number:
-    shown = [100 * number for number in (value, *ends) if number is not None]
-    digits = max(digits_apart(number, (0.0,), least) for number in shown)
+def _write(
+    value: float,
+    ends: tuple[float | None, float | None],
+    marks: tuple[float | None, ...],
+    least: int,
+    *,
+    scale: int = 1,
+    unit: str = "",
+    is_change: bool = False,
+) -> Number:
+    """With as many digits as tell the numbers from 0 and the marks. A change has its sign."""
+    zero_and_marks = (0.0, *(None if mark is None else scale * mark for mark in marks))
+    numbers = [None if number is None else scale * number for number in (value, *ends)]
+    digits = max(digits_apart(number, zero_and_marks, least) for number in numbers if number is not None)
     text, *sides = (
-        None if number is None else f"{'+' if number > 0 else ''}{_plain(100 * number, digits)}"
-        for number in (value, *ends)
+        None if number is None else f"{'+' if is_change and number > 0 else ''}{_plain(number, digits)}"
+        for number in numbers
     )
     interval = join_ends(*sides)
-    return Number(f"{text}{_POINTS}", interval if interval == ABSENT else f"{interval}{_POINTS}", None)
+    return Number(f"{text}{unit}", interval if interval == ABSENT else f"{interval}{unit}", None)
 
 
 def _plain(value: float, digits: int) -> str:

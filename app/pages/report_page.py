@@ -14,8 +14,7 @@ from ..access.gate.caller import NowIn, SessionIn
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen
 from ..charts.time_ranges import RangePreset
-from ..deployments.deployment_in_address import ReadableDeployment
-from ..deployments.monitor.queries import find_monitor
+from ..deployments.deployment_in_address import Watched
 from ..domain.check import Span
 from ..domain.deployment import Deployment
 from ..domain.monitor import Monitor
@@ -78,13 +77,14 @@ class ChosenContent:
 @router.get("", dependencies=[OFFERS_REPORTS])
 def regulator_report_page(
     request: Request,
-    deployment: ReadableDeployment,
+    watched: Watched,
     session: SessionIn,
     now: NowIn,
     time_range: RangeIn,
     chosen: Annotated[ChosenContent, Depends()],
 ) -> Response:
-    monitor, retention = find_monitor(session, deployment.no), read_retention_policy(session, deployment.no)
+    deployment, monitor = watched.deployment, watched.monitor
+    retention = read_retention_policy(session, deployment.no)
     span = chosen_span(time_range, now) or Span(start=now - USUAL_PERIOD, end=now)
     query = {
         "since": span.start.isoformat(timespec="seconds"),

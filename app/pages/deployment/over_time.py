@@ -14,8 +14,9 @@ from ...base.clock import HOUR
 from ...base.errors import InvalidInput
 from ...base.frozen import frozen
 from ...charts.named_groups import rename_series
+from ...charts.pictures.axes import TimeTick, time_ticks
 from ...charts.pictures.drawing import PAGE, Chart
-from ...charts.pictures.period_charts import TimeTick, series_chart, time_ticks, volume_chart
+from ...charts.pictures.period_charts import series_chart, volume_chart
 from ...charts.pictures.timeline_picture import (
     PanelPicture,
     TimeAxis,

@@ -9,8 +9,7 @@ from starlette.responses import Response
 
 from ...access.gate.audit_requests import READS_RECORDS
 from ...access.gate.caller import SessionIn
-from ...deployments.deployment_in_address import ReadableDeployment
-from ...deployments.monitor.queries import find_monitor
+from ...deployments.deployment_in_address import Watched
 from ...domain.group_words import GroupWords
 from ...domain.mitigation import ONLY_DIRECT
 from ...domain.monitor import outcome_label
@@ -62,13 +61,13 @@ class ChosenFlags(BaseModel):
 @router.get("/second-look", dependencies=[READS_RECORDS])
 def second_look_page(
     request: Request,
-    deployment: ReadableDeployment,
+    watched: Watched,
     session: SessionIn,
     chosen: Annotated[ChosenFlags, Query()],
 ) -> Response:
+    deployment, monitor = watched.deployment, watched.monitor
     if deployment.payload is not None:
         return page_without_records(request, deployment, "Second look")
-    monitor = find_monitor(session, deployment.no)
     filters = FlaggedFilter(
         model_revision=deployment.model_revision,
         attribute=chosen.attribute or None,
