@@ -7,8 +7,8 @@ from ..deployments.monitor.queries import find_monitor
 from ..domain.alert import Alert, AlertSubject
 from ..evidence.count_hours import FollowedEra
 from ..evidence.figure_state import FigureState, number_hour
-from ..evidence.queries.eras import find_era, followed_deployment
-from ..evidence.queries.figure_states import Closure, add_closure, read_era_figures, replace_state
+from ..evidence.queries.eras import followed_deployment
+from ..evidence.queries.figure_states import Closure, add_closure, find_era_figures, replace_state
 from ..evidence.summarise import summarise
 
 
@@ -23,12 +23,12 @@ def close_alarms(session: Session, alert: Alert) -> None:
     )
     if monitor is None:
         return
-    era = find_era(session, alert.deployment_no, deployment.model_revision)
-    if era is None or alert.facts.get("model_revision") != era.model_revision:
+    stored = find_era_figures(session, alert.deployment_no, deployment.model_revision)
+    if stored is None or alert.facts.get("model_revision") != stored.era.model_revision:
         return
-    followed = FollowedEra(deployment, monitor, era)
+    followed = FollowedEra(deployment, monitor, stored.era)
     metrics = {metric.key: metric for metric in followed.metrics}
-    for figure in read_era_figures(session, era.no):
+    for figure in stored.present:
         key = figure.key
         about = read_row(AlertSubject, key)
         if about == alert.subject and figure.state and followed.compares(figure):
@@ -40,6 +40,6 @@ def close_alarms(session: Session, alert: Alert) -> None:
                     # Not the hour of the clock: ended hours may still wait to be counted, and they count
                     # after the closing.
                     closure = Closure(key=key, direction=watched.direction(limit), hour=figure.until)
-                    add_closure(session, era.no, closure, alert_no=alert.no)
+                    add_closure(session, stored.era.no, closure, alert_no=alert.no)
             state.begin_chapter(watched)
             replace_state(session, figure, state.encode(), summarise(watched, state))
