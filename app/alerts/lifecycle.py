@@ -21,8 +21,8 @@ from ..domain.alert import (
 from ..domain.check import CheckRun, Scope
 from ..evidence.count_hours import FollowedEra
 from ..evidence.figure_state import FigureState, number_hour
-from ..evidence.queries.eras import find_era, followed_deployment, lock_evidence
-from ..evidence.queries.figure_states import Closure, add_closure, read_era_figures, replace_state
+from ..evidence.queries.eras import followed_deployment, lock_evidence
+from ..evidence.queries.figure_states import Closure, add_closure, find_era_figures, replace_state
 from ..evidence.summarise import summarise
 from .alert_facts import Facts, facts_of_closing, join_recovery
 from .channels.notification_queries import queue_notifications
@@ -157,12 +157,12 @@ def _close_alarms(session: Session, alert: Alert) -> None:
     deployment = followed_deployment(session, alert.deployment_no)
     if monitor is None:
         return
-    era = find_era(session, alert.deployment_no, deployment.model_revision)
-    if era is None or alert.facts.get("model_revision") != era.model_revision:
+    stored = find_era_figures(session, alert.deployment_no, deployment.model_revision)
+    if stored is None or alert.facts.get("model_revision") != stored.era.model_revision:
         return
-    followed = FollowedEra(deployment, monitor, era)
+    followed = FollowedEra(deployment, monitor, stored.era)
     metrics = {metric.key: metric for metric in followed.metrics}
-    for figure in read_era_figures(session, era.no):
+    for figure in stored.present:
         key = figure.key
         about = read_row(AlertSubject, key)
         if about == alert.subject and figure.state and followed.compares(figure):
@@ -174,7 +174,7 @@ def _close_alarms(session: Session, alert: Alert) -> None:
                     # Not the hour of the clock: ended hours may still wait to be counted, and they count
                     # after the closing.
                     closure = Closure(key=key, direction=watched.direction(limit), hour=figure.until)
-                    add_closure(session, era.no, closure, alert_no=alert.no)
+                    add_closure(session, stored.era.no, closure, alert_no=alert.no)
             state.begin_chapter(watched)
             replace_state(session, figure, state.encode(), summarise(watched, state))
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, func, select, text, tuple_, update
+from sqlalchemy import ColumnElement, Select, func, or_, select, text, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -22,7 +22,7 @@ from ..domain.paging import Paging
 
 MOST_BETWEEN = 10_000
 
-_UNRESOLVED = AlertRow.resolved_at.is_(None)
+_UNRESOLVED: ColumnElement[bool] = AlertRow.resolved_at.is_(None)
 _SELECT: Select[Any] = select(
     AlertRow.__table__, DeploymentRow.id.label("deployment_id"), DeploymentRow.name.label("deployment_name")
 ).join(DeploymentRow, DeploymentRow.no == AlertRow.deployment_no)
@@ -92,10 +92,10 @@ def present_alerts(session: Session, deployment_no: int, *, opened_in: Span | No
     """Returns the deployment's unresolved alerts, then those opened in the span (half-open), newest first, at
     most `MOST_BETWEEN`.
     """
-    condition = _UNRESOLVED
+    shown = [_UNRESOLVED]
     if opened_in is not None:
-        condition |= (AlertRow.opened_at >= opened_in.start) & (AlertRow.opened_at < opened_in.end)
-    statement = _SELECT.where(AlertRow.deployment_no == deployment_no, condition)
+        shown.append((AlertRow.opened_at >= opened_in.start) & (AlertRow.opened_at < opened_in.end))
+    statement = _SELECT.where(AlertRow.deployment_no == deployment_no, or_(*shown))
     return _read(session, statement.order_by(~_UNRESOLVED, AlertRow.no.desc()).limit(MOST_BETWEEN))
 
 

@@ -147,7 +147,7 @@ class TokenSource:
     def known(self) -> str | None:
         """The token that is kept, to remove it from messages."""
         cached = _tokens.get(self._credentials)
-        return None if cached is None else cached.text
+        return cached.text if cached else None
 
     async def _fetch(self, transport: httpx.AsyncBaseTransport) -> str | CallFailure:
         url = parse_url(self._credentials.token_url)

@@ -310,7 +310,12 @@ def build_past_forest(
     )
     # Judged from the end of the time: it does not become stale.
     return build_forest(
-        recent, measured, monitor=past and past.monitor, evidence=past, metric=metric, now=end
+        recent,
+        measured,
+        monitor=None if past is None else past.monitor,
+        evidence=past,
+        metric=metric,
+        now=end,
     )
 
 

@@ -88,15 +88,11 @@ class Gap:
 
 @frozen_by_name
 class Series:
-    """`attribute` None: of all records. The limits are those of the newest point. `rollup` None: one point
-    a check.
-    """
+    """`attribute` None: of all records. `rollup` None: one point a check."""
 
     metric: str
     data: DataSet
     attribute: str | None
-    lower_limit: float | None
-    upper_limit: float | None
     rollup: Period | None
     groups: tuple[GroupSeries, ...]
     gaps: tuple[Gap, ...] = ()
@@ -134,7 +130,6 @@ def build_series(
 
     runs = ended_runs(session, deployment_no, query.since, query.until) if runs is None else runs
     by_subject = _group_points(stored_points(session, deployment_no, query), {run.no: run for run in runs})
-    newest = max((points[-1] for points in by_subject.values()), key=lambda point: point.at, default=None)
 
     # Of the checks of one moment, none of which succeeded, the newest is the gap.
     failed = {run.span_end: run for run in runs if run.state != CheckState.SUCCEEDED}
@@ -142,7 +137,7 @@ def build_series(
     gaps = tuple(
         Gap(at, CheckState(run.state), run.reason) for at, run in failed.items() if at not in measured
     )
-    return _series(query, by_subject, newest, gaps)
+    return _series(query, by_subject, gaps)
 
 
 def disadvantaged_at(series: Series, point: SeriesPoint) -> Disadvantaged | None:
@@ -243,7 +238,7 @@ def _group_points(
 def _roll_up_series(session: Session, deployment_no: int, query: SeriesWanted, period: Period) -> Series:
     monitor = find_monitor(session, deployment_no)
     if monitor is None:
-        return _series(query, {}, None)
+        return _series(query, {})
     chosen = SeriesFilter(
         data=table_data(query.data), attribute=query.attribute or "", since=query.since, until=query.until
     )
@@ -265,20 +260,18 @@ def _roll_up_series(session: Session, deployment_no: int, query: SeriesWanted, p
             (Scope.WORST, None) if query.scopes == (Scope.WORST,) else (measurement.scope, measurement.group)
         )
         by_subject.setdefault(subject, []).append(point)
-    return _series(query, by_subject, shown[-1] if shown else None)
+    return _series(query, by_subject)
 
 
 def _series(
     query: SeriesWanted,
     by_subject: Mapping[tuple[str, str | None], Sequence[SeriesPoint]],
-    newest: SeriesPoint | Measurement | None,
     gaps: tuple[Gap, ...] = (),
 ) -> Series:
     groups = [
         GroupSeries(group, Scope(scope), tuple(points)) for (scope, group), points in by_subject.items()
     ]
-    lower, upper = newest and newest.lower_limit, newest and newest.upper_limit
-    return read_row(Series, query, lower_limit=lower, upper_limit=upper, groups=tuple(groups), gaps=gaps)
+    return read_row(Series, query, groups=tuple(groups), gaps=gaps)
 
 
 def measure_requested(session: Session, check: CheckRun, metrics: Collection[str]) -> list[Measurement]:

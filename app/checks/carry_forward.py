@@ -35,7 +35,7 @@ def find_earlier_check(session: Session, subject: Subject) -> EarlierCheck | Non
     check, deployment = subject.check, subject.deployment
     if check.trigger is Trigger.RANGE:
         return None
-    earlier = None if subject.last is None else find_origin(session, subject.last)
+    earlier = find_origin(session, subject.last) if subject.last else None
     if earlier is None or (earlier.monitor_version, earlier.model_revision) != (
         subject.monitor.version,
         deployment.model_revision,

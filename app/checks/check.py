@@ -183,7 +183,7 @@ def _read_files(subject: Subject, payload: PayloadTable, places: TablePlaces, re
         if evidence.window.logged_in_span > evidence.window.own
         else None
     )
-    details = describe_window(subject, evidence) | ({} if counted is None else counted.described())
+    details = describe_window(subject, evidence) | (counted.described() if counted else {})
     deployment, endpoint = subject.deployment, subject.deployment.endpoint
     copies = (
         None
@@ -239,7 +239,7 @@ def _measure_window(
 
     report(Progress(step="computing the metrics"))
     labels = read_labels(subject, evidence.read.groupings, predicted.window, evidence.cohort)
-    tables = tabulate(evidence, labels, subject.monitor, None if counted is None else counted.tables)
+    tables = tabulate(evidence, labels, subject.monitor, counted.tables if counted else None)
     measured: list[Measurement] = []
     has_unequal_weights = is_unequal(evidence.window.weights()) or is_unequal(predicted.window.weights())
     for table in tables:
@@ -260,7 +260,7 @@ def _measure_window(
         details[LABELS_OF_SOME] = LabelCounts.of(cohort.sum(axis=0)).headline
     for rows in measure_records(subject, evidence, labels, report, has_all=counted is None):
         judged_by = of_labels.get(rows.comparison) if rows.data is DataSet.LABELLED else None
-        judged = rows if judged_by is None else replace(rows, measured=judge_labels(rows.measured, judged_by))
+        judged = replace(rows, measured=judge_labels(rows.measured, judged_by)) if judged_by else rows
         figures = convert_rows(judged, monitor=subject.monitor, at=subject.at)
         measured += without_values(figures) if has_unequal_weights else figures
     for gap in find_gaps(subject, evidence, labels, has_all=counted is None):
@@ -274,7 +274,7 @@ def _measure_window(
     further = step(subject, evidence, labels, database)
     if has_unequal_weights:
         further = replace(further, tables=(), measurements=without_values(further.measurements))
-    of_span = None if counted is None else counted.of_comparison
+    of_span = counted.of_comparison if counted else None
     details |= describe_left_out(subject, evidence, labels, predicted, of_span, further.tables)
     flag_file = None if further.flagged is None else window.flag_file
     return Findings(
@@ -317,9 +317,9 @@ def _store(subject: Subject, findings: Findings, database: Database) -> None:
             check,
             state=findings.state,
             alerts_due=CHECK_POLICY.alerts_follow(check, findings.state),
-            reason=findings.reason if failure is None else str(failure),
-            failure=None if failure is None else Failure.SCORING_FAILED,
-            model_answer=None if failure is None else failure.quotation,
+            reason=str(failure) if failure else findings.reason,
+            failure=Failure.SCORING_FAILED if failure else None,
+            model_answer=failure.quotation if failure else None,
             window=findings.window,
             monitor_version=subject.monitor.version,
             model_revision=deployment.model_revision,

@@ -176,7 +176,7 @@ def measure_table(
     metrics = [metric.key for metric in (picked_on(monitor, data) if picked is None else picked)]
     limits = all_limits(monitor, comparison, metrics)
     computed = _compute(data, table, metrics, limits, monitor.seed, scopes)
-    for measured in computed if labels is None else judge_labels(computed, labels):
+    for measured in judge_labels(computed, labels) if labels else computed:
         is_worst = scopes is not None and measured.worst_of is not None and "worst" in scopes
         if scopes is not None and measured.scope not in scopes and not is_worst:
             continue
@@ -191,9 +191,7 @@ def measure_table(
                 reasons[0], number.n
             )  # the reason for the lack, not only that the metric needs it
         result = measured if number is measured.number else replace(measured, number=number)
-        result = (
-            result if other_revisions is None else subtract_repeats(result, data, other_revisions.repeats)
-        )
+        result = subtract_repeats(result, data, other_revisions.repeats) if other_revisions else result
         measurements.append(_measurement(result, data, comparison, members=members, at=at))
     return list(explain_nulls(measurements, table.groups, other_revisions))
 
@@ -283,19 +281,19 @@ def _measurement(
         comparison=comparison,
         group=result.group,
         at=at,
-        value=None if value is None else value.value,
+        value=value.value if value else None,
         reason=number.reason if isinstance(number, Undefined) else None,
-        lower=None if value is None else value.lower,
-        upper=None if value is None else value.upper,
-        interval_method=None if value is None else value.method,
+        lower=value.lower if value else None,
+        upper=value.upper if value else None,
+        interval_method=value.method if value else None,
         n=number.n,
         verdict=judge(result, metric, (limits.lower, limits.upper)),
         lower_limit=limits.lower,
         upper_limit=limits.upper,
         definition=metric.definition_on(data.value),
         worst_of=result.worst_of,
-        chosen_lower=None if allowing is None else allowing.lower,
-        chosen_upper=None if allowing is None else allowing.upper,
+        chosen_lower=allowing.lower if allowing else None,
+        chosen_upper=allowing.upper if allowing else None,
         details=result.details,
     )
 

@@ -161,7 +161,7 @@ def read_subject(check: CheckRun, database: Database, sealer: Sealer) -> Subject
         settings = read_mitigation_settings(session, check.deployment_no)
         profile = newest_profile(session, check.deployment_no)
         last = newest_success_before(session, check.deployment_no, check.span.end)
-    version = None if profile is None else profile.version
+    version = profile.version if profile else None
     subject = Subject(check, deployment, monitor, donors, associations, settings, version, last=last)
     unmeasurable = {}
     for comparison in list_comparisons(monitor):

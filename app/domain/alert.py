@@ -228,7 +228,7 @@ class Alert:
     def state(self) -> AlertState:
         if self.resolved_at:
             return AlertState.RESOLVED
-        return AlertState.OPEN if self.acknowledged_at is None else AlertState.ACKNOWLEDGED
+        return AlertState.ACKNOWLEDGED if self.acknowledged_at else AlertState.OPEN
 
 
 def display_sentence(facts: Mapping[str, object]) -> str:

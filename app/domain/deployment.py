@@ -189,7 +189,7 @@ class Column:
 
     @property
     def sent(self) -> FieldType:
-        return self.type if self.storage is None else self.storage.sent
+        return self.storage.sent if self.storage else self.type
 
 
 def has_protected(*sections: tuple[Column, ...]) -> bool:

@@ -39,7 +39,7 @@ from .figure_state import (
 from .left_out_of_hours import explain_vanished, sum_records
 from .queries.eras import Era, FollowedDeployment, followed_deployment
 from .queries.figure_states import EraFigures, StoredFigure, find_era_figures
-from .queries.hour_counts import Cells, CountedPlace, PlaceHours, hours_since, sum_cells
+from .queries.hour_counts import Cells, CountedPlace, PlaceHours, hours_of_places, sum_cells
 from .settle import Budget, choose_counted_end, count_lag_hours
 from .summarise import summarise
 from .watched_figures import WatchedMetric
@@ -129,7 +129,9 @@ class DeploymentEvidence:
 def look_at_evidence(session: Session, deployment_no: int) -> DeploymentEvidence | None:
     """State of each comparison that the monitor has a limit for; None without a monitor."""
     monitor = find_monitor(session, deployment_no)
-    return monitor and look_at_era(session, followed_deployment(session, deployment_no), monitor)
+    if monitor is None:
+        return None
+    return look_at_era(session, followed_deployment(session, deployment_no), monitor)
 
 
 def look_at_era(session: Session, deployment: FollowedDeployment, monitor: Monitor) -> DeploymentEvidence:
@@ -142,7 +144,7 @@ def look_at_era(session: Session, deployment: FollowedDeployment, monitor: Monit
     figures = [figure for figure in stored.present if followed.compares(figure)]
     budget = Budget.of(figures, stored.ended, followed)
     cells = sum_cells(session, stored.era.no)
-    counted = hours_since(session, stored.era.no, _choose_starts(figures, stored.era))
+    counted = hours_of_places(session, stored.era.no, _choose_starts(figures, stored.era))
     problems = {row.attribute: row.label for row in cells if row.label is not None and not row.role}
     vanished = explain_vanished(cells)
     states: list[ComparisonState] = []

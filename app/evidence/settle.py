@@ -274,7 +274,8 @@ class _Stored:
         for due in late:
             self._groups[due.with_past][due.figure.place][due.figure.group] = None
         self._counts = {
-            span: hours_of_places(session, era_no, places, span) for span, places in self._groups.items()
+            span: hours_of_places(session, era_no, dict.fromkeys(places, span.start), end=span.end)
+            for span, places in self._groups.items()
         }
         self._series: dict[tuple[Span, CountedPlace, int, int], dict[str, Series]] = {}
         self._states = read_figure_states(session, [due.figure.no for due in late if not due.figure.is_stale])
@@ -303,7 +304,11 @@ class _Stored:
         if key not in self._series:
             groups = list(self._groups[span][place])
             self._series[key] = dict(
-                zip(groups, read_series(definition, self._counts[span][place], span, groups), strict=True)
+                zip(
+                    groups,
+                    read_series(definition, self._counts[span][place].hours, span, groups),
+                    strict=True,
+                )
             )
         return self._series[key][due.figure.group]
 

@@ -92,7 +92,6 @@ class DeploymentOverview(msgspec.Struct, frozen=True, kw_only=True):
     records: int = 0
     owner: str | None = None
     unacknowledged: Unacknowledged | None = None
-    newest_record_at: datetime | None = None
     trend: tuple[TrendPoint, ...] = ()
     evidence: EvidenceCounts | None = None
     words: GroupWords = msgspec.field(default_factory=GroupWords)
@@ -303,5 +302,4 @@ def _describe(entry: OverviewEntry, by: JudgedBy, outlook: Outlook, now: datetim
         notes=() if success is None else success.notes,
         unacknowledged=entry.unacknowledged,
         words=GroupWords(entry.names),
-        newest_record_at=entry.newest_record_at,
     )

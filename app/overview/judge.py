@@ -1,6 +1,6 @@
 """Chooses the gravest figure of a deployment's newest check."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import cache, partial
 
@@ -30,7 +30,7 @@ FURTHEST = 1e6
 
 _HEADLINE_DATA = {DataSet.AS_LOGGED.value, DataSet.COUNTERFACTUAL.value}
 
-_JUDGED_ON: Mapping[str, frozenset[str]] = {
+_JUDGED_ON = {
     key: frozenset(
         _HEADLINE_DATA & {data.value for data in map(DataSet, metric.data)} or {DataSet.LABELLED.value}
     )

@@ -1,6 +1,5 @@
 """Lines of the overview that need a person: at most five, the gravest first."""
 
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from ..base.clock import HOUR
@@ -46,7 +45,7 @@ class Needs:
     alerts: int = 0
 
 
-STEPS: Mapping[Cause, NextStep] = {
+STEPS = {
     cause: step
     for step, causes in {
         NextStep("Test endpoint", "/configure/model"): (Cause.SCORING_FAILED,),
@@ -81,7 +80,7 @@ STEPS: Mapping[Cause, NextStep] = {
 
 _LOOK = NextStep("Show", "")
 
-_OF_DATA: Mapping[DataSet, str] = {
+_OF_DATA = {
     DataSet.COUNTERFACTUAL: ", counterfactual",
     DataSet.LABELLED: " on labelled records",
 }

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from functools import partial
-from typing import Annotated, Final
+from typing import Annotated
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Path, Query, Request
@@ -15,7 +15,6 @@ from starlette.responses import Response
 from ..access.gate.caller import NowIn, Reader, SessionIn
 from ..alerts.queries import present_alerts
 from ..base.errors import NotFound
-from ..base.values import MAX_TEXT
 from ..charts.forest import build_past_forest
 from ..charts.named_groups import rename_shares
 from ..charts.pictures.drawing import PAGE
@@ -29,9 +28,8 @@ from ..checks.views.explain_figure import DATA_SETS, judged_figure
 from ..checks.views.headlines import IMPACT
 from ..checks.views.view_shapes import GroupShare, ViewKind
 from ..checks.views.view_source import counted_check
-from ..deployments.deployment_in_address import ReadableDeployment
+from ..deployments.deployment_in_address import ReadableDeployment, Watched
 from ..deployments.monitor.both_sides import missing_sides
-from ..deployments.monitor.queries import find_monitor
 from ..domain.alert import Alert
 from ..domain.check import CheckRun, CheckState, DataSet, FigureKey, Measurement, Scope
 from ..domain.deployment import Deployment
@@ -47,7 +45,7 @@ from ..web.paging import NumberCursor, cut
 from . import check_words
 from .author_names import people
 from .check_words import format_measurement, format_share, round_change
-from .deployment.forest_rows import ChosenRow, figure_query, live_alerts, show_forest
+from .deployment.forest_rows import ChosenRow, Label, figure_query, live_alerts, show_forest
 from .prepare_reports import OFFERS_REPORTS
 from .range_bar import KEEPS_RANGE, RangeIn, build_bar, chosen_span
 from .render import page
@@ -56,26 +54,22 @@ router = APIRouter(
     prefix="/deployments/{deployment_id}/checks", include_in_schema=False, dependencies=[KEEPS_RANGE]
 )
 
-SHOWN: Final = 30
-MOST_MEASUREMENTS: Final = 500
+SHOWN = 30
+MOST_MEASUREMENTS = 500
 """Max measurements on the page of a check."""
-
-LONGEST_NAME: Final = 4 * MAX_TEXT
-"""Max characters of a name in an address; an intersection has the texts of three values."""
 
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _HEADLINES = frozenset({DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL})
 
 State = Annotated[CheckState | None, BeforeValidator(lambda sent: sent or None), Query()]
-Text = Annotated[str, Field(max_length=LONGEST_NAME, pattern=r"^[^\x00]*$")]
 
 
 class FigureAddress(BaseModel):
     metric: Annotated[str, Field(max_length=100)]
     data: DataSet
     scope: Scope
-    attribute: Text | None = None
-    group: Text | None = None
+    attribute: Label | None = None
+    group: Label | None = None
 
 
 class ChosenCheck(ChosenRow):
@@ -85,14 +79,14 @@ class ChosenCheck(ChosenRow):
 @router.get("")
 def checks_page(
     request: Request,
-    deployment: ReadableDeployment,
+    watched: Watched,
     session: SessionIn,
     now: NowIn,
     before_no: NumberCursor,
     time_range: RangeIn,
     state: State = None,
 ) -> Response:
-    span = chosen_span(time_range, now)
+    deployment, span = watched.deployment, chosen_span(time_range, now)
     paging = Paging(SHOWN + 1, before_no)
     shown, cursor = cut(checks.page(session, deployment.no, paging, state=state, ends_in=span), paging)
     older = f"?{urlencode({'state': state or '', 'cursor': cursor})}" if cursor else None
@@ -122,11 +116,10 @@ def checks_page(
         "bar": build_bar(request, time_range, span, usual=RangePreset.ALL),
         "now": now,
     }
-    has_monitor = find_monitor(session, deployment.no) is not None
     return page(
         request,
         "checks.html",
-        values | {"deployment": deployment, "has_monitor": has_monitor, "words": check_words},
+        values | {"deployment": deployment, "has_monitor": watched.monitor is not None, "words": check_words},
     )
 
 
@@ -149,17 +142,18 @@ def numbered_check(
 def check_page(
     request: Request,
     principal: Reader,
-    deployment: ReadableDeployment,
+    watched: Watched,
     session: SessionIn,
     *,
     now: NowIn,
     check_id: str,
     chosen: Annotated[ChosenCheck, Query()],
 ) -> Response:
+    deployment, monitor = watched.deployment, watched.monitor
     check = _get_check(session, deployment, check_id)
     states = list_views(session, deployment, check)
     kind = chosen.view or next((state.kind for state in states if state.reason is None), ViewKind.OPENSCALE)
-    measurements, monitor = read_measurements(session, check.no), find_monitor(session, deployment.no)
+    measurements = read_measurements(session, check.no)
     group_words = GroupWords.of(monitor)
     values = {
         "deployment": deployment,
@@ -211,13 +205,13 @@ def check_page(
 @router.get("/{check_id}/figure")
 def figure_page(
     request: Request,
-    deployment: ReadableDeployment,
+    watched: Watched,
     session: SessionIn,
     check_id: str,
     address: Annotated[FigureAddress, Query()],
 ) -> Response:
+    deployment, names = watched.deployment, GroupWords.of(watched.monitor)
     check = _get_check(session, deployment, check_id)
-    names = GroupWords.of(find_monitor(session, deployment.no))
     counted = counted_check(session, check)
     explanation = explain_figure(session, deployment, counted, FigureKey(**dict(address)), names)
     values = {

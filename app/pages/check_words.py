@@ -1,7 +1,6 @@
 """Words of the pages of checks, and texts of one measurement."""
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, time, timedelta
 
@@ -25,13 +24,13 @@ from ..statistics.catalogue.metric import CountOf, RateOf
 from ..statistics.sentences.rounding import MOST_OF_GAP, digits_apart, round_gap, write_minus
 from .words import ABSENT, count, join_ends
 
-TRIGGERS: Mapping[Trigger, str] = {
+TRIGGERS = {
     Trigger.SCHEDULE: "scheduled",
     Trigger.REQUEST: "for now",
     Trigger.RANGE: "for a time range",
     Trigger.FILES: "for new files",
 }
-STATES: Mapping[CheckState, str] = {
+STATES = {
     CheckState.QUEUED: "waiting",
     CheckState.RUNNING: "running",
     CheckState.SUCCEEDED: "succeeded",
@@ -39,7 +38,7 @@ STATES: Mapping[CheckState, str] = {
     CheckState.FAILED: "failed",
     CheckState.CANCELLED: "cancelled",
 }
-VIEWS: Mapping[ViewKind, tuple[str, str]] = {
+VIEWS = {
     ViewKind.OPENSCALE: (
         "As OpenScale counts",
         (
@@ -71,13 +70,13 @@ VIEWS: Mapping[ViewKind, tuple[str, str]] = {
 }
 """Name and description of each view."""
 
-MODES: Mapping[str, str] = {
+MODES = {
     Mode.LIFT_ONLY: "lift only: a monitored record gets the favourable outcome where the model gives it to "
     "its reference copies",
     Mode.REFERENCE_SUBSTITUTION: "reference substitution: a monitored record gets the outcome that the "
     "model gives to its reference copies",
 }
-MISSING: Mapping[ViewKind, str] = {
+MISSING = {
     ViewKind.OPENSCALE: "Copies need an endpoint of the model and a counterfactual metric in the "
     "monitor; see Configure.",
     ViewKind.AS_LOGGED: "A check that succeeds has it.",
@@ -87,7 +86,7 @@ MISSING: Mapping[ViewKind, str] = {
 }
 """Next step where a view is missing."""
 
-_SUBJECTS: Mapping[Scope, str] = {
+_SUBJECTS = {
     Scope.POOLED: "all monitored",
     Scope.REFERENCE: "all reference",
     Scope.WORST_PAIR: "the two furthest apart",
@@ -242,18 +241,12 @@ def format_measurement(measurement: Measurement, least: int = _TENTHS) -> Number
     if isinstance(metric.measure, RateOf) or measurement.metric in _CHANGED_SHARES:
         return _share(measurement.value, ends, marks, least)
     if measurement.metric in _CHANGES_OF_SHARES:
-        return _points(measurement.value, ends, least)
+        return _write(measurement.value, ends, (), least, scale=100, unit=_POINTS, is_change=True)
     if isinstance(metric.measure, CountOf):
         return Number(
             count(measurement.value), join_ends(*(None if end is None else count(end) for end in ends)), None
         )
-    shown = (measurement.value, *ends)
-    digits = max(digits_apart(number, (0.0, *marks), _HUNDREDTHS) for number in shown if number is not None)
-    return Number(
-        _plain(measurement.value, digits),
-        join_ends(*(None if end is None else _plain(end, digits) for end in ends)),
-        None,
-    )
+    return _write(measurement.value, ends, marks, _HUNDREDTHS)
 
 
 @frozen
@@ -289,26 +282,29 @@ def format_share(outcomes: Outcomes | SubRange) -> Number:
 def _share(
     value: float, ends: tuple[float | None, float | None], marks: tuple[float | None, ...], least: int
 ) -> Number:
-    percents = tuple(None if mark is None else 100 * mark for mark in marks)
-    shown = [100 * number for number in (value, *ends) if number is not None]
-    digits = max(digits_apart(number, (0.0, *percents), least) for number in shown)
-    interval = join_ends(*(None if end is None else _plain(100 * end, digits) for end in ends))
-    return Number(
-        f"{_plain(100 * value, digits)}{_PER_CENT}",
-        interval if interval == ABSENT else f"{interval}{_PER_CENT}",
-        None,
-    )
+    return _write(value, ends, marks, least, scale=100, unit=_PER_CENT)
 
 
-def _points(value: float, ends: tuple[float | None, float | None], least: int) -> Number:
-    shown = [100 * number for number in (value, *ends) if number is not None]
-    digits = max(digits_apart(number, (0.0,), least) for number in shown)
+def _write(
+    value: float,
+    ends: tuple[float | None, float | None],
+    marks: tuple[float | None, ...],
+    least: int,
+    *,
+    scale: int = 1,
+    unit: str = "",
+    is_change: bool = False,
+) -> Number:
+    """With as many digits as tell the numbers from 0 and the marks. A change has its sign."""
+    zero_and_marks = (0.0, *(None if mark is None else scale * mark for mark in marks))
+    numbers = [None if number is None else scale * number for number in (value, *ends)]
+    digits = max(digits_apart(number, zero_and_marks, least) for number in numbers if number is not None)
     text, *sides = (
-        None if number is None else f"{'+' if number > 0 else ''}{_plain(100 * number, digits)}"
-        for number in (value, *ends)
+        None if number is None else f"{'+' if is_change and number > 0 else ''}{_plain(number, digits)}"
+        for number in numbers
     )
     interval = join_ends(*sides)
-    return Number(f"{text}{_POINTS}", interval if interval == ABSENT else f"{interval}{_POINTS}", None)
+    return Number(f"{text}{unit}", interval if interval == ABSENT else f"{interval}{unit}", None)
 
 
 def _plain(value: float, digits: int) -> str:

@@ -1,8 +1,6 @@
 """The API's documentation page; every file of it needs a key."""
 
-from collections.abc import Mapping
 from importlib.resources import files
-from types import MappingProxyType
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse
@@ -47,14 +45,12 @@ _CONTENT_POLICY = (
     "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 )
 
-_ASSETS: Mapping[str, tuple[bytes, str]] = MappingProxyType(
-    {
-        "docs.js": ((files(__package__) / "docs.js").read_bytes(), "text/javascript"),
-        "swagger-ui-bundle.js": ((_STATIC / "swagger-ui-bundle.js").read_bytes(), "text/javascript"),
-        "swagger-ui.css": ((_STATIC / "swagger-ui.css").read_bytes(), "text/css"),
-        "docs.css": ((files(__package__) / "docs.css").read_bytes(), "text/css"),
-    }
-)
+_ASSETS = {
+    "docs.js": ((files(__package__) / "docs.js").read_bytes(), "text/javascript"),
+    "swagger-ui-bundle.js": ((_STATIC / "swagger-ui-bundle.js").read_bytes(), "text/javascript"),
+    "swagger-ui.css": ((_STATIC / "swagger-ui.css").read_bytes(), "text/css"),
+    "docs.css": ((files(__package__) / "docs.css").read_bytes(), "text/css"),
+}
 
 
 @router.get("/docs")

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import groupby
-from typing import Final
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
@@ -29,7 +28,7 @@ router = APIRouter(
     prefix="/deployments/{deployment_id}/ingestion", include_in_schema=False, dependencies=[KEEPS_RANGE]
 )
 
-MOST_HOURS: Final = 168
+MOST_HOURS = 168
 """Max hours that are listed, the newest."""
 
 

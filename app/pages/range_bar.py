@@ -2,7 +2,7 @@
 
 import html
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 from typing import Annotated
@@ -18,7 +18,7 @@ from ..domain.check import Span
 MAX_MOMENT = 40
 """Max characters of a moment in an address."""
 
-PRESETS: Mapping[RangePreset, str] = {
+PRESETS = {
     RangePreset.DAY: "24 h",
     RangePreset.WEEK: "7 d",
     RangePreset.MONTH: "30 d",
@@ -26,7 +26,7 @@ PRESETS: Mapping[RangePreset, str] = {
     RangePreset.YEAR: "1 y",
     RangePreset.ALL: "All",
 }
-PRESET_TITLES: Mapping[RangePreset, str] = {
+PRESET_TITLES = {
     RangePreset.DAY: "The last 24 hours",
     RangePreset.WEEK: "The last 7 days",
     RangePreset.MONTH: "The last 30 days",
@@ -34,7 +34,7 @@ PRESET_TITLES: Mapping[RangePreset, str] = {
     RangePreset.YEAR: "The last 365 days",
     RangePreset.ALL: "From the first check on",
 }
-EARLIER_TIMES: Mapping[Earlier, str] = {
+EARLIER_TIMES = {
     Earlier.PERIOD: "the period before",
     Earlier.REVISION: "the model revision before",
 }

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Annotated, Final
+from typing import Annotated
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -14,8 +14,7 @@ from ..access.gate.caller import NowIn, SessionIn
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen
 from ..charts.time_ranges import RangePreset
-from ..deployments.deployment_in_address import ReadableDeployment
-from ..deployments.monitor.queries import find_monitor
+from ..deployments.deployment_in_address import Watched
 from ..domain.check import Span
 from ..domain.deployment import Deployment
 from ..domain.monitor import Monitor
@@ -50,7 +49,7 @@ MOST_NAMES = 20
 MOST_KEPT = 50
 """Max kept reports on the page."""
 
-USUAL_PERIOD: Final = timedelta(days=365)
+USUAL_PERIOD = timedelta(days=365)
 """LL144 asks for data of at most a year."""
 
 
@@ -78,13 +77,14 @@ class ChosenContent:
 @router.get("", dependencies=[OFFERS_REPORTS])
 def regulator_report_page(
     request: Request,
-    deployment: ReadableDeployment,
+    watched: Watched,
     session: SessionIn,
     now: NowIn,
     time_range: RangeIn,
     chosen: Annotated[ChosenContent, Depends()],
 ) -> Response:
-    monitor, retention = find_monitor(session, deployment.no), read_retention_policy(session, deployment.no)
+    deployment, monitor = watched.deployment, watched.monitor
+    retention = read_retention_policy(session, deployment.no)
     span = chosen_span(time_range, now) or Span(start=now - USUAL_PERIOD, end=now)
     query = {
         "since": span.start.isoformat(timespec="seconds"),

@@ -1,13 +1,12 @@
 """Words of the pages in plain language."""
 
 from functools import cache
-from typing import Final
 
 from ..base.frozen import frozen
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.intervals.verdicts import MINIMUM_GROUP_SIZE
 
-METRIC: Final = "metric-"
+METRIC = "metric-"
 """Prefix of the keys of metrics."""
 
 
@@ -20,7 +19,7 @@ class Term:
     words: str
 
 
-TERMS: Final = (
+TERMS = (
     Term("deployment", "Deployment", "One model in use, that Evenhand watches."),
     Term(
         "as-logged",

@@ -2,9 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
-from types import MappingProxyType
 from urllib.parse import parse_qsl
 from zoneinfo import ZoneInfo
 
@@ -134,25 +132,23 @@ def decoded_query(query: object) -> str:
     return ", ".join(f"{name}: {value}" for name, value in members) or str(query)
 
 
-FILTERS: Mapping[str, Callable[..., str]] = MappingProxyType(
-    {
-        "figure": figure,
-        "share": share,
-        "count": count,
-        "interval": interval,
-        "limits": limits,
-        "minus": write_minus,
-        "moment": moment,
-        "moment_of_text": moment_of_text,
-        "plain_json": plain_json,
-        "iso": iso,
-        "ago": ago,
-        "verdict": verdict,
-        "data_set": data_set,
-        "decoded_query": decoded_query,
-        "words": words,
-        "capitalised": capitalise,
-        "isolated": isolate,
-        "unbroken": unbroken,
-    }
-)
+FILTERS = {
+    "figure": figure,
+    "share": share,
+    "count": count,
+    "interval": interval,
+    "limits": limits,
+    "minus": write_minus,
+    "moment": moment,
+    "moment_of_text": moment_of_text,
+    "plain_json": plain_json,
+    "iso": iso,
+    "ago": ago,
+    "verdict": verdict,
+    "data_set": data_set,
+    "decoded_query": decoded_query,
+    "words": words,
+    "capitalised": capitalise,
+    "isolated": isolate,
+    "unbroken": unbroken,
+}

@@ -52,10 +52,10 @@ def trace(acts: Iterable[Callable[[], object]]) -> list[str]:
     global _ran  # noqa: PLW0603 - functions of every thread note their files in it
     runs = []
     for act in acts:
-        _ran = files = {}
+        _ran = {}
         act()
+        runs.append(list(_ran))
         _ran = None
-        runs.append(list(files))
     return min(runs[1:], key=len)
 
 

@@ -36,8 +36,6 @@ def series(*groups: tuple[str | None, list[SeriesPoint]], metric: str = "dispara
         "metric": metric,
         "data": DataSet.AS_LOGGED,
         "attribute": "sex",
-        "lower_limit": 0.8,
-        "upper_limit": None,
         "rollup": None,
         "groups": tuple(
             GroupSeries(group=name, scope=Scope.REFERENCE if name is None else Scope.GROUP, points=tuple(points)) for name, points in groups

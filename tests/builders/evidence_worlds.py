@@ -15,7 +15,7 @@ from app.domain.check import DataSet
 from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.monitor import EvidenceSettings, Monitor, MonitoredAttribute, OutcomeRule
 from app.evidence.queries.eras import Era, find_era, followed_deployment
-from app.evidence.queries.figure_states import read_era_figures
+from app.evidence.queries.figure_states import StoredFigure, find_era_figures
 from app.evidence.update import update_deployment
 from app.sources.stored.noted_hours import note_changed_hours
 from tests.connections import connect
@@ -138,13 +138,21 @@ def states(stage: Scene, revision: str | None = None) -> dict[tuple[DataSet, str
     """First hour, end, staleness and state of every figure of the present era, or of the one of that model revision."""
     era = present_era(stage, revision)
     assert era.problem is None, era.problem
+    return {
+        (one.place.data, one.place.attribute, one.group, one.metric): (
+            one.first_hour,
+            one.until,
+            one.is_stale,
+            one.state,
+        )
+        for one in read_figures(stage, era)
+    }
+
+
+def read_figures(stage: Scene, era: Era) -> Sequence[StoredFigure]:
+    """All that is stored of the figures of an era, the newest of its model revision."""
     with stage.database.transaction() as session:
-        return {
-            (one.place.data, one.place.attribute, one.group, one.metric): (
-                one.first_hour,
-                one.until,
-                one.is_stale,
-                one.state,
-            )
-            for one in read_era_figures(session, era.no)
-        }
+        stored = find_era_figures(session, stage.deployment.no, era.model_revision)
+    assert stored is not None
+    assert stored.era == era
+    return stored.present

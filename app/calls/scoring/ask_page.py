@@ -281,7 +281,7 @@ class Asker:
         return excerpt(self._redact(answer.decode(errors="replace"))) if self._quotes else ""
 
     def _redact(self, text: str) -> str:
-        token = None if self._tokens is None else self._tokens.known()
+        token = self._tokens.known() if self._tokens else None
         return redact_secrets(redacted(text, make_bearer_credentials(token)), self._endpoint)
 
 

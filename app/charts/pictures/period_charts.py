@@ -1,14 +1,13 @@
 """Charts over time in UTC, one value a check or a period, and ticks on the clock of a zone."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import MAXYEAR, UTC, datetime, timedelta
-from itertools import groupby, islice
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from itertools import groupby
 from operator import attrgetter
 from zoneinfo import ZoneInfo
 
 from ...base.clock import HOUR
-from ...base.frozen import frozen
 from ...checks.days.day_queries import DAY, ORIGIN, CheckStep
 from ...checks.days.roll_up import Period
 from ...domain.alert import Alert
@@ -19,6 +18,7 @@ from ..series import GroupSeries, Series, Volume
 from ..time_ranges import step_of_picture
 from ..timeline import MAX_STEPS, TimePanel, find_step_start, join_points
 from ..timeline_words import count_step, say_steps
+from .axes import time_ticks
 from .drawing import LINE, Chart, Drawing, ThemeLook, clip_name, write_text
 from .timeline_picture import (
     VOLUME_HEIGHT,
@@ -31,16 +31,6 @@ from .timeline_picture import (
     draw_volume,
     level_axis,
 )
-
-MOST_TICKS = 8
-_MOST_NARROW = 4
-"""Max texts on the axis of a telephone."""
-
-_HOURS = (1, 2, 3, 6, 12)
-_DAYS = (1, 2, 7, 14)
-_MONTHS = (1, 2, 3, 6, 12, 24, 60, 120, 600, 1200, 12_000)
-_MONTH = timedelta(days=30)
-_SUNDAY_BEFORE = datetime(1969, 12, 28, tzinfo=UTC)
 
 MOST_ALERTS = 200
 """Max alerts that are marked, the newest."""
@@ -75,83 +65,6 @@ _MOST_TITLED = 100
 _MARGIN = 0.015
 """Share of the time that the axis has beyond either end, so that a bar there is whole."""
 _UTC = ZoneInfo("UTC")
-
-
-@frozen
-class TimeTick:
-    """Place in per cent of the width. `is_spare`: on a narrow axis it has no text."""
-
-    moment: datetime
-    text: str
-    at: float
-    is_spare: bool
-
-
-def time_ticks(span: Span, zone: ZoneInfo, *, limit: int = MOST_TICKS) -> tuple[TimeTick, ...]:
-    """Even steps of the zone's clock; a time of less than two hours has start and end."""
-    length = span.end - span.start
-    every_hours = next((step for step in _HOURS if length <= step * HOUR * (limit - 1)), None)
-    every_days = next((step for step in _DAYS if length <= step * DAY * (limit - 1)), None)
-    moments, form = iter((span.start, span.end)), "%H:%M"
-    if length >= 2 * HOUR:
-        if every_hours is not None:
-            moments = _hours(span, zone, every_hours)
-        elif every_days is not None:
-            moments, form = _days(span, zone, every_days), "%d %b"
-        else:
-            every = next(
-                step for step in _MONTHS if length <= step * _MONTH * (limit - 1) or step == _MONTHS[-1]
-            )
-            moments, form = _months(span, zone, every), "%b %Y"
-    shown = list(islice(moments, limit))
-    texts = [f"{moment.astimezone(zone):{form}}" for moment in shown]
-    # Among hours the dates stay: without them nobody sees of which day an hour is.
-    first, every = texts.index("00:00") if "00:00" in texts else 0, -(-len(shown) // _MOST_NARROW)
-    return tuple(
-        TimeTick(
-            moment=moment.astimezone(UTC),
-            text=f"{moment.astimezone(zone):%d %b}" if text == "00:00" else text,
-            at=round(100 * (moment - span.start) / length, 2),
-            is_spare=(position - first) % every != 0,
-        )
-        for position, (moment, text) in enumerate(zip(shown, texts, strict=True))
-    )
-
-
-def _hours(span: Span, zone: ZoneInfo, every: int) -> Iterator[datetime]:
-    # In UTC: on a day on which the clocks change an hour of the zone comes twice, or not at all.
-    moment = span.start.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
-    offset = moment.astimezone(zone).utcoffset() or timedelta()
-    # Some zones are half an hour off.
-    moment -= offset % HOUR
-    while moment <= span.end:
-        if moment >= span.start and moment.astimezone(zone).hour % every == 0:
-            yield moment
-        moment += HOUR
-
-
-def _days(span: Span, zone: ZoneInfo, every: int) -> Iterator[datetime]:
-    day = span.start.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
-    while (moment := day.replace(tzinfo=zone).astimezone(UTC)) <= span.end:
-        if moment >= span.start and (day - _SUNDAY_BEFORE.replace(tzinfo=None)).days % every == 1 % every:
-            yield moment
-        day += DAY
-
-
-def _months(span: Span, zone: ZoneInfo, every: int) -> Iterator[datetime]:
-    first = span.start.astimezone(zone)
-    number = first.year * 12 + first.month - 1
-    number -= number % every
-    while number < (MAXYEAR + 1) * 12:
-        year, month = divmod(number, 12)
-        number += every
-        if year < 1:
-            continue
-        moment = datetime(year, month + 1, 1, tzinfo=zone)
-        if moment > span.end:
-            return
-        if moment >= span.start:
-            yield moment
 
 
 def series_chart(

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from ...base.frozen import frozen
 from ...domain.check import Span
-from .period_charts import time_ticks
+from .axes import time_ticks
 from .ratio_pictures import BAND, FONT, LINE, SHADES, TEXT, UNJUDGED, write_svg
 from .timeline_picture import WIDTH, PanelPicture
 

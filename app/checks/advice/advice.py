@@ -124,9 +124,7 @@ def next_due(now: datetime, schedule: Schedule | None) -> datetime | None:
 
 
 def of_first_check(entry: OverviewEntry, outlook: Outlook) -> Because:
-    return Because(
-        cause=Cause.NO_RECORDS if entry.newest_record_at is None else _waits_for(outlook), outlook=outlook
-    )
+    return Because(cause=_waits_for(outlook) if entry.newest_record_at else Cause.NO_RECORDS, outlook=outlook)
 
 
 def of_stale_figures(entry: OverviewEntry, success: Success, outlook: Outlook) -> Because:
@@ -443,12 +441,12 @@ def _moment(at: datetime | None) -> str:
 def read_outlook(session: Session, deployment_no: int) -> Outlook:
     """Outlook on the database's clock."""
     monitor, busy = find_monitor(session, deployment_no), under_way(session, deployment_no)
-    schedule = None if monitor is None else monitor.schedule
+    schedule = monitor.schedule if monitor else None
     return Outlook(
         workers=workers_seen(session),
         due_at=next_due(current_time(session), schedule),
         by_files=schedule is Schedule.BATCH,
-        under_way=None if busy is None else busy.state,
+        under_way=busy.state if busy else None,
     )
 
 

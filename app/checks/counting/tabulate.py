@@ -322,7 +322,7 @@ def count_payload(
     With `repeats`, each entry of `read` represents that many equal records without weights.
     """
     named, codes = read.compare(comparison)
-    scores = None if read.scores is None else read.scores.values
+    scores = read.scores.values if read.scores else None
     periods = [
         GroupCounts.from_records(
             as_groups(named),
@@ -380,7 +380,7 @@ def tabulate_revisions(evidence: CheckEvidence, copies: CopyOutcomes) -> tuple[O
 def _count_feedback(labels: Labelled, comparison: Comparison) -> Tabulated:
     read, compared = labels.read, labels.comparison
     named, codes = read.compare(comparison)
-    scores = None if read.scores is None else read.scores.values
+    scores = read.scores.values if read.scores else None
     periods = [
         LabelledCells.from_records(
             as_groups(named),
@@ -408,4 +408,4 @@ def _describe_lacking(read: RecordTable) -> tuple[str | None, dict[str, str]]:
         lacking["strata"] = read.strata.reason
     if read.scores and read.scores.values is None:
         lacking["scores"] = read.scores.reason
-    return None if read.strata is None else read.strata.column, lacking
+    return read.strata.column if read.strata else None, lacking

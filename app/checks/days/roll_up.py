@@ -130,7 +130,7 @@ def roll_up(
                 scopes=scopes,
                 other_revisions=other_revisions,
             )
-            named = None if records is None else records.named(names.label)
+            named = records.named(names.label) if records else None
             results += [RolledUp(hours, measurement, named) for measurement in measured]
     return results
 

@@ -163,7 +163,7 @@ async def try_endpoint(
     )
     differ = sum(not _is_same(now, before) for now, before in zip(again, cycle(predictions), strict=False))
     repeats = [REPEATED.format(differ=differ, asked=len(again))] if differ else []
-    same_as_logged = None if question.logged is None else _is_same(predictions[0], question.logged)
+    same_as_logged = _is_same(predictions[0], question.logged) if question.logged else None
     return replace(
         test,
         seconds=seconds,

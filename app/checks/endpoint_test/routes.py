@@ -99,7 +99,7 @@ async def post_new_endpoint_test(
 def _build_question(
     services: Services, principal: Principal, deployment_id: str, body: EndpointTestIn | None
 ) -> tuple[Question, NewestRecord | None]:
-    records = None if body is None else body.records
+    records = body.records if body else None
     with services.database.transaction() as session:
         deployment = managed(principal, Deployments(session, services.secret_box), deployment_id)
         monitor = find_monitor(session, deployment.no)
@@ -117,7 +117,7 @@ def _build_question(
         problem_type=deployment.problem_type,
         features=deployment.schema.features,
         rows=[],
-        rule=None if monitor is None else monitor.outcomes,
+        rule=monitor.outcomes if monitor else None,
     )
     if records:
         return replace(question, rows=_read_rows(records, deployment.schema.features)), None

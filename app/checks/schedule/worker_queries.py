@@ -40,7 +40,7 @@ class WorkersSeen:
     def state(self) -> WorkerState:
         if self.answering:
             return WorkerState.ANSWERING
-        return WorkerState.NEVER_SEEN if self.last_seen_at is None else WorkerState.SILENT
+        return WorkerState.SILENT if self.last_seen_at else WorkerState.NEVER_SEEN
 
 
 def record_beat(session: Session, worker_id: str) -> None:

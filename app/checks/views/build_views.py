@@ -80,7 +80,7 @@ def fill_training_view(
 ) -> CheckView:
     summary, monitor = find_training_summary(session, deployment.no), find_monitor(session, deployment.no)
     if summary is None or monitor is None:
-        return replace(view, reason=NO_DATA if summary is None else NO_MONITOR)
+        return replace(view, reason=NO_MONITOR if summary else NO_DATA)
 
     attributes, names = [], GroupWords.of(monitor)
     for present, measured in _measure_labels(session, deployment, monitor, summary):

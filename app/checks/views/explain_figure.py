@@ -192,7 +192,7 @@ def _list_counts(details: Details) -> Iterator[FigureCount]:
         if name in _SHOWN_ELSEWHERE:
             continue
         side = next((side for side in SIDES if name.startswith(f"{side}_")), None)
-        noun = name if side is None else name.removeprefix(f"{side}_")
+        noun = name.removeprefix(f"{side}_") if side else name
         weighed = f"weight of {noun.removesuffix('_weight')}" if noun.endswith("_weight") else noun
         text = _WORDS.get(noun, weighed).replace("_", " ")
         label = text

@@ -139,7 +139,7 @@ def headlines(
                 OnData(
                     data=data,
                     name=name.capitalize(),
-                    figure=None if chosen is None else word_figure(chosen),
+                    figure=word_figure(chosen) if chosen else None,
                     absent=absent,
                 )
             )

@@ -273,13 +273,13 @@ def divide_shares(
             group=group,
             role=role,
             outcomes=before.outcomes[subject],
-            after=None if after is None else after.outcomes[subject],
+            after=after.outcomes[subject] if after else None,
             original_records=int(counts[chosen].sum()),
             additional_records=int(earlier[chosen].sum()),
             additional_favourable=int(earlier[chosen, 1].sum()),
             unclassified=int(table.unclassified[chosen].sum()),
             comparison=before.comparisons.get(subject),
-            comparison_after=None if after is None else after.comparisons.get(subject),
+            comparison_after=after.comparisons.get(subject) if after else None,
             openscale_fairness=before.openscale.get(subject),
             sub_ranges=intervals.get(group or "", ()),
         )
@@ -300,7 +300,7 @@ def divide_shares(
         ),
         pooled=tuple(pooled),
         worst=before.worst,
-        worst_after=None if after is None else after.worst,
+        worst_after=after.worst if after else None,
     )
 
 

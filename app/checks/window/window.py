@@ -124,7 +124,7 @@ class FiledRecords:
             if batch is None
             else PayloadFiles(deployment, payload, places.roots, TablePart(batch=batch))
         )
-        self._labels = None if feedback is None else FeedbackFiles(feedback, places.roots)
+        self._labels = FeedbackFiles(feedback, places.roots) if feedback else None
         self.kept = KeptAnswers(own_folder(deployment.id, payload, places.answers))
         self.ids: list[str] = []
         # No numbers: answers in files are kept by their whole key.
@@ -133,7 +133,7 @@ class FiledRecords:
     @property
     def labels_without_record(self) -> int:
         """Labels read so far whose record is not in the files."""
-        return 0 if self._labels is None else self._labels.without_record
+        return self._labels.without_record if self._labels else 0
 
     def payload(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
         rows = (

@@ -108,7 +108,7 @@ def predict_unscored(
         probabilities = rows[PROBABILITY].to_pylist()
         for position in unscored:
             scored = predictions.get(ids[position])
-            probabilities[position] = None if scored is None else probability_text(scored)
+            probabilities[position] = probability_text(scored) if scored else None
         rows = _replace_column(rows, PROBABILITY, probabilities)
     return Predicted(keep_scored(replace(window, rows=rows)), predictions, tuple(refused))
 

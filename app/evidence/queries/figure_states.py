@@ -113,14 +113,6 @@ def find_ended(session: Session, ids: Collection[str]) -> set[str]:
     )
 
 
-def read_era_figures(session: Session, era_no: int) -> list[StoredFigure]:
-    present = select(EvidenceFigureRow).where(
-        EvidenceFigureRow.era_no == era_no, EvidenceFigureRow.ended_at.is_(None)
-    )
-    rows = session.scalars(present.order_by(EvidenceFigureRow.no))
-    return [read_row(StoredFigure, row, place=read_row(CountedPlace, row)) for row in rows]
-
-
 @frozen
 class EraFigures:
     """An era, its figures in order, and those of earlier monitors."""
@@ -131,7 +123,7 @@ class EraFigures:
 
 
 def find_era_figures(session: Session, deployment_no: int, model_revision: str) -> EraFigures | None:
-    """Returns what `find_era`, `read_era_figures` and `ended_figures` do, in one statement."""
+    """Returns the newest era of that revision with its figures, in one statement."""
     statement = text(
         """SELECT e.*, (SELECT coalesce(sum(labels), 0)::int FROM evidence_late_labels l WHERE l.era_no = e.no)
                       AS late_labels,

@@ -1,8 +1,5 @@
 """Settings page. Who is not an admin sees their own account."""
 
-from collections.abc import Mapping
-from typing import Final
-
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
@@ -21,7 +18,7 @@ SHOWN = 500
 """Max users and keys each."""
 
 
-ACTIONS: Final[Mapping[Permission, str]] = {
+ACTIONS = {
     Permission.LOG: "log records and labels",
     Permission.READ: "see figures, checks and alerts",
     Permission.RECORDS: "see single records",

@@ -5,7 +5,6 @@ time.
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Final
 
 from sqlalchemy.orm import Session
 
@@ -24,14 +23,14 @@ from ...statistics.intervals.verdicts import GRAVEST, Verdict
 from ...statistics.measures.worst_group import how_far_out
 from ...statistics.sentences.rounding import choose_joint, digits_apart, write_minus
 
-_GRAVEST: Final = (AlertState.OPEN, AlertState.ACKNOWLEDGED, AlertState.RESOLVED)
-_HUNDREDTHS: Final = 2
+_GRAVEST = (AlertState.OPEN, AlertState.ACKNOWLEDGED, AlertState.RESOLVED)
+_HUNDREDTHS = 2
 
-AROUND: Final = timedelta(hours=48)
+AROUND = timedelta(hours=48)
 """Time before and after an alert that its trend shows."""
-_MOST_CHECKS: Final = 2 * 48 + 1
-SHOWN_RECORDS: Final = 5
-MOST_COUNTED: Final = 10_000
+_MOST_CHECKS = 2 * 48 + 1
+SHOWN_RECORDS = 5
+MOST_COUNTED = 10_000
 """Max affected records that are counted."""
 
 

@@ -2,7 +2,6 @@
 
 import re
 import uuid
-from typing import Final
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
@@ -32,10 +31,10 @@ from .alert_lines import affected_records, format_alert_figure, read_affected, r
 
 router = APIRouter(include_in_schema=False)
 
-MOST_COMMENTS: Final = 200
+MOST_COMMENTS = 200
 """Max comments that are shown, the oldest."""
 
-REASONS: Final = {
+REASONS = {
     ClosingReason.FIXED: "the cause is fixed",
     ClosingReason.JUSTIFIED: "the difference is justified; the note says by what",
     ClosingReason.DATA_ERROR: "records or labels were wrong",

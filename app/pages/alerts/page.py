@@ -22,8 +22,7 @@ from ...alerts.queries import AlertFilter
 from ...alerts.rules.queries import rules_page
 from ...base.frozen import frozen
 from ...charts.time_ranges import RangePreset
-from ...deployments.deployment_in_address import ReadableDeployment
-from ...deployments.monitor.queries import find_monitor
+from ...deployments.deployment_in_address import Watched
 from ...domain.alert import AlertState, RuleKind
 from ...domain.check import DataSet
 from ...domain.monitor import list_comparisons
@@ -104,16 +103,16 @@ def channels_page(request: Request, principal: Reader, session: SessionIn, now: 
 def deployment_alerts_page(
     request: Request,
     principal: Reader,
-    deployment: ReadableDeployment,
+    watched: Watched,
     session: SessionIn,
     now: NowIn,
     before_no: NumberCursor,
     chosen: Annotated[ChosenAlerts, Query()],
 ) -> Response:
+    deployment, monitor = watched.deployment, watched.monitor
     time_range = find_kept_range(request)
     span = chosen_span(time_range, now)
     query = AlertFilter(deployment_no=deployment.no, state=chosen.state, span=span)
-    monitor = find_monitor(session, deployment.no)
     rules = rules_page(session, deployment.no, Paging(SHOWN))
 
     # By number of a rule, its channels to which open alerts were not sent.

@@ -13,11 +13,12 @@ from ...base.errors import NotFound
 from ...base.values import GroupValue, Range, canonical
 from ...calls.certificates import CertificateFacts, describe_certificates
 from ...checks.queries import under_way
-from ...deployments.deployment_in_address import ReadableDeployment
+from ...deployments.deployment_in_address import Watched
 from ...deployments.mitigation_queries import read_mitigation_settings
 from ...deployments.monitor.both_sides import missing_sides
 from ...deployments.monitor.monitor_fit import monitor_warnings
-from ...deployments.monitor.queries import find_monitor
+from ...deployments.monitor.warnings import monitor_warnings
+from ...deployments.queries import WatchedDeployment
 from ...deployments.training.from_distributions import FEWEST_SHOWN, find_unclassified, merge_rare
 from ...deployments.training.queries import find_training_summary
 from ...domain.deployment import BreakerState, Deployment, FieldKind
@@ -59,13 +60,13 @@ BREAKERS = {
 @router.get("/configure", dependencies=[SHOWS_RECORDS])
 def configure_page(
     request: Request,
-    deployment: ReadableDeployment,
+    watched: Watched,
     session: SessionIn,
     now: NowIn,
     step: StepName | None = None,
 ) -> Response:
     """Shows the next or the chosen step of setting up; after the first check, the list of parts."""
-    values = _read_values(session, deployment, now)
+    values = _read_values(session, watched, now)
     chosen = next((candidate for candidate in values["steps"] if candidate.name is step), None) or next_step(
         values["steps"]
     )
@@ -79,7 +80,7 @@ def configure_page(
 
 @router.get("/configure/{part}", dependencies=[SHOWS_RECORDS])
 def configure_part_page(
-    request: Request, deployment: ReadableDeployment, session: SessionIn, now: NowIn, part: str
+    request: Request, watched: Watched, session: SessionIn, now: NowIn, part: str
 ) -> Response:
     chosen = next(
         (
@@ -91,12 +92,13 @@ def configure_part_page(
     )
     if chosen is None:
         raise NotFound("part of Configure", part)
-    values = _read_values(session, deployment, now)
+    values = _read_values(session, watched, now)
     return page(request, "configure.html", values | {"step": None, "part": chosen, "shown": [chosen.value]})
 
 
-def _read_values(session: Session, deployment: Deployment, now: datetime) -> dict[str, Any]:
-    monitor, training = find_monitor(session, deployment.no), find_training_summary(session, deployment.no)
+def _read_values(session: Session, watched: WatchedDeployment, now: datetime) -> dict[str, Any]:
+    deployment, monitor = watched.deployment, watched.monitor
+    training = find_training_summary(session, deployment.no)
     settings, newest = read_mitigation_settings(session, deployment.no), newest_record(session, deployment.no)
     has_records = newest is not None
     busy = under_way(session, deployment.no)

@@ -1,7 +1,5 @@
 """Page of a deployment's retention."""
 
-from typing import Final
-
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
@@ -21,10 +19,10 @@ router = APIRouter(
     prefix="/deployments/{deployment_id}/retention", include_in_schema=False, dependencies=[KEEPS_RANGE]
 )
 
-SHOWN: Final = 20
+SHOWN = 20
 """Erasures on one page."""
 
-PRESET_WORDS: Final = {
+PRESET_WORDS = {
     RetentionPreset.EU: "EU AI Act: at least 6 months",
     RetentionPreset.COLORADO: "Colorado: at least 3 years",
     RetentionPreset.CALIFORNIA: "California: at least 4 years",

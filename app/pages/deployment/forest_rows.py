@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
-from typing import Annotated, Final
+from typing import Annotated
 from urllib.parse import urlencode
 
 from pydantic import BaseModel, Field
@@ -37,8 +37,10 @@ from ...statistics.intervals.verdicts import Verdict
 from ..check_words import Number, format_measurement
 from .trend import Trend, draw_trend
 
-LONGEST: Final = 4 * MAX_TEXT
-MOST_ALERTS: Final = 50
+LONGEST = 4 * MAX_TEXT
+"""Max characters of a name in an address; an intersection has the texts of three values."""
+
+MOST_ALERTS = 50
 
 Label = Annotated[str, Field(max_length=LONGEST, pattern=r"^[^\x00]*$")]
 

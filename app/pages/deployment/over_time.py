@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from operator import itemgetter
-from typing import Final
 from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
@@ -15,8 +14,9 @@ from ...base.clock import HOUR
 from ...base.errors import InvalidInput
 from ...base.frozen import frozen, frozen_by_name
 from ...charts.named_groups import rename_series
+from ...charts.pictures.axes import TimeTick, time_ticks
 from ...charts.pictures.drawing import PAGE, Chart
-from ...charts.pictures.period_charts import TimeTick, series_chart, time_ticks, volume_chart
+from ...charts.pictures.period_charts import series_chart, volume_chart
 from ...charts.pictures.timeline_picture import (
     PanelPicture,
     TimeAxis,
@@ -43,14 +43,14 @@ from ...statistics.intervals.verdicts import GRAVEST
 from ..words import data_set
 from .forest_rows import ChosenRow
 
-LONGEST_SINGLE: Final = timedelta(days=366)
+LONGEST_SINGLE = timedelta(days=366)
 """Max time whose single checks a table lists; of a longer one it has months."""
 
-SHOWN_PANELS: Final = 8
+SHOWN_PANELS = 8
 """Panels that are open from the start."""
 
-MAX_PANELS: Final = 60
-MAX_EVENTS: Final = 100
+MAX_PANELS = 60
+MAX_EVENTS = 100
 _NONE_OF_THEM = (0,) * len(GRAVEST)
 
 

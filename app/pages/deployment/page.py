@@ -22,10 +22,9 @@ from ...checks.schedule.words import choose_notice
 from ...checks.views.view_source import notes_of_check, read_present
 from ...deployments.deployment_in_address import Watched
 from ...deployments.monitor.both_sides import missing_sides
-from ...domain.deployment import Deployment
+from ...deployments.queries import WatchedDeployment
 from ...domain.monitor import Monitor, MonitoredAttribute, list_comparisons
 from ...domain.paging import Paging
-from ...evidence.attribution import words as attribution_words
 from ...evidence.attribution.attribution import AttributionRun
 from ...evidence.attribution.queries import newest_of_gaps
 from ...evidence.present_state import DeploymentEvidence, look_at_era, rename_state
@@ -33,7 +32,7 @@ from ...evidence.queries.eras import FollowedDeployment
 from ...evidence.subgroups.present_candidates import read_result, say_scan
 from ...evidence.subgroups.scan_queries import SubgroupScan, read_scans
 from ...evidence.subgroups.watch_group import choose_name, find_watched, watching_problem
-from ...evidence.words import describe_evidence, list_notes, name_figure, order_by_gravity, say_limit
+from ...evidence.words import describe_evidence, name_figure, order_by_gravity, say_limit
 from ...overview.fleet import look_at_deployment
 from ...statistics.scan.scan_results import SearchResult
 from ...statistics.scan.search_subgroup import MAX_FEATURES, MIN_RECORDS
@@ -77,21 +76,18 @@ class _ShownGroup:
 
 
 def read_subgroups(
-    session: Session, deployment: Deployment, evidence: DeploymentEvidence | None
+    session: Session, watched: WatchedDeployment, evidence: DeploymentEvidence | None
 ) -> dict[str, object]:
+    deployment, monitor, obstacle = watched.deployment, watched.monitor, None
     scans = read_scans(session, deployment.no, Paging(MOST_SCANS))
     newest, ended = next(iter(scans), None), next((scan for scan in scans if scan.state == "succeeded"), None)
-    obstacle, monitor, era = (
-        None,
-        None if evidence is None else evidence.monitor,
-        None if evidence is None else evidence.era,
-    )
-    if monitor is None:
+    if evidence is None:
         obstacle = NO_MONITOR
-    elif era is not None and era.counted_until is None and era.problem is not None:
-        obstacle = COUNTING_STOPPED.format(problem=era.problem.rstrip("."))
-    elif era is None or era.counted_until is None:
-        obstacle = NOTHING_COUNTED
+    elif evidence.era.counted_until is None:
+        problem = evidence.era.problem
+        obstacle = (
+            NOTHING_COUNTED if problem is None else COUNTING_STOPPED.format(problem=problem.rstrip("."))
+        )
     person = None if monitor is None else monitor.evidence.person
     return {
         "scan": newest,
@@ -99,10 +95,7 @@ def read_subgroups(
         "ended_scan": ended,
         "ended_scan_words": None if ended is None else say_scan(ended),
         "can_scan": obstacle is None,
-        "scan_remarks": [
-            *([] if obstacle is None else [obstacle]),
-            *([] if newest is not None else [NO_SCAN]),
-        ],
+        "scan_remarks": [remark for remark in (obstacle, NO_SCAN if newest is None else None) if remark],
         "no_worker_scans": NO_WORKER,
         "scannable": [
             column.name
@@ -164,7 +157,6 @@ CONFIGURED = frozenset(
 
 _WORDING = {
     "limit_of": say_limit,
-    "notes_of": list_notes,
     "number_of": format_measurement,
     "words": check_words,
     "rollups": ROLLUPS,
@@ -187,8 +179,10 @@ def fairness_page(
     measured, success = standing.measured, standing.entry.success
     choice = find_kept_range(request) or RangeChoice()
     shown = choose_range(choice, oldest=standing.entry.first_start, now=now)
-    checks = read_present(session, deployment.no, success and success.no)
-    evidence = monitor and look_at_era(session, FollowedDeployment.of(deployment), monitor)
+    checks = read_present(session, deployment.no, None if success is None else success.no)
+    evidence = None
+    if monitor is not None:
+        evidence = look_at_era(session, FollowedDeployment.of(deployment), monitor)
     alerts = present_alerts(session, deployment.no, opened_in=shown.span)
     attributions = newest_of_gaps(session, deployment.no)
 
@@ -221,8 +215,7 @@ def fairness_page(
         **show_attributed(forest, attributions.done),
         "attributing": attributions.newest,
         "comparisons": [] if monitor is None else list_comparisons(monitor),
-        "attribution_words": attribution_words,
-        **read_subgroups(session, deployment, evidence),
+        **read_subgroups(session, watched, evidence),
         **read_over_time(session, watched, chosen, choice, shown.span, measured, alerts),
         "bar": build_bar(request, choice, shown.span, usual=shown.usual, compares=True),
         "chosen": chosen,

@@ -2,17 +2,16 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final
 
 from ...base.frozen import frozen_by_name
 from ...charts.forest import StripPoint, is_on_ratios
 from ...charts.pictures.axes import LogAxis
 from ...statistics.sentences.rounding import write_minus
 
-TREND_WIDTH: Final = 720
-TREND_HEIGHT: Final = 140
-_MARGIN: Final = 8
-_TEXT_HEIGHT: Final = 13
+TREND_WIDTH = 720
+TREND_HEIGHT = 140
+_MARGIN = 8
+_TEXT_HEIGHT = 13
 """Px between two levels whose numbers do not cover each other."""
 
 

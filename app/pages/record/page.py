@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Final
+from typing import Annotated
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Path, Query, Request
@@ -13,8 +13,7 @@ from ...access.gate.caller import NowIn, SessionIn
 from ...base.frozen import frozen_by_name
 from ...charts.time_ranges import RangePreset
 from ...checks import queries as checks
-from ...deployments.deployment_in_address import ReadableDeployment
-from ...deployments.monitor.queries import find_monitor
+from ...deployments.deployment_in_address import Watched
 from ...domain.check import WindowCounts
 from ...domain.group_words import GroupWords
 from ...domain.mitigation import ONLY_DIRECT
@@ -37,7 +36,7 @@ router = APIRouter(
     prefix="/deployments/{deployment_id}/transactions", include_in_schema=False, dependencies=[KEEPS_RANGE]
 )
 
-SHOWN: Final = 50
+SHOWN = 50
 
 SORTS = {RecordSort.NEWEST: "newest first", RecordSort.GAP: "largest score difference first"}
 
@@ -93,12 +92,13 @@ IdInQuery = Annotated[str, Query(alias="id", max_length=1000, pattern=r"^[^\x00]
 @router.get("", dependencies=[READS_RECORDS])
 def transactions_page(
     request: Request,
-    deployment: ReadableDeployment,
+    watched: Watched,
     session: SessionIn,
     now: NowIn,
     time_range: RangeIn,
     chosen: Annotated[ChosenRecords, Query()],
 ) -> Response:
+    deployment, monitor = watched.deployment, watched.monitor
     if deployment.payload is not None:
         return page_without_records(request, deployment, "Transactions")
     records_query = chosen.wanted(limit=SHOWN)
@@ -121,7 +121,6 @@ def transactions_page(
         if has_read
         else Records(records=(), next_place=None)
     )
-    monitor = find_monitor(session, deployment.no)
     query, by_gap = write_query(records_query), records_query.sort is RecordSort.GAP
     here = {} if records_query.after is None else {"cursor": encode_place(records_query.after)}
     counted, totals = list_flip_totals(session, deployment, monitor, check)
@@ -157,17 +156,17 @@ def transactions_page(
 @router.get("/{record_id:path}", dependencies=[READS_RECORDS])
 def record_page(
     request: Request,
-    deployment: ReadableDeployment,
+    watched: Watched,
     session: SessionIn,
     record_id: RecordId,
     id_in_query: IdInQuery = "",
     check: CheckId = "",
 ) -> Response:
     """Shows one record; its id is in the query where a path cannot hold it."""
+    deployment, monitor = watched.deployment, watched.monitor
     if deployment.payload is not None:
         return page_without_records(request, deployment, "Transactions")
     used_by = checks.get(session, deployment.no, check) if check else None
-    monitor = find_monitor(session, deployment.no)
     of_check = used_by.id if used_by is not None and used_by.window is not None else None
     values = {
         "deployment": deployment,

@@ -1,7 +1,7 @@
 """Page of the records that need a second look, the largest score difference first."""
 
 import json
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
@@ -9,8 +9,7 @@ from starlette.responses import Response
 
 from ...access.gate.audit_requests import READS_RECORDS
 from ...access.gate.caller import SessionIn
-from ...deployments.deployment_in_address import ReadableDeployment
-from ...deployments.monitor.queries import find_monitor
+from ...deployments.deployment_in_address import Watched
 from ...domain.group_words import GroupWords
 from ...domain.mitigation import ONLY_DIRECT
 from ...domain.monitor import outcome_label
@@ -21,14 +20,13 @@ from ..range_bar import KEEPS_RANGE
 from ..render import page
 from . import words as record_words
 from .files_page import page_without_records
+from .filter_form import Text
 
 router = APIRouter(prefix="/deployments/{deployment_id}", include_in_schema=False, dependencies=[KEEPS_RANGE])
 
-SHOWN: Final = 50
-MOST_COUNTED: Final = 1000
+SHOWN = 50
+MOST_COUNTED = 1000
 """Max flags that are counted."""
-
-Text = Annotated[str, Field(max_length=1000, pattern=r"^[^\x00]*$")]
 
 DIRECTIONS = {"lifted": "would be favourable", "lowered": "would be unfavourable"}
 KINDS = {"changed": "the model was asked again", "likely": "the bias detector expects it"}
@@ -63,13 +61,13 @@ class ChosenFlags(BaseModel):
 @router.get("/second-look", dependencies=[READS_RECORDS])
 def second_look_page(
     request: Request,
-    deployment: ReadableDeployment,
+    watched: Watched,
     session: SessionIn,
     chosen: Annotated[ChosenFlags, Query()],
 ) -> Response:
+    deployment, monitor = watched.deployment, watched.monitor
     if deployment.payload is not None:
         return page_without_records(request, deployment, "Second look")
-    monitor = find_monitor(session, deployment.no)
     filters = FlaggedFilter(
         model_revision=deployment.model_revision,
         attribute=chosen.attribute or None,

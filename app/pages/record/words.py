@@ -3,28 +3,27 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
-from typing import Any, Final
+from typing import Any
 from urllib.parse import quote, urlencode
 
 from ...base.frozen import frozen
 from ...base.values import TOGETHER, canonical
-from ...checks.views.view_source import WindowPart
 from ...domain.deployment import Column, RecordSchema
 from ...domain.groups import Role
 from ...domain.monitor import Monitor, Outcome
 from ...records.bodies import CounterfactualOut as Counterfactual
 from ...records.one_record import RecordDetails
 from ...records.record_lens import WORDS, Change, OutcomeWord, RecordGroup
-from ...records.record_list import ChangedFilter, RecordSummary
+from ...records.record_list import RecordSummary
 from ...sources.stored.record_queries import StoredRecord
 from ..words import ABSENT
 
-OUTCOMES: Mapping[OutcomeWord, str] = {
+OUTCOMES = {
     "favourable": "favourable",
     "unfavourable": "unfavourable",
     "unclassified": "in neither outcome list",
 }
-CHANGED: Mapping[ChangedFilter, str] = {
+CHANGED = {
     "any": "some copy changes the outcome",
     "gained": "a copy would be favourable",
     "lost": "a copy would be unfavourable",
@@ -32,12 +31,12 @@ CHANGED: Mapping[ChangedFilter, str] = {
 }
 """Filters that a person may choose."""
 
-CHANGES: Mapping[Change, str] = {
+CHANGES = {
     "gained": "would be favourable",
     "lost": "would be unfavourable",
 }
-PARTS: Mapping[WindowPart, str] = {"span": "the check's own time", "additional": "added from earlier"}
-MITIGATION_RESULTS: Mapping[str, str] = {
+PARTS = {"span": "the check's own time", "additional": "added from earlier"}
+MITIGATION_RESULTS = {
     "changed": "Mitigation changed the outcome.",
     "unchanged": "It keeps its outcome.",
     "not_needed": "Its outcome was already favourable, and this mode lowers none.",
@@ -48,17 +47,17 @@ MITIGATION_RESULTS: Mapping[str, str] = {
     "not_scored": "Its copies could not be scored, so the model's answer was kept.",
     "not_chosen": "The bias detector did not choose the record, so the model's answer was kept.",
 }
-_OUTCOME_OF: Mapping[OutcomeWord, str] = {
+_OUTCOME_OF = {
     "favourable": ", which is favourable",
     "unfavourable": ", which is unfavourable",
     "unclassified": ", which is in neither outcome list",
 }
-_NAMED: Final = 3
+_NAMED = 3
 """Max values that a sentence names; the table has all."""
 
 _LEAST_DECIMALS, _MOST_DECIMALS = 4, 17
-_MARKS: Final = frozenset({0.0, 0.5, 1.0})
-_DOTS: Final = frozenset({".", ".."})
+_MARKS = frozenset({0.0, 0.5, 1.0})
+_DOTS = frozenset({".", ".."})
 
 
 @frozen

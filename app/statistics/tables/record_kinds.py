@@ -189,7 +189,7 @@ class CounterfactualCells(RecordKinds):
 
     def crossing(self) -> IntArray:
         """1 [K, groups] where a counterfactual crosses from one side to the other; only such count."""
-        monitored = np.array([group.role == "monitored" for group in self.groups], bool)
+        monitored = np.array([group.role == "monitored" for group in self.groups], np.bool_)
         return np.not_equal.outer(monitored[self.group], monitored).astype(np.int64)
 
 

@@ -20,7 +20,7 @@ from app.database.tables import ChangedHourRow, EvidenceHourRow
 from app.domain.monitor import EvidenceSettings
 from app.evidence.present_state import look_at_evidence
 from app.evidence.queries.eras import find_era
-from app.evidence.queries.figure_states import read_era_figures
+from app.evidence.queries.figure_states import find_era_figures
 from app.evidence.update import update_deployment, update_evidence
 from app.worker.late_files import look_for_late_files
 from tests.builders.evidence_worlds import SEX, START, import_labels, present_era, update, watched, world
@@ -73,8 +73,8 @@ def hours_of(stage: Scene) -> list[tuple[object, ...]]:
 def states_of(stage: Scene) -> dict[object, object]:
     """The state of each figure, by its key."""
     with stage.database.transaction() as session:
-        era = find_era(session, stage.deployment.no, stage.deployment.model_revision)
-        return {one.key: (one.first_hour, one.state) for one in ([] if era is None else read_era_figures(session, era.no))}
+        stored = find_era_figures(session, stage.deployment.no, stage.deployment.model_revision)
+    return {} if stored is None else {one.key: (one.first_hour, one.state) for one in stored.present}
 
 
 def write(lake: Lake, rows: Sequence[dict[str, Any]], *, labels: bool = True) -> None:

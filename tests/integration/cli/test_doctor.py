@@ -120,8 +120,7 @@ def test_days_that_are_not_added_up_are_counted_and_reported_after_a_day(databas
 
     def look_at() -> tuple[ExamResult, str]:
         with database.transaction() as session:
-            found = look_at_days(session)
-        return found.verdict, found.words
+            return look_at_days(session)
 
     verdict, words = look_at()
     assert (verdict, words.startswith("Ended days of checks that are not added up: 1 of 1 deployments, the oldest")) == (

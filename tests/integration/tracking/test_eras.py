@@ -16,11 +16,10 @@ from app.domain.monitor import MonitoredAttribute, Schedule
 from app.domain.paging import Paging
 from app.evidence.present_state import ComparisonState, look_at_evidence
 from app.evidence.queries.eras import Era, deployments_to_follow
-from app.evidence.queries.figure_states import StoredFigure, read_era_figures
 from app.evidence.queries.hour_counts import Cells, CountedPlace, hours_between
 from app.statistics.e_values.nulls import UnfairSide
 from app.statistics.e_values.state_words import State
-from tests.builders.evidence_worlds import SEX, START, log, present_era, states, update, watched, world
+from tests.builders.evidence_worlds import SEX, START, log, present_era, read_figures, states, update, watched, world
 from tests.databases import Databases
 from tests.scenes import HOUR, Scene
 
@@ -54,12 +53,6 @@ def resolutions(stage: Scene) -> list[Resolution | None]:
     return [one.resolution for one in reversed(found) if one.kind is RuleKind.EVIDENCE]
 
 
-def figures(stage: Scene, era: Era) -> list[StoredFigure]:
-    """All that is stored of the era's figures."""
-    with stage.database.transaction() as session:
-        return read_era_figures(session, era.no)
-
-
 def counted(stage: Scene, era: Era) -> dict[int, Cells]:
     """The era's counts by sex of each hour after START."""
     with stage.database.transaction() as session:
@@ -72,7 +65,7 @@ def test_a_model_revision_supersedes_the_alert_and_begins_at_zero(database: Data
     stage = stage_of(database)
     log(stage, world(UNFAIR, seed=1, records=120), first_no=1)
     follow(stage, 30)
-    before = present_era(stage), figures(stage, present_era(stage))
+    before = present_era(stage), read_figures(stage, present_era(stage))
     assert resolutions(stage) == [None]
 
     stage.revise("2")
@@ -88,7 +81,7 @@ def test_a_model_revision_supersedes_the_alert_and_begins_at_zero(database: Data
     assert below(stage).hours == 2
     assert below(stage).state is State.UNDECIDED
     assert 0 < below(stage).log_evidence < (below(stage).log_threshold or 0)
-    assert (before[0], figures(stage, before[0])) == (present_era(stage, "1"), before[1])
+    assert (before[0], read_figures(stage, before[0])) == (present_era(stage, "1"), before[1])
 
 
 def next_hour(stage: Scene) -> int:
@@ -116,7 +109,7 @@ def test_a_monitor_version_that_changes_a_limit_supersedes_the_alert_and_counts_
     log(stage, records, first_no=100_000, noted=True)
     follow(stage, hour + 1)
     assert sorted(counted(stage, present_era(stage))) == [hour]
-    assert [one.first_hour for one in figures(stage, present_era(stage))] == [START + hour * HOUR]
+    assert [one.first_hour for one in read_figures(stage, present_era(stage))] == [START + hour * HOUR]
     assert below(stage).starts_at == START + hour * HOUR
     assert below(stage).state is State.UNDECIDED
     assert resolutions(stage) == [Resolution.SUPERSEDED]
@@ -172,7 +165,7 @@ def test_an_attribute_that_is_added_counts_later_hours_only_and_leaves_the_other
     with stage.database.transaction() as session:
         hours = hours_between(session, present_era(stage).no, CountedPlace(DataSet.AS_LOGGED, "place"), EVER)
     assert set(hours) == {START + hour * HOUR}
-    firsts = {(one.place.attribute, one.group): one.first_hour for one in figures(stage, present_era(stage))}
+    firsts = {(one.place.attribute, one.group): one.first_hour for one in read_figures(stage, present_era(stage))}
     assert firsts["place", "there"] == START + hour * HOUR
     assert firsts["sex", "female"] == START
 

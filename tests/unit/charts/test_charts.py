@@ -45,9 +45,7 @@ CHARTS: dict[str, Draw] = {
     "no group": lambda look: series_chart(series(), look),
     "no value at all": lambda look: series_chart(series(("female", [point(hour, None) for hour in range(3)])), look),
     "hostile names": lambda look: series_chart(series(*((name, DAY) for name in HOSTILE), attribute=HOSTILE[0]), look),
-    "accuracy": lambda look: series_chart(
-        series((None, DAY), metric="accuracy", data=DataSet.LABELLED, attribute=None, lower_limit=None), look
-    ),
+    "accuracy": lambda look: series_chart(series((None, DAY), metric="accuracy", data=DataSet.LABELLED, attribute=None), look),
     "a difference": lambda look: series_chart(series(("female", DAY), metric="statistical_parity_difference"), look),
     "by month": lambda look: series_chart(series(("female", [point(0, 0.7), point(31 * 24, 0.8)]), rollup=Period.MONTH), look),
     "volume": lambda look: volume_chart([Volume(at=START, records=3, additional=1)], look),
@@ -219,7 +217,7 @@ def test_a_year_of_hours_is_joined_and_keeps_its_extremes(snapshot: SnapshotAsse
 
 def test_a_limit_that_was_changed_is_in_the_band_and_the_words_and_each_row_of_the_table_has_its_own(snapshot: SnapshotAssertion) -> None:
     old, new = [point(hour, 0.85) for hour in range(3)], [point(hour, 0.85, lower_limit=0.9, verdict="unfair") for hour in range(3, 6)]
-    found = series(("female", old + new), lower_limit=0.9)
+    found = series(("female", old + new))
     chart = series_chart(found, LIGHT)
 
     assert says(chart.description, "fair", "0.8", "0.9")

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.charts.pictures.period_charts import MOST_TICKS, time_ticks
+from app.charts.pictures.axes import MOST_TICKS, time_ticks
 from app.domain.check import Span
 
 MOST_ON_A_PHONE = 4
