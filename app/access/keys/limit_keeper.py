@@ -90,8 +90,7 @@ class LimitKeeper:
         """Returns if the key may store that many bytes. Raises QuotaReached."""
         limits = self._limits.get(key_id)
         if limits is not None and limits.max_bytes is not None:
-            tally = self._tallies.get(key_id, {})
-            used = self._stored.get(key_id, 0) + tally.get("bytes", 0)
+            used = self._stored.get(key_id, 0) + self._tallies.get(key_id, Counter())["bytes"]
             if used + size > limits.max_bytes:
                 self._refuse(key_id, KeyLimit.STORAGE)
                 raise QuotaReached(

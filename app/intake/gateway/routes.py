@@ -83,41 +83,42 @@ class GatewayRoute(KnownCallerRoute):
             )
         model = plan.require_model()
         record_id = _read_record_id(request) or request.id
-        announced = request.headers.get(b"content-length", b"")
-        body = await self._bodies.read(request.receive, announced, principal.actor)
         limit = model.endpoint.timeout_seconds
-        try:
-            # First: a caller beyond its rate must spare the model.
-            self._limits.admit_rate(principal.actor)
-            sent = [(name, value) for name, value in request.scope["headers"] if name in PASSED_ON]
-            async with asyncio.timeout(limit) as clock, model.answer(sent, body) as response:
-                chunks = response.aiter_raw()
-                held, is_whole = await hold_answer(chunks, MAX_LOGGED_ANSWER_BYTES)
-                clock.reschedule(None)  # the limit is the model's, not the caller's
-                headers = pick_answer_headers(response.headers.raw)
-                if response.is_success:
-                    exchange = Exchange(
-                        call_id=record_id,
-                        scored_at=utc_now(),
-                        request=_capture(sent, body),
-                        answer=_capture(headers, held),
+        async with self._hold_body(request, principal.actor) as body:
+            try:
+                # First: a caller beyond its rate must spare the model.
+                self._limits.admit_rate(principal.actor)
+                sent = [(name, value) for name, value in request.scope["headers"] if name in PASSED_ON]
+                async with asyncio.timeout(limit) as clock, model.answer(sent, body) as response:
+                    chunks = response.aiter_raw()
+                    held, is_whole = await hold_answer(chunks, MAX_LOGGED_ANSWER_BYTES)
+                    clock.reschedule(None)  # the limit is the model's, not the caller's
+                    headers = pick_answer_headers(response.headers.raw)
+                    if response.is_success:
+                        exchange = Exchange(
+                            call_id=record_id,
+                            scored_at=utc_now(),
+                            request=_capture(sent, body),
+                            answer=_capture(headers, held),
+                        )
+                        await self._keep(plan, exchange, principal.actor, is_whole=is_whole)
+                        headers.append((RECORD_ID, record_id.encode("latin-1")))
+                    if is_whole and response.status_code not in _WITHOUT_BODY:
+                        headers.append((b"content-length", b"%d" % len(held)))
+                    await request.send(
+                        {"type": "http.response.start", "status": response.status_code, "headers": headers}
                     )
-                    await self._keep(plan, exchange, principal.actor, is_whole=is_whole)
-                    headers.append((RECORD_ID, record_id.encode("latin-1")))
-                if is_whole and response.status_code not in _WITHOUT_BODY:
-                    headers.append((b"content-length", b"%d" % len(held)))
-                await request.send(
-                    {"type": "http.response.start", "status": response.status_code, "headers": headers}
-                )
-                await request.send({"type": "http.response.body", "body": held, "more_body": not is_whole})
-                if not is_whole:
-                    while chunk := await asyncio.wait_for(anext(chunks, b""), limit):
-                        await request.send({"type": "http.response.body", "body": chunk, "more_body": True})
-                    await request.send({"type": "http.response.body", "body": b""})
-        except TimeoutError as error:
-            raise model.fault_of(slow(limit)) from error
-        finally:
-            self._bodies.done(body, principal.actor)
+                    await request.send(
+                        {"type": "http.response.body", "body": held, "more_body": not is_whole}
+                    )
+                    if not is_whole:
+                        while chunk := await asyncio.wait_for(anext(chunks, b""), limit):
+                            await request.send(
+                                {"type": "http.response.body", "body": chunk, "more_body": True}
+                            )
+                        await request.send({"type": "http.response.body", "body": b""})
+            except TimeoutError as error:
+                raise model.fault_of(slow(limit)) from error
 
     async def _keep(self, plan: CallPlan, exchange: Exchange, actor: str, *, is_whole: bool) -> None:
         entry = CompleteCall(
@@ -185,17 +186,13 @@ class EventRoute(KnownCallerRoute):
         plan = await self._find_plan(principal, deployment_id)
         now = utc_now()
         try:
-            announced = request.headers.get(b"content-length", b"")
-            body = await self._bodies.read(request.receive, announced, principal.actor)
-            try:
+            async with self._hold_body(request, principal.actor) as body:
                 # A sender may stop at an error: what is beyond a limit is ignored and counted.
                 self._limits.admit_request(principal.actor, len(body))
                 headers = {
                     name.decode("latin-1"): value.decode("latin-1") for name, value in request.headers.items()
                 }
                 reports = read_events(headers, body, now=now)
-            finally:
-                self._bodies.done(body, principal.actor)
         except (EventUnclear, TooLarge, Unavailable, RateReached, QuotaReached) as error:
             reports = [EventUnclear(str(error))]
         unclear = [report for report in reports if isinstance(report, EventUnclear)]

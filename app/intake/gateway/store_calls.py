@@ -3,8 +3,8 @@
 import asyncio
 from collections import defaultdict, deque
 from collections.abc import Sequence
-from dataclasses import replace
-from datetime import timedelta
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 
 import structlog
 from msgspec import structs
@@ -69,16 +69,17 @@ class _PairedCalls:
     waiting: int
 
 
+@dataclass
 class CallStore:
     """Stores entries, and counts what became of them. Belongs to one event loop."""
 
-    def __init__(self, database: Database, ingestion: Ingestion, plans: CallPlans) -> None:
-        self._database = database
-        self._ingestion = ingestion
-        self._plans = plans
-        self._started_at, self._started = utc_now(), monotonic_seconds()
-        self._new_halves = 0
-        self.counts = IntakeCounts()
+    database: Database
+    ingestion: Ingestion
+    plans: CallPlans
+    counts: IntakeCounts = field(default_factory=IntakeCounts)
+    _started_at: datetime = field(default_factory=utc_now)
+    _started: float = field(default_factory=monotonic_seconds)
+    _new_halves: int = 0
 
     async def store(self, entries: Sequence[Entry]) -> None:
         """Stores entries durably; after an error all of them may be given again.
@@ -90,7 +91,7 @@ class CallStore:
         halves = [entry for entry in entries if isinstance(entry, CallHalf)]
         paired: list[CallKey] = []
         if halves:
-            pairing = await asyncio.to_thread(_pair_halves, self._database, self._plans.sealer, halves)
+            pairing = await asyncio.to_thread(_pair_halves, self.database, self.plans.sealer, halves)
             self._new_halves += pairing.waiting
             paired = pairing.keys
             calls.extend(pairing.calls)
@@ -109,7 +110,7 @@ class CallStore:
         if fault := next((failure for failure in ended if failure is not None), None):
             raise fault
         if paired:
-            await asyncio.to_thread(remove_halves, self._database, paired)
+            await asyncio.to_thread(remove_halves, self.database, paired)
         if self._new_halves >= SWEEP_HALVES:
             await self.sweep()
 
@@ -124,7 +125,7 @@ class CallStore:
         counts, self.counts = self.counts.collected(), IntakeCounts()
 
         def sweep_database() -> list[IntakeCount]:
-            with self._database.transaction() as session:
+            with self.database.transaction() as session:
                 running = timedelta(seconds=monotonic_seconds() - self._started)
                 # A clock that was ahead at the start, or is ahead since, expires nothing early.
                 limit = (
@@ -143,7 +144,7 @@ class CallStore:
         for total in expired:
             orphans = {RejectedPart(RejectionReason.ORPHAN): total.count}
             source, kind = RecordSource.EVENT, LogKind.PAYLOAD
-            self._ingestion.rejections.note(
+            self.ingestion.rejections.note(
                 total.deployment_no, orphans, source=source, kind=kind, now=total.hour
             )
 
@@ -153,7 +154,7 @@ class CallStore:
             self.counts.add(read_row(IntakeCount, call, **further))
 
         try:
-            plan = await self._plans.current(call.deployment_id)
+            plan = await self.plans.current(call.deployment_id)
             if plan.deployment.no != call.deployment_no:
                 log.warning(
                     "the deployment of a call was deleted, and another one has its id",
@@ -161,7 +162,7 @@ class CallStore:
                 )
                 return
             source = RecordSource.GATEWAY if call.source is CallSource.GATEWAY else RecordSource.EVENT
-            receipt = await self._ingestion.log_exchange(
+            receipt = await self.ingestion.log_exchange(
                 call.deployment_id, call.exchange, plan.codec, source=source, now=utc_now()
             )
         except NotFound:

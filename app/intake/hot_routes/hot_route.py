@@ -7,7 +7,8 @@ line per request would cost as much as storing its record.
 import itertools
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from http import HTTPStatus
 
 import structlog
@@ -185,6 +186,16 @@ class HotRoute(ABC):
     @abstractmethod
     async def _answer(self, request: HotRequest) -> Response | None:
         """Answer; None where it was sent already. Raises EvenhandError and ClientGone."""
+
+    @asynccontextmanager
+    async def _hold_body(self, request: HotRequest, actor: str) -> AsyncIterator[bytes]:
+        """Yields the body, which counts until the block ends; raises as `Bodies.read`."""
+        announced = request.headers.get(b"content-length", b"")
+        body = await self._bodies.read(request.receive, announced, actor)
+        try:
+            yield body
+        finally:
+            self._bodies.done(body, actor)
 
     async def _find_logger(self, request: HotRequest) -> Principal:
         """Caller, who may log.

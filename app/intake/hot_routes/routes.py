@@ -73,9 +73,7 @@ class IngestionRoute(HotRoute):
         if SOURCE_HEADER in request.headers:
             source = stated_source(request.header(SOURCE_HEADER))
         charset = parse_content_type(content_type).encoding if is_csv else UTF_8
-        announced = request.headers.get(b"content-length", b"")
-        body = await self._bodies.read(request.receive, announced, principal.actor)
-        try:
+        async with self._hold_body(request, principal.actor) as body:
             self._limits.admit_request(principal.actor, len(body))
             sent = LogRequest(
                 body=body,
@@ -95,8 +93,6 @@ class IngestionRoute(HotRoute):
                 records=receipt.accepted,
                 size=len(body) if receipt.accepted else 0,
             )
-        finally:
-            self._bodies.done(body, principal.actor)
         # A wholly refused request must never look like a success.
         if receipt.accepted or receipt.duplicate:
             return Response(_encode(members), media_type="application/json")
