@@ -9,8 +9,10 @@ from typing import Any
 from ...base.clock import floor_to_hour, floor_to_minute
 from ...sources.stored.minute_counts import is_counted
 from ..writing.copy_text import NULL, copy_text, json_lines
+from ..writing.payload_writer import KEY_COLUMNS, RECORD_COLUMNS
 from ..writing.write_batches import FeedbackBatch, PayloadBatch
-from .checked_records import CheckedFeedback, CheckedPayload
+from ..writing.writer import FEEDBACK_COLUMNS
+from .checked_records import OPTIONAL_COLUMNS, CheckedFeedback, CheckedPayload
 from .ingest_plan import IngestPlan, StatedTimes
 
 
@@ -23,36 +25,22 @@ def payload_batch(
 ) -> PayloadBatch:
     """`ids` and `numbers` (ascending) have one per record; absent times become the receipt's."""
     target, no = plan.target, plan.target.no
-    id_cells = list(map(copy_text, ids))
     times = _write_moments(checked.times, moments.now)
-
-    placed: Iterable[str] = [f"\t{time}\n" for time in times] if moments.historical else repeat("\n")
-    rates: Iterable[str] = [NULL if rate is None else repr(rate) for rate in checked.sample_rates] or repeat(
-        NULL
-    )
-    mitigated: Iterable[str] = json_lines(checked.mitigated) if checked.mitigated else repeat(NULL)
-    constant = f"\t{target.schema.version}\t{copy_text(target.model_revision)}\t"
-    lines = [
-        f"{no}\t{number}\t{record_id}{constant}{time}\t{features}\t{meta}\t{prediction}\t{probability}\t{label}\t{mitigated}\t{rate}{end}"
-        for number, record_id, time, features, meta, prediction, probability, label, mitigated, rate, end in zip(
-            numbers,
-            id_cells,
-            times,
-            json_lines(checked.features),
-            _write_optional(checked.meta),
-            json_lines(checked.predictions),
-            _write_optional(checked.probabilities),
-            _write_optional(checked.labels),
-            mitigated,
-            rates,
-            placed,
-            strict=False,  # the end of an ordinary line is repeated without end
-        )
-    ]
-    keys = [
-        f"{no}\t{record_id}\t{number}{end}"
-        for record_id, number, end in zip(id_cells, numbers, placed, strict=False)
-    ]
+    cells: dict[str, Iterable[str]] = {
+        "deployment_no": repeat(str(no)),
+        "record_no": list(map(str, numbers)),
+        "record_id": list(map(copy_text, ids)),
+        "schema_version": repeat(str(target.schema.version)),
+        "model_revision": repeat(copy_text(target.model_revision)),
+        "scored_at": times,
+        "features": json_lines(checked.features),
+        "meta": _write_optional(checked.meta),
+        "prediction": json_lines(checked.predictions),
+        "mitigated": _write_optional(checked.mitigated),
+        "logged_at": times,
+    }
+    for column in OPTIONAL_COLUMNS:
+        cells[column.name] = _write_optional(getattr(checked, column.values), is_text=column.is_text)
 
     stated = checked.times if moments.historical else []
     minutes = Counter(floor_to_minute(time or moments.now) for time in stated)
@@ -60,8 +48,8 @@ def payload_batch(
         deployment_no=no,
         row_version=target.row_version,
         numbers=numbers,
-        keys="".join(keys).encode(),
-        lines="".join(lines).encode(),
+        keys=_join_cells(cells, KEY_COLUMNS, moments),
+        lines=_join_cells(cells, RECORD_COLUMNS, moments),
         scored_at_sent=[time is not None and not moments.first_counts for time in checked.times],
         historical=moments.historical,
         # Their hours may have been counted already.
@@ -79,42 +67,43 @@ def feedback_batch(
     numbers: Sequence[int],
 ) -> FeedbackBatch:
     """Like `payload_batch`. A stated prediction is taken for one of the present model revision."""
-    no, target = plan.target.no, plan.target
-    revision = copy_text(target.model_revision)
-    placed = (
-        [f"\t{time}\n" for time in _write_moments(checked.times, moments.now)]
-        if moments.historical
-        else repeat("\n")
-    )
-    lines = [
-        f"{no}\t{number}\t{feedback_id}\t{target.schema.version}\t{features}\t{meta}\t{label}\t{prediction}\t{probability}"
-        f"\t{NULL if prediction == NULL else revision}{end}"
-        for number, feedback_id, features, meta, label, prediction, probability, end in zip(
-            numbers,
-            map(copy_text, ids),
-            _write_optional(checked.features),
-            _write_optional(checked.meta),
-            json_lines(checked.labels),
-            _write_optional(checked.predictions),
-            _write_optional(checked.probabilities),
-            placed,
-            strict=False,  # as above
-        )
-    ]
+    target, revision = plan.target, copy_text(plan.target.model_revision)
+    cells: dict[str, Iterable[str]] = {
+        "deployment_no": repeat(str(target.no)),
+        "feedback_no": map(str, numbers),
+        "feedback_id": map(copy_text, ids),
+        "schema_version": repeat(str(target.schema.version)),
+        "features": _write_optional(checked.features),
+        "meta": _write_optional(checked.meta),
+        "label": json_lines(checked.labels),
+        "predicted": _write_optional(checked.predictions),
+        "predicted_probability": _write_optional(checked.probabilities),
+        "predicted_revision": [NULL if value is None else revision for value in checked.predictions],
+        "logged_at": _write_moments(checked.times, moments.now),
+    }
     return FeedbackBatch(
-        deployment_no=no,
+        deployment_no=target.no,
         row_version=target.row_version,
         numbers=numbers,
-        lines="".join(lines).encode(),
+        lines=_join_cells(cells, FEEDBACK_COLUMNS, moments),
         historical=moments.historical,
         source=checked.source,
     )
 
 
-def _write_optional(values: list[Any]) -> list[str]:
-    """None is SQL's NULL: no other value is the bare word null."""
+def _join_cells(cells: dict[str, Iterable[str]], columns: Sequence[str], moments: StatedTimes) -> bytes:
+    placed = (*columns, "logged_at") if moments.historical else columns
+    # A repeated cell has no end.
+    lines = zip(*(cells[name] for name in placed), strict=False)
+    return "".join([f"{line}\n" for line in map("\t".join, lines)]).encode()
+
+
+def _write_optional(values: Sequence[Any], *, is_text: bool = False) -> Iterable[str]:
+    """None is SQL's NULL: no other value is the bare word null in JSON. Endless without values."""
     if values.count(None) == len(values):
-        return [NULL] * len(values)
+        return repeat(NULL)
+    if is_text:
+        return [NULL if value is None else copy_text(value) for value in values]
     return [NULL if cell == "null" else cell for cell in json_lines(values)]
 
 

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 import msgspec
 
 from ...domain.record import Rejection
-from .checked_records import Checked
+from .checked_records import OPTIONAL_COLUMNS, Checked
 from .ingest_plan import MAX_RECORD_BYTES
 
 _ENCODER = msgspec.json.Encoder()
 _VALUES = ("ids", "features", "meta", "predictions", "probabilities", "labels")
-_PLACED = ("indexes", "times", "mitigated", "sample_rates", *_VALUES)
+_PLACED = {"indexes", "times", "mitigated", *_VALUES, *(column.values for column in OPTIONAL_COLUMNS)}
 
 
 def size_problem(size: int) -> str | None:
@@ -36,7 +36,7 @@ def find_large(checked: Checked, lines: bytes) -> Mapping[int, str]:
     if max(lengths) <= MAX_RECORD_BYTES:
         return {}
     long = [position for position, length in enumerate(lengths) if length > MAX_RECORD_BYTES]
-    columns = [getattr(checked, name) for name in _VALUES if hasattr(checked, name)]
+    columns = [getattr(checked, name) for name in _VALUES]
     problems = {
         position: size_problem(measure_size(*(column[position] for column in columns))) for position in long
     }

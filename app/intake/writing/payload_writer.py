@@ -6,6 +6,7 @@ from datetime import datetime
 
 import psycopg
 
+from ...database.tables.records import PayloadRecordRow
 from ...domain.arrival import LogKind
 from ...sources.stored.minute_counts import KEPT
 from . import count_arrivals as arrivals
@@ -13,27 +14,20 @@ from .write_batches import NOTHING_SPECIAL, PayloadBatch, WriteOutcome, find_wri
 from .write_session import WriteSession
 
 KEY_COLUMNS = ("deployment_no", "record_id", "record_no")
-RECORD_COLUMNS = (
-    *(
-        "deployment_no",
-        "record_no",
-        "record_id",
-        "schema_version",
-        "model_revision",
-        "scored_at",
-        "features",
-        "meta",
-    ),
-    *("prediction", "probability", "label", "mitigated", "sample_rate"),
+RECORD_COLUMNS = tuple(
+    column.name for column in PayloadRecordRow.__table__.columns if column.name != "logged_at"
 )
+"""All in the order of their lines; historical ones end with `logged_at`."""
 
 _CLASH = {"23505", "40P01"}
 """An id is taken, or two writes waited for each other."""
 
 # Mitigation depends on settings of the moment, so a repeated request may differ in it. Another rate is
 # another weight.
-_COMPARED = ("features", "meta", "prediction", "probability", "label", "sample_rate")
-_SAME = " AND ".join(f"r.{column} IS NOT DISTINCT FROM s.{column}" for column in _COMPARED)
+_MAY_DIFFER = {*KEY_COLUMNS, "schema_version", "model_revision", "scored_at", "mitigated"}
+_SAME = " AND ".join(
+    f"r.{column} IS NOT DISTINCT FROM s.{column}" for column in RECORD_COLUMNS if column not in _MAY_DIFFER
+)
 
 _STAGE = b"CREATE TEMP TABLE IF NOT EXISTS payload_staged (LIKE payload_records INCLUDING DEFAULTS) ON COMMIT DELETE ROWS;"
 

@@ -16,14 +16,14 @@ from .payload_writer import write_payload
 from .write_batches import Batch, NoPartition, PayloadBatch, RowsRefused, WriteOutcome, find_write_outcome
 from .write_session import WriteSession
 
-COLUMNS = (
+FEEDBACK_COLUMNS = (
     *("deployment_no", "feedback_no", "feedback_id", "schema_version", "features", "meta", "label"),
     *("predicted", "predicted_probability", "predicted_revision"),
 )
 
 _STAGE = b"CREATE TEMP TABLE IF NOT EXISTS feedback_staged (LIKE feedback_records INCLUDING DEFAULTS) ON COMMIT DELETE ROWS;"
 
-_ALL_COLUMNS = ", ".join((*COLUMNS, "logged_at"))
+_ALL_COLUMNS = ", ".join((*FEEDBACK_COLUMNS, "logged_at"))
 
 # A stored number is ours, from an attempt whose commit was not confirmed.
 _MERGE = f"""
@@ -57,7 +57,7 @@ async def write_feedback(session: WriteSession, batches: Sequence[Batch]) -> lis
     """Returns one outcome per batch of feedback, after one durable commit; all are historical, or none is.
     Raises as `write_payload`.
     """
-    columns = (*COLUMNS, "logged_at") if batches[0].historical else COLUMNS
+    columns = (*FEEDBACK_COLUMNS, "logged_at") if batches[0].historical else FEEDBACK_COLUMNS
     await session.run(_STAGE)
     async with session.transaction(batches):
         await session.copy("feedback_staged", columns, b"".join([batch.lines for batch in batches]))

@@ -33,8 +33,8 @@ class StoredRecord:
 
     record_no: int
     record_id: str
-    logged_at: datetime
     scored_at: datetime
+    logged_at: datetime
     schema_version: int
     model_revision: str
     features: list[Any]
@@ -42,8 +42,8 @@ class StoredRecord:
     prediction: Any
     probability: Any
     label: Any
-    mitigated: dict[str, Any] | None
     sample_rate: float | None
+    mitigated: dict[str, Any] | None
 
     @property
     def place(self) -> RecordPlace:
