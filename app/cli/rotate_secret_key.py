@@ -84,7 +84,7 @@ def _reseal(database: Database, box: SecretBox) -> str:
             with database.transaction() as session:
                 batch = reseal_batch(session, kind, box, after_id=after)
             after, read, resealed = batch.last_id, read + batch.seen, resealed + batch.resealed
-            unreadable += [f"{kind.value} {name}" for name in batch.unreadable]
+            unreadable += [f"{kind.words} {name}" for name in batch.unreadable]
             if batch.seen:
                 typer.echo(
                     f"{read:,} of {total:,} secrets read, {resealed:,} encrypted with the new key", err=True

@@ -67,7 +67,7 @@ def read_csv(text: str) -> Iterator[list[Any]]:
         return
     position, line = 0, 1
     while position < len(text):
-        row: list[Any] = []
+        row = []
         while True:
             match = _CELL.match(text, position)
             if match is None:  # never: the second alternative matches nothing, too

@@ -59,7 +59,7 @@ def read_call(request: bytes, response: bytes, codecs: Iterable[Codec], columns:
         ScoringFailed: it is, and the answer has no usable prediction for each record.
     """
     names = [column.name for column in columns.features]
-    refusals: list[_Refusal] = []
+    refusals = []
     for codec in codecs:
         try:
             table = codec.read_request(request, names)

@@ -132,7 +132,7 @@ class MonitoredModel:
 
     def _pass_on(self, name: str, asked: _Asked, answers: Iterator[Any]) -> Iterator[Any]:
         """Yields each answer as it comes; all are logged after the last, or those so far if the caller or the model ends earlier."""
-        given: list[Any] = []
+        given = []
         try:
             for answer in answers:
                 given.append(dict(answer) if isinstance(answer, dict) else answer)

@@ -16,6 +16,9 @@ router = APIRouter(prefix="/openscale/v2", tags=["data sets"])
 PAYLOAD, FEEDBACK = "payload_logging", "feedback"
 KINDS = (PAYLOAD, FEEDBACK)
 
+TargetId = Annotated[str | None, Query(alias="target.target_id")]
+TargetType = Annotated[str | None, Query(alias="target.target_type")]
+
 _CHANGEABLE = ("name", "description")
 
 _NAMES = {PAYLOAD: "Payload", FEEDBACK: "Feedback"}
@@ -24,8 +27,8 @@ _NAMES = {PAYLOAD: "Payload", FEEDBACK: "Feedback"}
 @router.get("/data_sets")
 async def read_data_sets(
     v1: V1In,
-    target_id: Annotated[str | None, Query(alias="target.target_id")] = None,
-    target_type: Annotated[str | None, Query(alias="target.target_type")] = None,
+    target_id: TargetId = None,
+    target_type: TargetType = None,
     type: str | None = None,  # noqa: A002 - the name in the address
     managed_by: str | None = None,
 ) -> Json:

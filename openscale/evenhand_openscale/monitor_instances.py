@@ -1,14 +1,15 @@
 """Routes of monitor instances: the fairness monitor of a deployment, and what is measured with it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter
 from pydantic import Field
 
 from .bodies import Operation, Sent, active, is_among, patched, read_as, resource, without_none
-from .data_sets import TargetIn
+from .data_sets import TargetId, TargetIn, TargetType
 from .facts import Entity
 from .fairness import (
     FairnessIn,
@@ -68,13 +69,13 @@ class InstanceIn(Sent):
         return without_none(own)
 
 
+@dataclass(frozen=True, slots=True)
 class Instance:
     """One monitor instance: its definition's id, its subscription, and the present fairness monitor."""
 
-    def __init__(self, kind: str, subscription: Subscription, monitor: Json | None) -> None:
-        self.kind = kind
-        self.subscription = subscription
-        self.monitor = monitor
+    kind: str
+    subscription: Subscription
+    monitor: Json | None
 
     @property
     def id(self) -> str:
@@ -93,8 +94,7 @@ class Instance:
 
     def answer(self) -> Json:
         """Returns it as the SDK reads it."""
-        parameters: Mapping[str, Any] = self.kept.get("parameters", {})
-        thresholds: Sequence[Any] = self.kept.get("thresholds", [])
+        parameters, thresholds = self.kept.get("parameters", {}), self.kept.get("thresholds", [])
         schedule = self.kept.get("schedule")
         if self.kind == FAIRNESS and self.monitor is not None:
             parameters, schedule = parameters_of(self.monitor, parameters), schedule_of(self.monitor)
@@ -118,8 +118,8 @@ async def read_instances(
     v1: V1In,
     data_mart_id: str | None = None,
     monitor_definition_id: str | None = None,
-    target_id: Annotated[str | None, Query(alias="target.target_id")] = None,
-    target_type: Annotated[str | None, Query(alias="target.target_type")] = None,
+    target_id: TargetId = None,
+    target_type: TargetType = None,
 ) -> Json:
     """Returns the instances that all filters let through; one for each fairness monitor, those set over REST v1 included."""
     if not is_among(target_type, "subscription") or not is_among(data_mart_id, THE_MART):

@@ -35,8 +35,7 @@ class Subscription:
 
     @property
     def id(self) -> str:
-        identifier: str = self.deployment["id"]
-        return identifier
+        return str(self.deployment["id"])
 
     @property
     def entity(self) -> Mapping[str, Any]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from sqlalchemy import case, func, or_, select, text
+from sqlalchemy import BigInteger, case, cast, func, or_, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -73,14 +73,12 @@ def fold_arrivals(session: Session) -> None:
 def arrivals_in(session: Session, deployment_no: int, hours: Span) -> Sequence[Arrivals]:
     row = ArrivalRow
     statement = (
-        select(row.hour, row.source, row.kind, func.sum(row.records).label("records"))
+        select(row.hour, row.source, row.kind, cast(func.sum(row.records), BigInteger).label("records"))
         .where(row.deployment_no == deployment_no, row.hour >= hours.start, row.hour < hours.end)
         .group_by(row.hour, row.source, row.kind)
         .order_by(row.hour, row.source, row.kind)
     )
-    return [
-        read_row(Arrivals, counted, records=int(counted.records)) for counted in session.execute(statement)
-    ]
+    return [read_row(Arrivals, counted) for counted in session.execute(statement)]
 
 
 def rejections_in(session: Session, deployment_no: int, hours: Span) -> Sequence[RejectionCount]:
@@ -168,8 +166,10 @@ def intake_hours(
 _RATE = case((MissingRecordRow.left_out > 0, MissingRecordRow.sample_rate))
 # Sums of 64 bits are numerics to the database.
 _SUMS = (
-    func.coalesce(func.sum(MissingRecordRow.not_received), 0).label("not_received"),
-    func.coalesce(func.sum(MissingRecordRow.left_out), 0).label("left_out"),
+    *(
+        cast(func.coalesce(func.sum(column), 0), BigInteger).label(column.key)
+        for column in (MissingRecordRow.not_received, MissingRecordRow.left_out)
+    ),
     func.min(_RATE).label("lowest_rate"),
     func.max(_RATE).label("highest_rate"),
 )
@@ -206,7 +206,7 @@ def missing_in(session: Session, deployment_no: int, hours: Span) -> MissingReco
             *within(MissingRecordRow.hour, hours.start, hours.end),
         )
     ).one()
-    return read_row(MissingRecords, row, not_received=int(row.not_received), left_out=int(row.left_out))
+    return read_row(MissingRecords, row)
 
 
 def missing_hours(
@@ -220,7 +220,4 @@ def missing_hours(
     rows = session.execute(
         missing.group_by(MissingRecordRow.hour).order_by(MissingRecordRow.hour.desc()).limit(limit)
     )
-    return [
-        read_row(MissingHour, row, not_received=int(row.not_received), left_out=int(row.left_out))
-        for row in rows
-    ]
+    return [read_row(MissingHour, row) for row in rows]

@@ -119,7 +119,7 @@ class RecordTable:
 
     def count_twins(self, repeats: IntArray | None = None) -> Counter[NearTwin]:
         """Returns the near twins of listed values; each record counts as so many as it `repeats`."""
-        twins: Counter[NearTwin] = Counter()
+        twins = Counter[NearTwin]()
         for attribute, grouping in zip(self.monitor.attributes, self.groupings, strict=True):
             if attribute.rule is None and grouping.column.type is FieldType.STRING:
                 coded = stored_cells(self.values(attribute.feature)).coded()

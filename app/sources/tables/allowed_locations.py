@@ -148,7 +148,7 @@ def _find_newest(location: str, folder: fs.FileSystem, field: str) -> str:
         )
         if named in names:
             return named
-    by_number: dict[int, list[str]] = defaultdict(list)
+    by_number = defaultdict[int, list[str]](list)
     for name in names:
         if matched := _NUMBERED.fullmatch(name):
             by_number[int(matched[1])].append(name)
@@ -164,7 +164,7 @@ def _find_newest(location: str, folder: fs.FileSystem, field: str) -> str:
 
 def _require_same_names(schemas: Any, location: str, field: str) -> None:  # noqa: ANN401 - a list of pyiceberg's
     """Older files have a renamed column under its old name."""
-    names: dict[int, set[str]] = defaultdict(set)
+    names = defaultdict[int, set[str]](set)
     for schema in schemas:
         for column in schema.fields:
             names[column.field_id].add(column.name)

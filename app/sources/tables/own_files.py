@@ -102,7 +102,6 @@ class KeptAnswers:
     def _write(self, folder: Path, rows: pa.Table) -> Path:
         file = folder / f"{secrets.token_hex(12)}.parquet"
         try:
-            folder.mkdir(parents=True, exist_ok=True)
             _replace(file, rows)
         except OSError as error:
             raise SetupError(
@@ -253,6 +252,7 @@ def _own_files(folder: Path) -> Iterator[Path]:
 
 
 def _replace(file: Path, rows: pa.Table) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
     unfinished = file.with_name(f"_{secrets.token_hex(12)}.unfinished")
     pq.write_table(rows, unfinished)
     unfinished.replace(file)
@@ -282,7 +282,6 @@ class FlagFile:
     def write(self, flags: pa.Table) -> None:
         """Replaces the file at once."""
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
             _replace(self.path, flags)
         except OSError as error:
             raise SetupError(
@@ -297,10 +296,10 @@ class FlagFile:
         if self.path.parent.name != FOLDER or not self.path.parent.is_dir():
             return None
         try:
-            rows = int(pq.read_metadata(self.path).num_rows)
+            rows = _count_rows(self.path)
         except FileNotFoundError:
             return 0
-        except (OSError, pa.ArrowInvalid):
+        except OSError:
             rows = 0
         try:
             self.path.unlink(missing_ok=True)

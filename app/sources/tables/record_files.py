@@ -65,7 +65,7 @@ class PayloadForm:
             outcome = pc.coalesce(
                 json_texts(rows[columns.label]), outcome.dictionary_decode()
             ).dictionary_encode()
-        revision: pa.Array = pa.DictionaryArray.from_arrays(
+        revision = pa.DictionaryArray.from_arrays(
             pa.repeat(pa.scalar(0, pa.int8()), rows.num_rows), [self._revision]
         )
         if columns.model_revision is not None:
