@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, ForeignKey, Index, UniqueConstraint, text
+from sqlalchemy import BigInteger, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from .base import (
@@ -16,6 +16,7 @@ from .base import (
     StoredAt,
     TextKey,
     UniqueText,
+    refers_to,
 )
 
 
@@ -48,8 +49,8 @@ class SessionRow(Row):
     __tablename__ = "sessions"
 
     token_hash: Mapped[BytesKey]
-    user_no: Mapped[int | None] = mapped_column(ForeignKey("users.no", ondelete="CASCADE"), index=True)
-    key_no: Mapped[int | None] = mapped_column(ForeignKey("api_keys.no", ondelete="CASCADE"), index=True)
+    user_no: Mapped[int | None] = refers_to("users.no", index=True)
+    key_no: Mapped[int | None] = refers_to("api_keys.no", index=True)
     created_at: Mapped[StoredAt]
     expires_at: Mapped[datetime] = mapped_column(index=True)
     id_token: Mapped[bytes | None]
@@ -74,7 +75,7 @@ class ActivityRow(Row):
     at: Mapped[StoredAt]
     actor: Mapped[str]
     action: Mapped[str]
-    deployment_no: Mapped[int | None] = mapped_column(ForeignKey("deployments.no", ondelete="SET NULL"))
+    deployment_no: Mapped[int | None] = refers_to("deployments.no", ondelete="SET NULL")
     deployment_id: Mapped[str | None]
     subject: Mapped[str | None]
     details: Mapped[JsonObject]

@@ -2,8 +2,8 @@
 
 from datetime import datetime
 
-from sqlalchemy import ForeignKey, Index, UniqueConstraint, text
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy import Index, UniqueConstraint, text
+from sqlalchemy.orm import Mapped
 
 from .base import (
     AlertNo,
@@ -18,6 +18,7 @@ from .base import (
     ShortRowNo,
     StoredAt,
     UniqueText,
+    refers_to,
 )
 
 
@@ -54,7 +55,7 @@ class AlertRuleRow(Row):
 class AlertRuleChannelRow(Row):
     __tablename__ = "alert_rule_channels"
 
-    rule_no: Mapped[int] = mapped_column(ForeignKey("alert_rules.no", ondelete="CASCADE"), primary_key=True)
+    rule_no: Mapped[int] = refers_to("alert_rules.no", primary_key=True)
     channel_no: Mapped[ChannelKey]
 
 
@@ -81,7 +82,7 @@ class AlertRow(Row):
     no: Mapped[RowNo]
     id: Mapped[MadeId]
     deployment_no: Mapped[DeploymentNo]
-    rule_no: Mapped[int | None] = mapped_column(ForeignKey("alert_rules.no", ondelete="SET NULL"))
+    rule_no: Mapped[int | None] = refers_to("alert_rules.no", ondelete="SET NULL")
     rule_id: Mapped[str]
     rule_name: Mapped[str]
     subject: Mapped[str]
@@ -143,7 +144,7 @@ class NotificationRow(QueuedRow):
         Index("notifications_alert_no_idx", "alert_no"),
     )
 
-    channel_no: Mapped[int] = mapped_column(ForeignKey("alert_channels.no", ondelete="CASCADE"))
+    channel_no: Mapped[int] = refers_to("alert_channels.no")
     alert_no: Mapped[AlertNo | None]
     event: Mapped[str]
     body: Mapped[JsonObject]

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar
 
 from sqlalchemy import BigInteger, DateTime, ForeignKey, Identity, MetaData, SmallInteger, func
 from sqlalchemy.dialects.postgresql import JSONB
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy.orm import DeclarativeBase, Mapped, MappedColumn, mapped_column
 
 CONSTRAINT_NAMES = {
     "ix": "%(table_name)s_%(column_0_N_name)s_idx",
@@ -14,6 +14,12 @@ CONSTRAINT_NAMES = {
     "fk": "%(table_name)s_%(column_0_name)s_fkey",
     "pk": "%(table_name)s_pkey",
 }
+
+
+def refers_to(
+    column: str, *kind: type[BigInteger], ondelete: str = "CASCADE", **options: bool
+) -> MappedColumn[Any]:
+    return mapped_column(*kind, ForeignKey(column, ondelete=ondelete), **options)
 
 
 Json = JSONB(none_as_null=True)
@@ -38,18 +44,12 @@ TextKey = Annotated[str, mapped_column(primary_key=True)]
 BytesKey = Annotated[bytes, mapped_column(primary_key=True)]
 TimeKey = Annotated[datetime, mapped_column(primary_key=True)]
 
-DeploymentNo = Annotated[int, mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"))]
-BoundDeploymentNo = Annotated[
-    int | None, mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), index=True)
-]
-DeploymentKey = Annotated[
-    int, mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), primary_key=True)
-]
-AlertNo = Annotated[int, mapped_column(BigInteger, ForeignKey("alerts.no", ondelete="CASCADE"))]
-CheckNo = Annotated[int, mapped_column(BigInteger, ForeignKey("checks.no", ondelete="CASCADE"), index=True)]
-ChannelKey = Annotated[
-    int, mapped_column(ForeignKey("alert_channels.no", ondelete="CASCADE"), primary_key=True, index=True)
-]
+DeploymentNo = Annotated[int, refers_to("deployments.no")]
+BoundDeploymentNo = Annotated[int | None, refers_to("deployments.no", index=True)]
+DeploymentKey = Annotated[int, refers_to("deployments.no", primary_key=True)]
+AlertNo = Annotated[int, refers_to("alerts.no", BigInteger)]
+CheckNo = Annotated[int, refers_to("checks.no", BigInteger, index=True)]
+ChannelKey = Annotated[int, refers_to("alert_channels.no", primary_key=True, index=True)]
 
 
 class Row(DeclarativeBase):

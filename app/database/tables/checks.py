@@ -7,7 +7,6 @@ from sqlalchemy import (
     BigInteger,
     DateTime,
     Double,
-    ForeignKey,
     ForeignKeyConstraint,
     Index,
     Integer,
@@ -33,6 +32,7 @@ from .base import (
     StoredAt,
     TextKey,
     TimeKey,
+    refers_to,
 )
 
 
@@ -104,9 +104,7 @@ class CheckTableRow(Row):
 
     __tablename__ = "check_tables"
 
-    check_no: Mapped[int] = mapped_column(
-        BigInteger, ForeignKey("checks.no", ondelete="CASCADE"), primary_key=True
-    )
+    check_no: Mapped[int] = refers_to("checks.no", BigInteger, primary_key=True)
     data: Mapped[TextKey]
     attribute: Mapped[TextKey]
     part: Mapped[TextKey]

@@ -3,7 +3,7 @@
 from datetime import date, datetime
 from typing import Annotated
 
-from sqlalchemy import BigInteger, ForeignKey, Index, SmallInteger, text
+from sqlalchemy import BigInteger, Index, SmallInteger, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from .base import (
@@ -20,6 +20,7 @@ from .base import (
     StoredAt,
     TextKey,
     UniqueText,
+    refers_to,
 )
 
 
@@ -115,9 +116,7 @@ class ListedFileRow(Row):
     newest: Mapped[datetime | None]
 
 
-UploadKey = Annotated[
-    int, mapped_column(ForeignKey("training_data.deployment_no", ondelete="CASCADE"), primary_key=True)
-]
+UploadKey = Annotated[int, refers_to("training_data.deployment_no", primary_key=True)]
 
 
 class TrainingDataRow(Row):

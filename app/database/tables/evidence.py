@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated
 
-from sqlalchemy import BigInteger, ForeignKey, Index, UniqueConstraint, text
+from sqlalchemy import BigInteger, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from .base import (
@@ -22,12 +22,11 @@ from .base import (
     StoredAt,
     TextKey,
     TimeKey,
+    refers_to,
 )
 
-EraNo = Annotated[int, mapped_column(BigInteger, ForeignKey("evidence_eras.no", ondelete="CASCADE"))]
-EraKey = Annotated[
-    int, mapped_column(BigInteger, ForeignKey("evidence_eras.no", ondelete="CASCADE"), primary_key=True)
-]
+EraNo = Annotated[int, refers_to("evidence_eras.no", BigInteger)]
+EraKey = Annotated[int, refers_to("evidence_eras.no", BigInteger, primary_key=True)]
 
 
 class EvidenceEraRow(Row):
@@ -218,9 +217,7 @@ class AttributionAnswerRow(Row):
 
     __tablename__ = "attribution_answers"
 
-    attribution_no: Mapped[int] = mapped_column(
-        BigInteger, ForeignKey("attributions.no", ondelete="CASCADE"), primary_key=True
-    )
+    attribution_no: Mapped[int] = refers_to("attributions.no", BigInteger, primary_key=True)
     part: Mapped[IntKey]
     question: Mapped[bytes]
     outcomes: Mapped[bytes]

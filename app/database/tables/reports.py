@@ -2,10 +2,20 @@
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, ForeignKey, Index, UniqueConstraint, text
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy import BigInteger, Index, UniqueConstraint, text
+from sqlalchemy.orm import Mapped
 
-from .base import ChannelKey, DeploymentNo, JsonObject, QueuedRow, Row, ShortRowNo, StoredAt, TextKey
+from .base import (
+    ChannelKey,
+    DeploymentNo,
+    JsonObject,
+    QueuedRow,
+    Row,
+    ShortRowNo,
+    StoredAt,
+    TextKey,
+    refers_to,
+)
 
 
 class ReportScheduleRow(Row):
@@ -30,9 +40,7 @@ class ReportScheduleRow(Row):
 class ReportScheduleChannelRow(Row):
     __tablename__ = "report_schedule_channels"
 
-    schedule_no: Mapped[int] = mapped_column(
-        ForeignKey("report_schedules.no", ondelete="CASCADE"), primary_key=True
-    )
+    schedule_no: Mapped[int] = refers_to("report_schedules.no", primary_key=True)
     channel_no: Mapped[ChannelKey]
 
 
@@ -58,7 +66,7 @@ class KeptReportRow(QueuedRow):
     )
 
     deployment_no: Mapped[DeploymentNo]
-    schedule_no: Mapped[int | None] = mapped_column(ForeignKey("report_schedules.no", ondelete="SET NULL"))
+    schedule_no: Mapped[int | None] = refers_to("report_schedules.no", ondelete="SET NULL")
     schedule_id: Mapped[str | None]
     span_start: Mapped[datetime]
     span_end: Mapped[datetime]
@@ -76,8 +84,6 @@ class KeptReportFileRow(Row):
 
     __tablename__ = "kept_report_files"
 
-    report_no: Mapped[int] = mapped_column(
-        BigInteger, ForeignKey("kept_reports.no", ondelete="CASCADE"), primary_key=True
-    )
+    report_no: Mapped[int] = refers_to("kept_reports.no", BigInteger, primary_key=True)
     form: Mapped[TextKey]
     content: Mapped[bytes]

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import ForeignKey, Index, UniqueConstraint, text
+from sqlalchemy import Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from .base import (
@@ -16,6 +16,7 @@ from .base import (
     ShortRowNo,
     StoredAt,
     TimeKey,
+    refers_to,
 )
 
 
@@ -73,7 +74,7 @@ class ErasureRow(Row):
 
     no: Mapped[RowNo]
     id: Mapped[str]
-    deployment_no: Mapped[int | None] = mapped_column(ForeignKey("deployments.no", ondelete="SET NULL"))
+    deployment_no: Mapped[int | None] = refers_to("deployments.no", ondelete="SET NULL")
     deployment_id: Mapped[str]
     kind: Mapped[str]
     state: Mapped[str]
