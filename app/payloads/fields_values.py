@@ -28,7 +28,7 @@ from .wire import (
     Rows,
     Table,
     decode_answer,
-    decode_request,
+    decode_object,
     name_kind,
     place,
     read_repeating_table,
@@ -137,7 +137,7 @@ class FieldsValuesCodec(Codec):
         return Answer(table.fields, table.values, predictions)
 
     def read_request(self, body: bytes, columns: Names) -> Table:  # noqa: ARG002 - the request names them
-        document, path = _unwrap(require_object(decode_request(body), "body"), "", _INPUT_DATA)
+        document, path = _unwrap(decode_object(body), "", _INPUT_DATA)
         return _read_tables(document, path).table
 
     def read_pair(self, pair: JsonObject, *, outputs: OutputFields) -> LoggedTable:

@@ -54,12 +54,19 @@ class TensorUnclear(ValueError):
 
 
 @frozen(kw_only=True)
-class Tensor:
-    """One tensor, row by row, null as None."""
+class Head:
+    """Description of a tensor. `binary_size`: bytes after the JSON; None if the JSON has the data."""
 
     name: str
     datatype: str
     shape: tuple[int, ...]
+    binary_size: int | None = None
+
+
+@frozen(kw_only=True)
+class Tensor(Head):
+    """One tensor, row by row, null as None."""
+
     values: Sequence[Any]
 
     def rows(self) -> list[Any]:
@@ -78,16 +85,6 @@ class Tensor:
             if width
             else []
         )
-
-
-@frozen(kw_only=True)
-class Head:
-    """Description of a tensor. `binary_size`: bytes after the JSON; None if the JSON has the data."""
-
-    name: str
-    datatype: str
-    shape: tuple[int, ...]
-    binary_size: int | None
 
 
 def read_head(tensor: object, where: str) -> Head:

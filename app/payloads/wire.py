@@ -107,6 +107,10 @@ def decode_request(body: bytes) -> Any:  # noqa: ANN401 - any value of JSON
         raise InvalidInput.of("body", "is nested too deeply to read") from error
 
 
+def decode_object(body: bytes) -> JsonObject:
+    return require_object(decode_request(body), "body")
+
+
 def _decode_json(text: bytes) -> Any:  # noqa: ANN401 - as above
     """Also reads NaN and infinities, which Python writes."""
     try:

@@ -302,9 +302,11 @@ def list_files(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side:
     return list_table(table, roots, side)[0]
 
 
-def list_table(
-    table: PayloadTable | FeedbackTable, roots: Sequence[Root], side: str
-) -> tuple[list[ListedFile], "Dataset | None"]:
+Listing: TypeAlias = "tuple[list[ListedFile], Dataset | None]"
+"""Files of a table, and what its log says of them, if it has one."""
+
+
+def list_table(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side: str) -> Listing:
     location, field = table.location, f"{side}.location"
     refuse(location_problems(table, roots, side))
     if not is_in_store(location):
@@ -319,7 +321,7 @@ def list_table(
     clock = Timer(MAX_SECONDS, child.end)
     clock.start()
     try:
-        listed: tuple[list[ListedFile], Dataset | None] = child.result()
+        listed: Listing = child.result()
     except TooLarge as error:
         limits = f"{MAX_SECONDS} seconds, or with the memory of EVENHAND_UPLOAD_MEMORY_BYTES"
         raise InvalidInput.of(
@@ -330,9 +332,7 @@ def list_table(
     return listed
 
 
-def _list_table(
-    table: PayloadTable | FeedbackTable, roots: Sequence[Root], field: str
-) -> tuple[list[ListedFile], "Dataset | None"]:
+def _list_table(table: PayloadTable | FeedbackTable, roots: Sequence[Root], field: str) -> Listing:
     location, is_folder = table.location, not is_in_store(table.location)
     logged: Dataset | None = None
     named: set[str] = set()
