@@ -38,7 +38,7 @@ def credentials_json(stated: Mapping[str, Any] | None) -> Json | None:
     if kind:
         # Otherwise the endpoint would be called without credentials, unasked.
         needed = {"basic": "username and password", "bearer": "token"}.get(kind, "apikey")
-        raise invalid(("credentials.auth_type", f"is {kind!r:.60}, which needs {needed}; send none for an open endpoint"))
+        raise invalid("credentials.auth_type", f"is {kind!r:.60}, which needs {needed}; send none for an open endpoint")
     return None
 
 
@@ -46,11 +46,11 @@ def _exchanged(stated: Mapping[str, Any], key: str) -> Json:
     sent = str(stated.get("auth_provider") or "").lower()
     if sent not in TOKEN_GIVERS:
         wanted = f"must be one of {', '.join(TOKEN_GIVERS)}, to exchange the key for a token at auth_url; found {sent!r:.60}"
-        raise invalid(("credentials.auth_provider", wanted))
+        raise invalid("credentials.auth_provider", wanted)
     kind, path = TOKEN_GIVERS[sent]
     name = str(stated.get("username") or "") if sent == "cpd" else ""
     if sent == "cpd" and not name:
-        raise invalid(("credentials.username", "is required: Cloud Pak for Data gives a token for a user name and its API key"))
+        raise invalid("credentials.username", "is required: Cloud Pak for Data gives a token for a user name and its API key")
     address = str(stated["auth_url"]).rstrip("/")
     # Scripts give the service's address, or that of its tokens.
     is_whole = address.endswith(("/token", "/authorize"))
@@ -61,5 +61,5 @@ def payload_format_of(stated: Mapping[str, Any] | None) -> str:
     """Returns the provider's own member `payload_format`, otherwise bare."""
     sent = (stated or {}).get("payload_format", BARE)
     if sent not in (BARE, WRAPPED):
-        raise invalid(("credentials.payload_format", f"must be {BARE} or {WRAPPED}"))
+        raise invalid("credentials.payload_format", f"must be {BARE} or {WRAPPED}")
     return str(sent)

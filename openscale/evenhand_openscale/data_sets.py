@@ -81,7 +81,7 @@ async def change_data_set(data_set_id: str, body: list[Operation], v1: V1In) -> 
     for name in sorted(before.keys() | changed.keys()):
         if name not in _CHANGEABLE and changed.get(name) != before.get(name):
             advice = "patch /asset_properties of its subscription" if name == "data_schema" else f"only {' and '.join(_CHANGEABLE)} can be"
-            raise invalid((name, f"of a data set cannot be changed in Evenhand: {advice}"))
+            raise invalid(name, f"of a data set cannot be changed in Evenhand: {advice}")
     own = read_as(OwnOfDataSet, {name: changed.get(name) for name in _CHANGEABLE})
     return _answer(await _put(v1, subscription, kind, own), kind)
 
@@ -118,7 +118,7 @@ async def _restored(v1: V1, subscription_id: str, kind: str, field: str) -> Json
     await v1.require(MANAGE)
     subscription = await v1.find(subscription_id)
     if kind not in KINDS:
-        raise invalid((field, f"{kind!r:.60} is not supported by Evenhand, which keeps data sets of the types {', '.join(KINDS)}"))
+        raise invalid(field, f"{kind!r:.60} is not supported by Evenhand, which keeps data sets of the types {', '.join(KINDS)}")
     own = _own(subscription, kind)
     if own.is_deleted:
         subscription = await _put(v1, subscription, kind, own.model_copy(update={"is_deleted": False}))

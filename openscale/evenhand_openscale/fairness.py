@@ -80,7 +80,7 @@ def monitor_json(sent: FairnessIn, thresholds: Sequence[ThresholdIn], *, is_sche
     """Returns the monitor as REST v1 takes it. Raises Refused for a limit of a metric that it does not have."""
     for place, one in enumerate(thresholds):
         if one.metric_id not in (FAIRNESS_VALUE, *DIFFERENCES):
-            raise invalid((f"thresholds[{place}].metric_id", f"{one.metric_id!r:.60} is no metric of the fairness monitor"))
+            raise invalid(f"thresholds[{place}].metric_id", f"{one.metric_id!r:.60} is no metric of the fairness monitor")
     return {
         "favourable": sent.favourable_class,
         "unfavourable": sent.unfavourable_class,

@@ -143,7 +143,7 @@ async def add_instance(body: InstanceIn, v1: V1In, *, skip_scheduler: bool = Fal
     """
     name, kind = require_measured(body.monitor_definition_id), body.monitor_definition_id
     if body.target.target_type != "subscription":
-        raise invalid(("target.target_type", "must be subscription: Evenhand monitors nothing else"))
+        raise invalid("target.target_type", "must be subscription: Evenhand monitors nothing else")
     await v1.require(MANAGE)
     subscription = await v1.find(body.target.target_id)
     if body.data_mart_id:
@@ -176,7 +176,7 @@ async def change_instance(monitor_instance_id: str, body: list[Operation], v1: V
     before = instance.answer()["entity"]
     changed = read_as(InstanceIn, patched(before, body))
     if (changed.monitor_definition_id, changed.target.target_id) != (instance.kind, instance.subscription.id):
-        raise invalid(("target", "cannot be changed, nor can monitor_definition_id; add another instance"))
+        raise invalid("target", "cannot be changed, nor can monitor_definition_id; add another instance")
     if instance.kind == FAIRNESS:
         # An instance without a schedule in its answer has none; a patch of something else must not start one.
         was_scheduled = before.get("schedule") is not None

@@ -98,7 +98,7 @@ async def change_service_provider(service_provider_id: str, body: list[Operation
     if any(before.get(name) != after.get(name) for name in ("url", "auth_url")) and any(
         before.get(name) is not None and before.get(name) == after.get(name) for name in _SECRET
     ):
-        raise invalid(("/credentials", "must be sent again as a whole when the provider moves to another address"))
+        raise invalid("/credentials", "must be sent again as a whole when the provider moves to another address")
 
     def change(session: Session) -> Fact:
         return put_fact(session, PROVIDER, stored.id, changed.to_entity(), _seal(v1, session, changed.to_secrets()), actor)
@@ -129,7 +129,7 @@ async def discover_deployments(service_provider_id: str, v1: V1In, limit: Annota
     stated = secrets.get("credentials") or {}
     address = str(stated.get("url") or "").rstrip("/")
     if not address:
-        raise invalid(("credentials.url", "is missing: without an address a provider cannot be asked for its deployments"))
+        raise invalid("credentials.url", "is missing: without an address a provider cannot be asked for its deployments")
     url = address if address.endswith("/v1/deployments") else f"{address}/v1/deployments"
     headers = secrets.get("request_headers") or {}
     body = await v1.entry.outgoing(url, field="credentials.url", credentials=credentials_json(stated), headers=headers)

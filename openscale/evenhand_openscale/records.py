@@ -44,7 +44,7 @@ async def store_records(
     query: Json = {"first_time_counts": True, "assume_utc": True, "historical": is_historical_data}
     is_csv = v1.request.headers.get("content-type", "").startswith("text/csv")
     if is_csv and not header:
-        raise invalid(("header", "must be true: without a line of column names Evenhand cannot distinguish the values"))
+        raise invalid("header", "must be true: without a line of column names Evenhand cannot distinguish the values")
     fact = (await v1.facts([subscription_id])).get(subscription_id)
     stored = Subscription({"id": subscription_id}, fact)
     if stored.entity.get("data_sets", {}).get(kind, {}).get("is_deleted"):
@@ -89,7 +89,7 @@ async def read_records(
     """Returns records, newest first; a larger `limit` than a page is cut to it, as OpenScale does."""
     for name in ("filter", "order", "seed"):
         if v1.request.query_params.get(name):
-            raise invalid((name, "of records is not supported by Evenhand: they are listed newest first, within `start` and `end`"))
+            raise invalid(name, "of records is not supported by Evenhand: they are listed newest first, within `start` and `end`")
     subscription, kind = await find_data_set(v1, data_set_id)
     since, until = read_time("start", start), read_time("end", end)
     window = {name: time.isoformat() for name, time in (("since", since), ("until", until)) if time is not None}
@@ -142,7 +142,7 @@ async def _read_body(v1: V1) -> bytes:
     async for part in v1.request.stream():
         body += part
         if len(body) > MAX_CSV_BYTES:
-            raise invalid(("body", f"is larger than {MAX_CSV_BYTES // 2**20} MiB"))
+            raise invalid("body", f"is larger than {MAX_CSV_BYTES // 2**20} MiB")
     return body
 
 
@@ -150,7 +150,7 @@ def _cut(body: bytes, delimiter: str, skip: int, limit: int | None) -> bytes:
     try:
         rows = list(csv.reader(io.StringIO(body.decode("utf-8-sig"), newline=""), delimiter=delimiter, strict=True))
     except (UnicodeDecodeError, csv.Error, TypeError, ValueError) as error:
-        raise invalid(("body", f"is not CSV in UTF-8: {error}")) from error
+        raise invalid("body", f"is not CSV in UTF-8: {error}") from error
     kept = [*rows[:1], *rows[1 + skip :][: len(rows) if limit is None else limit]]
     written = io.StringIO(newline="")
     csv.writer(written).writerows(kept)

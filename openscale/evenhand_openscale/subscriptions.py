@@ -72,7 +72,7 @@ class SubscriptionIn(Sent):
         if self.deployment.deployment_type != BATCH:
             for name, stated in {"data_sources": self.data_sources, "analytics_engine": self.analytics_engine}.items():
                 if stated:
-                    raise invalid((name, f"is of a batch subscription: state the deployment_type {BATCH}, or leave it out"))
+                    raise invalid(name, f"is of a batch subscription: state the deployment_type {BATCH}, or leave it out")
             return {}
         require_engine(self.analytics_engine)
         return tables_json(self.data_sources or [], self.asset_properties)
@@ -151,7 +151,7 @@ async def change_subscription(subscription_id: str, body: list[Operation], v1: V
     require_mart(changed.data_mart_id)
     require_structured(changed.asset)
     if changed.asset.problem_type != subscription.deployment["problem_type"]:
-        raise invalid(("asset.problem_type", "cannot be changed: stored records would change their meaning. Add a subscription"))
+        raise invalid("asset.problem_type", "cannot be changed: stored records would change their meaning. Add a subscription")
     patch = _patch_json(changed, before)
     deployment = await v1.ask("PATCH", f"/v1/deployments/{subscription.id}", body=patch, as_sent=deployment_field_as_sent)
     return answer_of(await v1.change(Subscription(deployment, subscription.fact), changed.kept))
@@ -177,7 +177,7 @@ async def infer_schemas(subscription_id: str, body: SchemasIn, v1: V1In) -> Json
     subscription = answer_of(await v1.find(subscription_id))
     fields, rows = body.input_data[0].get("fields"), body.input_data[0].get("values")
     if not isinstance(fields, list) or not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
-        raise invalid(("input_data[0]", "must be {fields: […], values: [[…]]}"))
+        raise invalid("input_data[0]", "must be {fields: […], values: [[…]]}")
     schema = {"type": "struct", "fields": inferred_fields(fields, rows)}
     subscription["entity"]["asset_properties"]["input_data_schema"] = schema
     return {"subscription": subscription}
