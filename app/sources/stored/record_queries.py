@@ -14,6 +14,7 @@ from ...database.binary_rows import read_row
 from ...database.page_size import MAX_PAGE_BYTES
 from ...domain.deployment import RecordSchema
 from ...domain.mitigation import FlaggedRecord
+from ...domain.record import Prediction
 from .copy_answers import TargetKey
 from .record_conditions import RecordFilter, RecordPlace, Statement, add_filters, bound_statement
 
@@ -48,6 +49,11 @@ class StoredRecord:
     @property
     def place(self) -> RecordPlace:
         return RecordPlace(self.logged_at, self.record_no)
+
+    @property
+    def answer(self) -> Prediction:
+        probability = tuple(self.probability) if isinstance(self.probability, list) else self.probability
+        return Prediction(self.prediction, probability, self.label)
 
 
 @frozen(kw_only=True)
