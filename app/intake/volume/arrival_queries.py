@@ -7,6 +7,7 @@ from sqlalchemy import BigInteger, case, cast, func, or_, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
+from ...base.frozen import frozen
 from ...database.binary_rows import list_column_values, read_row
 from ...database.paging import within
 from ...database.tables import (
@@ -21,7 +22,34 @@ from ...deployments.queries import find_numbers
 from ...domain.arrival import KEPT, Arrivals, RejectionCount
 from ...domain.check import Span
 from ..gateway.call_outcomes import IntakeCount
-from .missing_records import MissingHour, MissingRecords, MissingTotals
+
+
+@frozen(kw_only=True)
+class MissingTotals:
+    """Running totals of one sender for one hour: dropped records, and those not in its sample."""
+
+    hour: datetime
+    not_received: int
+    left_out: int
+
+
+@frozen
+class MissingRecords:
+    """Missing records of all senders together, with the sample rates of those that left records out."""
+
+    not_received: int
+    left_out: int
+    lowest_rate: float | None
+    highest_rate: float | None
+
+
+@frozen
+class MissingHour(MissingRecords):
+    """Missing records of one hour, by the clocks of the `senders` that counted them."""
+
+    hour: datetime
+    senders: int
+
 
 MOST_WAITING = 1000
 """Max labels without a record that are counted; more are shown as "more than"."""
