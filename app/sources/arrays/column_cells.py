@@ -61,7 +61,7 @@ class NumberCells:
         return self._coded
 
     def floats(self) -> FloatArray:
-        numbers = self._numbers.cast(pa.float64(), safe=False).fill_null(math.nan)
+        numbers = self._numbers.cast("float64", safe=False).fill_null(math.nan)
         return np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
@@ -77,7 +77,7 @@ class JsonCells:
 
     def floats(self) -> FloatArray | None:
         try:
-            return np.asarray(self._texts.cast(pa.float64()).to_numpy(), dtype=np.float64)
+            return np.asarray(self._texts.cast("float64").to_numpy(), dtype=np.float64)
         except pa.ArrowInvalid:
             return None
 
@@ -122,7 +122,7 @@ def canonical_texts(json_texts: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _spell_each(json_texts: pa.ChunkedArray, spell: Callable[[Scalar], str]) -> pa.ChunkedArray:
     encoded = json_texts.combine_chunks().dictionary_encode()
-    texts = pa.array([spell(parse_value(text)) for text in encoded.dictionary.to_pylist()], pa.string())
+    texts = pa.array([spell(parse_value(text)) for text in encoded.dictionary.to_pylist()], "string")
     return pa.chunked_array([texts.take(encoded.indices)])
 
 

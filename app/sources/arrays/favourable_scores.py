@@ -156,7 +156,7 @@ def _find_reading(
 def parse_numbers(texts: pa.ChunkedArray) -> FloatArray | None:
     """Returns the answers [records] or [records, classes]; None where they differ in form."""
     try:
-        return np.asarray(texts.cast(pa.float64()).to_numpy(), dtype=np.float64)
+        return np.asarray(texts.cast("float64").to_numpy(), dtype=np.float64)
     except pa.ArrowInvalid:
         decoded = _DECODER.decode(f"[{','.join(texts.to_pylist())}]")
     try:

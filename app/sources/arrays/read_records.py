@@ -51,7 +51,7 @@ def read_attribute(attribute: MonitoredAttribute, values: pa.Table) -> pa.Chunke
     if attribute.rule is None:
         return values[attribute.feature]
     groups = pa.array(
-        [name_value(value) for value in (*(attribute.reference or ()), *attribute.monitored)], pa.string()
+        [name_value(value) for value in (*(attribute.reference or ()), *attribute.monitored)], "string"
     )
     return pa.chunked_array([groups.take(pa.array(is_in_group(attribute.rule, values).astype(np.int64)))])
 

@@ -34,13 +34,13 @@ OWN_FOLDER = "_evenhand"
 
 _SCHEMA = pa.schema(
     {
-        "record_id": pa.string(),
-        "attribute": pa.string(),
-        "target": pa.string(),
-        "model_revision": pa.string(),
-        "draw": pa.int32(),
-        "outcome": pa.string(),
-        "probability": pa.string(),
+        "record_id": "string",
+        "attribute": "string",
+        "target": "string",
+        "model_revision": "string",
+        "draw": "int32",
+        "outcome": "string",
+        "probability": "string",
     }
 )
 
@@ -132,16 +132,16 @@ FOLDER = "flagged"
 
 FLAGS = pa.schema(
     {
-        "record_id": pa.string(),
+        "record_id": "string",
         "scored_at": TIMES,
-        "model_revision": pa.string(),
-        "attribute": pa.string(),
-        "group": pa.string(),
-        "direction": pa.string(),
-        "own_score": pa.float64(),
-        "reference_score": pa.float64(),
-        "gap": pa.float64(),
-        "check_id": pa.string(),
+        "model_revision": "string",
+        "attribute": "string",
+        "group": "string",
+        "direction": "string",
+        "own_score": "float64",
+        "reference_score": "float64",
+        "gap": "float64",
+        "check_id": "string",
     }
 )
 
@@ -210,7 +210,7 @@ def erase_from_files(folder: Path, ids: Sequence[str]) -> Counter[str]:
             rows, written = pq.read_table(file), file.stat()
         except (OSError, pa.ArrowInvalid):  # another process has just replaced it, or is writing it
             continue
-        remaining = rows.filter(pc.invert(pc.is_in(rows["record_id"], pa.array(ids, pa.string()))))
+        remaining = rows.filter(pc.invert(pc.is_in(rows["record_id"], pa.array(ids, "string"))))
         if len(remaining) < len(rows):
             _replace(file, remaining)
             # Answers are aged by it.
