@@ -187,7 +187,7 @@ class CramersV(AssociationCounts):
     """Association of two columns of categories, with that many values each."""
 
     def __init__(self, first: int, second: int) -> None:
-        self._counts = np.zeros((first, second), dtype=np.int64)
+        self._counts = np.zeros((first, second), np.int64)
 
     def add(self, first: Codes, second: Codes) -> None:
         has_both = (first != MISSING) & (second != MISSING)
@@ -215,7 +215,7 @@ class CorrelationRatio(AssociationCounts):
     """Association of a column with that many categories, and a quantity."""
 
     def __init__(self, categories: int) -> None:
-        self._records = np.zeros(categories, dtype=np.int64)
+        self._records = np.zeros(categories, np.int64)
         self._means = np.zeros(categories)
         self._squares = np.zeros(categories)
         self._numbers = _Quantity()

@@ -34,7 +34,7 @@ class Coded:
     def spread(self, of_value: Iterable[int], *, missing: int) -> Codes:
         """Returns per record the entry of its value."""
         # MISSING is -1, the last place.
-        return np.array([*of_value, missing], dtype=np.int64)[self.codes]
+        return np.array([*of_value, missing], np.int64)[self.codes]
 
 
 class Cells(Protocol):
@@ -62,7 +62,7 @@ class NumberCells:
 
     def floats(self) -> FloatArray:
         numbers = self._numbers.cast("float64", safe=False).fill_null(math.nan)
-        return np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)
+        return np.asarray(numbers.to_numpy(zero_copy_only=False), np.float64)
 
 
 class JsonCells:
@@ -77,7 +77,7 @@ class JsonCells:
 
     def floats(self) -> FloatArray | None:
         try:
-            return np.asarray(self._texts.cast("float64").to_numpy(), dtype=np.float64)
+            return np.asarray(self._texts.cast("float64").to_numpy(), np.float64)
         except pa.ArrowInvalid:
             return None
 
@@ -135,7 +135,7 @@ def _encode(array: pa.Array, column: Column | None) -> Coded:
 
 
 def read_codes(encoded: pa.DictionaryArray) -> Codes:
-    return np.asarray(encoded.indices.fill_null(MISSING).to_numpy(zero_copy_only=False), dtype=np.int64)
+    return np.asarray(encoded.indices.fill_null(MISSING).to_numpy(zero_copy_only=False), np.int64)
 
 
 def outcome_codes(json_texts: pa.ChunkedArray, rule: OutcomeRule) -> Codes:
@@ -165,7 +165,7 @@ def are_ranges(tests: Sequence[ValueTest]) -> bool:
 
 def in_ranges(numbers: FloatArray, test: ValueTest) -> npt.NDArray[np.bool_]:
     """Returns per number whether it passes a test of ranges; NaN does not."""
-    inside = np.zeros(len(numbers), dtype=np.bool_)
+    inside = np.zeros(len(numbers), bool)
     for bounds in test.ranges:
         inside |= (numbers >= bounds.lo) & (numbers <= bounds.hi)
     return inside

@@ -40,7 +40,7 @@ class Grouping:
         return [(group.label, group.role) for group in self.groups]
 
     def is_monitored(self) -> npt.NDArray[np.bool_]:
-        return np.array([group.role == "monitored" for group in self.groups], dtype=np.bool_)
+        return np.array([group.role == "monitored" for group in self.groups], bool)
 
 
 @frozen

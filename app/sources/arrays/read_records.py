@@ -43,7 +43,7 @@ def divide(column: str, values: pa.ChunkedArray) -> Divided:
             f"{column} has {len(position):,} different values in the window, where at most "
             f"{MOST_STRATA:,} are strata"
         )
-        return Divided(column, (), np.full(len(values), NEITHER, dtype=np.int64), reason)
+        return Divided(column, (), np.full(len(values), NEITHER, np.int64), reason)
     return Divided(column, tuple(position), coded.spread((position[text] for text in texts), missing=NEITHER))
 
 
@@ -160,7 +160,7 @@ class RecordTable:
         InvalidInput as `intersect`.
         """
         if not comparison.features:
-            return [], np.full(len(self), NEITHER, dtype=np.int64)
+            return [], np.full(len(self), NEITHER, np.int64)
         return intersect([self.grouping(feature) for feature in comparison.features])
 
 
