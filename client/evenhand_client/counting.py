@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from typing import Any
 from uuid import uuid4
+
+from .values import JsonObject
 
 HOUR_NANOSECONDS = 3_600_000_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -93,12 +94,12 @@ class Losses:
             for hour in [hour for hour in self._hours if hour < max(self._hours) - _KEPT_HOURS and hour not in self._changed]:
                 del self._hours[hour]
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> JsonObject:
         """Returns everything that is needed to send the changed totals from another process."""
         return {"source": self.source, "sample_rate": self.sample_rate, "hours": {str(hour): one for hour, one in self.changed().items()}}
 
     @classmethod
-    def of_document(cls, document: dict[str, Any]) -> Losses:
+    def of_document(cls, document: JsonObject) -> Losses:
         """Returns the losses of a document. Raises ValueError, KeyError, TypeError or AttributeError if it is none."""
         losses = cls(float(document["sample_rate"]), str(document["source"]))
         for hour, (not_received, left_out) in document["hours"].items():
@@ -106,7 +107,7 @@ class Losses:
         return losses
 
 
-def losses_body(sample_rate: float, totals: dict[int, list[int]]) -> dict[str, Any]:
+def losses_body(sample_rate: float, totals: dict[int, list[int]]) -> JsonObject:
     """Returns the body in which the service takes totals."""
     hours = [
         {"hour": hour_text(hour), "not_received": not_received, "left_out": left_out} for hour, (not_received, left_out) in totals.items()

@@ -10,11 +10,11 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
-from typing import Any
 
 from .counting import Counters, Losses, losses_body
 from .entries import CORRECTION, FEEDBACK, KINDS, PAIR, Entry
 from .transport import Answer, Transport
+from .values import JsonObject
 
 MAX_BATCH_BYTES = 16 * 1024 * 1024
 """Max bytes of a request's body; the service takes 64 MiB."""
@@ -33,7 +33,7 @@ _FORBIDDEN = 403
 _TOO_LARGE = 413
 _SERVER_ERRORS = 500
 
-OnError = Callable[[dict[str, Any], str], object]
+OnError = Callable[[JsonObject, str], object]
 
 log = logging.getLogger("evenhand_client")
 
@@ -100,7 +100,7 @@ class Delivery:
             raise Postponed(_reason(answer), retry_after(answer))
         losses.settle(changed)
 
-    def reject(self, record: dict[str, Any], reason: str) -> None:
+    def reject(self, record: JsonObject, reason: str) -> None:
         """Counts a record that is refused for good, and hands it to the program."""
         self.count_rejected(1, reason)
         if self._on_error is None:
@@ -138,7 +138,7 @@ class Delivery:
             raise Postponed(f"check the address, the key and the deployment; {_reason(answer)}", retry_after(answer))
         return False
 
-    def _count(self, batch: list[Entry], receipt: dict[str, Any]) -> None:
+    def _count(self, batch: list[Entry], receipt: JsonObject) -> None:
         self._counters.add("sent", int(receipt.get("accepted", receipt.get("corrected", 0))))
         self._counters.add("duplicate", int(receipt.get("duplicate", 0)))
         for one in [*receipt.get("rejections", ()), *receipt.get("conflicts", ())]:
@@ -179,8 +179,8 @@ def _body_of(batch: list[Entry]) -> bytes:
     return b"[%s]" % joined if batch[0].kind in (PAIR, CORRECTION) else b'{"records":[%s]}' % joined
 
 
-def _record(entry: Entry) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(entry.body)
+def _record(entry: Entry) -> JsonObject:
+    found: JsonObject = json.loads(entry.body)
     return found
 
 

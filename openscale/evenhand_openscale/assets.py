@@ -1,13 +1,13 @@
 """A subscription's asset and fields as a deployment, and a deployment as those."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pydantic import Field
 
 from .bodies import Sent, without_none
 from .refused import invalid, invalid_fields
-from .v1 import Json
+from .v1 import Document, Json
 
 _TYPES = {
     "string": "string",
@@ -37,8 +37,8 @@ class SchemaField(Sent):
     """One field of a schema."""
 
     name: str
-    type: str | dict[str, Any] = "string"
-    metadata: dict[str, Any] = Field(default_factory=dict)
+    type: str | Json = "string"
+    metadata: Json = Field(default_factory=dict)
 
 
 class SchemaIn(Sent):
@@ -134,7 +134,7 @@ def deployment_field_as_sent(field: str) -> str:
     return field
 
 
-def properties_of(deployment: Json, kept: Mapping[str, Any]) -> Json:
+def properties_of(deployment: Json, kept: Document) -> Json:
     """Returns the properties of a deployment; `kept` are those that it does not know."""
     outputs, features = deployment["outputs"], deployment["features"]
     label = kept.get("label_column")

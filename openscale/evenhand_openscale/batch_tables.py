@@ -1,12 +1,9 @@
 """The data sources of a batch subscription as tables of files, and back."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from .assets import AssetPropertiesIn
 from .bodies import Sent, without_none
 from .refused import invalid
-from .v1 import Json
+from .v1 import Document, Json
 
 FILE_FORMATS = ("parquet", "delta", "iceberg")
 
@@ -28,10 +25,10 @@ class DataSourceIn(Sent):
 
     type: str
     connection: ConnectionIn | None = None
-    parameters: dict[str, Any] | None = None
+    parameters: Json | None = None
 
 
-def require_engine(engine: Mapping[str, Any] | None) -> None:
+def require_engine(engine: Document | None) -> None:
     if engine is None:
         return
     if engine.get("type") not in ENGINES:

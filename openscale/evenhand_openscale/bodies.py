@@ -1,7 +1,7 @@
 """Bodies of requests, and the envelope of answers."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, TypeVar
 
 import jsonpatch
@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from .refused import invalid, invalid_fields
 from .times import Time, moment
-from .v1 import Json
+from .v1 import Document, Json
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -35,7 +35,7 @@ class Operation(Sent):
         return {**self.model_dump(by_alias=True), "path": f"/{self.path.removeprefix('/')}"}
 
 
-def patched(document: Mapping[str, Any], operations: Sequence[Operation]) -> Json:
+def patched(document: Document, operations: Sequence[Operation]) -> Json:
     """Returns the document with the operations done. Raises Refused for one that cannot be done."""
     result: Any = dict(document)
     for position, operation in enumerate(operations):
@@ -106,7 +106,7 @@ def resource(
     return {"metadata": metadata, "entity": entity}
 
 
-def active(entity: Mapping[str, Any]) -> Json:
+def active(entity: Document) -> Json:
     """Returns the entity with the state of what is ready."""
     return {**entity, "status": {"state": "active"}}
 
@@ -116,6 +116,6 @@ def is_among(sent: str | None, value: object) -> bool:
     return not sent or str(value) in sent.split(",")
 
 
-def without_none(members: Mapping[str, Any]) -> Json:
+def without_none(members: Document) -> Json:
     """Returns the members that have a value."""
     return {name: value for name, value in members.items() if value is not None}

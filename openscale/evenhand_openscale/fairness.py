@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
@@ -12,7 +12,7 @@ from pydantic import Field
 from .bodies import Sent, without_none
 from .monitor_definitions import DIFFERENCES, FAIRNESS_VALUE
 from .refused import invalid
-from .v1 import Json
+from .v1 import Document, Json
 
 LOWER, UPPER = "lower_limit", "upper_limit"
 
@@ -99,7 +99,7 @@ def monitor_field_as_sent(field: str) -> str:
     return re.sub(r"^(m(?:in|ax)_records)\b", r"parameters.\1", found)
 
 
-def parameters_of(monitor: Json, kept: Mapping[str, Any]) -> Json:
+def parameters_of(monitor: Json, kept: Document) -> Json:
     """Returns the parameters of a monitor; `kept` are others that were sent with it."""
     return {
         **kept,

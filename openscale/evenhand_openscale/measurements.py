@@ -4,7 +4,7 @@ import re
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
 
@@ -276,8 +276,8 @@ async def _sources(v1: V1, instance: Instance, check: Json) -> list[Json]:
     return fairness_sources(check, instance.monitor, figures)
 
 
-def _limits(instance: Instance) -> dict[str, dict[str, Any]]:
-    limits: dict[str, dict[str, Any]] = {}
+def _limits(instance: Instance) -> dict[str, Json]:
+    limits: dict[str, Json] = {}
     for threshold in instance.kept.get("thresholds", ()):
         if threshold.get("value") is not None:
             limits.setdefault(threshold["metric_id"], {})[threshold["type"]] = threshold["value"]

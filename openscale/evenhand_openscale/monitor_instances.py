@@ -1,9 +1,7 @@
 """Routes of monitor instances: the fairness monitor of a deployment, and what is measured with it."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 from fastapi import APIRouter
 from pydantic import Field
@@ -27,7 +25,7 @@ from .monitor_definitions import FAIRNESS, MEASURED, PERFORMANCE, QUALITY, requi
 from .providers import find_provider_or_none
 from .quality import catalogue_keys, require_quality
 from .refused import conflict, invalid, not_found
-from .v1 import MANAGE, V1, Json, Subscription, V1In, joined_id, split_id
+from .v1 import MANAGE, V1, Document, Json, Subscription, V1In, joined_id, split_id
 
 router = APIRouter(prefix="/openscale/v2/monitor_instances", tags=["monitor instances"])
 
@@ -45,7 +43,7 @@ class InstanceIn(Sent):
     data_mart_id: str | None = None
     monitor_definition_id: str
     target: TargetIn
-    parameters: dict[str, Any] = Field(default_factory=dict)
+    parameters: Json = Field(default_factory=dict)
     thresholds: list[ThresholdIn] = Field(default_factory=list)
     schedule: Json | None = None
     managed_by: str | None = None
@@ -54,7 +52,7 @@ class InstanceIn(Sent):
         """Returns what an instance of fairness states. Raises Refused if the parameters are not those of fairness."""
         return StatedFairness(read_as(FairnessIn, self.parameters, "parameters"), self.thresholds)
 
-    def kept(self, before: Mapping[str, Any], actor: str) -> Json:
+    def kept(self, before: Document, actor: str) -> Json:
         """Returns what only the instance knows: parameters that the monitor does not hold, limits, schedule and manager."""
         is_fairness = self.monitor_definition_id == FAIRNESS
         own = {
@@ -83,7 +81,7 @@ class Instance:
         return joined_id(self.kind, self.subscription.id)
 
     @property
-    def kept(self) -> Mapping[str, Any]:
+    def kept(self) -> Document:
         """Its stored facts."""
         return self.subscription.instances.get(self.kind, {})
 

@@ -2,9 +2,8 @@
 
 import json
 import uuid
-from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
@@ -15,7 +14,7 @@ from .credentials import credentials_json
 from .facts import PROVIDER, Fact, delete_provider, list_facts, put_fact
 from .marts import SINCE, THE_MART
 from .refused import conflict, invalid, not_found
-from .v1 import MANAGE, V1, Json, V1In
+from .v1 import MANAGE, V1, Document, Json, V1In
 
 router = APIRouter(tags=["service providers"])
 
@@ -31,7 +30,7 @@ class ProviderIn(Sent):
     name: str = Field(min_length=1)
     service_type: str
     description: str | None = None
-    credentials: dict[str, Any] | None = None
+    credentials: Json | None = None
     request_headers: dict[str, str] | None = None
     operational_space_id: str | None = None
     deployment_space_id: str | None = None
@@ -155,8 +154,8 @@ async def find_provider_or_none(v1: V1, provider_id: str) -> Fact | None:
     return (await v1.entry.transact(lambda session: list_facts(session, PROVIDER, [known]))).get(known)
 
 
-def secrets_of(v1: V1, provider: Fact) -> Mapping[str, Any]:
-    secrets: Mapping[str, Any] = {} if provider.secrets is None else json.loads(v1.entry.unseal(provider.secrets))
+def secrets_of(v1: V1, provider: Fact) -> Document:
+    secrets: Document = {} if provider.secrets is None else json.loads(v1.entry.unseal(provider.secrets))
     return secrets
 
 

@@ -4,8 +4,8 @@ import base64
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Sequence
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 from starlette.responses import JSONResponse
@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse
 from .data_sets import FEEDBACK, KINDS, PAYLOAD, find_data_set
 from .refused import conflict, invalid, not_found
 from .times import moment, read_time
-from .v1 import MANAGE, PAGE, V1, Json, Subscription, V1In, answered, quoted, split_id
+from .v1 import MANAGE, PAGE, V1, Document, Json, Subscription, V1In, answered, quoted, split_id
 
 router = APIRouter(prefix="/openscale/v2/data_sets/{data_set_id}", tags=["records"])
 
@@ -157,14 +157,14 @@ def _cut(body: bytes, delimiter: str, skip: int, limit: int | None) -> bytes:
     return written.getvalue().encode()
 
 
-def _request_id(receipt: Mapping[str, Any]) -> str:
+def _request_id(receipt: Document) -> str:
     reasons = [f"records[{one['index']}].{one['field']}: {one['reason']}" for one in receipt["rejections"]]
     reasons += [f"records[{one['index']}].id: {one['reason']}" for one in receipt["conflicts"]]
     parts = [receipt["accepted"] + receipt["duplicate"], receipt["rejected"], reasons[0][:300] if reasons else ""]
     return base64.urlsafe_b64encode(json.dumps(parts).encode()).decode().rstrip("=")
 
 
-def _values(subscription: Subscription, kind: str, record: Mapping[str, Any]) -> Json:
+def _values(subscription: Subscription, kind: str, record: Document) -> Json:
     row = {**(record["features"] or {}), **(record["meta"] or {})}
     if kind == FEEDBACK:
         row |= {subscription.label_column: record["label"], "record_id": record["id"], "record_timestamp": moment(record["logged_at"])}
