@@ -21,7 +21,7 @@ class Page(Generic[Item]):
 
 def fill_page(items: Iterable[Item], size_of: Callable[[Item], int]) -> Page[Item]:
     """Returns as many of the items as a page has room for; reads one item beyond."""
-    page = []
+    page: list[Item] = []
     room = MAX_PAGE_BYTES
     for item in items:
         if page and room <= 0:

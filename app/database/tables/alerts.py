@@ -46,7 +46,7 @@ class AlertChannelRow(Row):
 
 class AlertRuleRow(Row):
     __tablename__ = "alert_rules"
-    __table_args__ = (UniqueConstraint("deployment_no", "id", name="alert_rules_deployment_no_id_key"),)
+    __table_args__ = (UniqueConstraint("deployment_no", "id"),)
 
     no: ShortRowNo
     id: Text
@@ -121,7 +121,7 @@ class AlertCommentRow(Row):
     """A comment. `id` comes from the caller, so that repetition adds nothing."""
 
     __tablename__ = "alert_comments"
-    __table_args__ = (UniqueConstraint("alert_no", "id", name="alert_comments_alert_no_id_key"),)
+    __table_args__ = (UniqueConstraint("alert_no", "id"),)
 
     no: RowNo
     alert_no: AlertNo

@@ -27,7 +27,7 @@ class ReportScheduleRow(Row):
     """One schedule. Periods that ended before `since`, when it was last switched on, get no report."""
 
     __tablename__ = "report_schedules"
-    __table_args__ = (UniqueConstraint("deployment_no", "id", name="report_schedules_deployment_no_id_key"),)
+    __table_args__ = (UniqueConstraint("deployment_no", "id"),)
 
     no: ShortRowNo
     id: Text

@@ -71,7 +71,7 @@ class ErasureRow(Row):
 
     __tablename__ = "erasures"
     __table_args__ = (
-        UniqueConstraint("deployment_id", "id", name="erasures_deployment_id_id_key"),
+        UniqueConstraint("deployment_id", "id"),
         Index("erasures_deployment_no_no_idx", "deployment_no", "no"),
         Index("erasures_open_idx", "no", postgresql_where=text("finished_at IS NULL")),
     )

@@ -22,7 +22,6 @@ from itertools import combinations
 from typing import TypeGuard
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import betaincinv
 
 from ...base.frozen import frozen
@@ -346,7 +345,7 @@ class _Quantity:
         self._lowest = min(self._lowest, float(numbers.min()))
         self._highest = max(self._highest, float(numbers.max()))
         with np.errstate(all="ignore"):
-            moved: npt.NDArray[np.float64] = numbers - self._first
+            moved: FloatArray = numbers - self._first
         self.moments.add(moved)
         return moved
 

@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,8 @@ from ...domain.deployment import Column
 from ...domain.groups import typed
 from ...domain.monitor import Outcome, OutcomeRule, ValueTest
 from ...statistics.group_labels import MISSING, Codes, FloatArray
+
+Mask: TypeAlias = npt.NDArray[np.bool_]
 
 
 @frozen(eq=False)
@@ -163,7 +165,7 @@ def are_ranges(tests: Sequence[ValueTest]) -> bool:
     return any(test.ranges for test in tests) and not any(test.texts for test in tests)
 
 
-def in_ranges(numbers: FloatArray, test: ValueTest) -> npt.NDArray[np.bool_]:
+def in_ranges(numbers: FloatArray, test: ValueTest) -> Mask:
     """Returns per number whether it passes a test of ranges; NaN does not."""
     inside = np.zeros(len(numbers), bool)
     for bounds in test.ranges:

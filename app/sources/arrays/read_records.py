@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from ...base.errors import InvalidInput
@@ -17,7 +16,7 @@ from ...domain.groups import NEITHER, NamedGroup, NearTwin, count_twins, describ
 from ...domain.monitor import Comparison, Monitor, MonitoredAttribute
 from ...statistics.group_labels import MISSING, Codes, IntArray
 from ...statistics.tables.strata_counts import MOST_STRATA
-from .column_cells import outcome_codes, stored_cells
+from .column_cells import Mask, outcome_codes, stored_cells
 from .favourable_scores import Scores, favourable_scores
 from .group_of_records import Grouping, group_records, intersect
 
@@ -56,7 +55,7 @@ def read_attribute(attribute: MonitoredAttribute, values: pa.Table) -> pa.Chunke
     return pa.chunked_array([groups.take(pa.array(is_in_group(attribute.rule, values).astype(np.int64)))])
 
 
-def is_in_group(rule: GroupRule, values: pa.Table) -> npt.NDArray[np.bool_]:
+def is_in_group(rule: GroupRule, values: pa.Table) -> Mask:
     conjunctions = [
         np.logical_and.reduce([_meets(condition, values[condition.feature]) for condition in conditions])
         for conditions in rule.any_of
@@ -64,7 +63,7 @@ def is_in_group(rule: GroupRule, values: pa.Table) -> npt.NDArray[np.bool_]:
     return np.asarray(np.logical_or.reduce(conjunctions))
 
 
-def _meets(condition: Condition, column: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+def _meets(condition: Condition, column: pa.ChunkedArray) -> Mask:
     cells = stored_cells(column)
     numbers = cells.floats() if condition.intervals else None
     if numbers is None:

@@ -5,13 +5,13 @@ from math import prod
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...base.errors import InvalidInput
 from ...base.values import Scalar, canonical, normalised
 from ...domain.deployment import Column, FieldKind, FieldType
+from ...statistics.group_labels import IntArray
 from ..arrays.column_cells import format_value, holds_numbers, holds_text
 
 ARROW_TYPES = {
@@ -120,7 +120,7 @@ def probability_texts(values: pa.ChunkedArray) -> pa.Array:
 MAX_KINDS = 2**20
 
 
-def merge_equal(rows: pa.Table) -> tuple[pa.Table, npt.NDArray[np.int64]]:
+def merge_equal(rows: pa.Table) -> tuple[pa.Table, IntArray]:
     """Returns the distinct rows of coded columns, and how many records each is; each record if there could
     be more than `MAX_KINDS`.
     """
