@@ -1,7 +1,7 @@
 """The `fields`/`values` format of OpenScale's custom providers."""
 
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import msgspec
 
@@ -25,6 +25,7 @@ from .schema_parts import (
 )
 from .wire import (
     Names,
+    RowList,
     Rows,
     Table,
     decode_answer,
@@ -102,12 +103,12 @@ BARE, INPUT_DATA = _Bare(), _InputData()
 
 class _AnsweredTable(msgspec.Struct):
     fields: list[str]
-    values: list[list[Any]]
+    values: RowList
 
 
 class _Answered(msgspec.Struct):
     fields: list[str] | None = None
-    values: list[list[Any]] | None = None
+    values: RowList | None = None
     predictions: list[_AnsweredTable] | None = None
 
 

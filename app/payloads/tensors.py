@@ -11,7 +11,7 @@ import numpy as np
 from ..base.errors import PageRefused, ScoringFailed
 from ..base.frozen import frozen
 from ..domain.deployment import FieldType
-from .wire import Names, Rows, name_kind
+from .wire import Names, RowList, Rows, name_kind
 
 BYTES, BOOL, INT64, UINT64, FP64 = "BYTES", "BOOL", "INT64", "UINT64", "FP64"
 
@@ -225,7 +225,7 @@ def by_column(columns: Names, rows: Rows) -> dict[str, tuple[Any, ...]]:
     return dict(zip(columns, zip(*rows, strict=True), strict=True))
 
 
-def table_rows(tensors: Sequence[Tensor]) -> list[list[Any]]:
+def table_rows(tensors: Sequence[Tensor]) -> RowList:
     """Returns the rows of one-column tensors. Raises TensorUnclear."""
     columns = []
     for tensor in tensors:

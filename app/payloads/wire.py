@@ -19,6 +19,9 @@ Names: TypeAlias = Sequence[str]
 Rows: TypeAlias = Sequence[Sequence[Any]]
 """Records of one page, or answers to them, in the order of the columns."""
 
+RowList: TypeAlias = list[list[Any]]
+"""The same, in lists of their own."""
+
 BOM = b"\xef\xbb\xbf"
 
 _encoder, _decoder = msgspec.json.Encoder(), msgspec.json.Decoder()
@@ -134,7 +137,7 @@ class Table:
     fields_path: str
     values_path: str
     fields: list[str]
-    values: list[list[Any]]
+    values: RowList
 
 
 def read_table(document: object, path: str, *, fields: str = "fields", values: str = "values") -> Table:

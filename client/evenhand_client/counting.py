@@ -9,6 +9,9 @@ from uuid import uuid4
 
 from .values import JsonObject
 
+Totals = dict[int, list[int]]
+"""Records that were not received, and left out, by hour."""
+
 HOUR_NANOSECONDS = 3_600_000_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _KEPT_HOURS = 48
@@ -71,7 +74,7 @@ class Losses:
         self.source = source or str(uuid4())
         self.sample_rate = sample_rate
         self._lock = threading.Lock()
-        self._hours: dict[int, list[int]] = {}
+        self._hours: Totals = {}
         self._changed: set[int] = set()
 
     def add(self, hour: int, *, not_received: int = 0, left_out: int = 0) -> None:
@@ -82,12 +85,12 @@ class Losses:
             totals[1] += left_out
             self._changed.add(hour)
 
-    def changed(self) -> dict[int, list[int]]:
+    def changed(self) -> Totals:
         """Returns the totals that the service has not got."""
         with self._lock:
             return {hour: list(self._hours[hour]) for hour in sorted(self._changed)}
 
-    def settle(self, sent: dict[int, list[int]]) -> None:
+    def settle(self, sent: Totals) -> None:
         """Marks totals as known to the service."""
         with self._lock:
             self._changed -= {hour for hour, totals in sent.items() if self._hours.get(hour) == totals}
@@ -107,7 +110,7 @@ class Losses:
         return losses
 
 
-def losses_body(sample_rate: float, totals: dict[int, list[int]]) -> JsonObject:
+def losses_body(sample_rate: float, totals: Totals) -> JsonObject:
     """Returns the body in which the service takes totals."""
     hours = [
         {"hour": hour_text(hour), "not_received": not_received, "left_out": left_out} for hour, (not_received, left_out) in totals.items()

@@ -12,7 +12,7 @@ from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 
 from .counting import Counters, Losses, losses_body
-from .entries import CORRECTION, FEEDBACK, KINDS, PAIR, Entry
+from .entries import CORRECTION, FEEDBACK, KINDS, PAIR, Entries, Entry
 from .transport import Answer, Transport
 from .values import JsonObject
 
@@ -56,9 +56,9 @@ class Delivery:
         self._on_error = on_error
         self._next_warning = 0.0
 
-    def batches(self, entries: Iterable[Entry]) -> deque[list[Entry]]:
+    def batches(self, entries: Iterable[Entry]) -> deque[Entries]:
         """Returns the entries as batches of one kind and of bounded size."""
-        found: deque[list[Entry]] = deque()
+        found: deque[Entries] = deque()
         size = 0
         for entry in sorted(entries, key=lambda entry: KINDS.index(entry.kind)):
             size += len(entry.body)
@@ -68,7 +68,7 @@ class Delivery:
             found[-1].append(entry)
         return found
 
-    def deliver(self, batches: deque[list[Entry]]) -> None:
+    def deliver(self, batches: deque[Entries]) -> None:
         """Sends batches until none is left; those that are settled are taken out.
 
         Raises:
@@ -118,7 +118,7 @@ class Delivery:
             self._next_warning = time.monotonic() + WARN_SECONDS
             log.warning("Evenhand refuses records; %d so far. The last reason: %s", self._counters.totals["rejected"], reason[:500])
 
-    def _is_settled(self, batch: list[Entry], answer: Answer) -> bool:
+    def _is_settled(self, batch: Entries, answer: Answer) -> bool:
         """Returns whether the receipt says what became of each record; False if the batch is to be split."""
         status = answer.status
         members = answer.members()
@@ -138,7 +138,7 @@ class Delivery:
             raise Postponed(f"check the address, the key and the deployment; {_reason(answer)}", retry_after(answer))
         return False
 
-    def _count(self, batch: list[Entry], receipt: JsonObject) -> None:
+    def _count(self, batch: Entries, receipt: JsonObject) -> None:
         self._counters.add("sent", int(receipt.get("accepted", receipt.get("corrected", 0))))
         self._counters.add("duplicate", int(receipt.get("duplicate", 0)))
         for one in [*receipt.get("rejections", ()), *receipt.get("conflicts", ())]:
@@ -170,11 +170,11 @@ class Pauses:
         self._attempts = 0
 
 
-def _path_of(batch: list[Entry]) -> str:
+def _path_of(batch: Entries) -> str:
     return {FEEDBACK: "/feedback-records", CORRECTION: "/corrections"}.get(batch[0].kind, "/payload-records")
 
 
-def _body_of(batch: list[Entry]) -> bytes:
+def _body_of(batch: Entries) -> bytes:
     joined = b",".join(entry.body for entry in batch)
     return b"[%s]" % joined if batch[0].kind in (PAIR, CORRECTION) else b'{"records":[%s]}' % joined
 

@@ -76,6 +76,9 @@ class Entry(NamedTuple):
             return None
 
 
+Entries = list[Entry]
+
+
 def encode(logged: Logged) -> Entry:
     """Returns the record as it is sent. Raises ValueError or TypeError if JSON cannot express it."""
     members = logged.members
