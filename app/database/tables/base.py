@@ -4,7 +4,7 @@ import uuid
 from datetime import datetime
 from typing import Annotated, Any, ClassVar
 
-from sqlalchemy import BigInteger, DateTime, ForeignKey, Identity, MetaData, SmallInteger, func
+from sqlalchemy import BigInteger, DateTime, ForeignKey, Identity, Integer, MetaData, SmallInteger, func
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import DeclarativeBase, Mapped, MappedColumn, mapped_column
 
@@ -17,9 +17,13 @@ CONSTRAINT_NAMES = {
 
 
 def refers_to(
-    column: str, *kind: type[BigInteger], ondelete: str = "CASCADE", **options: bool
+    column: str,
+    kind: type[Integer] = Integer,
+    *,
+    ondelete: str = "CASCADE",
+    **options: Any,  # noqa: ANN401 - those of the column
 ) -> MappedColumn[Any]:
-    return mapped_column(*kind, ForeignKey(column, ondelete=ondelete), **options)
+    return mapped_column(kind, ForeignKey(column, ondelete=ondelete), **options)
 
 
 Json = JSONB(none_as_null=True)

@@ -140,6 +140,12 @@ class FastReader:
         count = len(records)
         if not is_evidently_strict(body, members.count, count - scored_at.count(None)):
             return None
+        stated: dict[str, Any] = {
+            column.values: [None if value == 1 else value for value in values]
+            if column.check is sample_rate
+            else list(map(_tidy, values))
+            for column, values in zip(OPTIONAL_COLUMNS, optional, strict=True)
+        }
         return CheckedPayload(
             sent=count,
             indexes=list(range(count)),
@@ -148,12 +154,7 @@ class FastReader:
             features=_tidy_rows(map(attrgetter("features"), records), self._pick_numbers),
             meta=meta,
             predictions=list(map(_tidy, map(attrgetter("prediction"), records))),
-            **{
-                column.values: [None if value == 1 else value for value in values]
-                if column.check is sample_rate
-                else list(map(_tidy, values))
-                for column, values in zip(OPTIONAL_COLUMNS, optional, strict=True)
-            },
+            **stated,
         )
 
 
