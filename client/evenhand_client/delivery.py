@@ -139,7 +139,7 @@ class Delivery:
         return False
 
     def _count(self, batch: Entries, receipt: JsonObject) -> None:
-        self._counters.add("sent", int(receipt.get("accepted", receipt.get("corrected", 0))))
+        self._counters.add("sent", int(receipt.get("accepted") or receipt.get("corrected") or 0))
         self._counters.add("duplicate", int(receipt.get("duplicate", 0)))
         for one in [*receipt.get("rejections", ()), *receipt.get("conflicts", ())]:
             index, reason = int(one.get("index", 0)), f"{one.get('field', 'id')}: {one.get('reason', 'refused')}"
