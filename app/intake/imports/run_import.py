@@ -269,7 +269,7 @@ def _reject(
     return rejected
 
 
-def _note_time(row: ImportRow, report: ImportReport, sampled: Mapping[float, Counter[datetime]]) -> None:
+def _note_time(row: ImportRow, report: ImportReport, sampled: defaultdict[float, Counter[datetime]]) -> None:
     record = row.record or {}
     # The service refuses a row without a valid time.
     with suppress(KeyError, TypeError, ValueError):
