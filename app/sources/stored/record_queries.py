@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from ...base.frozen import frozen
 from ...base.values import shown_value
 from ...database.binary_rows import read_row
-from ...database.page_size import MAX_PAGE_BYTES
+from ...database.paging import MAX_PAGE_BYTES
 from ...domain.deployment import RecordSchema
 from ...domain.mitigation import FlaggedRecord
 from ...domain.record import Prediction
