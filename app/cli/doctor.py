@@ -20,10 +20,16 @@ from ..calls.egress_policy import check_url, read_policy
 from ..calls.model_uris import check_model
 from ..checks.days.day_queries import waiting_days
 from ..database.engine import current_time, describe_cause, public_address
-from ..database.migrations import OLDEST_COMMIT, is_newer, is_too_old, newest_revision, read_revision
+from ..database.migrations import (
+    OLDEST_COMMIT,
+    find_faults,
+    is_newer,
+    is_too_old,
+    newest_revision,
+    read_revision,
+)
 from ..database.partitions import months_ahead
 from ..database.reseal import find_unreadable, name_first
-from ..database.suitability import find_faults
 from .database import command_settings, open_database
 
 command = typer.Typer(add_completion=False)

@@ -86,7 +86,7 @@ def _reseal(database: Database, box: SecretBox) -> str:
             after = batch.last_id
             read += batch.seen
             resealed += batch.resealed
-            unreadable += [f"{kind.value} {name}" for name in batch.unreadable]
+            unreadable += [f"{kind.words} {name}" for name in batch.unreadable]
             if batch.seen:
                 echo(f"{read:,} of {total:,} secrets read, {resealed:,} encrypted with the new key", err=True)
     if unreadable:

@@ -26,20 +26,14 @@ class Resealer(Sealer, Protocol):
 class SealedColumn(Enum):
     """Columns of sealed secrets, by their words. ID tokens are left out: they end with their session."""
 
-    ENDPOINTS = "endpoint"
-    COLUMNS = "protected columns of"
-    CHANNELS = "alert channel"
-    PROVIDERS = "OpenScale service provider"
+    ENDPOINTS = "endpoint", DeploymentRow.credentials
+    COLUMNS = "protected columns of", DeploymentRow.column_key
+    CHANNELS = "alert channel", AlertChannelRow.secret
+    PROVIDERS = "OpenScale service provider", OpenScaleFactRow.secrets
 
-    @property
-    def column(self) -> InstrumentedAttribute[Any]:
-        columns: dict[SealedColumn, InstrumentedAttribute[Any]] = {
-            SealedColumn.ENDPOINTS: DeploymentRow.credentials,
-            SealedColumn.COLUMNS: DeploymentRow.column_key,
-            SealedColumn.CHANNELS: AlertChannelRow.secret,
-            SealedColumn.PROVIDERS: OpenScaleFactRow.secrets,
-        }
-        return columns[self]
+    def __init__(self, words: str, column: InstrumentedAttribute[Any]) -> None:
+        self.words = words
+        self.column = column
 
 
 @dataclass
@@ -74,7 +68,7 @@ def count_sealed(session: Session) -> int:
 def find_unreadable(session: Session, sealer: Sealer | None) -> list[str]:
     """Returns kind and row id of the secrets that `sealer` cannot open; without one, of all."""
     return [
-        f"{kind.value} {row_id}"
+        f"{kind.words} {row_id}"
         for kind in SealedColumn
         for row_id, sealed in session.execute(_select_sealed(kind.column))
         if sealer is None or not _opens(sealer, sealed)

@@ -21,8 +21,8 @@ from ..domain.deployment import PayloadTable, RecordSchema
 from ..domain.monitor import Monitor
 from ..sources.arrays.read_records import RecordColumns, RecordTable, read_table
 from ..sources.stored.window_queries import WindowQuery, name_values
-from ..sources.tables.equal_records import merge_equal
 from ..sources.tables.record_files import FeedbackFiles, PayloadFiles
+from ..sources.tables.stored_columns import merge_equal
 from ..sources.tables.table_files import FilePiece, TablePart
 from .count_hours import (
     FollowedEra,

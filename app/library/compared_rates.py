@@ -8,7 +8,7 @@ from pandas import DataFrame
 
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen_arrays
-from ..sources.arrays.strengths import measure_strengths
+from ..sources.arrays.association import measure_strengths
 from ..statistics.attribution.feature_bins import MIN_BINS
 from ..statistics.attribution.hybrid_values import MAX_PLAYERS
 from ..statistics.attribution.players import join_players

@@ -11,7 +11,7 @@ from ..base.values import printable
 from ..domain.deployment import Endpoint, FieldType, OutputFields
 from .read_predictions import Answer
 from .schema_parts import Schema
-from .wire import Names, Rows, Table, decode_request, encode_rows, name_kind, read_matrix, require_object
+from .wire import Names, Rows, Table, decode_object, encode_rows, name_kind, read_matrix, require_object
 
 
 @frozen
@@ -145,7 +145,7 @@ class Codec(ABC):
 
     def read_request(self, body: bytes, columns: Names) -> Table:  # noqa: ARG002 - most requests name them
         """Reads a request. `columns` names the columns of a format that does not."""
-        return tabulate_rows(self.written.read_request(require_object(decode_request(body), "body")))
+        return tabulate_rows(self.written.read_request(decode_object(body)))
 
     def write_answer(self, columns: Names, rows: Rows) -> bytes:
         """Writes a model's answer with these columns. Raises ScoringFailed."""

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from ..base.errors import InvalidInput, ScoringFailed
+from .wire import RowList
 
 _encoder = msgspec.json.Encoder()
 _NUMBER = re.compile(r"-?[0-9]+|-?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)([eE][+-]?[0-9]+)?")
@@ -67,7 +68,7 @@ def read_csv(text: str) -> Iterator[list[Any]]:
         return
     position, line = 0, 1
     while position < len(text):
-        row: list[Any] = []
+        row = []
         while True:
             match = _CELL.match(text, position)
             if match is None:  # never: the second alternative matches nothing, too
@@ -85,14 +86,14 @@ def read_csv(text: str) -> Iterator[list[Any]]:
         line += 1
 
 
-def _read_numbers(text: str) -> list[list[Any]] | None:
+def _read_numbers(text: str) -> RowList | None:
     """Returns rows of JSON numbers, read at once; None for other text."""
     lines = text.removesuffix("\n")
     # An empty line is a row with a null here.
     if not lines.isascii() or lines.encode().translate(None, b"0123456789.eE+-,\n") or "\n\n" in text:
         return None
     try:
-        rows: list[list[Any]] = msgspec.json.decode("[[" + lines.replace("\n", "],[") + "]]")
+        rows: RowList = msgspec.json.decode("[[" + lines.replace("\n", "],[") + "]]")
     except msgspec.DecodeError:
         return None
     if not all(rows):
@@ -101,7 +102,7 @@ def _read_numbers(text: str) -> list[list[Any]] | None:
     return rows if min(flat) > -_LONG and max(flat) < _LONG else None
 
 
-def read_csv_request(body: bytes) -> list[list[Any]]:
+def read_csv_request(body: bytes) -> RowList:
     try:
         return list(read_csv(body.decode("utf-8-sig")))
     except UnicodeDecodeError as error:

@@ -1,7 +1,7 @@
 """The `fields`/`values` format of OpenScale's custom providers."""
 
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import msgspec
 
@@ -25,10 +25,11 @@ from .schema_parts import (
 )
 from .wire import (
     Names,
+    RowList,
     Rows,
     Table,
     decode_answer,
-    decode_request,
+    decode_object,
     name_kind,
     place,
     read_repeating_table,
@@ -102,12 +103,12 @@ BARE, INPUT_DATA = _Bare(), _InputData()
 
 class _AnsweredTable(msgspec.Struct):
     fields: list[str]
-    values: list[list[Any]]
+    values: RowList
 
 
 class _Answered(msgspec.Struct):
     fields: list[str] | None = None
-    values: list[list[Any]] | None = None
+    values: RowList | None = None
     predictions: list[_AnsweredTable] | None = None
 
 
@@ -137,7 +138,7 @@ class FieldsValuesCodec(Codec):
         return Answer(table.fields, table.values, predictions)
 
     def read_request(self, body: bytes, columns: Names) -> Table:  # noqa: ARG002 - the request names them
-        document, path = _unwrap(require_object(decode_request(body), "body"), "", _INPUT_DATA)
+        document, path = _unwrap(decode_object(body), "", _INPUT_DATA)
         return _read_tables(document, path).table
 
     def read_pair(self, pair: JsonObject, *, outputs: OutputFields) -> LoggedTable:

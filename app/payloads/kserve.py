@@ -2,7 +2,7 @@
 
 from .codec import read_records
 from .listed_answers import ListedCodec, build_objects
-from .wire import Names, Rows, Table, decode_request, require_object
+from .wire import Names, Rows, Table, decode_object
 
 _INSTANCES = "instances"
 
@@ -17,7 +17,7 @@ class KserveCodec(ListedCodec):
         return {_INSTANCES: rows}
 
     def read_request(self, body: bytes, columns: Names) -> Table:
-        return read_records(require_object(decode_request(body), "body").get(_INSTANCES), _INSTANCES, columns)
+        return read_records(decode_object(body).get(_INSTANCES), _INSTANCES, columns)
 
 
 class InstancesCodec(KserveCodec):

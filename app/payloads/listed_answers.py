@@ -38,16 +38,14 @@ class ListedCodec(Codec):
 
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
         """Reads the columns that each row has; one without a name gets that of the prediction."""
-        return answer_of_elements(
-            read_columns(self.read_elements(body), expected_rows, outputs), outputs, expected_rows
-        )
+        return answer_of_elements(self.read_elements(body), outputs, expected_rows)
 
 
 def build_objects(columns: Names, rows: Rows) -> list[dict[str, Any]]:
     return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
-def read_columns(elements: Elements, expected_rows: int, outputs: OutputFields) -> Elements:
+def _read_columns(elements: Elements, outputs: OutputFields, expected_rows: int) -> Elements:
     """Returns the columns by name, or the cells of one without a name. Raises ScoringFailed."""
     if isinstance(elements, dict):
         return elements
@@ -63,9 +61,7 @@ def read_columns(elements: Elements, expected_rows: int, outputs: OutputFields) 
                     )
                 names = [name for name in names if name in row]
         return {name: [row[name] for row in elements] for name in names}
-    if kinds != {list}:
-        return elements
-    if outputs.has_only_probabilities and not all(len(row) == 1 for row in elements):
+    if kinds != {list} or (outputs.has_only_probabilities and any(len(row) != 1 for row in elements)):
         return elements
     for index, row in enumerate(elements):
         if len(row) != 1:
@@ -80,7 +76,8 @@ def read_columns(elements: Elements, expected_rows: int, outputs: OutputFields) 
     return [row[0] for row in elements]
 
 
-def answer_of_elements(columns: Elements, outputs: OutputFields, expected_rows: int) -> Answer:
+def answer_of_elements(elements: Elements, outputs: OutputFields, expected_rows: int) -> Answer:
+    columns = _read_columns(elements, outputs, expected_rows)
     if not isinstance(columns, dict):
         # An empty page has no names.
         if outputs.label is not None and columns:

@@ -8,7 +8,7 @@ from ..base.values import character_problem, printable
 from ..domain.deployment import BodyMapping, Endpoint, OutputFields
 from .codec import Codec
 from .json_paths import JsonPath, PathUnclear, PlacedValue, build_document, member_path, parse_path
-from .listed_answers import answer_of_elements, read_columns
+from .listed_answers import answer_of_elements
 from .read_predictions import Answer
 from .wire import Names, Rows, Table, decode_answer, decode_request
 
@@ -114,7 +114,7 @@ class MappedCodec(Codec):
         elements = answers if self._answers.is_of_many else [answers]
         paths = {name: self._outputs.get(name) or member_path(name) for name in outputs.names}
         rows = [_read_outputs(element, paths, position) for position, element in enumerate(elements, start=1)]
-        return answer_of_elements(read_columns(rows, expected_rows, outputs), outputs, expected_rows)
+        return answer_of_elements(rows, outputs, expected_rows)
 
     def _path_of(self, column: str) -> JsonPath:
         return self._columns.get(column) or member_path(column)

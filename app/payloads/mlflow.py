@@ -12,11 +12,10 @@ from .wire import (
     Names,
     Rows,
     Table,
-    decode_request,
+    decode_object,
     read_by_column,
     read_table,
     require_members,
-    require_object,
 )
 
 _SPLIT, _RECORDS, _INPUTS = "dataframe_split", "dataframe_records", "inputs"
@@ -90,7 +89,7 @@ class MlflowCodec(ListedCodec):
     written: ClassVar[Form] = SPLIT
 
     def read_request(self, body: bytes, columns: Names) -> Table:  # noqa: ARG002 - the request names them
-        sent = require_object(decode_request(body), "body")
+        sent = decode_object(body)
         form = RECORDS if _RECORDS in sent else SPLIT
         if form.member not in sent:
             raise InvalidInput.of(form.member, "is required")
@@ -117,7 +116,7 @@ class MlflowInputsCodec(ListedCodec):
         return {_INPUTS: {name: [row[position] for row in rows] for position, name in enumerate(columns)}}
 
     def read_request(self, body: bytes, columns: Names) -> Table:
-        sent = require_object(decode_request(body), "body").get(_INPUTS)
+        sent = decode_object(body).get(_INPUTS)
         return (
             read_records(sent, _INPUTS, columns) if isinstance(sent, list) else read_by_column(sent, _INPUTS)
         )

@@ -56,7 +56,7 @@ class Classes:
         Raises ClassesUnclear.
         """
         count = len(self._listed)
-        chosen: list[Scalar] = []
+        chosen = []
         for chance in chances:
             of_classes = (1.0 - chance, chance) if isinstance(chance, float) else chance
             if len(of_classes) != count:

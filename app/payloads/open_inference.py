@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import asdict
 from itertools import chain
 from math import prod
 from uuid import uuid4
@@ -28,7 +29,7 @@ from .tensors import (
     table_rows,
     unpack,
 )
-from .wire import Names, Rows, Table, decode_request, encode_rows, name_kind, require_object
+from .wire import Names, Rows, Table, decode_object, encode_rows, name_kind
 
 _INPUTS, _OUTPUTS = "inputs", "outputs"
 _HEADER_LENGTH = b"Inference-Header-Content-Length"
@@ -221,7 +222,7 @@ def _read_tensors(body: bytes, member: str) -> list[Tensor]:
     """Returns the tensors, all of different names. Raises TensorUnclear."""
     end = _header_length(body) if BINARY_SIZE.encode() in body and body[:1] == b"{" else len(body)
     try:
-        document = require_object(decode_request(body[:end]), "body")
+        document = decode_object(body[:end])
     except InvalidInput as error:
         raise TensorUnclear("body", error.problems[0].message) from error
     described, data = document.get(member), body[end:]
@@ -235,7 +236,7 @@ def _read_tensors(body: bytes, member: str) -> list[Tensor]:
         else:
             end = at + head.binary_size
             values, at = unpack(head, data[at:end]), end
-        tensors.append(Tensor(name=head.name, datatype=head.datatype, shape=head.shape, values=values))
+        tensors.append(Tensor(**asdict(head), values=values))
     names = [tensor.name for tensor in tensors]
     if len(set(names)) < len(names):
         twice = next(name for position, name in enumerate(names) if name in names[:position])

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 from ..base.errors import InvalidInput, ScoringFailed
 from ..base.frozen import frozen
@@ -13,7 +12,7 @@ from .codec import Codec
 from .read_predictions import Answer
 from .repeated_inputs import put_in_order
 from .request_pairs import LoggedTable
-from .wire import Table, decode_request
+from .wire import RowList, Table, decode_request
 
 _NOTHING, _MEMBER, _COLUMNS, _ANSWER = range(4)
 
@@ -59,7 +58,7 @@ def read_call(request: bytes, response: bytes, codecs: Iterable[Codec], columns:
         ScoringFailed: it is, and the answer has no usable prediction for each record.
     """
     names = [column.name for column in columns.features]
-    refusals: list[_Refusal] = []
+    refusals = []
     for codec in codecs:
         try:
             table = codec.read_request(request, names)
@@ -102,9 +101,7 @@ def join_call(table: Table, answer: Answer, columns: CallColumns) -> LoggedTable
     )
 
 
-def fit_booleans(
-    rows: list[list[Any]], fields: Sequence[str], types: Mapping[str, Column]
-) -> list[list[Any]]:
+def fit_booleans(rows: RowList, fields: Sequence[str], types: Mapping[str, Column]) -> RowList:
     """Returns the rows with 1 and 0 as booleans in such columns."""
     positions = [
         position

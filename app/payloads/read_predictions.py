@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain, repeat
-from typing import Any, NoReturn, cast
+from typing import NoReturn, cast
 
 import msgspec
 
@@ -16,7 +16,7 @@ from ..domain.deployment import OutputFields
 from ..domain.record import Prediction, round_probability
 from .find_outputs import OutputsUnclear, find_outputs
 from .model_classes import Classes, ClassesUnclear
-from .wire import name_kind
+from .wire import RowList, name_kind
 
 _SCALARS = frozenset((str, int, float, bool))
 _NUMBERS = frozenset((int, float))
@@ -29,7 +29,7 @@ class Answer:
     """A model's answer: its columns and the outputs. Position i is row i."""
 
     fields: list[str]
-    rows: list[list[Any]]
+    rows: RowList
     predictions: list[Prediction]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen_by_name
 from ..base.strict_json import JsonObject
-from .wire import name_kind
+from .wire import RowList, name_kind
 
 
 @frozen_by_name
@@ -13,9 +13,9 @@ class LoggedTable:
     """One logged pair: position i of every list is the same record. Cells are as decoded, possibly None."""
 
     fields: tuple[str, ...]
-    rows: list[list[Any]]
+    rows: RowList
     meta_fields: tuple[str, ...] = ()
-    meta_rows: list[list[Any]] | None = None
+    meta_rows: RowList | None = None
     predictions: list[Any]
     probabilities: list[Any] | None = None
     labels: list[Any] | None = None

@@ -7,7 +7,7 @@ from ..base.strict_json import parse_json
 from ..domain.deployment import OutputFields
 from .codec import NOTHING_KNOWN, Asking, Codec, read_records
 from .csv_text import CsvUnclear, read_csv, read_csv_request, write_csv
-from .listed_answers import Elements, ListedCodec, answer_of_elements, build_objects, read_columns
+from .listed_answers import Elements, ListedCodec, answer_of_elements, build_objects
 from .read_predictions import Answer, require_rows
 from .wire import (
     Names,
@@ -64,7 +64,7 @@ class SagemakerCsvCodec(Codec):
         named = [
             _name_cells(row, outputs.names, outputs, position) for position, row in enumerate(rows, start=1)
         ]
-        return answer_of_elements(read_columns(named, expected_rows, outputs), outputs, expected_rows)
+        return answer_of_elements(named, outputs, expected_rows)
 
 
 class SagemakerLinesCodec(ListedCodec):

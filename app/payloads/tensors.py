@@ -11,7 +11,7 @@ import numpy as np
 from ..base.errors import PageRefused, ScoringFailed
 from ..base.frozen import frozen_by_name
 from ..domain.deployment import FieldType
-from .wire import Names, Rows, name_kind
+from .wire import Names, RowList, Rows, name_kind
 
 BYTES, BOOL, INT64, UINT64, FP64 = "BYTES", "BOOL", "INT64", "UINT64", "FP64"
 
@@ -54,12 +54,19 @@ class TensorUnclear(ValueError):
 
 
 @frozen_by_name
-class Tensor:
-    """One tensor, row by row, null as None."""
+class Head:
+    """Description of a tensor. `binary_size`: bytes after the JSON; None if the JSON has the data."""
 
     name: str
     datatype: str
     shape: tuple[int, ...]
+    binary_size: int | None = None
+
+
+@frozen_by_name
+class Tensor(Head):
+    """One tensor, row by row, null as None."""
+
     values: Sequence[Any]
 
     def rows(self) -> list[Any]:
@@ -78,16 +85,6 @@ class Tensor:
             if width
             else []
         )
-
-
-@frozen_by_name
-class Head:
-    """Description of a tensor. `binary_size`: bytes after the JSON; None if the JSON has the data."""
-
-    name: str
-    datatype: str
-    shape: tuple[int, ...]
-    binary_size: int | None
 
 
 def read_head(tensor: object, where: str) -> Head:
@@ -228,7 +225,7 @@ def by_column(columns: Names, rows: Rows) -> dict[str, tuple[Any, ...]]:
     return dict(zip(columns, zip(*rows, strict=True), strict=True))
 
 
-def table_rows(tensors: Sequence[Tensor]) -> list[list[Any]]:
+def table_rows(tensors: Sequence[Tensor]) -> RowList:
     """Returns the rows of one-column tensors. Raises TensorUnclear."""
     columns = []
     for tensor in tensors:

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from typing import Any, TypeAlias, TypeVar
 
@@ -18,6 +18,9 @@ Names: TypeAlias = Sequence[str]
 
 Rows: TypeAlias = Sequence[Sequence[Any]]
 """Records of one page, or answers to them, in the order of the columns."""
+
+RowList: TypeAlias = list[list[Any]]
+"""The same, in lists of their own."""
 
 BOM = b"\xef\xbb\xbf"
 
@@ -107,6 +110,10 @@ def decode_request(body: bytes) -> Any:  # noqa: ANN401 - any value of JSON
         raise InvalidInput.of("body", "is nested too deeply to read") from error
 
 
+def decode_object(body: bytes) -> JsonObject:
+    return require_object(decode_request(body), "body")
+
+
 def _decode_json(text: bytes) -> Any:  # noqa: ANN401 - as above
     """Also reads NaN and infinities, which Python writes."""
     try:
@@ -130,7 +137,7 @@ class Table:
     fields_path: str
     values_path: str
     fields: list[str]
-    values: list[list[Any]]
+    values: RowList
 
 
 def read_table(document: object, path: str, *, fields: str = "fields", values: str = "values") -> Table:
@@ -155,24 +162,24 @@ def read_repeating_table(
         raise InvalidInput.of(fields_path, f"must be an array of column names, found {name_kind(names)}")
     if not isinstance(rows, list):
         raise InvalidInput.of(values_path, f"must be an array of rows, found {name_kind(rows)}")
-    if not set(map(type, rows)) <= {list}:
-        raise InvalidInput(
-            _list_problems(
-                rows,
-                values_path,
-                lambda row: None if type(row) is list else f"must be an array, found {name_kind(row)}",
-            )
-        )
     width = len(names)
-    if not set(map(len, rows)) <= {width}:
-        raise InvalidInput(
-            _list_problems(
-                rows,
-                values_path,
-                lambda row: None if len(row) == width else f"has {len(row)} values for {width} fields",
-            )
-        )
-    return Table(fields_path, values_path, names, rows)
+    if not set(map(type, rows)) <= {list}:
+        faults = [
+            (index, f"must be an array, found {name_kind(row)}")
+            for index, row in enumerate(rows)
+            if type(row) is not list
+        ]
+    elif not set(map(len, rows)) <= {width}:
+        faults = [
+            (index, f"has {len(row)} values for {width} fields")
+            for index, row in enumerate(rows)
+            if len(row) != width
+        ]
+    else:
+        return Table(fields_path, values_path, names, rows)
+    raise InvalidInput(
+        [FieldProblem(f"{values_path}[{index}]", fault) for index, fault in faults[:_MOST_PROBLEMS]]
+    )
 
 
 def read_matrix(rows: object, path: str, columns: Names) -> Table:
@@ -238,10 +245,3 @@ def name_kind(value: object) -> str:
         dict: "an object",
     }
     return names.get(type(value), type(value).__name__)
-
-
-def _list_problems(values: list[Any], path: str, fault: Callable[[Any], str | None]) -> list[FieldProblem]:
-    faults = ((index, fault(row)) for index, row in enumerate(values))
-    return [FieldProblem(f"{path}[{index}]", message) for index, message in faults if message is not None][
-        :_MOST_PROBLEMS
-    ]

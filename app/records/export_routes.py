@@ -55,21 +55,15 @@ class _Columns:
 
     def write(self, summary: RecordSummary) -> list[str]:
         record, schema = summary.record, summary.schema
+        if record.label is not None:
+            record = replace(record, prediction=record.label)
         values = name_cells(schema.features, record.features) | name_cells(schema.meta, record.meta)
         groups = {group.attribute: group.group for group in summary.groups}
         cells = [
-            *(
-                record.record_id,
-                record.logged_at.isoformat(),
-                record.scored_at.isoformat(),
-                record.model_revision,
-            ),
-            *(
-                record.prediction if record.label is None else record.label,
-                record.probability,
-                summary.outcome,
-                summary.gap,
-            ),
+            record.record_id,
+            *(getattr(record, name) for name in _OF_THE_LOG),
+            summary.outcome,
+            summary.gap,
             *(values.get(column.name) for column in (*self.schema.features, *self.schema.meta)),
             *(groups.get(attribute) for attribute in self.attributes),
             *(summary.changes.get(attribute) for attribute in self.attributes),

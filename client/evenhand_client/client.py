@@ -21,7 +21,7 @@ from .outbox import Outbox
 from .rows import Answers, answers_of, features_of, number_of, one_a_row
 from .spool import CAN_SPOOL
 from .transport import HttpxLike
-from .values import plain_parts
+from .values import JsonObject, plain_parts
 
 EXIT_SECONDS = 5.0
 """Max seconds by which the end of the program is delayed."""
@@ -333,7 +333,7 @@ class Evenhand:
 _clients: set[Evenhand] = set()
 
 
-def _copy_mapping(features: Mapping[str, Any]) -> dict[str, Any]:
+def _copy_mapping(features: Mapping[str, Any]) -> JsonObject:
     if not hasattr(features, "keys"):  # of a list of pairs, or of texts of two letters, dict() makes one, too
         raise TypeError(f"features: expected a mapping of names to values, found {features!r:.50} of type {type(features).__name__}")
     return dict(features)

@@ -5,8 +5,12 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from typing import Any
 from uuid import uuid4
+
+from .values import JsonObject
+
+Totals = dict[int, list[int]]
+"""Records that were not received, and left out, by hour."""
 
 HOUR_NANOSECONDS = 3_600_000_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -70,7 +74,7 @@ class Losses:
         self.source = source or str(uuid4())
         self.sample_rate = sample_rate
         self._lock = threading.Lock()
-        self._hours: dict[int, list[int]] = {}
+        self._hours: Totals = {}
         self._changed: set[int] = set()
 
     def add(self, hour: int, *, not_received: int = 0, left_out: int = 0) -> None:
@@ -81,24 +85,24 @@ class Losses:
             totals[1] += left_out
             self._changed.add(hour)
 
-    def changed(self) -> dict[int, list[int]]:
+    def changed(self) -> Totals:
         """Returns the totals that the service has not got."""
         with self._lock:
             return {hour: list(self._hours[hour]) for hour in sorted(self._changed)}
 
-    def settle(self, sent: dict[int, list[int]]) -> None:
+    def settle(self, sent: Totals) -> None:
         """Marks totals as known to the service."""
         with self._lock:
             self._changed -= {hour for hour, totals in sent.items() if self._hours.get(hour) == totals}
             for hour in [hour for hour in self._hours if hour < max(self._hours) - _KEPT_HOURS and hour not in self._changed]:
                 del self._hours[hour]
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> JsonObject:
         """Returns everything that is needed to send the changed totals from another process."""
         return {"source": self.source, "sample_rate": self.sample_rate, "hours": {str(hour): one for hour, one in self.changed().items()}}
 
     @classmethod
-    def of_document(cls, document: dict[str, Any]) -> Losses:
+    def of_document(cls, document: JsonObject) -> Losses:
         """Returns the losses of a document. Raises ValueError, KeyError, TypeError or AttributeError if it is none."""
         losses = cls(float(document["sample_rate"]), str(document["source"]))
         for hour, (not_received, left_out) in document["hours"].items():
@@ -106,7 +110,7 @@ class Losses:
         return losses
 
 
-def losses_body(sample_rate: float, totals: dict[int, list[int]]) -> dict[str, Any]:
+def losses_body(sample_rate: float, totals: Totals) -> JsonObject:
     """Returns the body in which the service takes totals."""
     hours = [
         {"hour": hour_text(hour), "not_received": not_received, "left_out": left_out} for hour, (not_received, left_out) in totals.items()

@@ -10,11 +10,11 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
-from typing import Any
 
 from .counting import Counters, Losses, losses_body
-from .entries import CORRECTION, FEEDBACK, KINDS, PAIR, Entry
+from .entries import CORRECTION, FEEDBACK, KINDS, PAIR, Entries, Entry
 from .transport import Answer, Transport
+from .values import JsonObject
 
 MAX_BATCH_BYTES = 16 * 1024 * 1024
 """Max bytes of a request's body; the service takes 64 MiB."""
@@ -33,7 +33,7 @@ _FORBIDDEN = 403
 _TOO_LARGE = 413
 _SERVER_ERRORS = 500
 
-OnError = Callable[[dict[str, Any], str], object]
+OnError = Callable[[JsonObject, str], object]
 
 log = logging.getLogger("evenhand_client")
 
@@ -56,9 +56,9 @@ class Delivery:
         self._on_error = on_error
         self._next_warning = 0.0
 
-    def batches(self, entries: Iterable[Entry]) -> deque[list[Entry]]:
+    def batches(self, entries: Iterable[Entry]) -> deque[Entries]:
         """Returns the entries as batches of one kind and of bounded size."""
-        found: deque[list[Entry]] = deque()
+        found: deque[Entries] = deque()
         size = 0
         for entry in sorted(entries, key=lambda entry: KINDS.index(entry.kind)):
             size += len(entry.body)
@@ -68,7 +68,7 @@ class Delivery:
             found[-1].append(entry)
         return found
 
-    def deliver(self, batches: deque[list[Entry]]) -> None:
+    def deliver(self, batches: deque[Entries]) -> None:
         """Sends batches until none is left; those that are settled are taken out.
 
         Raises:
@@ -100,7 +100,7 @@ class Delivery:
             raise Postponed(_reason(answer), retry_after(answer))
         losses.settle(changed)
 
-    def reject(self, record: dict[str, Any], reason: str) -> None:
+    def reject(self, record: JsonObject, reason: str) -> None:
         """Counts a record that is refused for good, and hands it to the program."""
         self.count_rejected(1, reason)
         if self._on_error is None:
@@ -118,7 +118,7 @@ class Delivery:
             self._next_warning = time.monotonic() + WARN_SECONDS
             log.warning("Evenhand refuses records; %d so far. The last reason: %s", self._counters.totals["rejected"], reason[:500])
 
-    def _is_settled(self, batch: list[Entry], answer: Answer) -> bool:
+    def _is_settled(self, batch: Entries, answer: Answer) -> bool:
         """Returns whether the receipt says what became of each record; False if the batch is to be split."""
         status = answer.status
         members = answer.members()
@@ -138,8 +138,8 @@ class Delivery:
             raise Postponed(f"check the address, the key and the deployment; {_reason(answer)}", retry_after(answer))
         return False
 
-    def _count(self, batch: list[Entry], receipt: dict[str, Any]) -> None:
-        self._counters.add("sent", int(receipt.get("accepted", receipt.get("corrected", 0))))
+    def _count(self, batch: Entries, receipt: JsonObject) -> None:
+        self._counters.add("sent", int(receipt.get("accepted") or receipt.get("corrected") or 0))
         self._counters.add("duplicate", int(receipt.get("duplicate", 0)))
         for one in [*receipt.get("rejections", ()), *receipt.get("conflicts", ())]:
             index, reason = int(one.get("index", 0)), f"{one.get('field', 'id')}: {one.get('reason', 'refused')}"
@@ -170,17 +170,17 @@ class Pauses:
         self._attempts = 0
 
 
-def _path_of(batch: list[Entry]) -> str:
+def _path_of(batch: Entries) -> str:
     return {FEEDBACK: "/feedback-records", CORRECTION: "/corrections"}.get(batch[0].kind, "/payload-records")
 
 
-def _body_of(batch: list[Entry]) -> bytes:
+def _body_of(batch: Entries) -> bytes:
     joined = b",".join(entry.body for entry in batch)
     return b"[%s]" % joined if batch[0].kind in (PAIR, CORRECTION) else b'{"records":[%s]}' % joined
 
 
-def _record(entry: Entry) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(entry.body)
+def _record(entry: Entry) -> JsonObject:
+    found: JsonObject = json.loads(entry.body)
     return found
 
 

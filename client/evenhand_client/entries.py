@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from .counting import HOUR_NANOSECONDS, time_text
-from .values import plain, plain_parts
+from .values import JsonObject, plain, plain_parts
 
 PAYLOAD, FEEDBACK, PAIR, CORRECTION = "payload", "feedback", "pair", "correction"
 KINDS = (PAYLOAD, PAIR, FEEDBACK, CORRECTION)
@@ -26,10 +26,10 @@ class Logged(NamedTuple):
     kind: str
     id: str
     nanoseconds: int
-    features: dict[str, Any] | None = None
+    features: JsonObject | None = None
     prediction: Any = None
     probability: Any = None
-    others: dict[str, Any] | None = None
+    others: JsonObject | None = None
 
     @property
     def hour(self) -> int:
@@ -37,9 +37,9 @@ class Logged(NamedTuple):
         return self.nanoseconds // HOUR_NANOSECONDS
 
     @property
-    def members(self) -> dict[str, Any]:
+    def members(self) -> JsonObject:
         """Everything but id and time."""
-        members: dict[str, Any] = {}
+        members: JsonObject = {}
         if self.kind == PAYLOAD:
             members = {"features": self.features, "prediction": self.prediction}
             if self.probability is not None:
@@ -74,6 +74,9 @@ class Entry(NamedTuple):
             return cls(read["kind"], str(read["id"]), int(read["hour"]), body)
         except (ValueError, KeyError, TypeError):
             return None
+
+
+Entries = list[Entry]
 
 
 def encode(logged: Logged) -> Entry:

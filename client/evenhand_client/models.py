@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from .client import Evenhand
 from .rows import OUTPUTS, answers_of, features_of, likeliest_of, number_of
-from .values import plain_list
+from .values import JsonObject, plain_list
 
 METHODS = ("predict", "predict_proba")
 
@@ -20,7 +20,7 @@ def monitored(
     *,
     feature_names: Sequence[str] | None = None,
     methods: Collection[str] = ("predict",),
-    meta: Callable[[Any], Sequence[dict[str, Any]]] | None = None,
+    meta: Callable[[Any], Sequence[JsonObject]] | None = None,
     outputs: tuple[str, str] = OUTPUTS,
 ) -> Any:  # noqa: ANN401 - it is used as the model is
     """Returns the model, wrapped: its answers to `predict` are logged, one record a row. What the model raises is raised.
@@ -50,15 +50,15 @@ class _Settings(NamedTuple):
     client: Evenhand
     feature_names: list[str] | None
     methods: tuple[str, ...]
-    meta: Callable[[Any], Sequence[dict[str, Any]]] | None
+    meta: Callable[[Any], Sequence[JsonObject]] | None
     outputs: tuple[str, str]
 
 
 class _Asked(NamedTuple):
     """The rows of one call, or the problem for which they cannot be logged."""
 
-    features: list[dict[str, Any]]
-    metas: list[dict[str, Any]] | None = None
+    features: list[JsonObject]
+    metas: list[JsonObject] | None = None
     problem: Exception | None = None
 
 
@@ -132,7 +132,7 @@ class MonitoredModel:
 
     def _pass_on(self, name: str, asked: _Asked, answers: Iterator[Any]) -> Iterator[Any]:
         """Yields each answer as it comes; all are logged after the last, or those so far if the caller or the model ends earlier."""
-        given: list[Any] = []
+        given = []
         try:
             for answer in answers:
                 given.append(dict(answer) if isinstance(answer, dict) else answer)

@@ -15,6 +15,18 @@ MAX_FLUSH_AT = 10_000
 ON_FULL = ("drop_new", "block", "spool")
 PREFIX = "EVENHAND_"
 
+_TEXTS = {"url": "", "key": "", "deployment": "", "on_full": "drop_new"}
+
+_NUMBERS = {
+    "flush_at": (1000, 1, MAX_FLUSH_AT),
+    "flush_interval": (1.0, 0.01, 3600),
+    "max_queue": (100_000, 1, 100_000_000),
+    "max_spool_bytes": (268_435_456, 1, 2**50),
+    "sample_rate": (1.0, 0, 1),
+    "timeout": (5.0, 0.01, 3600),
+}
+"""Defaults, in their type, and the least and the most."""
+
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
@@ -48,19 +60,10 @@ class Options:
         ValueError: a value cannot be used. A missing address, key or deployment disables the client.
         """
         found = _Lookup(arguments)
-        values: dict[str, Any] = {
-            "url": found.get("url", "", str).rstrip("/"),
-            "key": found.get("key", "", str),
-            "deployment": found.get("deployment", "", str),
-            "flush_at": found.number("flush_at", 1000, int, least=1, most=MAX_FLUSH_AT),
-            "flush_interval": found.number("flush_interval", 1.0, float, least=0.01, most=3600),
-            "max_queue": found.number("max_queue", 100_000, int, least=1, most=100_000_000),
-            "on_full": found.get("on_full", "drop_new", str),
-            "spool_dir": found.get("spool_dir", "", lambda value: str(os.fspath(value))),
-            "max_spool_bytes": found.number("max_spool_bytes", 268_435_456, int, least=1, most=2**50),
-            "sample_rate": found.number("sample_rate", 1.0, float, least=0, most=1),
-            "timeout": found.number("timeout", 5.0, float, least=0.01, most=3600),
-        }
+        values = {name: found.get(name, default, str) for name, default in _TEXTS.items()}
+        values["url"] = values["url"].rstrip("/")
+        values["spool_dir"] = found.get("spool_dir", "", lambda value: str(os.fspath(value)))
+        values |= {name: found.number(name, *bounds) for name, bounds in _NUMBERS.items()}
         if values["on_full"] not in ON_FULL:
             raise ValueError(f"on_full must be one of {', '.join(ON_FULL)}; found {values['on_full']!r}")
         if values["on_full"] == "spool" and not values["spool_dir"]:
@@ -90,8 +93,8 @@ class _Lookup:
         except (ValueError, TypeError) as error:
             raise ValueError(f"{place}: expected a {type(default).__name__}, found {value!r}") from error
 
-    def number(self, name: str, default: float, read: Callable[[Any], Any], *, least: float, most: float) -> Any:  # noqa: ANN401 - int or float
-        value = self.get(name, default, read)
+    def number(self, name: str, default: float, least: float, most: float) -> Any:  # noqa: ANN401 - as its default, int or float
+        value = self.get(name, default, type(default))
         if not least <= value <= most:
             raise ValueError(f"{name} must be between {least} and {most}; found {value}")
         return value

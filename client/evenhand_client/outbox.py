@@ -12,7 +12,7 @@ from typing import Any, Union
 
 from .counting import Counters, Losses, Report, Stats
 from .delivery import Delivery, OnError, Pauses, Postponed
-from .entries import ABOUT_RECORDS, Entry, Logged, encode
+from .entries import ABOUT_RECORDS, Entries, Logged, encode
 from .options import Options
 from .spool import Segment, Spool
 from .transport import HttpxLike, NoAnswer, Transport
@@ -44,7 +44,7 @@ class Mark:
 Waiting = Union["tuple[Any, ...]", Mark]
 """The members of a `Logged` as a plain tuple, or a mark."""
 
-Work = Union[Mark, Segment, "list[Entry]"]
+Work = Union[Mark, Segment, Entries]
 
 
 class Outbox:
@@ -64,7 +64,7 @@ class Outbox:
         self._adopted: dict[str, Losses] = {}
         self._ready: deque[Work] = deque()  # for the sender, where another thread writes: marks, and records that the disk did not take
         self._ready_bell = threading.Event()
-        self._in_hand: deque[list[Entry]] = deque()
+        self._in_hand: deque[Entries] = deque()
         self._pauses = Pauses()
         self._hurry = threading.Event()
         self._stopping = threading.Event()
@@ -303,9 +303,9 @@ class Outbox:
         except OSError as error:
             self._note(f"the spool {spool.folder} cannot be read: {error}")
 
-    def _take(self, most: int, marks: list[Mark]) -> list[Entry]:
+    def _take(self, most: int, marks: list[Mark]) -> Entries:
         """Takes records out of the queue and encodes them; without a spool only up to a mark, which is taken if it is the first."""
-        entries: list[Entry] = []
+        entries: Entries = []
         while self.queue and len(entries) < most:
             waiting = self.queue[0]
             if isinstance(waiting, Mark) and self._spool is None and entries:

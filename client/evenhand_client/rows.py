@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from .values import columns_of, plain_list
+from .values import JsonObject, columns_of, plain_list
 
 OUTPUTS = ("prediction", "probability")
 """Names of the columns of an answer, where nothing else is said."""
@@ -18,7 +18,7 @@ class Answers(NamedTuple):
     probabilities: list[Any] | None = None
 
 
-def features_of(rows: Any, names: Sequence[str] | None) -> list[dict[str, Any]]:  # noqa: ANN401 - a frame, an array, a list
+def features_of(rows: Any, names: Sequence[str] | None) -> list[JsonObject]:  # noqa: ANN401 - a frame, an array, a list
     """Returns the features of each row; `names` are those of rows that have none.
 
     Raises:

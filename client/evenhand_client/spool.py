@@ -17,7 +17,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from .counting import Losses
-from .entries import Entry
+from .entries import Entries, Entry
 
 try:
     import fcntl
@@ -39,9 +39,9 @@ class Segment:
     path: Path
     records: int
     size: int
-    held: list[Entry] | None = None
+    held: Entries | None = None
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> Entries:
         """Returns its records; lines that a crash cut short are left out."""
         if self.held is not None:
             return self.held
@@ -165,9 +165,9 @@ class Spool:
                 self.removed += 1
             self._release_emptied()
 
-    def drop_beyond_cap(self) -> list[Entry]:
+    def drop_beyond_cap(self) -> Entries:
         """Deletes the oldest segments while all together are larger than the cap, and returns their records."""
-        dropped: list[Entry] = []
+        dropped: Entries = []
         with self._lock:
             while self.totals()[1] > self._max_bytes and (self._closed or self._open):
                 if not self._closed:

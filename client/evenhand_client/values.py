@@ -11,6 +11,8 @@ from enum import Enum
 from typing import Any
 from uuid import UUID
 
+JsonObject = dict[str, Any]
+
 MOST_DIGITS = 309
 """Digits of a whole Decimal, beyond which no reader of JSON has a number for it."""
 

@@ -55,7 +55,7 @@ class Aggregation:
             start = _floor(at, self.interval)
             return start if not is_end or start == at else _floor(start + _INTERVALS[self.interval], self.interval)
         except OverflowError as error:
-            raise invalid(("end" if is_end else "start", f"has no whole {self.interval} around it")) from error
+            raise invalid("end" if is_end else "start", f"has no whole {self.interval} around it") from error
 
 
 @dataclass(slots=True)
@@ -74,10 +74,10 @@ def read_aggregation(agg: str, interval: str | None, group: str | None) -> Aggre
     for one in agg.split(","):
         metric, _, function = one.strip().rpartition(":")
         if function not in _FUNCTIONS:
-            raise invalid(("agg", f"{function!r:.60} is none of {', '.join(_FUNCTIONS)}"))
+            raise invalid("agg", f"{function!r:.60} is none of {', '.join(_FUNCTIONS)}")
         functions.setdefault(metric or None, []).append(function)
     if interval is not None and interval not in _INTERVALS:
-        raise invalid(("interval", f"{interval!r:.60} is none of {', '.join(_INTERVALS)}"))
+        raise invalid("interval", f"{interval!r:.60} is none of {', '.join(_INTERVALS)}")
     return Aggregation(functions, interval, group.split(",") if group else ())
 
 
@@ -89,7 +89,7 @@ def intervals_of(wanted: Aggregation, since: datetime, until: datetime) -> list[
     while at < until:
         if len(found) == MAX_INTERVALS:
             message = f"leads to more than {MAX_INTERVALS:,} intervals; ask for a longer interval, or a shorter window with start and end"
-            raise invalid(("interval", message))
+            raise invalid("interval", message)
         found.append(at)
         at = _floor(at + _INTERVALS[wanted.interval], wanted.interval)
     return found

@@ -1,13 +1,13 @@
 """A subscription's asset and fields as a deployment, and a deployment as those."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pydantic import Field
 
 from .bodies import Sent, without_none
-from .refused import invalid
-from .v1 import Json
+from .refused import invalid, invalid_fields
+from .v1 import Document, Json
 
 _TYPES = {
     "string": "string",
@@ -37,8 +37,8 @@ class SchemaField(Sent):
     """One field of a schema."""
 
     name: str
-    type: str | dict[str, Any] = "string"
-    metadata: dict[str, Any] = Field(default_factory=dict)
+    type: str | Json = "string"
+    metadata: Json = Field(default_factory=dict)
 
 
 class SchemaIn(Sent):
@@ -76,7 +76,7 @@ def columns_json(properties: AssetPropertiesIn) -> Json:
     names = properties.feature_fields or [name for name, field in known.items() if _role_of(field) == "feature"]
     if not names:
         message = "must name the features; or send an input_data_schema whose fields have the modeling_role feature"
-        raise invalid(("asset_properties.feature_fields", message))
+        raise invalid("asset_properties.feature_fields", message)
     outputs = {properties.label_column, properties.prediction_field, properties.predicted_target_field, properties.transaction_id_field}
     outputs |= set(properties.probability_fields or ())
     meta = [
@@ -92,7 +92,9 @@ def columns_json(properties: AssetPropertiesIn) -> Json:
     unknown = [column for part in columns.values() for column in part if column["type"] not in _TYPES.values()]
     if unknown:
         field = "asset_properties.input_data_schema"
-        raise invalid(*((field, f"{column['name']!r} has the type {column['type']!r}, which is none of a column") for column in unknown))
+        raise invalid_fields(
+            [(field, f"{column['name']!r} has the type {column['type']!r}, which is none of a column") for column in unknown]
+        )
     return columns
 
 
@@ -100,7 +102,7 @@ def require_structured(asset: AssetIn) -> None:
     """Raises Refused for a model of texts or images."""
     if asset.input_data_type not in (None, "structured"):
         message = f"{asset.input_data_type!r:.60} is not supported by Evenhand, which watches models of structured data"
-        raise invalid(("asset.input_data_type", message))
+        raise invalid("asset.input_data_type", message)
 
 
 def outputs_json(properties: AssetPropertiesIn) -> Json:
@@ -132,7 +134,7 @@ def deployment_field_as_sent(field: str) -> str:
     return field
 
 
-def properties_of(deployment: Json, kept: Mapping[str, Any]) -> Json:
+def properties_of(deployment: Json, kept: Document) -> Json:
     """Returns the properties of a deployment; `kept` are those that it does not know."""
     outputs, features = deployment["outputs"], deployment["features"]
     label = kept.get("label_column")

@@ -1,12 +1,9 @@
 """The data sources of a batch subscription as tables of files, and back."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from .assets import AssetPropertiesIn
 from .bodies import Sent, without_none
 from .refused import invalid
-from .v1 import Json
+from .v1 import Document, Json
 
 FILE_FORMATS = ("parquet", "delta", "iceberg")
 
@@ -28,18 +25,18 @@ class DataSourceIn(Sent):
 
     type: str
     connection: ConnectionIn | None = None
-    parameters: dict[str, Any] | None = None
+    parameters: Json | None = None
 
 
-def require_engine(engine: Mapping[str, Any] | None) -> None:
+def require_engine(engine: Document | None) -> None:
     if engine is None:
         return
     if engine.get("type") not in ENGINES:
-        raise invalid(("analytics_engine.type", f"must be one of {', '.join(sorted(ENGINES))}; others are not supported by Evenhand"))
+        raise invalid("analytics_engine.type", f"must be one of {', '.join(sorted(ENGINES))}; others are not supported by Evenhand")
     for name in ("integrated_system_id", "credentials"):
         if engine.get(name) is not None:
             message = "is not supported by Evenhand: the operator sets the engine and its address (EVENHAND_ENGINE, EVENHAND_SPARK_URL)"
-            raise invalid((f"analytics_engine.{name}", message))
+            raise invalid(f"analytics_engine.{name}", message)
 
 
 def tables_json(sources: list[DataSourceIn], properties: AssetPropertiesIn) -> Json:
@@ -52,9 +49,9 @@ def tables_json(sources: list[DataSourceIn], properties: AssetPropertiesIn) -> J
     for place, source in enumerate(sources):
         at = f"data_sources[{place}]"
         if source.type not in tables:
-            raise invalid((f"{at}.type", f"must be payload or feedback; a table of {source.type[:60]} is not supported by Evenhand"))
+            raise invalid(f"{at}.type", f"must be payload or feedback; a table of {source.type[:60]} is not supported by Evenhand")
         if tables[source.type] is not None:
-            raise invalid((f"{at}.type", f"names a second table of {source.type}"))
+            raise invalid(f"{at}.type", f"names a second table of {source.type}")
         if source.type == "payload":
             columns: Json = {"id": record_id, "scored_at": time, "prediction": properties.prediction_field or "prediction"}
             columns["probability"] = next(iter(properties.probability_fields or ()), None)
@@ -64,7 +61,7 @@ def tables_json(sources: list[DataSourceIn], properties: AssetPropertiesIn) -> J
             columns = {"id": record_id, "observed_at": time, "label": properties.label_column or "label"}
         tables[source.type] = {"source": "table", **_place_json(source, at), "columns": columns}
     if tables["payload"] is None:
-        raise invalid(("data_sources", "must name the table of type payload: a batch subscription logs no records"))
+        raise invalid("data_sources", "must name the table of type payload: a batch subscription logs no records")
     return tables
 
 
@@ -86,13 +83,13 @@ def _place_json(source: DataSourceIn, at: str) -> Json:
     if kind not in FILE_FORMATS:
         advice = "write its rows as Parquet files, and name their folder as parameters.location"
         raise invalid(
-            (f"{at}.connection.type", f"must be one of {', '.join(FILE_FORMATS)}; {kind[:60]} is not supported by Evenhand: {advice}")
+            f"{at}.connection.type", f"must be one of {', '.join(FILE_FORMATS)}; {kind[:60]} is not supported by Evenhand: {advice}"
         )
     if connection is not None and connection.integrated_system_id is not None:
         message = "is not supported by Evenhand: name the folder of the files as parameters.location"
-        raise invalid((f"{at}.connection.integrated_system_id", message))
+        raise invalid(f"{at}.connection.integrated_system_id", message)
     parameters = source.parameters or {}
     location = parameters.get("location")
     if not isinstance(location, str):
-        raise invalid((f"{at}.parameters.location", "must be the whole path of the folder in which the files lie"))
+        raise invalid(f"{at}.parameters.location", "must be the whole path of the folder in which the files lie")
     return {"format": kind, "location": location, "partition_by": parameters.get("partition_column")}

@@ -1,7 +1,7 @@
 """Bodies of requests, and the envelope of answers."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, TypeVar
 
 import jsonpatch
@@ -9,9 +9,9 @@ from fastapi import Request
 from jsonpointer import JsonPointerException
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from .refused import invalid
+from .refused import invalid, invalid_fields
 from .times import Time, moment
-from .v1 import Json
+from .v1 import Document, Json
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -35,7 +35,7 @@ class Operation(Sent):
         return {**self.model_dump(by_alias=True), "path": f"/{self.path.removeprefix('/')}"}
 
 
-def patched(document: Mapping[str, Any], operations: Sequence[Operation]) -> Json:
+def patched(document: Document, operations: Sequence[Operation]) -> Json:
     """Returns the document with the operations done. Raises Refused for one that cannot be done."""
     result: Any = dict(document)
     for position, operation in enumerate(operations):
@@ -46,9 +46,9 @@ def patched(document: Mapping[str, Any], operations: Sequence[Operation]) -> Jso
         try:
             result = jsonpatch.apply_patch(result, [written])
         except (jsonpatch.JsonPatchException, JsonPointerException, TypeError, ValueError, KeyError) as error:
-            raise invalid((f"[{position}]", f"cannot be done at {operation.path!r:.200}: {error}")) from error
+            raise invalid(f"[{position}]", f"cannot be done at {operation.path!r:.200}: {error}") from error
     if not isinstance(result, dict):
-        raise invalid(("[0].path", "must be a member of the entity"))
+        raise invalid("[0].path", "must be a member of the entity")
     return result
 
 
@@ -69,7 +69,7 @@ def read_as(model: type[Model], document: object, field: str = "") -> Model:
             ("".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in (field, *item["loc"])).strip("."), item["msg"])
             for item in error.errors()
         ]
-        raise invalid(*problems) from error
+        raise invalid_fields(problems) from error
 
 
 async def storable_only(request: Request) -> None:
@@ -81,13 +81,13 @@ async def storable_only(request: Request) -> None:
         text = json.dumps(json.loads(await request.body() or b"null"), ensure_ascii=False, allow_nan=False)
         text.encode()
     except RecursionError as error:
-        raise invalid(("body", "is nested too deeply")) from error
+        raise invalid("body", "is nested too deeply") from error
     except UnicodeEncodeError as error:
-        raise invalid(("body", "holds half of a surrogate pair, which is no text")) from error
+        raise invalid("body", "holds half of a surrogate pair, which is no text") from error
     except ValueError as error:
-        raise invalid(("body", "is not JSON, which knows neither NaN nor Infinity")) from error
+        raise invalid("body", "is not JSON, which knows neither NaN nor Infinity") from error
     if "\\u0000" in text:
-        raise invalid(("body", "holds the NUL character"))
+        raise invalid("body", "holds the NUL character")
 
 
 def resource(
@@ -106,7 +106,7 @@ def resource(
     return {"metadata": metadata, "entity": entity}
 
 
-def active(entity: Mapping[str, Any]) -> Json:
+def active(entity: Document) -> Json:
     """Returns the entity with the state of what is ready."""
     return {**entity, "status": {"state": "active"}}
 
@@ -116,6 +116,6 @@ def is_among(sent: str | None, value: object) -> bool:
     return not sent or str(value) in sent.split(",")
 
 
-def without_none(members: Mapping[str, Any]) -> Json:
+def without_none(members: Document) -> Json:
     """Returns the members that have a value."""
     return {name: value for name, value in members.items() if value is not None}

@@ -16,6 +16,9 @@ router = APIRouter(prefix="/openscale/v2", tags=["data sets"])
 PAYLOAD, FEEDBACK = "payload_logging", "feedback"
 KINDS = (PAYLOAD, FEEDBACK)
 
+TargetId = Annotated[str | None, Query(alias="target.target_id")]
+TargetType = Annotated[str | None, Query(alias="target.target_type")]
+
 _CHANGEABLE = ("name", "description")
 
 _NAMES = {PAYLOAD: "Payload", FEEDBACK: "Feedback"}
@@ -24,8 +27,8 @@ _NAMES = {PAYLOAD: "Payload", FEEDBACK: "Feedback"}
 @router.get("/data_sets")
 async def read_data_sets(
     v1: V1In,
-    target_id: Annotated[str | None, Query(alias="target.target_id")] = None,
-    target_type: Annotated[str | None, Query(alias="target.target_type")] = None,
+    target_id: TargetId = None,
+    target_type: TargetType = None,
     type: str | None = None,  # noqa: A002 - the name in the address
     managed_by: str | None = None,
 ) -> Json:
@@ -78,7 +81,7 @@ async def change_data_set(data_set_id: str, body: list[Operation], v1: V1In) -> 
     for name in sorted(before.keys() | changed.keys()):
         if name not in _CHANGEABLE and changed.get(name) != before.get(name):
             advice = "patch /asset_properties of its subscription" if name == "data_schema" else f"only {' and '.join(_CHANGEABLE)} can be"
-            raise invalid((name, f"of a data set cannot be changed in Evenhand: {advice}"))
+            raise invalid(name, f"of a data set cannot be changed in Evenhand: {advice}")
     own = read_as(OwnOfDataSet, {name: changed.get(name) for name in _CHANGEABLE})
     return _answer(await _put(v1, subscription, kind, own), kind)
 
@@ -115,7 +118,7 @@ async def _restored(v1: V1, subscription_id: str, kind: str, field: str) -> Json
     await v1.require(MANAGE)
     subscription = await v1.find(subscription_id)
     if kind not in KINDS:
-        raise invalid((field, f"{kind!r:.60} is not supported by Evenhand, which keeps data sets of the types {', '.join(KINDS)}"))
+        raise invalid(field, f"{kind!r:.60} is not supported by Evenhand, which keeps data sets of the types {', '.join(KINDS)}")
     own = _own(subscription, kind)
     if own.is_deleted:
         subscription = await _put(v1, subscription, kind, own.model_copy(update={"is_deleted": False}))

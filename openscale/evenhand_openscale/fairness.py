@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
@@ -12,7 +12,7 @@ from pydantic import Field
 from .bodies import Sent, without_none
 from .monitor_definitions import DIFFERENCES, FAIRNESS_VALUE
 from .refused import invalid
-from .v1 import Json
+from .v1 import Document, Json
 
 LOWER, UPPER = "lower_limit", "upper_limit"
 
@@ -80,7 +80,7 @@ def monitor_json(sent: FairnessIn, thresholds: Sequence[ThresholdIn], *, is_sche
     """Returns the monitor as REST v1 takes it. Raises Refused for a limit of a metric that it does not have."""
     for place, one in enumerate(thresholds):
         if one.metric_id not in (FAIRNESS_VALUE, *DIFFERENCES):
-            raise invalid((f"thresholds[{place}].metric_id", f"{one.metric_id!r:.60} is no metric of the fairness monitor"))
+            raise invalid(f"thresholds[{place}].metric_id", f"{one.metric_id!r:.60} is no metric of the fairness monitor")
     return {
         "favourable": sent.favourable_class,
         "unfavourable": sent.unfavourable_class,
@@ -99,7 +99,7 @@ def monitor_field_as_sent(field: str) -> str:
     return re.sub(r"^(m(?:in|ax)_records)\b", r"parameters.\1", found)
 
 
-def parameters_of(monitor: Json, kept: Mapping[str, Any]) -> Json:
+def parameters_of(monitor: Json, kept: Document) -> Json:
     """Returns the parameters of a monitor; `kept` are others that were sent with it."""
     return {
         **kept,

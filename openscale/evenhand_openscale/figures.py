@@ -2,13 +2,13 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import inf
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from .bodies import without_none
 from .fairness import upper_limit_of
 from .monitor_definitions import DIFFERENCES, FAIRNESS_VALUE
 from .quality import QUALITY_METRICS
-from .v1 import V1, Json
+from .v1 import V1, Document, Json
 
 LOGGED, COPIES, COUNTERFACTUAL, LABELLED, MITIGATED = "as_logged", "openscale", "counterfactual", "labelled", "mitigated"
 """Names of the data of a figure in REST v1."""
@@ -34,7 +34,7 @@ class FigureKey(NamedTuple):
     group: str | None
 
 
-Figures = Mapping[FigureKey, Mapping[str, Any]]
+Figures = Mapping[FigureKey, Document]
 
 
 class Side(NamedTuple):
@@ -57,7 +57,7 @@ async def read_figures(
     return [figure async for page in v1.pages(path, "measurements", query) for figure in page]
 
 
-def index_figures(measurements: Iterable[Mapping[str, Any]]) -> Figures:
+def index_figures(measurements: Iterable[Document]) -> Figures:
     return {
         FigureKey(one["metric"], one["data"], one["attribute"], one["group"]): one
         for one in measurements
@@ -85,16 +85,16 @@ def groups_of(figures: Figures, attribute: str) -> list[str]:
     return list(dict.fromkeys(group for group in named if group is not None))
 
 
-def ratio_figure(figures: Figures, data: str, attribute: str, group: str) -> Mapping[str, Any] | None:
+def ratio_figure(figures: Figures, data: str, attribute: str, group: str) -> Document | None:
     return figures.get(FigureKey(RATIOS[data], data, attribute, group))
 
 
-def fairness_figure(figures: Figures, attribute: str, group: str) -> Mapping[str, Any] | None:
+def fairness_figure(figures: Figures, attribute: str, group: str) -> Document | None:
     """Returns the figure of the fairness value: with copies counted as records where there are any, else of logged records."""
     return ratio_figure(figures, COPIES, attribute, group) or ratio_figure(figures, LOGGED, attribute, group)
 
 
-def ratio_of(figure: Mapping[str, Any] | None) -> float | None:
+def ratio_of(figure: Document | None) -> float | None:
     """Returns the ratio; 0 where the monitored group is empty, as IBM has it, and None where there is none for another reason."""
     if figure is None:
         return None
@@ -175,7 +175,7 @@ def tags_of(attribute: str, group: str) -> list[Json]:
     ]
 
 
-def _metric(identifier: str, figure: Mapping[str, Any] | None, *, with_limits: bool) -> list[Json]:
+def _metric(identifier: str, figure: Document | None, *, with_limits: bool) -> list[Json]:
     if figure is None or figure["value"] is None:
         return []
     limits = {name: figure[name] for name in ("lower_limit", "upper_limit")} if with_limits else {}

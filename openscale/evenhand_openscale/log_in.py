@@ -40,7 +40,7 @@ async def authorize(body: AuthorizeIn, v1: V1In) -> Json:
         # The session's own token: it ends with the session, and with a change of the password.
         token = log_in["token"]
     else:
-        raise invalid(("password", "send `username` and `password`, or an Evenhand API key as `api_key`"))
+        raise invalid("password", "send `username` and `password`, or an Evenhand API key as `api_key`")
     return {"token": token, "_messageCode_": "success", "message": "Success"}
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
 
@@ -47,7 +47,7 @@ def read_tag_filter(sent: str | None) -> Sequence[TagTest]:
     """Returns the conditions, which measurements must all pass."""
     pieces = _AT_COMMAS.split(sent) if sent else []
     if len(pieces) > MAX_TAG_TESTS:
-        raise invalid(("filter", f"must have at most {MAX_TAG_TESTS} conditions, found {len(pieces)}"))
+        raise invalid("filter", f"must have at most {MAX_TAG_TESTS} conditions, found {len(pieces)}")
     return [_read_test(piece) for piece in pieces]
 
 
@@ -57,7 +57,7 @@ def read_filter_by_definition(sent: str | None, known: Collection[str]) -> Mappi
     for piece in _AT_COMMAS.split(sent) if sent else []:
         definition, dot, condition = piece.partition(".")
         if not dot:
-            raise invalid(("filter", f"must begin with a monitor definition, as in fairness.feature:eq:sex; found {piece!r:.100}"))
+            raise invalid("filter", f"must begin with a monitor definition, as in fairness.feature:eq:sex; found {piece!r:.100}")
         if definition not in known:
             raise not_found("monitor definition", definition)
         found.setdefault(definition, []).append(_read_test(condition))
@@ -91,7 +91,7 @@ def _read_test(piece: str) -> TagTest:
         return TagTest(tag, frozenset([value]))
     if tag and operator == "in" and re.fullmatch(r"\[[^\[\]]+\]", value):
         return TagTest(tag, frozenset(value[1:-1].split(",")))
-    raise invalid(("filter", f"must be written tag:eq:value, tag:in:[a,b], tag:null or tag:exists; found {piece!r:.100}"))
+    raise invalid("filter", f"must be written tag:eq:value, tag:in:[a,b], tag:null or tag:exists; found {piece!r:.100}")
 
 
 router = APIRouter(prefix="/openscale/v2", tags=["measurements"])
@@ -205,7 +205,7 @@ async def read_metrics(
     aggregation, tests = read_aggregation(agg, interval, group), read_tag_filter(filter)
     times = MeasurementTimes.read(start, end, None)
     if times.since is None or times.until is None:
-        raise invalid(("start" if times.since is None else "end", "is required"))
+        raise invalid("start" if times.since is None else "end", "is required")
     since, until = aggregation.widen(times.since), aggregation.widen(times.until, is_end=True)
     intervals = intervals_of(aggregation, since, until)
     measured = await _list(v1, instance, MeasurementTimes(since, until), tests, enough=None)
@@ -219,7 +219,7 @@ async def _list(v1: V1, instance: Instance, times: MeasurementTimes, tests: Sequ
     count = 0
     async for check in _list_checks(v1, instance, times):
         if count == MAX_CHECKS:
-            raise invalid(("start", f"leads to more than {MAX_CHECKS:,} checks; ask for a shorter window"))
+            raise invalid("start", f"leads to more than {MAX_CHECKS:,} checks; ask for a shorter window")
         count += 1
         # A check has no figures of a monitor that was set later.
         answers += [answer for answer in filtered([await _answer(v1, instance, check)], tests) if answer["entity"]["values"]]
@@ -276,8 +276,8 @@ async def _sources(v1: V1, instance: Instance, check: Json) -> list[Json]:
     return fairness_sources(check, instance.monitor, figures)
 
 
-def _limits(instance: Instance) -> dict[str, dict[str, Any]]:
-    limits: dict[str, dict[str, Any]] = {}
+def _limits(instance: Instance) -> dict[str, Json]:
+    limits: dict[str, Json] = {}
     for threshold in instance.kept.get("thresholds", ()):
         if threshold.get("value") is not None:
             limits.setdefault(threshold["metric_id"], {})[threshold["type"]] = threshold["value"]

@@ -1,14 +1,13 @@
 """Routes of monitor instances: the fairness monitor of a deployment, and what is measured with it."""
 
-from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter
 from pydantic import Field
 
 from .bodies import Operation, Sent, active, is_among, patched, read_as, resource, without_none
-from .data_sets import TargetIn
+from .data_sets import TargetId, TargetIn, TargetType
 from .facts import Entity
 from .fairness import (
     FairnessIn,
@@ -26,7 +25,7 @@ from .monitor_definitions import FAIRNESS, MEASURED, PERFORMANCE, QUALITY, requi
 from .providers import find_provider_or_none
 from .quality import catalogue_keys, require_quality
 from .refused import conflict, invalid, not_found
-from .v1 import MANAGE, V1, Json, Subscription, V1In, joined_id, split_id
+from .v1 import MANAGE, V1, Document, Json, Subscription, V1In, joined_id, split_id
 
 router = APIRouter(prefix="/openscale/v2/monitor_instances", tags=["monitor instances"])
 
@@ -44,7 +43,7 @@ class InstanceIn(Sent):
     data_mart_id: str | None = None
     monitor_definition_id: str
     target: TargetIn
-    parameters: dict[str, Any] = Field(default_factory=dict)
+    parameters: Json = Field(default_factory=dict)
     thresholds: list[ThresholdIn] = Field(default_factory=list)
     schedule: Json | None = None
     managed_by: str | None = None
@@ -53,7 +52,7 @@ class InstanceIn(Sent):
         """Returns what an instance of fairness states. Raises Refused if the parameters are not those of fairness."""
         return StatedFairness(read_as(FairnessIn, self.parameters, "parameters"), self.thresholds)
 
-    def kept(self, before: Mapping[str, Any], actor: str) -> Json:
+    def kept(self, before: Document, actor: str) -> Json:
         """Returns what only the instance knows: parameters that the monitor does not hold, limits, schedule and manager."""
         is_fairness = self.monitor_definition_id == FAIRNESS
         own = {
@@ -68,13 +67,13 @@ class InstanceIn(Sent):
         return without_none(own)
 
 
+@dataclass(frozen=True, slots=True)
 class Instance:
     """One monitor instance: its definition's id, its subscription, and the present fairness monitor."""
 
-    def __init__(self, kind: str, subscription: Subscription, monitor: Json | None) -> None:
-        self.kind = kind
-        self.subscription = subscription
-        self.monitor = monitor
+    kind: str
+    subscription: Subscription
+    monitor: Json | None
 
     @property
     def id(self) -> str:
@@ -82,7 +81,7 @@ class Instance:
         return joined_id(self.kind, self.subscription.id)
 
     @property
-    def kept(self) -> Mapping[str, Any]:
+    def kept(self) -> Document:
         """Its stored facts."""
         return self.subscription.instances.get(self.kind, {})
 
@@ -93,8 +92,7 @@ class Instance:
 
     def answer(self) -> Json:
         """Returns it as the SDK reads it."""
-        parameters: Mapping[str, Any] = self.kept.get("parameters", {})
-        thresholds: Sequence[Any] = self.kept.get("thresholds", [])
+        parameters, thresholds = self.kept.get("parameters", {}), self.kept.get("thresholds", [])
         schedule = self.kept.get("schedule")
         if self.kind == FAIRNESS and self.monitor is not None:
             parameters, schedule = parameters_of(self.monitor, parameters), schedule_of(self.monitor)
@@ -118,8 +116,8 @@ async def read_instances(
     v1: V1In,
     data_mart_id: str | None = None,
     monitor_definition_id: str | None = None,
-    target_id: Annotated[str | None, Query(alias="target.target_id")] = None,
-    target_type: Annotated[str | None, Query(alias="target.target_type")] = None,
+    target_id: TargetId = None,
+    target_type: TargetType = None,
 ) -> Json:
     """Returns the instances that all filters let through; one for each fairness monitor, those set over REST v1 included."""
     if not is_among(target_type, "subscription") or not is_among(data_mart_id, THE_MART):
@@ -143,7 +141,7 @@ async def add_instance(body: InstanceIn, v1: V1In, *, skip_scheduler: bool = Fal
     """
     name, kind = require_measured(body.monitor_definition_id), body.monitor_definition_id
     if body.target.target_type != "subscription":
-        raise invalid(("target.target_type", "must be subscription: Evenhand monitors nothing else"))
+        raise invalid("target.target_type", "must be subscription: Evenhand monitors nothing else")
     await v1.require(MANAGE)
     subscription = await v1.find(body.target.target_id)
     if body.data_mart_id:
@@ -176,7 +174,7 @@ async def change_instance(monitor_instance_id: str, body: list[Operation], v1: V
     before = instance.answer()["entity"]
     changed = read_as(InstanceIn, patched(before, body))
     if (changed.monitor_definition_id, changed.target.target_id) != (instance.kind, instance.subscription.id):
-        raise invalid(("target", "cannot be changed, nor can monitor_definition_id; add another instance"))
+        raise invalid("target", "cannot be changed, nor can monitor_definition_id; add another instance")
     if instance.kind == FAIRNESS:
         # An instance without a schedule in its answer has none; a patch of something else must not start one.
         was_scheduled = before.get("schedule") is not None

@@ -2,9 +2,8 @@
 
 import json
 import uuid
-from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
@@ -15,7 +14,7 @@ from .credentials import credentials_json
 from .facts import PROVIDER, Fact, delete_provider, list_facts, put_fact
 from .marts import SINCE, THE_MART
 from .refused import conflict, invalid, not_found
-from .v1 import MANAGE, V1, Json, V1In
+from .v1 import MANAGE, V1, Document, Json, V1In
 
 router = APIRouter(tags=["service providers"])
 
@@ -31,7 +30,7 @@ class ProviderIn(Sent):
     name: str = Field(min_length=1)
     service_type: str
     description: str | None = None
-    credentials: dict[str, Any] | None = None
+    credentials: Json | None = None
     request_headers: dict[str, str] | None = None
     operational_space_id: str | None = None
     deployment_space_id: str | None = None
@@ -98,7 +97,7 @@ async def change_service_provider(service_provider_id: str, body: list[Operation
     if any(before.get(name) != after.get(name) for name in ("url", "auth_url")) and any(
         before.get(name) is not None and before.get(name) == after.get(name) for name in _SECRET
     ):
-        raise invalid(("/credentials", "must be sent again as a whole when the provider moves to another address"))
+        raise invalid("/credentials", "must be sent again as a whole when the provider moves to another address")
 
     def change(session: Session) -> Fact:
         return put_fact(session, PROVIDER, stored.id, changed.to_entity(), _seal(v1, session, changed.to_secrets()), actor)
@@ -129,7 +128,7 @@ async def discover_deployments(service_provider_id: str, v1: V1In, limit: Annota
     stated = secrets.get("credentials") or {}
     address = str(stated.get("url") or "").rstrip("/")
     if not address:
-        raise invalid(("credentials.url", "is missing: without an address a provider cannot be asked for its deployments"))
+        raise invalid("credentials.url", "is missing: without an address a provider cannot be asked for its deployments")
     url = address if address.endswith("/v1/deployments") else f"{address}/v1/deployments"
     headers = secrets.get("request_headers") or {}
     body = await v1.entry.outgoing(url, field="credentials.url", credentials=credentials_json(stated), headers=headers)
@@ -155,8 +154,8 @@ async def find_provider_or_none(v1: V1, provider_id: str) -> Fact | None:
     return (await v1.entry.transact(lambda session: list_facts(session, PROVIDER, [known]))).get(known)
 
 
-def secrets_of(v1: V1, provider: Fact) -> Mapping[str, Any]:
-    secrets: Mapping[str, Any] = {} if provider.secrets is None else json.loads(v1.entry.unseal(provider.secrets))
+def secrets_of(v1: V1, provider: Fact) -> Document:
+    secrets: Document = {} if provider.secrets is None else json.loads(v1.entry.unseal(provider.secrets))
     return secrets
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
-from .refused import conflict, invalid, printable
+from .refused import conflict, invalid_fields, printable
 
 ALL_QUALITY_METRICS: Mapping[str, str] = {
     "accuracy": "accuracy",
@@ -43,4 +43,4 @@ def require_quality(problem_type: str, limited: Collection[str]) -> None:
     others = [metric for metric in limited if metric not in measured]
     if others:
         message = f"is not measured by Evenhand for {problem_type} models, which have {', '.join(measured)}"
-        raise invalid(*(("thresholds", f"{printable(metric)} {message}") for metric in others))
+        raise invalid_fields([("thresholds", f"{printable(metric)} {message}") for metric in others])

@@ -4,8 +4,8 @@ import base64
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Sequence
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 from starlette.responses import JSONResponse
@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse
 from .data_sets import FEEDBACK, KINDS, PAYLOAD, find_data_set
 from .refused import conflict, invalid, not_found
 from .times import moment, read_time
-from .v1 import MANAGE, PAGE, V1, Json, Subscription, V1In, answered, quoted, split_id
+from .v1 import MANAGE, PAGE, V1, Document, Json, Subscription, V1In, answered, quoted, split_id
 
 router = APIRouter(prefix="/openscale/v2/data_sets/{data_set_id}", tags=["records"])
 
@@ -44,7 +44,7 @@ async def store_records(
     query: Json = {"first_time_counts": True, "assume_utc": True, "historical": is_historical_data}
     is_csv = v1.request.headers.get("content-type", "").startswith("text/csv")
     if is_csv and not header:
-        raise invalid(("header", "must be true: without a line of column names Evenhand cannot distinguish the values"))
+        raise invalid("header", "must be true: without a line of column names Evenhand cannot distinguish the values")
     fact = (await v1.facts([subscription_id])).get(subscription_id)
     stored = Subscription({"id": subscription_id}, fact)
     if stored.entity.get("data_sets", {}).get(kind, {}).get("is_deleted"):
@@ -89,7 +89,7 @@ async def read_records(
     """Returns records, newest first; a larger `limit` than a page is cut to it, as OpenScale does."""
     for name in ("filter", "order", "seed"):
         if v1.request.query_params.get(name):
-            raise invalid((name, "of records is not supported by Evenhand: they are listed newest first, within `start` and `end`"))
+            raise invalid(name, "of records is not supported by Evenhand: they are listed newest first, within `start` and `end`")
     subscription, kind = await find_data_set(v1, data_set_id)
     since, until = read_time("start", start), read_time("end", end)
     window = {name: time.isoformat() for name, time in (("since", since), ("until", until)) if time is not None}
@@ -142,7 +142,7 @@ async def _read_body(v1: V1) -> bytes:
     async for part in v1.request.stream():
         body += part
         if len(body) > MAX_CSV_BYTES:
-            raise invalid(("body", f"is larger than {MAX_CSV_BYTES // 2**20} MiB"))
+            raise invalid("body", f"is larger than {MAX_CSV_BYTES // 2**20} MiB")
     return body
 
 
@@ -150,21 +150,21 @@ def _cut(body: bytes, delimiter: str, skip: int, limit: int | None) -> bytes:
     try:
         rows = list(csv.reader(io.StringIO(body.decode("utf-8-sig"), newline=""), delimiter=delimiter, strict=True))
     except (UnicodeDecodeError, csv.Error, TypeError, ValueError) as error:
-        raise invalid(("body", f"is not CSV in UTF-8: {error}")) from error
+        raise invalid("body", f"is not CSV in UTF-8: {error}") from error
     kept = [*rows[:1], *rows[1 + skip :][: len(rows) if limit is None else limit]]
     written = io.StringIO(newline="")
     csv.writer(written).writerows(kept)
     return written.getvalue().encode()
 
 
-def _request_id(receipt: Mapping[str, Any]) -> str:
+def _request_id(receipt: Document) -> str:
     reasons = [f"records[{one['index']}].{one['field']}: {one['reason']}" for one in receipt["rejections"]]
     reasons += [f"records[{one['index']}].id: {one['reason']}" for one in receipt["conflicts"]]
     parts = [receipt["accepted"] + receipt["duplicate"], receipt["rejected"], reasons[0][:300] if reasons else ""]
     return base64.urlsafe_b64encode(json.dumps(parts).encode()).decode().rstrip("=")
 
 
-def _values(subscription: Subscription, kind: str, record: Mapping[str, Any]) -> Json:
+def _values(subscription: Subscription, kind: str, record: Document) -> Json:
     row = {**(record["features"] or {}), **(record["meta"] or {})}
     if kind == FEEDBACK:
         row |= {subscription.label_column: record["label"], "record_id": record["id"], "record_timestamp": moment(record["logged_at"])}

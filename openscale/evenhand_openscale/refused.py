@@ -1,6 +1,6 @@
 """Refusals in the form of REST v1: problem documents, which the door turns into IBM's."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fastapi import Request
@@ -25,7 +25,11 @@ def conflict(message: str) -> Refused:
     return _refusal(409, "conflict", message)
 
 
-def invalid(*problems: tuple[str, str]) -> Refused:
+def invalid(field: str, message: str) -> Refused:
+    return invalid_fields([(field, message)])
+
+
+def invalid_fields(problems: Sequence[tuple[str, str]]) -> Refused:
     """Returns the refusal of fields, each with what is wrong with it."""
     detail = "; ".join(f"{field}: {message}" for field, message in problems)
     return _refusal(422, "invalid-input", detail, errors=[{"field": field, "message": message} for field, message in problems])

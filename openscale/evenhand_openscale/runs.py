@@ -1,9 +1,9 @@
 """Routes of monitoring runs: a run is a check of the deployment, under the same id."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Response
@@ -14,9 +14,9 @@ from .figures import LABELLED, read_figures
 from .monitor_definitions import FAIRNESS, QUALITY
 from .monitor_instances import Instance, find_instance
 from .quality import catalogue_keys
-from .refused import invalid, not_found, printable
+from .refused import invalid, invalid_fields, not_found, printable
 from .times import moment
-from .v1 import MANAGE, PAGE, V1, Json, V1In
+from .v1 import MANAGE, PAGE, V1, Document, Json, V1In
 
 router = APIRouter(prefix="/openscale/v2/monitor_instances/{monitor_instance_id}/runs", tags=["runs"])
 
@@ -39,7 +39,7 @@ _CHECK_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 class RunIn(Sent):
     """A request for a run."""
 
-    parameters: dict[str, Any] | None = None
+    parameters: Json | None = None
 
 
 @router.post("", status_code=201)
@@ -53,7 +53,7 @@ async def add_run(monitor_instance_id: str, v1: V1In, response: Response, body: 
         message = (
             "is not supported by Evenhand for a single run, unless the monitor instance has the same value: change the instance instead"
         )
-        raise invalid(*((f"parameters.{printable(name)}", message) for name in others))
+        raise invalid_fields([(f"parameters.{printable(name)}", message) for name in others])
     if instance.monitor is None:
         return _unmeasured_run(instance, datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ"))
     queued = await v1.ask("POST", f"/v1/deployments/{instance.subscription.id}/checks")
@@ -93,7 +93,7 @@ async def change_run(monitor_instance_id: str, monitoring_run_id: str, body: lis
     instance = await find_instance(v1, monitor_instance_id)
     check = await find_check(v1, instance, monitoring_run_id)
     if not body or not all(one.path.strip("/") == "status/state" and one.value in ("canceled", "cancelled") for one in body):
-        raise invalid(("[0].path", "is not supported by Evenhand: of a run only /status/state can be changed, to canceled"))
+        raise invalid("[0].path", "is not supported by Evenhand: of a run only /status/state can be changed, to canceled")
     cancelled = await v1.ask("POST", f"/v1/deployments/{instance.subscription.id}/checks/{check['id']}/cancellation")
     return await _answer(v1, instance, cancelled)
 
@@ -155,7 +155,7 @@ async def _answer(v1: V1, instance: Instance, check: Json) -> Json:
     return resource(check["id"], url, entity, created_at=check["created_at"], created_by=check["requested_by"], modified_at=ended)
 
 
-def _why_no_quality(measured: Sequence[Mapping[str, Any]]) -> str | None:
+def _why_no_quality(measured: Sequence[Document]) -> str | None:
     if any(figure["value"] is not None for figure in measured):
         return None
     reason = next((figure["reason"] for figure in measured if figure["reason"]), None)

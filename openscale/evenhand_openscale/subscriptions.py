@@ -23,7 +23,7 @@ from .facts import Entity
 from .marts import THE_MART, require_mart
 from .providers import find_provider, secrets_of
 from .refused import invalid
-from .v1 import MANAGE, V1, Json, Subscription, V1In, answered
+from .v1 import MANAGE, V1, Document, Json, Subscription, V1In, answered
 
 router = APIRouter(prefix="/openscale/v2/subscriptions", tags=["subscriptions"])
 
@@ -39,7 +39,7 @@ class ScoringEndpointIn(Sent):
     """The address that scores rows."""
 
     url: str | None = None
-    credentials: dict[str, Any] | None = None
+    credentials: Json | None = None
     request_headers: dict[str, str] | None = None
 
 
@@ -63,8 +63,8 @@ class SubscriptionIn(Sent):
     asset: AssetIn
     deployment: DeployedIn
     asset_properties: AssetPropertiesIn = AssetPropertiesIn()
-    risk_evaluation_status: dict[str, Any] | None = None
-    analytics_engine: dict[str, Any] | None = None
+    risk_evaluation_status: Json | None = None
+    analytics_engine: Json | None = None
     data_sources: list[DataSourceIn] | None = None
 
     def tables(self) -> Json:
@@ -72,7 +72,7 @@ class SubscriptionIn(Sent):
         if self.deployment.deployment_type != BATCH:
             for name, stated in {"data_sources": self.data_sources, "analytics_engine": self.analytics_engine}.items():
                 if stated:
-                    raise invalid((name, f"is of a batch subscription: state the deployment_type {BATCH}, or leave it out"))
+                    raise invalid(name, f"is of a batch subscription: state the deployment_type {BATCH}, or leave it out")
             return {}
         require_engine(self.analytics_engine)
         return tables_json(self.data_sources or [], self.asset_properties)
@@ -151,7 +151,7 @@ async def change_subscription(subscription_id: str, body: list[Operation], v1: V
     require_mart(changed.data_mart_id)
     require_structured(changed.asset)
     if changed.asset.problem_type != subscription.deployment["problem_type"]:
-        raise invalid(("asset.problem_type", "cannot be changed: stored records would change their meaning. Add a subscription"))
+        raise invalid("asset.problem_type", "cannot be changed: stored records would change their meaning. Add a subscription")
     patch = _patch_json(changed, before)
     deployment = await v1.ask("PATCH", f"/v1/deployments/{subscription.id}", body=patch, as_sent=deployment_field_as_sent)
     return answer_of(await v1.change(Subscription(deployment, subscription.fact), changed.kept))
@@ -168,7 +168,7 @@ async def remove_subscription(subscription_id: str, v1: V1In) -> Json:
 class SchemasIn(Sent):
     """Rows to infer a schema from."""
 
-    input_data: list[dict[str, Any]] = Field(min_length=1, max_length=100)
+    input_data: list[Json] = Field(min_length=1, max_length=100)
 
 
 @router.post("/{subscription_id}/schemas")
@@ -177,7 +177,7 @@ async def infer_schemas(subscription_id: str, body: SchemasIn, v1: V1In) -> Json
     subscription = answer_of(await v1.find(subscription_id))
     fields, rows = body.input_data[0].get("fields"), body.input_data[0].get("values")
     if not isinstance(fields, list) or not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
-        raise invalid(("input_data[0]", "must be {fields: […], values: [[…]]}"))
+        raise invalid("input_data[0]", "must be {fields: […], values: [[…]]}")
     schema = {"type": "struct", "fields": inferred_fields(fields, rows)}
     subscription["entity"]["asset_properties"]["input_data_schema"] = schema
     return {"subscription": subscription}
@@ -229,7 +229,7 @@ async def _endpoint_json(body: SubscriptionIn, v1: V1) -> Json | None:
     """Returns the endpoint that is called for copies. The provider's credentials are used unless it has own."""
     endpoint = body.deployment.scoring_endpoint
     url = (endpoint and endpoint.url) or (None if body.deployment.url == NO_URL else body.deployment.url)
-    of_provider: Mapping[str, Any] = {}
+    of_provider: Document = {}
     if body.service_provider_id and body.service_provider_id != THE_MART:
         of_provider = secrets_of(v1, await find_provider(v1, body.service_provider_id))
     if not url:
@@ -256,7 +256,7 @@ def _own_headers(headers: Mapping[str, str] | None) -> dict[str, str]:
     }
 
 
-def _patch_json(changed: SubscriptionIn, before: Mapping[str, Any]) -> Json:
+def _patch_json(changed: SubscriptionIn, before: Document) -> Json:
     """Returns the change of the deployment as REST v1 takes it. Credentials that are not sent stay."""
     properties = changed.asset_properties
     if properties.training_data_schema is not None:
@@ -278,7 +278,7 @@ def _patch_json(changed: SubscriptionIn, before: Mapping[str, Any]) -> Json:
     return {**patch, "endpoint": {**members, **({"headers": headers} if headers else {})}}
 
 
-def _dig(entity: Mapping[str, Any], path: str) -> object:
+def _dig(entity: Document, path: str) -> object:
     value: Any = entity
     for name in path.split("."):
         value = value.get(name) if isinstance(value, Mapping) else None

@@ -1,6 +1,5 @@
 """Sources of one fairness measurement: distributions, and the summary of bias with the steps of its calculation."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from .fairness import label_of, listed
@@ -88,7 +87,7 @@ def fairness_sources(check: Json, monitor: Json | None, figures: Figures) -> lis
         for name, data in _DISTRIBUTIONS.items()
         if any(_is_counted(data, attribute, figures) for attribute in attributes_of(figures))
     ]
-    window: Mapping[str, Any] = check["window"] or {}
+    window = check["window"] or {}
     summary = {
         "metric_type": "fairness",
         "rows_analyzed": window.get("records"),
@@ -151,7 +150,7 @@ def _summary(attribute: str, check: Json, names: CheckNames, figures: Figures, *
         message = f"After mitigation the fairness score of {attribute} is {_shown(score)} %."
         details = [_details("debiased", ("debiased_fairness_score_calculation", message, [attribute, score]))]
     else:
-        window: Mapping[str, Any] = check["window"] or {}
+        window = check["window"] or {}
         reference["payload_fav_class_percent"] = majority["payload_total_fav_percent"] = _reference_percent(LOGGED, attribute, figures)
         majority["total_rows_percent"] = _rows_percent(attribute, figures, monitored=False)
         minority["payload_total_fav_percent"] = _total_percent(LOGGED, attribute, figures)

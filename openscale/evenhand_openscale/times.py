@@ -17,7 +17,7 @@ def read_time(field: str, sent: str | None) -> datetime | None:
         # Naive local time of a client whose zone is not known: UTC is the least wrong.
         return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
     except (ValueError, OverflowError) as error:
-        raise invalid((field, f"must be a time such as 2026-03-01T09:00:00Z, found {sent!r:.60}")) from error
+        raise invalid(field, f"must be a time such as 2026-03-01T09:00:00Z, found {sent!r:.60}") from error
 
 
 def moment(time: Time) -> str:

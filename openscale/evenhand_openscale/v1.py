@@ -25,6 +25,9 @@ _JOINED = re.compile(r"([a-z0-9_]{1,40})\.(.+)", re.DOTALL)
 
 Json = dict[str, Any]
 
+Document = Mapping[str, Any]
+"""A JSON object that is only read."""
+
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
@@ -35,11 +38,10 @@ class Subscription:
 
     @property
     def id(self) -> str:
-        identifier: str = self.deployment["id"]
-        return identifier
+        return str(self.deployment["id"])
 
     @property
-    def entity(self) -> Mapping[str, Any]:
+    def entity(self) -> Document:
         return {} if self.fact is None else self.fact.entity
 
     @property
@@ -61,14 +63,14 @@ class V1:
         self._me: Json | None = None
 
     async def ask(
-        self, method: str, path: str, *, query: Mapping[str, Any] | None = None, body: object = None, as_sent: Callable[[str], str] = str
+        self, method: str, path: str, *, query: Document | None = None, body: object = None, as_sent: Callable[[str], str] = str
     ) -> Any:  # noqa: ANN401 - JSON
         """Returns what REST v1 answers, or raises its refusal. `as_sent` translates the name of a field into that in the SDK's body."""
         content = b"" if body is None else json.dumps(body).encode()
         headers = {} if body is None else {"content-type": "application/json"}
         return answered(await self.entry.call(self.request, method, path, query=query, content=content, headers=headers), as_sent)
 
-    async def pages(self, path: str, member: str, query: Mapping[str, Any], *, limit: int = PAGE) -> AsyncIterator[list[Json]]:
+    async def pages(self, path: str, member: str, query: Document, *, limit: int = PAGE) -> AsyncIterator[list[Json]]:
         asked = {**query, "limit": limit}
         while True:
             page = await self.ask("GET", path, query=asked)

@@ -23,8 +23,8 @@ from ...sources.arrays.group_of_records import group_records
 from ...sources.arrays.read_records import RecordColumns, RecordTable, divide, read_table
 from ...sources.stored.window_queries import VALUE_PREFIX, WindowQuery, name_values
 from ...sources.tables.engines import Done, Engine
-from ...sources.tables.equal_records import merge_equal
 from ...sources.tables.record_files import TIMES, PayloadFiles, PayloadForm
+from ...sources.tables.stored_columns import merge_equal
 from ...sources.tables.table_files import FilePiece, PieceReader, pack_table
 from ...statistics.group_labels import IntArray
 from ...statistics.sentences.left_out import CountedRecords, Marks

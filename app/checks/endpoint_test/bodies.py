@@ -7,7 +7,7 @@ from pydantic import Field, WithJsonSchema
 
 from ...deployments.bodies import DeploymentIn
 from ...payloads.registry import PayloadFormat
-from ...sources.stored.newest_record import NewestRecord
+from ...sources.stored.record_queries import StoredRecord
 from ...web.body import In, Out, example
 from .endpoint_test import MOST_TEST_RECORDS, EndpointTest
 
@@ -151,7 +151,7 @@ class EndpointTestOut(Out):
     """The other formats that were tried, in order; empty without `find_format`."""
 
     @classmethod
-    def of(cls, test: EndpointTest, newest: NewestRecord | None, *, has_monitor: bool) -> "EndpointTestOut":
+    def of(cls, test: EndpointTest, newest: StoredRecord | None, *, has_monitor: bool) -> "EndpointTestOut":
         """Body of a test, which asked about `newest` where no records were sent."""
         outcomes = test.outcomes or (None,) * len(test.predictions)
         predictions = [
@@ -161,7 +161,7 @@ class EndpointTestOut(Out):
             for prediction, outcome in zip(test.predictions, outcomes, strict=True)
         ]
         logged = newest and LoggedAnswerOut.from_object(
-            newest.answer, id=newest.id, model_revision=newest.model_revision
+            newest.answer, id=newest.record_id, model_revision=newest.model_revision
         )
         no_monitor = None if has_monitor else NO_MONITOR
         return cls.from_object(

@@ -19,7 +19,8 @@ from ...deployments.routes import checked_definition
 from ...domain.deployment import Column
 from ...intake.logging.checked_records import RecordRefused
 from ...intake.logging.ingest_plan import Columns
-from ...sources.stored.newest_record import NewestRecord, newest_record
+from ...sources.stored.newest_record import newest_record
+from ...sources.stored.record_queries import StoredRecord
 from ...web.problem_answers import CONFLICT
 from .bodies import EndpointTestIn, EndpointTestOut, NewEndpointTestIn
 from .endpoint_test import Question, find_format, try_endpoint
@@ -98,8 +99,8 @@ async def post_new_endpoint_test(
 
 def _build_question(
     services: Services, principal: Principal, deployment_id: str, body: EndpointTestIn | None
-) -> tuple[Question, NewestRecord | None]:
-    records = body.records if body else None
+) -> tuple[Question, StoredRecord | None]:
+    records = None if body is None else body.records
     with services.database.transaction() as session:
         deployment = managed(principal, Deployments(session, services.secret_box), deployment_id)
         monitor = find_monitor(session, deployment.no)

@@ -1,21 +1,29 @@
 """People, API keys, their log-ins and limits, and the logs of changes."""
 
-from datetime import datetime
-
-from sqlalchemy import BigInteger, ForeignKey, Index, UniqueConstraint, text
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy import BigInteger, Index, UniqueConstraint, text
+from sqlalchemy.orm import mapped_column
 
 from .base import (
     BoundDeploymentNo,
+    Bytes,
     BytesKey,
     Int64,
     JsonObject,
+    OptionalBytes,
+    OptionalFloat,
+    OptionalInt,
+    OptionalInt64,
+    OptionalText,
+    OptionalTime,
     Row,
     RowNo,
     ShortRowNo,
     StoredAt,
+    Text,
     TextKey,
+    Time,
     UniqueText,
+    refers_to,
 )
 
 
@@ -27,15 +35,15 @@ class UserRow(Row):
     __tablename__ = "users"
     __table_args__ = (UniqueConstraint("issuer", "subject"),)
 
-    no: Mapped[ShortRowNo]
-    name: Mapped[UniqueText]
-    password_hash: Mapped[str | None]
-    role: Mapped[str]
-    deployment_no: Mapped[BoundDeploymentNo]
-    created_at: Mapped[StoredAt]
-    disabled_at: Mapped[datetime | None]
-    issuer: Mapped[str | None]
-    subject: Mapped[str | None]
+    no: ShortRowNo
+    name: UniqueText
+    password_hash: OptionalText
+    role: Text
+    deployment_no: BoundDeploymentNo
+    created_at: StoredAt
+    disabled_at: OptionalTime
+    issuer: OptionalText
+    subject: OptionalText
 
 
 class SessionRow(Row):
@@ -47,12 +55,12 @@ class SessionRow(Row):
 
     __tablename__ = "sessions"
 
-    token_hash: Mapped[BytesKey]
-    user_no: Mapped[int | None] = mapped_column(ForeignKey("users.no", ondelete="CASCADE"), index=True)
-    key_no: Mapped[int | None] = mapped_column(ForeignKey("api_keys.no", ondelete="CASCADE"), index=True)
-    created_at: Mapped[StoredAt]
-    expires_at: Mapped[datetime] = mapped_column(index=True)
-    id_token: Mapped[bytes | None]
+    token_hash: BytesKey
+    user_no: OptionalInt = refers_to("users.no", index=True)
+    key_no: OptionalInt = refers_to("api_keys.no", index=True)
+    created_at: StoredAt
+    expires_at: Time = mapped_column(index=True)
+    id_token: OptionalBytes
 
 
 class UsedLogInRow(Row):
@@ -60,8 +68,8 @@ class UsedLogInRow(Row):
 
     __tablename__ = "used_log_ins"
 
-    state_hash: Mapped[BytesKey]
-    expires_at: Mapped[datetime]
+    state_hash: BytesKey
+    expires_at: Time
 
 
 class ActivityRow(Row):
@@ -70,14 +78,14 @@ class ActivityRow(Row):
     __tablename__ = "activities"
     __table_args__ = (Index("activities_deployment_no_no_idx", "deployment_no", "no"),)
 
-    no: Mapped[RowNo]
-    at: Mapped[StoredAt]
-    actor: Mapped[str]
-    action: Mapped[str]
-    deployment_no: Mapped[int | None] = mapped_column(ForeignKey("deployments.no", ondelete="SET NULL"))
-    deployment_id: Mapped[str | None]
-    subject: Mapped[str | None]
-    details: Mapped[JsonObject]
+    no: RowNo
+    at: StoredAt
+    actor: Text
+    action: Text
+    deployment_no: OptionalInt = refers_to("deployments.no", ondelete="SET NULL")
+    deployment_id: OptionalText
+    subject: OptionalText
+    details: JsonObject
 
 
 class ApiKeyRow(Row):
@@ -88,17 +96,17 @@ class ApiKeyRow(Row):
 
     __tablename__ = "api_keys"
 
-    no: Mapped[ShortRowNo]
-    id: Mapped[UniqueText]
-    name: Mapped[str]
-    role: Mapped[str]
-    deployment_no: Mapped[BoundDeploymentNo]
-    secret_hash: Mapped[bytes]
-    created_at: Mapped[StoredAt]
-    revoked_at: Mapped[datetime | None]
-    expires_at: Mapped[datetime | None]
-    last_used_at: Mapped[datetime | None]
-    replaces: Mapped[str | None]
+    no: ShortRowNo
+    id: UniqueText
+    name: Text
+    role: Text
+    deployment_no: BoundDeploymentNo
+    secret_hash: Bytes
+    created_at: StoredAt
+    revoked_at: OptionalTime
+    expires_at: OptionalTime
+    last_used_at: OptionalTime
+    replaces: OptionalText
 
 
 class KeyLimitsRow(Row):
@@ -109,10 +117,10 @@ class KeyLimitsRow(Row):
 
     __tablename__ = "key_limits"
 
-    key_id: Mapped[TextKey]
-    requests_per_second: Mapped[float | None]
-    records_per_second: Mapped[float | None]
-    max_bytes: Mapped[Int64 | None]
+    key_id: TextKey
+    requests_per_second: OptionalFloat
+    records_per_second: OptionalFloat
+    max_bytes: OptionalInt64
 
 
 class KeyUseRow(Row):
@@ -120,13 +128,13 @@ class KeyUseRow(Row):
 
     __tablename__ = "key_use"
 
-    key_id: Mapped[TextKey]
-    requests: Mapped[Int64]
-    records: Mapped[Int64]
-    bytes: Mapped[Int64]
-    refused: Mapped[Int64]
-    first_at: Mapped[StoredAt]
-    last_at: Mapped[StoredAt]
+    key_id: TextKey
+    requests: Int64
+    records: Int64
+    bytes: Int64
+    refused: Int64
+    first_at: StoredAt
+    last_at: StoredAt
 
 
 class AuditEventRow(Row):
@@ -141,16 +149,16 @@ class AuditEventRow(Row):
         Index("audit_events_unsealed_idx", "no", postgresql_where=text("position IS NULL")),
     )
 
-    no: Mapped[RowNo]
-    at: Mapped[StoredAt]
-    actor: Mapped[str]
-    action: Mapped[str]
-    outcome: Mapped[str]
-    address: Mapped[str]
-    request_id: Mapped[str]
-    route: Mapped[str]
-    deployment_id: Mapped[str | None]
-    subject: Mapped[str | None]
-    details: Mapped[JsonObject]
-    position: Mapped[int | None] = mapped_column(BigInteger, unique=True)
-    hash: Mapped[bytes | None]
+    no: RowNo
+    at: StoredAt
+    actor: Text
+    action: Text
+    outcome: Text
+    address: Text
+    request_id: Text
+    route: Text
+    deployment_id: OptionalText
+    subject: OptionalText
+    details: JsonObject
+    position: OptionalInt = mapped_column(BigInteger, unique=True)
+    hash: OptionalBytes

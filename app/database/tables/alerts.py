@@ -1,23 +1,31 @@
 """Alert rules, alerts, channels, notifications."""
 
-from datetime import datetime
-
-from sqlalchemy import ForeignKey, Index, UniqueConstraint, text
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy import Index, UniqueConstraint, text
 
 from .base import (
     AlertNo,
+    Bool,
     ChannelKey,
     DeploymentNo,
-    Int64,
+    Int,
     JsonObject,
     MadeId,
+    OptionalAlertNo,
+    OptionalBytes,
+    OptionalInt,
+    OptionalInt64,
+    OptionalObject,
+    OptionalText,
+    OptionalTime,
     QueuedRow,
     Row,
     RowNo,
     ShortRowNo,
     StoredAt,
+    Text,
+    Time,
     UniqueText,
+    refers_to,
 )
 
 
@@ -26,36 +34,36 @@ class AlertChannelRow(Row):
 
     __tablename__ = "alert_channels"
 
-    no: Mapped[ShortRowNo]
-    id: Mapped[UniqueText]
-    name: Mapped[str]
-    kind: Mapped[str]
-    config: Mapped[JsonObject]
-    secret: Mapped[bytes | None]
-    created_at: Mapped[StoredAt]
-    updated_at: Mapped[StoredAt]
+    no: ShortRowNo
+    id: UniqueText
+    name: Text
+    kind: Text
+    config: JsonObject
+    secret: OptionalBytes
+    created_at: StoredAt
+    updated_at: StoredAt
 
 
 class AlertRuleRow(Row):
     __tablename__ = "alert_rules"
-    __table_args__ = (UniqueConstraint("deployment_no", "id", name="alert_rules_deployment_no_id_key"),)
+    __table_args__ = (UniqueConstraint("deployment_no", "id"),)
 
-    no: Mapped[ShortRowNo]
-    id: Mapped[str]
-    deployment_no: Mapped[DeploymentNo]
-    version: Mapped[int]
-    kind: Mapped[str]
-    config: Mapped[JsonObject]
-    enabled: Mapped[bool]
-    created_at: Mapped[StoredAt]
-    updated_at: Mapped[StoredAt]
+    no: ShortRowNo
+    id: Text
+    deployment_no: DeploymentNo
+    version: Int
+    kind: Text
+    config: JsonObject
+    enabled: Bool
+    created_at: StoredAt
+    updated_at: StoredAt
 
 
 class AlertRuleChannelRow(Row):
     __tablename__ = "alert_rule_channels"
 
-    rule_no: Mapped[int] = mapped_column(ForeignKey("alert_rules.no", ondelete="CASCADE"), primary_key=True)
-    channel_no: Mapped[ChannelKey]
+    rule_no: Int = refers_to("alert_rules.no", primary_key=True)
+    channel_no: ChannelKey
 
 
 class AlertRow(Row):
@@ -78,49 +86,49 @@ class AlertRow(Row):
         Index("alerts_open_idx", "deployment_no", postgresql_where=text("resolved_at IS NULL")),
     )
 
-    no: Mapped[RowNo]
-    id: Mapped[MadeId]
-    deployment_no: Mapped[DeploymentNo]
-    rule_no: Mapped[int | None] = mapped_column(ForeignKey("alert_rules.no", ondelete="SET NULL"))
-    rule_id: Mapped[str]
-    rule_name: Mapped[str]
-    subject: Mapped[str]
-    kind: Mapped[str]
-    attribute: Mapped[str | None]
-    group: Mapped[str | None]
-    metric: Mapped[str | None]
-    data: Mapped[str | None]
-    facts: Mapped[JsonObject]
-    opened_at: Mapped[datetime]
-    opened_check_no: Mapped[Int64 | None]
-    last_seen_at: Mapped[datetime]
-    last_check_no: Mapped[Int64 | None]
-    reminded_at: Mapped[datetime | None]
-    acknowledged_at: Mapped[datetime | None]
-    acknowledged_by: Mapped[str | None]
-    note: Mapped[str | None]
-    resolved_at: Mapped[datetime | None]
-    resolution: Mapped[str | None]
-    change: Mapped[JsonObject | None]
-    closed_by: Mapped[str | None]
-    closing_note: Mapped[str | None]
-    closing_reason: Mapped[str | None]
-    assignee: Mapped[str | None]
-    assigned_at: Mapped[datetime | None]
+    no: RowNo
+    id: MadeId
+    deployment_no: DeploymentNo
+    rule_no: OptionalInt = refers_to("alert_rules.no", ondelete="SET NULL")
+    rule_id: Text
+    rule_name: Text
+    subject: Text
+    kind: Text
+    attribute: OptionalText
+    group: OptionalText
+    metric: OptionalText
+    data: OptionalText
+    facts: JsonObject
+    opened_at: Time
+    opened_check_no: OptionalInt64
+    last_seen_at: Time
+    last_check_no: OptionalInt64
+    reminded_at: OptionalTime
+    acknowledged_at: OptionalTime
+    acknowledged_by: OptionalText
+    note: OptionalText
+    resolved_at: OptionalTime
+    resolution: OptionalText
+    change: OptionalObject
+    closed_by: OptionalText
+    closing_note: OptionalText
+    closing_reason: OptionalText
+    assignee: OptionalText
+    assigned_at: OptionalTime
 
 
 class AlertCommentRow(Row):
     """A comment. `id` comes from the caller, so that repetition adds nothing."""
 
     __tablename__ = "alert_comments"
-    __table_args__ = (UniqueConstraint("alert_no", "id", name="alert_comments_alert_no_id_key"),)
+    __table_args__ = (UniqueConstraint("alert_no", "id"),)
 
-    no: Mapped[RowNo]
-    alert_no: Mapped[AlertNo]
-    id: Mapped[str]
-    author: Mapped[str]
-    text: Mapped[str]
-    created_at: Mapped[StoredAt]
+    no: RowNo
+    alert_no: AlertNo
+    id: Text
+    author: Text
+    text: Text
+    created_at: StoredAt
 
 
 class NotificationRow(QueuedRow):
@@ -143,10 +151,10 @@ class NotificationRow(QueuedRow):
         Index("notifications_alert_no_idx", "alert_no"),
     )
 
-    channel_no: Mapped[int] = mapped_column(ForeignKey("alert_channels.no", ondelete="CASCADE"))
-    alert_no: Mapped[AlertNo | None]
-    event: Mapped[str]
-    body: Mapped[JsonObject]
-    last_error: Mapped[str | None]
-    created_at: Mapped[StoredAt]
-    sent_at: Mapped[datetime | None]
+    channel_no: Int = refers_to("alert_channels.no")
+    alert_no: OptionalAlertNo
+    event: Text
+    body: JsonObject
+    last_error: OptionalText
+    created_at: StoredAt
+    sent_at: OptionalTime

@@ -4,9 +4,9 @@ import uuid
 from datetime import datetime
 from typing import Annotated, Any, ClassVar
 
-from sqlalchemy import BigInteger, DateTime, ForeignKey, Identity, MetaData, SmallInteger, func
+from sqlalchemy import BigInteger, DateTime, ForeignKey, Identity, Integer, MetaData, SmallInteger, func
 from sqlalchemy.dialects.postgresql import JSONB
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy.orm import DeclarativeBase, Mapped, MappedColumn, mapped_column
 
 CONSTRAINT_NAMES = {
     "ix": "%(table_name)s_%(column_0_N_name)s_idx",
@@ -16,40 +16,61 @@ CONSTRAINT_NAMES = {
 }
 
 
+def refers_to(
+    column: str,
+    kind: type[Integer] = Integer,
+    *,
+    ondelete: str = "CASCADE",
+    **options: Any,  # noqa: ANN401 - those of the column
+) -> MappedColumn[Any]:
+    return mapped_column(kind, ForeignKey(column, ondelete=ondelete), **options)
+
+
 Json = JSONB(none_as_null=True)
 """An absent value is SQL's NULL, never JSON's null."""
 
-Int16 = Annotated[int, mapped_column(SmallInteger)]
-Int64 = Annotated[int, mapped_column(BigInteger)]
-JsonValue = Annotated[Any, mapped_column(Json)]
-JsonObject = dict[str, Any]
-JsonList = list[Any]
+# Kinds of columns. An optional one may be NULL.
+Bool = Mapped[bool]
+Bytes = Mapped[bytes]
+Float = Mapped[float]
+Int = Mapped[int]
+Int16 = Mapped[Annotated[int, mapped_column(SmallInteger)]]
+Int64 = Mapped[Annotated[int, mapped_column(BigInteger)]]
+JsonList = Mapped[list[Any]]
+JsonObject = Mapped[dict[str, Any]]
+JsonValue = Mapped[Annotated[Any, mapped_column(Json)]]
+Text = Mapped[str]
+Time = Mapped[datetime]
 
+OptionalBytes = Mapped[bytes | None]
+OptionalFloat = Mapped[float | None]
+OptionalInt = Mapped[int | None]
+OptionalInt64 = Mapped[Annotated[int, mapped_column(BigInteger)] | None]
+OptionalList = Mapped[list[Any] | None]
+OptionalObject = Mapped[dict[str, Any] | None]
+OptionalText = Mapped[str | None]
+OptionalTime = Mapped[datetime | None]
+OptionalValue = Mapped[Annotated[Any, mapped_column(Json)] | None]
 
-MadeId = Annotated[str, mapped_column(unique=True, default=lambda: str(uuid.uuid4()))]
-NotYet = Annotated[bool, mapped_column(default=False)]
-UniqueText = Annotated[str, mapped_column(unique=True)]
-StoredAt = Annotated[datetime, mapped_column(server_default=func.now())]
+MadeId = Mapped[Annotated[str, mapped_column(unique=True, default=lambda: str(uuid.uuid4()))]]
+NotYet = Mapped[Annotated[bool, mapped_column(default=False)]]
+UniqueText = Mapped[Annotated[str, mapped_column(unique=True)]]
+StoredAt = Mapped[Annotated[datetime, mapped_column(server_default=func.now())]]
 
-RowNo = Annotated[int, mapped_column(BigInteger, Identity(always=True), primary_key=True)]
-ShortRowNo = Annotated[int, mapped_column(Identity(always=True), primary_key=True)]
-IntKey = Annotated[int, mapped_column(primary_key=True)]
-TextKey = Annotated[str, mapped_column(primary_key=True)]
-BytesKey = Annotated[bytes, mapped_column(primary_key=True)]
-TimeKey = Annotated[datetime, mapped_column(primary_key=True)]
+RowNo = Mapped[Annotated[int, mapped_column(BigInteger, Identity(always=True), primary_key=True)]]
+ShortRowNo = Mapped[Annotated[int, mapped_column(Identity(always=True), primary_key=True)]]
+IntKey = Mapped[Annotated[int, mapped_column(primary_key=True)]]
+TextKey = Mapped[Annotated[str, mapped_column(primary_key=True)]]
+BytesKey = Mapped[Annotated[bytes, mapped_column(primary_key=True)]]
+TimeKey = Mapped[Annotated[datetime, mapped_column(primary_key=True)]]
 
-DeploymentNo = Annotated[int, mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"))]
-BoundDeploymentNo = Annotated[
-    int | None, mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), index=True)
-]
-DeploymentKey = Annotated[
-    int, mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), primary_key=True)
-]
-AlertNo = Annotated[int, mapped_column(BigInteger, ForeignKey("alerts.no", ondelete="CASCADE"))]
-CheckNo = Annotated[int, mapped_column(BigInteger, ForeignKey("checks.no", ondelete="CASCADE"), index=True)]
-ChannelKey = Annotated[
-    int, mapped_column(ForeignKey("alert_channels.no", ondelete="CASCADE"), primary_key=True, index=True)
-]
+DeploymentNo = Mapped[Annotated[int, refers_to("deployments.no")]]
+BoundDeploymentNo = Mapped[Annotated[int | None, refers_to("deployments.no", index=True)]]
+DeploymentKey = Mapped[Annotated[int, refers_to("deployments.no", primary_key=True)]]
+AlertNo = Mapped[Annotated[int, refers_to("alerts.no", BigInteger)]]
+OptionalAlertNo = Mapped[Annotated[int, refers_to("alerts.no", BigInteger)] | None]
+CheckNo = Mapped[Annotated[int, refers_to("checks.no", BigInteger, index=True)]]
+ChannelKey = Mapped[Annotated[int, refers_to("alert_channels.no", primary_key=True, index=True)]]
 
 
 class Row(DeclarativeBase):
@@ -58,8 +79,8 @@ class Row(DeclarativeBase):
     metadata = MetaData(naming_convention=CONSTRAINT_NAMES)
     type_annotation_map: ClassVar[dict[Any, Any]] = {
         datetime: DateTime(timezone=True),
-        JsonObject: Json,
-        JsonList: Json,
+        dict[str, Any]: Json,
+        list[Any]: Json,
     }
 
 
@@ -70,9 +91,9 @@ class QueuedRow(Row):
 
     __abstract__ = True
 
-    no: Mapped[RowNo]
-    id: Mapped[MadeId]
-    state: Mapped[str] = mapped_column(default="queued")
-    claimable_at: Mapped[datetime | None] = mapped_column(default=func.now())
-    attempts: Mapped[int] = mapped_column(default=0)
-    lease_token: Mapped[str | None]
+    no: RowNo
+    id: MadeId
+    state: Text = mapped_column(default="queued")
+    claimable_at: OptionalTime = mapped_column(default=func.now())
+    attempts: Int = mapped_column(default=0)
+    lease_token: OptionalText

@@ -7,7 +7,6 @@ from sqlalchemy import (
     BigInteger,
     DateTime,
     Double,
-    ForeignKey,
     ForeignKeyConstraint,
     Index,
     Integer,
@@ -18,21 +17,32 @@ from sqlalchemy import (
 from sqlalchemy.orm import Mapped, mapped_column
 
 from .base import (
+    Bool,
     CheckNo,
     DeploymentKey,
     DeploymentNo,
+    Int,
     Int16,
     Int64,
     JsonList,
     JsonObject,
     JsonValue,
     NotYet,
+    OptionalFloat,
+    OptionalInt,
+    OptionalInt64,
+    OptionalObject,
+    OptionalText,
+    OptionalTime,
     QueuedRow,
     Row,
     RowNo,
     StoredAt,
+    Text,
     TextKey,
+    Time,
     TimeKey,
+    refers_to,
 )
 
 
@@ -73,26 +83,26 @@ class CheckRow(QueuedRow):
         Index("checks_alerts_due_idx", "deployment_no", "no", postgresql_where=text("alerts_due")),
     )
 
-    deployment_no: Mapped[DeploymentNo]
-    trigger: Mapped[str]
-    span_start: Mapped[datetime]
-    span_end: Mapped[datetime]
-    batch: Mapped[str | None]
-    lease_until: Mapped[datetime | None]
-    cancel_requested: Mapped[NotYet]
-    progress: Mapped[JsonObject | None]
-    reason: Mapped[str | None]
-    failure: Mapped[str | None]
-    model_answer: Mapped[str | None]
-    alerts_due: Mapped[bool] = mapped_column(server_default=text("false"))
-    window: Mapped[JsonObject | None]
-    monitor_version: Mapped[int | None]
-    model_revision: Mapped[str | None]
-    created_by: Mapped[str]
-    traceparent: Mapped[str | None]
-    created_at: Mapped[StoredAt]
-    started_at: Mapped[datetime | None]
-    finished_at: Mapped[datetime | None]
+    deployment_no: DeploymentNo
+    trigger: Text
+    span_start: Time
+    span_end: Time
+    batch: OptionalText
+    lease_until: OptionalTime
+    cancel_requested: NotYet
+    progress: OptionalObject
+    reason: OptionalText
+    failure: OptionalText
+    model_answer: OptionalText
+    alerts_due: Bool = mapped_column(server_default=text("false"))
+    window: OptionalObject
+    monitor_version: OptionalInt
+    model_revision: OptionalText
+    created_by: Text
+    traceparent: OptionalText
+    created_at: StoredAt
+    started_at: OptionalTime
+    finished_at: OptionalTime
 
 
 class CheckTableRow(Row):
@@ -104,13 +114,11 @@ class CheckTableRow(Row):
 
     __tablename__ = "check_tables"
 
-    check_no: Mapped[int] = mapped_column(
-        BigInteger, ForeignKey("checks.no", ondelete="CASCADE"), primary_key=True
-    )
-    data: Mapped[TextKey]
-    attribute: Mapped[TextKey]
-    part: Mapped[TextKey]
-    cells: Mapped[JsonObject]
+    check_no: Int = refers_to("checks.no", BigInteger, primary_key=True)
+    data: TextKey
+    attribute: TextKey
+    part: TextKey
+    cells: JsonObject
 
 
 class MeasurementRow(Row):
@@ -122,30 +130,30 @@ class MeasurementRow(Row):
         Index("measurements_attribute_idx", "deployment_no", "metric", "data", "attribute", "at"),
     )
 
-    no: Mapped[RowNo]
-    check_no: Mapped[CheckNo]
-    deployment_no: Mapped[int]
-    at: Mapped[datetime]
-    metric: Mapped[str]
-    data: Mapped[str]
-    scope: Mapped[str]
-    attribute: Mapped[str | None]
-    group: Mapped[str | None]
-    value: Mapped[float | None]
-    reason: Mapped[str | None]
-    lower: Mapped[float | None]
-    upper: Mapped[float | None]
-    interval_method: Mapped[str | None]
-    n: Mapped[Int64]
-    verdict: Mapped[str | None]
-    lower_limit: Mapped[float | None]
-    upper_limit: Mapped[float | None]
-    carried_forward: Mapped[bool]
-    definition: Mapped[int] = mapped_column(SmallInteger, server_default="1")
-    worst_of: Mapped[int | None]
-    chosen_lower: Mapped[float | None]
-    chosen_upper: Mapped[float | None]
-    details: Mapped[JsonValue]
+    no: RowNo
+    check_no: CheckNo
+    deployment_no: Int
+    at: Time
+    metric: Text
+    data: Text
+    scope: Text
+    attribute: OptionalText
+    group: OptionalText
+    value: OptionalFloat
+    reason: OptionalText
+    lower: OptionalFloat
+    upper: OptionalFloat
+    interval_method: OptionalText
+    n: Int64
+    verdict: OptionalText
+    lower_limit: OptionalFloat
+    upper_limit: OptionalFloat
+    carried_forward: Bool
+    definition: Int = mapped_column(SmallInteger, server_default="1")
+    worst_of: OptionalInt
+    chosen_lower: OptionalFloat
+    chosen_upper: OptionalFloat
+    details: JsonValue
 
 
 class FigureDayRow(Row):
@@ -157,33 +165,33 @@ class FigureDayRow(Row):
         Index("figure_days_day_idx", "deployment_no", "day"),
     )
 
-    no: Mapped[RowNo]
-    deployment_no: Mapped[int]
-    day: Mapped[datetime]
-    metric: Mapped[str]
-    data: Mapped[str]
-    scope: Mapped[str]
-    attribute: Mapped[str | None]
-    group: Mapped[str | None]
-    definition: Mapped[Int16]
-    last_at: Mapped[datetime]
-    figures: Mapped[int]
-    carried: Mapped[int]
-    unfair: Mapped[int]
-    suspected: Mapped[int]
-    unwatched: Mapped[int]
-    undecided: Mapped[int] = mapped_column(server_default="0")
-    fair: Mapped[int]
-    insufficient: Mapped[int]
-    absent: Mapped[int]
+    no: RowNo
+    deployment_no: Int
+    day: Time
+    metric: Text
+    data: Text
+    scope: Text
+    attribute: OptionalText
+    group: OptionalText
+    definition: Int16
+    last_at: Time
+    figures: Int
+    carried: Int
+    unfair: Int
+    suspected: Int
+    unwatched: Int
+    undecided: Int = mapped_column(server_default="0")
+    fair: Int
+    insufficient: Int
+    absent: Int
     lowest: Mapped[list[float] | None] = mapped_column(ARRAY(Double))
     highest: Mapped[list[float] | None] = mapped_column(ARRAY(Double))
-    lower: Mapped[float | None]
-    upper: Mapped[float | None]
-    n: Mapped[Int64]
-    lower_limit: Mapped[float | None]
-    upper_limit: Mapped[float | None]
-    reason: Mapped[str | None]
+    lower: OptionalFloat
+    upper: OptionalFloat
+    n: Int64
+    lower_limit: OptionalFloat
+    upper_limit: OptionalFloat
+    reason: OptionalText
 
 
 class CheckDayRow(Row):
@@ -197,14 +205,14 @@ class CheckDayRow(Row):
     __tablename__ = "check_days"
     __table_args__ = (Index("check_days_changed_idx", "changed_at", postgresql_where=text("NOT is_kept")),)
 
-    deployment_no: Mapped[DeploymentKey]
-    day: Mapped[TimeKey]
-    is_kept: Mapped[bool] = mapped_column(server_default=text("false"))
-    changed_at: Mapped[StoredAt]
-    failed: Mapped[int | None]
-    reason: Mapped[str | None]
-    topped_up: Mapped[int | None]
-    logged: Mapped[Int64 | None]
+    deployment_no: DeploymentKey
+    day: TimeKey
+    is_kept: Bool = mapped_column(server_default=text("false"))
+    changed_at: StoredAt
+    failed: OptionalInt
+    reason: OptionalText
+    topped_up: OptionalInt
+    logged: OptionalInt64
     changed_version_at: Mapped[list[datetime] | None] = mapped_column(ARRAY(DateTime(timezone=True)))
     revisions: Mapped[list[str | None] | None] = mapped_column(ARRAY(String))
     monitors: Mapped[list[int | None] | None] = mapped_column(ARRAY(Integer))
@@ -225,16 +233,16 @@ class TableDayRow(Row):
         Index("table_days_day_idx", "deployment_no", "day"),
     )
 
-    no: Mapped[RowNo]
-    deployment_no: Mapped[int]
-    day: Mapped[datetime]
-    data: Mapped[str]
-    attribute: Mapped[str]
-    favourable: Mapped[JsonList]
-    unfavourable: Mapped[JsonList]
-    hour: Mapped[datetime]
-    hours: Mapped[int]
-    cells: Mapped[JsonObject]
+    no: RowNo
+    deployment_no: Int
+    day: Time
+    data: Text
+    attribute: Text
+    favourable: JsonList
+    unfavourable: JsonList
+    hour: Time
+    hours: Int
+    cells: JsonObject
 
 
 class WorkerRow(Row):
@@ -242,9 +250,9 @@ class WorkerRow(Row):
 
     __tablename__ = "workers"
 
-    id: Mapped[TextKey]
-    started_at: Mapped[StoredAt]
-    beat_at: Mapped[StoredAt]
+    id: TextKey
+    started_at: StoredAt
+    beat_at: StoredAt
 
 
 class ListenerRow(Row):
@@ -252,6 +260,6 @@ class ListenerRow(Row):
 
     __tablename__ = "listener"
 
-    no: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
-    exposed_on: Mapped[str | None]
-    started_at: Mapped[StoredAt]
+    no: Int = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
+    exposed_on: OptionalText
+    started_at: StoredAt

@@ -1,25 +1,35 @@
 """Deployments, their monitors, training data and listed files."""
 
-from datetime import date, datetime
+from datetime import date
 from typing import Annotated
 
-from sqlalchemy import BigInteger, ForeignKey, Index, SmallInteger, text
+from sqlalchemy import BigInteger, Index, SmallInteger, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from .base import (
     BoundDeploymentNo,
     CheckNo,
     DeploymentKey,
+    Float,
+    Int,
     Int16,
     Int64,
     IntKey,
     JsonList,
     JsonObject,
+    OptionalBytes,
+    OptionalFloat,
+    OptionalObject,
+    OptionalText,
+    OptionalTime,
     Row,
     ShortRowNo,
     StoredAt,
+    Text,
     TextKey,
+    Time,
     UniqueText,
+    refers_to,
 )
 
 
@@ -33,22 +43,22 @@ class DeploymentRow(Row):
 
     __tablename__ = "deployments"
 
-    no: Mapped[ShortRowNo]
-    id: Mapped[UniqueText]
-    name: Mapped[str]
-    problem_type: Mapped[str]
-    outputs: Mapped[JsonObject]
-    schema_version: Mapped[Int16]
-    model_revision: Mapped[str]
-    endpoint: Mapped[JsonObject | None]
-    credentials: Mapped[bytes | None]
-    column_key: Mapped[bytes | None]
-    owner: Mapped[str | None]
-    purpose: Mapped[str | None]
-    record_tables: Mapped[JsonObject | None]
+    no: ShortRowNo
+    id: UniqueText
+    name: Text
+    problem_type: Text
+    outputs: JsonObject
+    schema_version: Int16
+    model_revision: Text
+    endpoint: OptionalObject
+    credentials: OptionalBytes
+    column_key: OptionalBytes
+    owner: OptionalText
+    purpose: OptionalText
+    record_tables: OptionalObject
     earliest: Mapped[date | None]
-    created_at: Mapped[StoredAt]
-    updated_at: Mapped[StoredAt]
+    created_at: StoredAt
+    updated_at: StoredAt
 
 
 class EndpointFailureRow(Row):
@@ -58,11 +68,11 @@ class EndpointFailureRow(Row):
 
     __tablename__ = "endpoint_failures"
 
-    deployment_no: Mapped[DeploymentKey]
-    failures: Mapped[int]
-    reason: Mapped[str]
-    failed_at: Mapped[StoredAt]
-    open_until: Mapped[datetime | None]
+    deployment_no: DeploymentKey
+    failures: Int
+    reason: Text
+    failed_at: StoredAt
+    open_until: OptionalTime
 
 
 class DeploymentSchemaRow(Row):
@@ -70,10 +80,10 @@ class DeploymentSchemaRow(Row):
 
     __tablename__ = "deployment_schemas"
 
-    deployment_no: Mapped[DeploymentKey]
-    version: Mapped[int] = mapped_column(SmallInteger, primary_key=True)
-    features: Mapped[JsonList]
-    meta: Mapped[JsonList]
+    deployment_no: DeploymentKey
+    version: Int = mapped_column(SmallInteger, primary_key=True)
+    features: JsonList
+    meta: JsonList
 
 
 class MonitorRow(Row):
@@ -85,15 +95,15 @@ class MonitorRow(Row):
 
     __tablename__ = "monitors"
 
-    deployment_no: Mapped[DeploymentKey]
-    version: Mapped[int]
-    schedule: Mapped[str]
-    config: Mapped[JsonObject]
-    scheduled_since: Mapped[StoredAt]
-    attribution: Mapped[JsonObject | None]
-    nightly_since: Mapped[datetime | None]
-    created_at: Mapped[StoredAt]
-    updated_at: Mapped[StoredAt]
+    deployment_no: DeploymentKey
+    version: Int
+    schedule: Text
+    config: JsonObject
+    scheduled_since: StoredAt
+    attribution: OptionalObject
+    nightly_since: OptionalTime
+    created_at: StoredAt
+    updated_at: StoredAt
 
 
 class ListedFileRow(Row):
@@ -105,19 +115,17 @@ class ListedFileRow(Row):
     __tablename__ = "listed_files"
     __table_args__ = (Index("listed_files_newest_idx", "deployment_no", "side", "newest"),)
 
-    deployment_no: Mapped[DeploymentKey]
-    side: Mapped[TextKey]
-    path: Mapped[TextKey]
-    bytes: Mapped[Int64]
-    modified_ns: Mapped[Int64]
-    batch: Mapped[str | None]
-    oldest: Mapped[datetime | None]
-    newest: Mapped[datetime | None]
+    deployment_no: DeploymentKey
+    side: TextKey
+    path: TextKey
+    bytes: Int64
+    modified_ns: Int64
+    batch: OptionalText
+    oldest: OptionalTime
+    newest: OptionalTime
 
 
-UploadKey = Annotated[
-    int, mapped_column(ForeignKey("training_data.deployment_no", ondelete="CASCADE"), primary_key=True)
-]
+UploadKey = Mapped[Annotated[int, refers_to("training_data.deployment_no", primary_key=True)]]
 
 
 class TrainingDataRow(Row):
@@ -125,24 +133,24 @@ class TrainingDataRow(Row):
 
     __tablename__ = "training_data"
 
-    deployment_no: Mapped[DeploymentKey]
-    form: Mapped[str]
-    label: Mapped[str]
-    weight: Mapped[str | None]
-    records: Mapped[Int64]
-    schema_version: Mapped[Int16]
-    labels: Mapped[JsonObject]
-    absent: Mapped[JsonList]
-    processed_at: Mapped[datetime]
-    processing_seconds: Mapped[float]
+    deployment_no: DeploymentKey
+    form: Text
+    label: Text
+    weight: OptionalText
+    records: Int64
+    schema_version: Int16
+    labels: JsonObject
+    absent: JsonList
+    processed_at: Time
+    processing_seconds: Float
 
 
 class TrainingDistributionRow(Row):
     __tablename__ = "training_distributions"
 
-    deployment_no: Mapped[UploadKey]
-    position: Mapped[IntKey]
-    distribution: Mapped[JsonObject]
+    deployment_no: UploadKey
+    position: IntKey
+    distribution: JsonObject
 
 
 class TrainingTableRow(Row):
@@ -150,11 +158,11 @@ class TrainingTableRow(Row):
 
     __tablename__ = "training_tables"
 
-    deployment_no: Mapped[UploadKey]
-    attribute: Mapped[TextKey]
-    counted_by: Mapped[JsonObject]
-    cells: Mapped[JsonObject | None]
-    reason: Mapped[str | None]
+    deployment_no: UploadKey
+    attribute: TextKey
+    counted_by: JsonObject
+    cells: OptionalObject
+    reason: OptionalText
 
 
 class TrainingCorrelationRow(Row):
@@ -164,12 +172,12 @@ class TrainingCorrelationRow(Row):
 
     __tablename__ = "training_correlations"
 
-    deployment_no: Mapped[UploadKey]
-    attribute: Mapped[TextKey]
-    associations: Mapped[JsonList]
-    donor_features: Mapped[JsonList]
-    donors: Mapped[JsonList]
-    digest: Mapped[str]
+    deployment_no: UploadKey
+    attribute: TextKey
+    associations: JsonList
+    donor_features: JsonList
+    donors: JsonList
+    digest: Text
 
 
 class MitigationSettingsRow(Row):
@@ -177,10 +185,10 @@ class MitigationSettingsRow(Row):
 
     __tablename__ = "mitigation_settings"
 
-    deployment_no: Mapped[DeploymentKey]
-    version: Mapped[int]
-    settings: Mapped[JsonObject]
-    updated_at: Mapped[StoredAt]
+    deployment_no: DeploymentKey
+    version: Int
+    settings: JsonObject
+    updated_at: StoredAt
 
 
 class MitigationProfileRow(Row):
@@ -188,11 +196,11 @@ class MitigationProfileRow(Row):
 
     __tablename__ = "mitigation_profiles"
 
-    deployment_no: Mapped[DeploymentKey]
-    version: Mapped[IntKey]
-    basis: Mapped[str]
-    fitted_at: Mapped[datetime]
-    profile: Mapped[JsonObject]
+    deployment_no: DeploymentKey
+    version: IntKey
+    basis: Text
+    fitted_at: Time
+    profile: JsonObject
 
 
 class BiasDetectorRow(Row):
@@ -202,16 +210,16 @@ class BiasDetectorRow(Row):
     """
 
     __tablename__ = "bias_detectors"
-    deployment_no: Mapped[DeploymentKey]
-    version: Mapped[IntKey]
-    attribute: Mapped[TextKey]
-    check_no: Mapped[CheckNo]
-    basis: Mapped[str]
-    trained_at: Mapped[datetime]
-    training: Mapped[JsonObject]
-    quality: Mapped[JsonObject | None]
-    reason: Mapped[str | None]
-    model: Mapped[bytes | None]
+    deployment_no: DeploymentKey
+    version: IntKey
+    attribute: TextKey
+    check_no: CheckNo
+    basis: Text
+    trained_at: Time
+    training: JsonObject
+    quality: OptionalObject
+    reason: OptionalText
+    model: OptionalBytes
 
 
 class FlaggedRecordRow(Row):
@@ -227,19 +235,19 @@ class FlaggedRecordRow(Row):
         Index("flagged_records_gap_idx", "deployment_no", text("gap DESC"), "record_no", "attribute"),
     )
 
-    deployment_no: Mapped[DeploymentKey]
-    record_no: Mapped[int] = mapped_column(BigInteger, primary_key=True)
-    attribute: Mapped[TextKey]
-    logged_at: Mapped[datetime]
-    model_revision: Mapped[str]
-    group: Mapped[str]
-    kind: Mapped[str]
-    direction: Mapped[str]
-    own_score: Mapped[float | None]
-    reference_score: Mapped[float | None]
-    gap: Mapped[float]
-    bias_score: Mapped[float | None]
-    check_no: Mapped[CheckNo]
+    deployment_no: DeploymentKey
+    record_no: Int = mapped_column(BigInteger, primary_key=True)
+    attribute: TextKey
+    logged_at: Time
+    model_revision: Text
+    group: Text
+    kind: Text
+    direction: Text
+    own_score: OptionalFloat
+    reference_score: OptionalFloat
+    gap: Float
+    bias_score: OptionalFloat
+    check_no: CheckNo
 
 
 class OpenScaleFactRow(Row):
@@ -251,11 +259,11 @@ class OpenScaleFactRow(Row):
 
     __tablename__ = "openscale_facts"
 
-    kind: Mapped[TextKey]
-    id: Mapped[TextKey]
-    deployment_no: Mapped[BoundDeploymentNo]
-    entity: Mapped[JsonObject]
-    secrets: Mapped[bytes | None]
-    created_at: Mapped[StoredAt]
-    created_by: Mapped[str]
-    modified_at: Mapped[StoredAt]
+    kind: TextKey
+    id: TextKey
+    deployment_no: BoundDeploymentNo
+    entity: JsonObject
+    secrets: OptionalBytes
+    created_at: StoredAt
+    created_by: Text
+    modified_at: StoredAt

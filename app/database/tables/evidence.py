@@ -1,33 +1,42 @@
 """Evidence over time, attributions of gaps, and scans for subgroups."""
 
-from datetime import datetime
 from typing import Annotated
 
-from sqlalchemy import BigInteger, ForeignKey, Index, UniqueConstraint, text
+from sqlalchemy import BigInteger, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from .base import (
     AlertNo,
+    Bool,
+    Bytes,
     BytesKey,
     DeploymentNo,
+    Int,
     Int64,
     IntKey,
     JsonList,
-    JsonObject,
     MadeId,
     NotYet,
+    OptionalAlertNo,
+    OptionalInt,
+    OptionalInt64,
+    OptionalList,
+    OptionalObject,
+    OptionalText,
+    OptionalTime,
     QueuedRow,
     Row,
     RowNo,
     StoredAt,
+    Text,
     TextKey,
+    Time,
     TimeKey,
+    refers_to,
 )
 
-EraNo = Annotated[int, mapped_column(BigInteger, ForeignKey("evidence_eras.no", ondelete="CASCADE"))]
-EraKey = Annotated[
-    int, mapped_column(BigInteger, ForeignKey("evidence_eras.no", ondelete="CASCADE"), primary_key=True)
-]
+EraNo = Mapped[Annotated[int, refers_to("evidence_eras.no", BigInteger)]]
+EraKey = Mapped[Annotated[int, refers_to("evidence_eras.no", BigInteger, primary_key=True)]]
 
 
 class EvidenceEraRow(Row):
@@ -45,18 +54,18 @@ class EvidenceEraRow(Row):
         Index("evidence_eras_alerts_due_idx", "deployment_no", postgresql_where=text("alerts_due")),
     )
 
-    no: Mapped[RowNo]
-    deployment_no: Mapped[DeploymentNo]
-    monitor_version: Mapped[int]
-    model_revision: Mapped[str]
-    starts_at: Mapped[datetime | None]
-    counted_until: Mapped[datetime | None]
-    labels_until: Mapped[datetime | None]
-    left_out_from: Mapped[datetime | None]
-    problem: Mapped[str | None]
-    figures_due: Mapped[bool] = mapped_column(server_default=text("true"))
-    alerts_due: Mapped[bool]
-    created_at: Mapped[StoredAt]
+    no: RowNo
+    deployment_no: DeploymentNo
+    monitor_version: Int
+    model_revision: Text
+    starts_at: OptionalTime
+    counted_until: OptionalTime
+    labels_until: OptionalTime
+    left_out_from: OptionalTime
+    problem: OptionalText
+    figures_due: Bool = mapped_column(server_default=text("true"))
+    alerts_due: Bool
+    created_at: StoredAt
 
 
 class EvidenceHourRow(Row):
@@ -68,12 +77,12 @@ class EvidenceHourRow(Row):
 
     __tablename__ = "evidence_hours"
 
-    era_no: Mapped[EraKey]
-    data: Mapped[TextKey]
-    attribute: Mapped[TextKey]
-    hour: Mapped[TimeKey]
-    cells: Mapped[JsonList]
-    check_no: Mapped[Int64 | None]
+    era_no: EraKey
+    data: TextKey
+    attribute: TextKey
+    hour: TimeKey
+    cells: JsonList
+    check_no: OptionalInt64
 
 
 class EvidenceLateLabelRow(Row):
@@ -81,9 +90,9 @@ class EvidenceLateLabelRow(Row):
 
     __tablename__ = "evidence_late_labels"
 
-    era_no: Mapped[EraKey]
-    hour: Mapped[TimeKey]
-    labels: Mapped[Int64]
+    era_no: EraKey
+    hour: TimeKey
+    labels: Int64
 
 
 class EvidenceFigureRow(Row):
@@ -97,21 +106,21 @@ class EvidenceFigureRow(Row):
     __tablename__ = "evidence_figures"
     __table_args__ = (Index("evidence_figures_era_no_no_idx", "era_no", "no"),)
 
-    no: Mapped[RowNo]
-    id: Mapped[MadeId]
-    era_no: Mapped[EraNo]
-    data: Mapped[str]
-    attribute: Mapped[str]
-    group: Mapped[str]
-    metric: Mapped[str]
-    definition: Mapped[JsonObject | None]
-    starts_at: Mapped[datetime | None]
-    ended_at: Mapped[datetime | None]
-    first_hour: Mapped[datetime]
-    until: Mapped[datetime]
-    is_stale: Mapped[NotYet]
-    state: Mapped[bytes] = mapped_column(default=b"")
-    summary: Mapped[JsonList] = mapped_column(default=[])
+    no: RowNo
+    id: MadeId
+    era_no: EraNo
+    data: Text
+    attribute: Text
+    group: Text
+    metric: Text
+    definition: OptionalObject
+    starts_at: OptionalTime
+    ended_at: OptionalTime
+    first_hour: Time
+    until: Time
+    is_stale: NotYet
+    state: Bytes = mapped_column(default=b"")
+    summary: JsonList = mapped_column(default=[])
 
 
 class EvidenceClosureRow(Row):
@@ -122,15 +131,15 @@ class EvidenceClosureRow(Row):
 
     __tablename__ = "evidence_closures"
 
-    no: Mapped[RowNo]
-    era_no: Mapped[EraNo] = mapped_column(index=True)
-    data: Mapped[str]
-    attribute: Mapped[str]
-    group: Mapped[str]
-    metric: Mapped[str]
-    direction: Mapped[str]
-    hour: Mapped[datetime]
-    alert_no: Mapped[AlertNo] = mapped_column(index=True)
+    no: RowNo
+    era_no: EraNo = mapped_column(index=True)
+    data: Text
+    attribute: Text
+    group: Text
+    metric: Text
+    direction: Text
+    hour: Time
+    alert_no: AlertNo = mapped_column(index=True)
 
 
 class ChangedHourRow(Row):
@@ -144,10 +153,10 @@ class ChangedHourRow(Row):
     __tablename__ = "changed_hours"
     __table_args__ = (Index("changed_hours_deployment_no_no_idx", "deployment_no", "no"),)
 
-    no: Mapped[RowNo]
-    deployment_no: Mapped[int]
-    hour: Mapped[datetime]
-    era_no: Mapped[Int64 | None]
+    no: RowNo
+    deployment_no: Int
+    hour: Time
+    era_no: OptionalInt64
 
 
 class EvidencePersonRow(Row):
@@ -155,10 +164,10 @@ class EvidencePersonRow(Row):
 
     __tablename__ = "evidence_people"
 
-    era_no: Mapped[EraKey]
-    person: Mapped[BytesKey]
-    logged_at: Mapped[datetime]
-    record_no: Mapped[Int64]
+    era_no: EraKey
+    person: BytesKey
+    logged_at: Time
+    record_no: Int64
 
 
 class AttributionRow(QueuedRow):
@@ -191,26 +200,26 @@ class AttributionRow(QueuedRow):
         Index("attributions_deployment_no_no_idx", "deployment_no", "no"),
     )
 
-    deployment_no: Mapped[DeploymentNo]
-    trigger: Mapped[str]
-    span_start: Mapped[datetime]
-    span_end: Mapped[datetime]
-    check_id: Mapped[str | None]
-    alert_no: Mapped[AlertNo | None]
-    pairs: Mapped[int | None]
-    max_rows: Mapped[int | None]
-    comparisons: Mapped[JsonList | None]
-    planned_rows: Mapped[Int64 | None]
-    planned_requests: Mapped[Int64 | None]
-    asked_rows: Mapped[Int64 | None]
-    result: Mapped[JsonObject | None]
-    problem: Mapped[str | None]
-    cancel_requested: Mapped[NotYet]
-    progress: Mapped[JsonObject | None]
-    created_by: Mapped[str]
-    created_at: Mapped[StoredAt]
-    started_at: Mapped[datetime | None]
-    finished_at: Mapped[datetime | None]
+    deployment_no: DeploymentNo
+    trigger: Text
+    span_start: Time
+    span_end: Time
+    check_id: OptionalText
+    alert_no: OptionalAlertNo
+    pairs: OptionalInt
+    max_rows: OptionalInt
+    comparisons: OptionalList
+    planned_rows: OptionalInt64
+    planned_requests: OptionalInt64
+    asked_rows: OptionalInt64
+    result: OptionalObject
+    problem: OptionalText
+    cancel_requested: NotYet
+    progress: OptionalObject
+    created_by: Text
+    created_at: StoredAt
+    started_at: OptionalTime
+    finished_at: OptionalTime
 
 
 class AttributionAnswerRow(Row):
@@ -218,12 +227,10 @@ class AttributionAnswerRow(Row):
 
     __tablename__ = "attribution_answers"
 
-    attribution_no: Mapped[int] = mapped_column(
-        BigInteger, ForeignKey("attributions.no", ondelete="CASCADE"), primary_key=True
-    )
-    part: Mapped[IntKey]
-    question: Mapped[bytes]
-    outcomes: Mapped[bytes]
+    attribution_no: Int = refers_to("attributions.no", BigInteger, primary_key=True)
+    part: IntKey
+    question: Bytes
+    outcomes: Bytes
 
 
 class SubgroupScanRow(QueuedRow):
@@ -244,15 +251,15 @@ class SubgroupScanRow(QueuedRow):
         ),
     )
 
-    deployment_no: Mapped[DeploymentNo]
-    features: Mapped[JsonList | None]
-    hours: Mapped[int]
-    direction: Mapped[str]
-    created_by: Mapped[str]
-    created_at: Mapped[StoredAt]
-    finished_at: Mapped[datetime | None]
-    reason: Mapped[str | None]
-    span_start: Mapped[datetime | None]
-    span_end: Mapped[datetime | None]
-    bins: Mapped[JsonList | None]
-    result: Mapped[JsonObject | None]
+    deployment_no: DeploymentNo
+    features: OptionalList
+    hours: Int
+    direction: Text
+    created_by: Text
+    created_at: StoredAt
+    finished_at: OptionalTime
+    reason: OptionalText
+    span_start: OptionalTime
+    span_end: OptionalTime
+    bins: OptionalList
+    result: OptionalObject

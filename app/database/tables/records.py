@@ -5,8 +5,6 @@ to the deployment (a quarter of the write): the write locks its row, and its del
 first.
 """
 
-from datetime import datetime
-
 from sqlalchemy import (
     BigInteger,
     Identity,
@@ -17,21 +15,32 @@ from sqlalchemy import (
     UniqueConstraint,
     text,
 )
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy.orm import mapped_column
 
 from .base import (
+    Bytes,
     DeploymentKey,
     DeploymentNo,
+    Float,
+    Int,
     Int16,
     Int64,
     IntKey,
     JsonList,
-    JsonObject,
     JsonValue,
+    OptionalFloat,
+    OptionalInt64,
+    OptionalList,
+    OptionalObject,
+    OptionalText,
+    OptionalTime,
+    OptionalValue,
     Row,
     RowNo,
     StoredAt,
+    Text,
     TextKey,
+    Time,
     TimeKey,
 )
 
@@ -46,10 +55,10 @@ class PayloadKeyRow(Row):
 
     __tablename__ = "payload_keys"
 
-    deployment_no: Mapped[IntKey]
-    record_id: Mapped[TextKey]
-    record_no: Mapped[Int64]
-    logged_at: Mapped[StoredAt]
+    deployment_no: IntKey
+    record_id: TextKey
+    record_no: Int64
+    logged_at: StoredAt
 
 
 class PayloadRecordRow(Row):
@@ -64,20 +73,20 @@ class PayloadRecordRow(Row):
         {"postgresql_partition_by": "RANGE (logged_at)"},
     )
 
-    deployment_no: Mapped[int]
-    logged_at: Mapped[StoredAt]
-    record_no: Mapped[Int64]
-    record_id: Mapped[str]
-    schema_version: Mapped[Int16]
-    model_revision: Mapped[str]
-    scored_at: Mapped[datetime]
-    features: Mapped[JsonList]
-    meta: Mapped[JsonList | None]
-    prediction: Mapped[JsonValue]
-    probability: Mapped[JsonValue | None]
-    label: Mapped[JsonValue | None]
-    mitigated: Mapped[JsonObject | None]
-    sample_rate: Mapped[float | None]
+    deployment_no: Int
+    logged_at: StoredAt
+    record_no: Int64
+    record_id: Text
+    schema_version: Int16
+    model_revision: Text
+    scored_at: Time
+    features: JsonList
+    meta: OptionalList
+    prediction: JsonValue
+    probability: OptionalValue
+    label: OptionalValue
+    mitigated: OptionalObject
+    sample_rate: OptionalFloat
 
 
 class RecordCountRow(Row):
@@ -89,10 +98,10 @@ class RecordCountRow(Row):
 
     __tablename__ = "record_counts"
 
-    minute: Mapped[TimeKey]
-    deployment_no: Mapped[IntKey]
-    no: Mapped[RowNo]
-    records: Mapped[int]
+    minute: TimeKey
+    deployment_no: IntKey
+    no: RowNo
+    records: Int
 
 
 class FeedbackRecordRow(Row):
@@ -118,21 +127,21 @@ class FeedbackRecordRow(Row):
         ),
     )
 
-    deployment_no: Mapped[IntKey]
-    feedback_id: Mapped[TextKey]
-    feedback_no: Mapped[Int64]
-    logged_at: Mapped[StoredAt]
-    schema_version: Mapped[Int16]
-    features: Mapped[JsonList | None]
-    meta: Mapped[JsonList | None]
-    label: Mapped[JsonValue]
-    record_no: Mapped[Int64 | None]
-    record_logged_at: Mapped[datetime | None]
-    usable_at: Mapped[datetime | None]
-    predicted: Mapped[JsonValue | None]
-    predicted_label: Mapped[JsonValue | None]
-    predicted_probability: Mapped[JsonValue | None]
-    predicted_revision: Mapped[str | None]
+    deployment_no: IntKey
+    feedback_id: TextKey
+    feedback_no: Int64
+    logged_at: StoredAt
+    schema_version: Int16
+    features: OptionalList
+    meta: OptionalList
+    label: JsonValue
+    record_no: OptionalInt64
+    record_logged_at: OptionalTime
+    usable_at: OptionalTime
+    predicted: OptionalValue
+    predicted_label: OptionalValue
+    predicted_probability: OptionalValue
+    predicted_revision: OptionalText
 
 
 class CorrectionRow(Row):
@@ -150,20 +159,20 @@ class CorrectionRow(Row):
         Index("corrections_deployment_no_made_at_idx", "deployment_no", "made_at"),
     )
 
-    no: Mapped[RowNo]
-    deployment_no: Mapped[DeploymentNo]
-    id: Mapped[str | None]
-    record_id: Mapped[str | None]
-    what: Mapped[str]
-    number: Mapped[int]
-    old: Mapped[JsonValue | None]
-    new: Mapped[JsonValue | None]
-    reason: Mapped[str | None]
-    made_by: Mapped[str]
-    made_at: Mapped[StoredAt]
-    previous_at: Mapped[datetime | None]
-    logged_at: Mapped[datetime | None]
-    usable_at: Mapped[datetime | None]
+    no: RowNo
+    deployment_no: DeploymentNo
+    id: OptionalText
+    record_id: OptionalText
+    what: Text
+    number: Int
+    old: OptionalValue
+    new: OptionalValue
+    reason: OptionalText
+    made_by: Text
+    made_at: StoredAt
+    previous_at: OptionalTime
+    logged_at: OptionalTime
+    usable_at: OptionalTime
 
 
 class CopyTargetRow(Row):
@@ -187,25 +196,25 @@ class CopyTargetRow(Row):
         ),
     )
 
-    no: Mapped[int] = mapped_column(Identity(), primary_key=True)
-    deployment_no: Mapped[DeploymentNo]
-    model_revision: Mapped[str]
-    schema_version: Mapped[Int16]
-    feature: Mapped[str]
-    target: Mapped[str]
-    draws: Mapped[Int16]
-    seed: Mapped[Int64]
+    no: Int = mapped_column(Identity(), primary_key=True)
+    deployment_no: DeploymentNo
+    model_revision: Text
+    schema_version: Int16
+    feature: Text
+    target: Text
+    draws: Int16
+    seed: Int64
 
 
 class CounterfactualRow(Row):
     __tablename__ = "counterfactuals"
 
-    target_no: Mapped[IntKey]
-    record_no: Mapped[int] = mapped_column(BigInteger, primary_key=True)
-    draw: Mapped[int] = mapped_column(SmallInteger, primary_key=True)
-    prediction: Mapped[JsonValue]
-    probability: Mapped[JsonValue | None]
-    label: Mapped[JsonValue | None]
+    target_no: IntKey
+    record_no: Int = mapped_column(BigInteger, primary_key=True)
+    draw: Int = mapped_column(SmallInteger, primary_key=True)
+    prediction: JsonValue
+    probability: OptionalValue
+    label: OptionalValue
 
 
 class ArrivalRow(Row):
@@ -217,12 +226,12 @@ class ArrivalRow(Row):
 
     __tablename__ = "arrivals"
 
-    deployment_no: Mapped[IntKey]
-    hour: Mapped[TimeKey]
-    no: Mapped[RowNo]
-    source: Mapped[str]
-    kind: Mapped[str]
-    records: Mapped[Int64]
+    deployment_no: IntKey
+    hour: TimeKey
+    no: RowNo
+    source: Text
+    kind: Text
+    records: Int64
 
 
 class RejectionCountRow(Row):
@@ -230,13 +239,13 @@ class RejectionCountRow(Row):
 
     __tablename__ = "rejection_counts"
 
-    deployment_no: Mapped[DeploymentKey]
-    hour: Mapped[TimeKey]
-    source: Mapped[TextKey]
-    kind: Mapped[TextKey]
-    reason: Mapped[TextKey]
-    field: Mapped[TextKey]
-    records: Mapped[Int64]
+    deployment_no: DeploymentKey
+    hour: TimeKey
+    source: TextKey
+    kind: TextKey
+    reason: TextKey
+    field: TextKey
+    records: Int64
 
 
 class MissingRecordRow(Row):
@@ -244,26 +253,26 @@ class MissingRecordRow(Row):
 
     __tablename__ = "missing_records"
 
-    deployment_no: Mapped[DeploymentKey]
-    hour: Mapped[TimeKey]
-    sender: Mapped[TextKey]
-    not_received: Mapped[Int64]
-    left_out: Mapped[Int64]
-    sample_rate: Mapped[float]
+    deployment_no: DeploymentKey
+    hour: TimeKey
+    sender: TextKey
+    not_received: Int64
+    left_out: Int64
+    sample_rate: Float
 
 
 class CallHalfRow(Row):
     __tablename__ = "call_halves"
 
-    deployment_no: Mapped[DeploymentKey]
-    call_id: Mapped[TextKey]
-    side: Mapped[TextKey]
-    source: Mapped[str]
-    received_at: Mapped[datetime]
-    stated_at: Mapped[datetime | None]
-    content_type: Mapped[str]
-    encoding: Mapped[str]
-    body: Mapped[bytes]
+    deployment_no: DeploymentKey
+    call_id: TextKey
+    side: TextKey
+    source: Text
+    received_at: Time
+    stated_at: OptionalTime
+    content_type: Text
+    encoding: Text
+    body: Bytes
 
 
 class IntakeCountRow(Row):
@@ -271,9 +280,9 @@ class IntakeCountRow(Row):
 
     __tablename__ = "intake_counts"
 
-    deployment_no: Mapped[DeploymentKey]
-    hour: Mapped[TimeKey]
-    source: Mapped[TextKey]
-    outcome: Mapped[TextKey]
-    count: Mapped[Int64]
-    reason: Mapped[str | None]
+    deployment_no: DeploymentKey
+    hour: TimeKey
+    source: TextKey
+    outcome: TextKey
+    count: Int64
+    reason: OptionalText

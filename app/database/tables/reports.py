@@ -1,39 +1,52 @@
 """Kept reports: schedules, reports, files."""
 
-from datetime import datetime
+from sqlalchemy import BigInteger, Index, UniqueConstraint, text
 
-from sqlalchemy import BigInteger, ForeignKey, Index, UniqueConstraint, text
-from sqlalchemy.orm import Mapped, mapped_column
-
-from .base import ChannelKey, DeploymentNo, JsonObject, QueuedRow, Row, ShortRowNo, StoredAt, TextKey
+from .base import (
+    Bool,
+    Bytes,
+    ChannelKey,
+    DeploymentNo,
+    Int,
+    JsonObject,
+    OptionalInt,
+    OptionalText,
+    OptionalTime,
+    QueuedRow,
+    Row,
+    ShortRowNo,
+    StoredAt,
+    Text,
+    TextKey,
+    Time,
+    refers_to,
+)
 
 
 class ReportScheduleRow(Row):
     """One schedule. Periods that ended before `since`, when it was last switched on, get no report."""
 
     __tablename__ = "report_schedules"
-    __table_args__ = (UniqueConstraint("deployment_no", "id", name="report_schedules_deployment_no_id_key"),)
+    __table_args__ = (UniqueConstraint("deployment_no", "id"),)
 
-    no: Mapped[ShortRowNo]
-    id: Mapped[str]
-    deployment_no: Mapped[DeploymentNo]
-    version: Mapped[int]
-    name: Mapped[str]
-    rhythm: Mapped[str]
-    wanted: Mapped[JsonObject]
-    enabled: Mapped[bool]
-    since: Mapped[datetime]
-    created_at: Mapped[StoredAt]
-    updated_at: Mapped[StoredAt]
+    no: ShortRowNo
+    id: Text
+    deployment_no: DeploymentNo
+    version: Int
+    name: Text
+    rhythm: Text
+    wanted: JsonObject
+    enabled: Bool
+    since: Time
+    created_at: StoredAt
+    updated_at: StoredAt
 
 
 class ReportScheduleChannelRow(Row):
     __tablename__ = "report_schedule_channels"
 
-    schedule_no: Mapped[int] = mapped_column(
-        ForeignKey("report_schedules.no", ondelete="CASCADE"), primary_key=True
-    )
-    channel_no: Mapped[ChannelKey]
+    schedule_no: Int = refers_to("report_schedules.no", primary_key=True)
+    channel_no: ChannelKey
 
 
 class KeptReportRow(QueuedRow):
@@ -57,18 +70,18 @@ class KeptReportRow(QueuedRow):
         ),
     )
 
-    deployment_no: Mapped[DeploymentNo]
-    schedule_no: Mapped[int | None] = mapped_column(ForeignKey("report_schedules.no", ondelete="SET NULL"))
-    schedule_id: Mapped[str | None]
-    span_start: Mapped[datetime]
-    span_end: Mapped[datetime]
-    wanted: Mapped[JsonObject]
-    reason: Mapped[str | None]
-    seal: Mapped[str | None]
-    chain_head: Mapped[str | None]
-    created_by: Mapped[str]
-    created_at: Mapped[StoredAt]
-    finished_at: Mapped[datetime | None]
+    deployment_no: DeploymentNo
+    schedule_no: OptionalInt = refers_to("report_schedules.no", ondelete="SET NULL")
+    schedule_id: OptionalText
+    span_start: Time
+    span_end: Time
+    wanted: JsonObject
+    reason: OptionalText
+    seal: OptionalText
+    chain_head: OptionalText
+    created_by: Text
+    created_at: StoredAt
+    finished_at: OptionalTime
 
 
 class KeptReportFileRow(Row):
@@ -76,8 +89,6 @@ class KeptReportFileRow(Row):
 
     __tablename__ = "kept_report_files"
 
-    report_no: Mapped[int] = mapped_column(
-        BigInteger, ForeignKey("kept_reports.no", ondelete="CASCADE"), primary_key=True
-    )
-    form: Mapped[TextKey]
-    content: Mapped[bytes]
+    report_no: Int = refers_to("kept_reports.no", BigInteger, primary_key=True)
+    form: TextKey
+    content: Bytes

@@ -1,21 +1,26 @@
 """Retention, legal holds, erasures, and their traces."""
 
-from datetime import datetime
-
-from sqlalchemy import ForeignKey, Index, UniqueConstraint, text
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy import Index, UniqueConstraint, text
+from sqlalchemy.orm import mapped_column
 
 from .base import (
     BytesKey,
     DeploymentKey,
     DeploymentNo,
+    Int,
     Int64,
     JsonObject,
+    OptionalInt,
+    OptionalObject,
+    OptionalText,
+    OptionalTime,
     Row,
     RowNo,
     ShortRowNo,
     StoredAt,
+    Text,
     TimeKey,
+    refers_to,
 )
 
 
@@ -26,14 +31,14 @@ class RetentionPolicyRow(Row):
 
     __tablename__ = "retention_policies"
 
-    deployment_no: Mapped[DeploymentKey]
-    version: Mapped[int]
-    preset: Mapped[str | None]
-    records_months: Mapped[int | None]
-    feedback_months: Mapped[int | None]
-    answers_months: Mapped[int | None]
-    answers_until: Mapped[datetime | None]
-    updated_at: Mapped[StoredAt]
+    deployment_no: DeploymentKey
+    version: Int
+    preset: OptionalText
+    records_months: OptionalInt
+    feedback_months: OptionalInt
+    answers_months: OptionalInt
+    answers_until: OptionalTime
+    updated_at: StoredAt
 
 
 class LegalHoldRow(Row):
@@ -48,13 +53,13 @@ class LegalHoldRow(Row):
         Index("legal_holds_deployment_no_no_idx", "deployment_no", "no"),
     )
 
-    no: Mapped[ShortRowNo]
-    deployment_no: Mapped[DeploymentNo]
-    reason: Mapped[str]
-    placed_by: Mapped[str]
-    placed_at: Mapped[StoredAt]
-    released_by: Mapped[str | None]
-    released_at: Mapped[datetime | None]
+    no: ShortRowNo
+    deployment_no: DeploymentNo
+    reason: Text
+    placed_by: Text
+    placed_at: StoredAt
+    released_by: OptionalText
+    released_at: OptionalTime
 
 
 class ErasureRow(Row):
@@ -66,26 +71,26 @@ class ErasureRow(Row):
 
     __tablename__ = "erasures"
     __table_args__ = (
-        UniqueConstraint("deployment_id", "id", name="erasures_deployment_id_id_key"),
+        UniqueConstraint("deployment_id", "id"),
         Index("erasures_deployment_no_no_idx", "deployment_no", "no"),
         Index("erasures_open_idx", "no", postgresql_where=text("finished_at IS NULL")),
     )
 
-    no: Mapped[RowNo]
-    id: Mapped[str]
-    deployment_no: Mapped[int | None] = mapped_column(ForeignKey("deployments.no", ondelete="SET NULL"))
-    deployment_id: Mapped[str]
-    kind: Mapped[str]
-    state: Mapped[str]
-    selector: Mapped[JsonObject | None]
-    scope: Mapped[JsonObject]
-    request_hash: Mapped[str]
-    counts: Mapped[JsonObject]
-    requested_by: Mapped[str]
-    requested_at: Mapped[StoredAt]
-    started_at: Mapped[datetime | None]
-    finished_at: Mapped[datetime | None]
-    hash: Mapped[str | None]
+    no: RowNo
+    id: Text
+    deployment_no: OptionalInt = refers_to("deployments.no", ondelete="SET NULL")
+    deployment_id: Text
+    kind: Text
+    state: Text
+    selector: OptionalObject
+    scope: JsonObject
+    request_hash: Text
+    counts: JsonObject
+    requested_by: Text
+    requested_at: StoredAt
+    started_at: OptionalTime
+    finished_at: OptionalTime
+    hash: OptionalText
 
 
 class ErasedIdRow(Row):
@@ -93,8 +98,8 @@ class ErasedIdRow(Row):
 
     __tablename__ = "erased_ids"
 
-    deployment_no: Mapped[DeploymentKey]
-    digest: Mapped[BytesKey]
+    deployment_no: DeploymentKey
+    digest: BytesKey
 
 
 class ErasedHourRow(Row):
@@ -104,6 +109,6 @@ class ErasedHourRow(Row):
 
     __tablename__ = "erased_hours"
 
-    deployment_no: Mapped[DeploymentKey]
-    hour: Mapped[TimeKey]
-    records: Mapped[Int64] = mapped_column(server_default=text("0"))
+    deployment_no: DeploymentKey
+    hour: TimeKey
+    records: Int64 = mapped_column(server_default=text("0"))

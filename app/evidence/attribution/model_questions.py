@@ -11,7 +11,7 @@ from ...database.engine import ArrowReader
 from ...domain.deployment import Column, FieldKind
 from ...domain.monitor import Monitor
 from ...domain.monitor_rules import MAX_ATTRIBUTED_ROWS
-from ...sources.arrays.strengths import measure_strengths
+from ...sources.arrays.association import measure_strengths
 from ...sources.stored.window_queries import read_record_features
 from ...statistics.attribution.hybrid_values import (
     MAX_PLAYERS,

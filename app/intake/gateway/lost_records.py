@@ -23,8 +23,7 @@ from ...base.durable_files import allocate
 from ...base.frozen import frozen
 from ...database.engine import Database
 from ...deployments.queries import find_numbers
-from ..volume.arrival_queries import put_missing
-from ..volume.missing_records import MissingTotals
+from ..volume.arrival_queries import MissingTotals, put_missing
 
 FILE = "losses"
 

@@ -13,12 +13,11 @@ from ...base.errors import (
 )
 from ...base.values import MAX_TEXT
 from ...domain.arrival import STATED_SOURCES
-from ...domain.cells import LEAST_SAMPLE_RATE, MAX_ID_CHARACTERS
+from ...domain.cells import MAX_ID_CHARACTERS
 from ...domain.deployment import OutputFields
 from ...payloads.registry import PAIRED, PayloadFormat
 from ...payloads.request_pairs import LoggedTable
 from ...payloads.schema_parts import (
-    CELL,
     CELLS,
     COUNT,
     SCALAR,
@@ -33,6 +32,7 @@ from ...payloads.schema_parts import (
 from ...web.id_and_time import ID_PATTERN
 from ...web.problem_answers import PROBLEM_SCHEMA, problems
 from ...web.problems import MEDIA_TYPE
+from ..logging.checked_records import OPTIONAL_SCHEMAS
 from ..logging.decode_body import MAX_BODY_BYTES
 from ..logging.ingest_plan import MAX_RECORD_BYTES, MAX_RECORDS
 from ..logging.native_records import STATED_PREDICTION, STATED_PROBABILITY
@@ -58,15 +58,6 @@ DEPLOYMENT = {
 }
 _ID = {"type": ["string", "null"], "minLength": 1, "maxLength": MAX_ID_CHARACTERS}
 _TIME = {"type": ["string", "null"], "format": "date-time"}
-_SHARE = {"type": "number", "minimum": 0, "maximum": 1}
-_PROBABILITY: Schema = {"anyOf": [_SHARE, array_of(_SHARE), {"type": "null"}]}
-_SAMPLE_RATE = {
-    "type": ["number", "null"],
-    "minimum": LEAST_SAMPLE_RATE,
-    "maximum": 1,
-    "description": "The share of records that is logged where this one comes from: it represents "
-    "1/sample_rate records, and is counted so in figures. Must not depend on the outcome. Without it 1.",
-}
 _FEATURES = {"Age": 33, "Sex": "female", "Owner": True}
 _LOGGED = LoggedTable(
     fields=("Age", "Sex", "Owner"),
@@ -97,7 +88,11 @@ def _describe_payload() -> Schema:
     bodies: list[dict[str, Schema]] = [PAIRED.pair_schemas(), {"payload_format": named}]
     pairs = [
         open_object(
-            ["request", "response"], **body, scoring_id=_ID, scoring_timestamp=_TIME, sample_rate=_SAMPLE_RATE
+            ["request", "response"],
+            **body,
+            scoring_id=_ID,
+            scoring_timestamp=_TIME,
+            sample_rate=OPTIONAL_SCHEMAS["sample_rate"],
         )
         for body in bodies
     ]
@@ -110,13 +105,7 @@ def _describe_payload() -> Schema:
         features=CELLS,
         meta={**CELLS, "type": ["object", "null"]},
         prediction=SCALAR,
-        probability=_PROBABILITY,
-        label=CELL
-        | {
-            "description": "The decoded form of the prediction (`No Risk` for 0); not the ground-truth "
-            "label, which is feedback."
-        },
-        sample_rate=_SAMPLE_RATE,
+        **OPTIONAL_SCHEMAS,
     )
     record = {
         "id": "a-1",
@@ -151,7 +140,7 @@ def _describe_feedback() -> Schema:
     objects = array_of(CELLS, minItems=1)
     cells = {**CELLS, "type": ["object", "null"]}
     answer = {name: {"anyOf": [SCALAR, {"type": "null"}]} for name in STATED_PREDICTION} | dict.fromkeys(
-        STATED_PROBABILITY, _PROBABILITY
+        STATED_PROBABILITY, OPTIONAL_SCHEMAS["probability"]
     )
     native = closed_object(
         ["label"], id=_ID, features=cells, meta=cells, label=SCALAR, labelled_at=_TIME, **answer

@@ -3,13 +3,14 @@
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import astuple
 from tempfile import TemporaryDirectory
 
-from ...base.frozen import frozen_by_name
+from ...base.frozen import frozen
 from .import_subject import ImportRow
 
 
-@frozen_by_name
+@frozen
 class Half:
     """A request or an answer, and its place. `time` is that of the call, if stated; a request's counts
     first.
@@ -38,18 +39,16 @@ class Halves:
         """Returns the other half, or None if this one has to wait. A repeated half is dropped."""
         key = (half.call, not half.is_request)
         row = self._database.execute(
-            "SELECT body, file, line, time FROM halves WHERE call = ? AND is_request = ?", key
+            "SELECT call, is_request, body, file, line, time FROM halves WHERE call = ? AND is_request = ?",
+            key,
         ).fetchone()
         if row is not None:
             self._database.execute("DELETE FROM halves WHERE call = ? AND is_request = ?", key)
-            body, file, line, time = row
-            return Half(
-                call=half.call, is_request=not half.is_request, body=body, file=file, line=line, time=time
-            )
+            return Half(*row)
         self._database.execute(
             "INSERT OR IGNORE INTO halves (call, is_request, body, file, line, time) VALUES (?, ?, ?, ?, ?, "
             "?)",
-            (half.call, half.is_request, half.body, half.file, half.line, half.time),
+            astuple(half),
         )
         return None
 

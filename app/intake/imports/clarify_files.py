@@ -272,7 +272,7 @@ def monitored_attribute(
             f"{values[0]} itself is",
         )
     threshold = _number(values, where)
-    least: float = (
+    least = (
         math.floor(threshold) + 1 if column.type is FieldType.INTEGER else math.nextafter(threshold, math.inf)
     )
     notes.append(

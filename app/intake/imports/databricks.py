@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from ...base.strict_json import JsonObject
 from ...base.values import is_number
 from .import_subject import ImportRow, ImportSubject, InputFile, RowRefused, read_time, shown
-from .logged_calls import LoggedCall, LoggedCallReader, read_bytes, read_rows
+from .logged_calls import LoggedCallReader, read_bytes, read_rows
 
 _OK = 200
 
@@ -41,5 +41,5 @@ def _read_row(
     name = "timestamp_ms" if row.get("request_time") is None else "request_time"
     time = read_time(row.get(name), name, file, subject)
     bodies = {name: read_bytes(row[name], name, encoding="TEXT") for name in ("request", "response")}
-    records = reader.records(LoggedCall(id=call, time=time, **bodies))
+    records = reader.records(call, time, **bodies)
     return records if fraction == 1 else [{**record, "sample_rate": fraction} for record in records]

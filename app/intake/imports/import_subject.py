@@ -181,21 +181,13 @@ class InputFile:
                 decoded = decoded_json(line)
             except InvalidInput as error:
                 problem = error.problems[0]
-                yield (
-                    number,
-                    RowRefused(
-                        "line" if problem.field == "body" else problem.field[:_SHOWN], problem.message
-                    ),
-                )
-                continue
+                field = "line" if problem.field == "body" else problem.field[:_SHOWN]
+                decoded = RowRefused(field, problem.message)
             except TooLarge as error:
-                yield number, RowRefused("line", str(error))
-                continue
+                decoded = RowRefused("line", str(error))
             for document in decoded if takes_arrays and isinstance(decoded, list) else [decoded]:
-                yield (
-                    number,
-                    document if isinstance(document, dict) else RowRefused("line", "must be a JSON object"),
-                )
+                is_row = isinstance(document, dict | RowRefused)
+                yield number, document if is_row else RowRefused("line", "must be a JSON object")
 
     def parquet_rows(self) -> NumberedRows:
         self.bytes_read = 0

@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 from ...base.errors import InvalidInput, ScoringFailed, TooLarge
-from ...base.frozen import frozen_by_name
 from ...base.strict_json import JsonObject, parse_json
 from ...payloads.codec import Codec
 from ...payloads.read_call import CallColumns, read_call
@@ -16,16 +15,6 @@ from .call_halves import Half, open_halves
 from .import_subject import ImportRow, ImportSubject, InputFile, NumberedRows, RowRefused
 
 _CSV = "text/csv"
-
-
-@frozen_by_name
-class LoggedCall:
-    """A request and its answer, as bytes. `id` names the call, `time` is when it was answered (ISO 8601)."""
-
-    id: str
-    time: str | None
-    request: bytes
-    response: bytes
 
 
 class LoggedCallReader:
@@ -39,19 +28,22 @@ class LoggedCallReader:
             subject.schema.features, subject.schema.meta, subject.outputs, may_lack_outputs=True
         )
 
-    def records(self, call: LoggedCall) -> list[JsonObject]:
-        """Returns the records. A call of one row gives it its id, others `{id}-{n}`."""
+    def records(self, call: str, time: str | None, request: bytes, response: bytes) -> list[JsonObject]:
+        """Returns the records. A call of one row gives it its id, others `{call}-{n}`.
+
+        `time` is when it was answered (ISO 8601).
+        """
         subject = self._subject
         # Of one column any text would be CSV.
-        is_json = call.request.lstrip()[:1] in (b"{", b"[")
+        is_json = request.lstrip()[:1] in (b"{", b"[")
         candidates = [codec for codec in self._codecs if not (is_json and codec.content_type == _CSV)]
-        for where, body in (("request", call.request), ("response", call.response)):
+        for where, body in (("request", request), ("response", response)):
             try:
                 require_bounded(body)
             except TooLarge as error:
                 raise RowRefused(where, str(error)) from error
         try:
-            decoded = read_call(call.request, call.response, candidates, self._columns)
+            decoded = read_call(request, response, candidates, self._columns)
         except InvalidInput as error:
             problem = error.problems[0]
             raise RowRefused("request", f"{problem.field} {problem.message}") from error
@@ -63,12 +55,12 @@ class LoggedCallReader:
         table = decoded.table
         records = []
         for position, (record_id, cells) in enumerate(
-            zip(ids_of_call(call.id, len(table)), table.rows, strict=True)
+            zip(ids_of_call(call, len(table)), table.rows, strict=True)
         ):
             row = dict(zip(table.fields, cells, strict=True))
             record: JsonObject = {
                 "id": record_id,
-                "scored_at": call.time,
+                "scored_at": time,
                 "features": {name: row[name] for name in subject.feature_names},
                 "prediction": table.predictions[position],
                 "probability": None if table.probabilities is None else table.probabilities[position],
@@ -139,9 +131,7 @@ def join_halves(
                 return []
             request, answered = (half, counterpart) if half.is_request else (counterpart, half)
             time = request.time or answered.time
-            return reader.records(
-                LoggedCall(id=half.call, time=time, request=request.body, response=answered.body)
-            )
+            return reader.records(half.call, time, request.body, answered.body)
 
         for file in files:
             yield from read_rows(file, rows_of(file), partial(read, file))

@@ -17,10 +17,12 @@ from ...base.errors import InvalidInput, SetupError
 from ...base.strict_json import JsonObject
 from ...domain.arrival import LogKind
 from ...domain.deployment import OutputFields, ProblemType, RecordSchema, StorageKind
+from ..logging.checked_records import OPTIONAL_COLUMNS
 from .import_subject import ImportRow, ImportSubject, InputFile, RowRefused, read_time, shown
 from .logged_calls import read_rows
 
 _HEAD = b"evenhand"
+_OPTIONAL = {column.name for column in OPTIONAL_COLUMNS}
 _VALUES = ("prediction", "probability", "label")
 _REGISTERED = ("name", "problem_type", "outputs", "model_revision")
 _INT64 = range(-(2**63), 2**63)
@@ -153,7 +155,7 @@ def _convert_row(
         if row[f"has_{section}"]:
             record[section] = {column.name: row[f"{section}.{column.name}"] for column in columns}
     if head.kind is LogKind.PAYLOAD:
-        record["sample_rate"] = row["sample_rate"]
+        record |= {name: row[name] for name in _OPTIONAL.difference(_VALUES)}
     return [record]
 
 

@@ -27,8 +27,7 @@ from ..logging.ingest_plan import IngestPlan
 from ..logging.log_request import LogRequest
 from ..logging.rejection_counts import RejectedPart, classify_rejection
 from ..logging.service import Ingestion
-from ..volume.arrival_queries import put_missing
-from ..volume.missing_records import MissingTotals
+from ..volume.arrival_queries import MissingTotals, put_missing
 from ..writing.write_target import Target
 from .bodies import ImportReportOut
 from .import_layouts import ImportLayout, find_layout

@@ -9,7 +9,7 @@ import uuid
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
@@ -147,11 +147,12 @@ def run_import(
         if (refusal := subject.tally.refusal(subject.times)) is not None:
             raise InvalidInput.of("time", f"{refusal}; nothing was stored.")
     digests = {file.name: file.digest for file in files}
-    sampled = _Sampled()
+    # Of sampled logs, by fraction and hour.
+    sampled = defaultdict[float, Counter[datetime]](Counter)
     waiting: list[_Line] = []
     size = position = 0
     for row in layout.read(files, subject):
-        sampled.add(row, report)
+        _note_time(row, report, sampled)
         position += 1
         if position <= rows_done:
             continue
@@ -170,9 +171,10 @@ def run_import(
             notice(report)
     if waiting:
         _send(waiting, sink, report, checkpoint)
-    for rate, hours in sampled.left_out():
+    for rate, records in sampled.items():
         sender = uuid.uuid5(uuid.NAMESPACE_OID, f"{sorted(digests.values())} {rate!r}")
-        sink.put_left_out(str(sender), rate, hours)
+        left_out = {hour: math.floor(count / rate - count + 0.5) for hour, count in records.items()}
+        sink.put_left_out(str(sender), rate, left_out)
     checkpoint.finish()
     notice(report)
     return report
@@ -267,32 +269,21 @@ def _reject(
     return rejected
 
 
-class _Sampled:
-    """Records that a sampled log represents without holding them, by fraction and hour."""
-
-    def __init__(self) -> None:
-        self._records: dict[float, Counter[datetime]] = defaultdict(Counter)
-
-    def add(self, row: ImportRow, report: ImportReport) -> None:
-        record = row.record or {}
-        # The service refuses a row without a valid time.
-        with suppress(KeyError, TypeError, ValueError):
-            time = datetime.fromisoformat(record["scored_at" if "scored_at" in record else "labelled_at"])
-            report.note_time(time)
-            if row.fraction < 1:
-                self._records[row.fraction][floor_to_hour(time)] += 1
-
-    def left_out(self) -> Iterator[tuple[float, dict[datetime, int]]]:
-        for rate, records in self._records.items():
-            yield rate, {hour: math.floor(count / rate - count + 0.5) for hour, count in records.items()}
+def _note_time(row: ImportRow, report: ImportReport, sampled: defaultdict[float, Counter[datetime]]) -> None:
+    record = row.record or {}
+    # The service refuses a row without a valid time.
+    with suppress(KeyError, TypeError, ValueError):
+        time = datetime.fromisoformat(record["scored_at" if "scored_at" in record else "labelled_at"])
+        report.note_time(time)
+        if row.fraction < 1:
+            sampled[row.fraction][floor_to_hour(time)] += 1
 
 
 def subject_members(subject: ImportSubject) -> JsonObject:
     """Returns the choices that decide on a file's records, for the identity of an import."""
-    columns = subject.columns
     return {
         "kind": subject.kind.value,
-        "columns": [columns.id, columns.time, columns.prediction, columns.probability, columns.label],
+        "columns": astuple(subject.columns),
         "at": None if subject.at is None else subject.at.isoformat(),
         "times": [str(subject.times.zone), subject.times.form, subject.times.earliest.isoformat()],
         "score_threshold": subject.score_threshold,
@@ -303,10 +294,5 @@ def subject_members(subject: ImportSubject) -> JsonObject:
             [column.name, column.type.value] for column in (*subject.schema.features, *subject.schema.meta)
         ],
         "lists_texts": subject.lists_texts,
-        "outputs": [
-            subject.outputs.prediction,
-            subject.outputs.probability,
-            subject.outputs.label,
-            subject.outputs.classes,
-        ],
+        "outputs": astuple(subject.outputs),
     }

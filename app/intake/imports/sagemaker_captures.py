@@ -7,7 +7,7 @@ from ...base.strict_json import JsonObject
 from ...domain.arrival import LogKind
 from ..logging.model_call import ids_of_call
 from .import_subject import ImportRow, ImportSubject, InputFile, RowRefused, read_time
-from .logged_calls import LoggedCall, LoggedCallReader, read_bytes, read_labels, read_rows
+from .logged_calls import LoggedCallReader, read_bytes, read_labels, read_rows
 
 _CAPTURE, _TRUTH = "captureData", "groundTruthData"
 
@@ -26,18 +26,13 @@ def _read_capture(
     reader: LoggedCallReader, file: InputFile, subject: ImportSubject, line: JsonObject, _: int
 ) -> list[JsonObject]:
     capture, path = _member(line, _CAPTURE, ""), f"{_CAPTURE}."
-    call = LoggedCall(
-        id=_read_id(line),
-        time=read_time(
-            _member(line, "eventMetadata", "").get("inferenceTime"),
-            "eventMetadata.inferenceTime",
-            file,
-            subject,
-        ),
-        request=_read_body(capture, "endpointInput", path),
-        response=_read_body(capture, "endpointOutput", path),
+    call, time = _read_id(line), _member(line, "eventMetadata", "").get("inferenceTime")
+    return reader.records(
+        call,
+        read_time(time, "eventMetadata.inferenceTime", file, subject),
+        _read_body(capture, "endpointInput", path),
+        _read_body(capture, "endpointOutput", path),
     )
-    return reader.records(call)
 
 
 def _read_truth(file: InputFile, subject: ImportSubject, line: JsonObject, _: int) -> list[JsonObject]:

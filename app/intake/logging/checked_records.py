@@ -2,13 +2,26 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
+from ...base.frozen import frozen_arrays
+from ...base.values import MAX_TEXT
 from ...domain.arrival import RecordSource
-from ...domain.cells import CellRefused, Check, Json
+from ...domain.cells import (
+    INT64_MAX,
+    INT64_MIN,
+    LEAST_SAMPLE_RATE,
+    CellRefused,
+    Check,
+    Json,
+    probability,
+    sample_rate,
+    scalar,
+)
 from ...domain.record import Rejection
+from ...payloads.schema_parts import CELL, Schema, array_of
 
 Cells: TypeAlias = Sequence[Any]
 """In schema order; None where missing."""
@@ -50,11 +63,71 @@ class CheckedPayload(Checked, kw_only=True):
     """Times are those of scoring, labels the decoded forms of the predictions.
 
     `mitigated` is the result of mitigation, empty without it. `sample_rates` are the shares that were logged,
-    None for 1, and empty where none was stated.
+    None for 1. They may be empty where none was stated.
     """
 
     mitigated: list[Any] = []
     sample_rates: list[float | None] = []
+
+
+Integer = Annotated[int, Meta(ge=INT64_MIN, le=INT64_MAX)]
+Text = Annotated[str, Meta(max_length=MAX_TEXT)]
+ScalarCell: TypeAlias = Integer | float | Text | bool
+_Share = Annotated[float, Meta(ge=0, le=1)]
+_SHARE = {"type": "number", "minimum": 0, "maximum": 1}
+
+
+@frozen_arrays
+class PayloadColumn:
+    """A column of payload records that a sender may state, and that is the same in every schema.
+
+    `values` is its list in `CheckedPayload`, `kind` and `schema` its type in a body. Its cells are JSON,
+    or plain text.
+    """
+
+    name: str
+    values: str
+    check: Check
+    kind: Any
+    schema: Schema
+    is_text: bool = False
+
+
+OPTIONAL_COLUMNS = (
+    PayloadColumn(
+        "probability",
+        "probabilities",
+        probability,
+        _Share | list[_Share],
+        {"anyOf": [_SHARE, array_of(_SHARE), {"type": "null"}]},
+    ),
+    PayloadColumn(
+        "label",
+        "labels",
+        scalar,
+        ScalarCell,
+        CELL
+        | {
+            "description": "The decoded form of the prediction (`No Risk` for 0); not the ground-truth "
+            "label, which is feedback."
+        },
+    ),
+    PayloadColumn(
+        "sample_rate",
+        "sample_rates",
+        sample_rate,
+        Annotated[float, Meta(ge=LEAST_SAMPLE_RATE, le=1)],
+        {
+            "type": ["number", "null"],
+            "minimum": LEAST_SAMPLE_RATE,
+            "maximum": 1,
+            "description": "The share of records that is logged where this one comes from: it represents "
+            "1/sample_rate records, and is counted"
+            " so in figures. Must not depend on the outcome. Without it 1.",
+        },
+    ),
+)
+OPTIONAL_SCHEMAS = {column.name: column.schema for column in OPTIONAL_COLUMNS}
 
 
 def checked_cell(where: str, check: Check, value: Json) -> Json:

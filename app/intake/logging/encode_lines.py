@@ -12,7 +12,8 @@ from ...base.clock import floor_to_hour, floor_to_minute
 from ...domain.record import Rejection
 from ...sources.stored.minute_counts import is_counted
 from ..writing.write_batches import Batch, PayloadBatch
-from .checked_records import Checked, CheckedPayload
+from ..writing.writer import FEEDBACK_COLUMNS, KEY_COLUMNS, RECORD_COLUMNS
+from .checked_records import OPTIONAL_COLUMNS, Checked, CheckedPayload
 from .ingest_plan import MAX_RECORD_BYTES, IngestPlan, StatedTimes
 
 NULL = "\\N"
@@ -43,34 +44,32 @@ def payload_batch(
     numbers: Sequence[int],
 ) -> PayloadBatch:
     """`ids` and `numbers` (ascending) have one per record; absent times become the receipt's."""
-    target, id_cells = plan.target, list(map(copy_text, ids))
-    no, number_cells = repeat(str(target.no)), list(map(str, numbers))
+    target, no = plan.target, plan.target.no
     times = _write_moments(checked.times, moments.now)
-    placed = [times] if moments.historical else []
-    lines = _join_columns(
-        no,
-        number_cells,
-        id_cells,
-        repeat(str(target.schema.version)),
-        repeat(copy_text(target.model_revision)),
-        times,
-        json_lines(checked.features),
-        _write_optional(checked.meta),
-        json_lines(checked.predictions),
-        _write_optional(checked.probabilities),
-        _write_optional(checked.labels),
-        json_lines(checked.mitigated) if checked.mitigated else repeat(NULL),
-        [NULL if rate is None else repr(rate) for rate in checked.sample_rates] or repeat(NULL),
-        *placed,
-    )
+    cells: dict[str, Iterable[str]] = {
+        "deployment_no": repeat(str(no)),
+        "record_no": list(map(str, numbers)),
+        "record_id": list(map(copy_text, ids)),
+        "schema_version": repeat(str(target.schema.version)),
+        "model_revision": repeat(copy_text(target.model_revision)),
+        "scored_at": times,
+        "features": json_lines(checked.features),
+        "meta": _write_optional(checked.meta),
+        "prediction": json_lines(checked.predictions),
+        "mitigated": _write_optional(checked.mitigated),
+        "logged_at": times,
+    }
+    for column in OPTIONAL_COLUMNS:
+        cells[column.name] = _write_optional(getattr(checked, column.values), is_text=column.is_text)
+
     stated = checked.times if moments.historical else []
     minutes = Counter(floor_to_minute(time or moments.now) for time in stated)
     return PayloadBatch(
-        deployment_no=target.no,
+        deployment_no=no,
         row_version=target.row_version,
         numbers=numbers,
-        keys=_join_columns(no, id_cells, number_cells, *placed),
-        lines=lines,
+        keys=_join_cells(cells, KEY_COLUMNS, moments),
+        lines=_join_cells(cells, RECORD_COLUMNS, moments),
         scored_at_sent=[time is not None and not moments.first_counts for time in checked.times],
         historical=moments.historical,
         # Their hours may have been counted already.
@@ -88,41 +87,43 @@ def feedback_batch(
     numbers: Sequence[int],
 ) -> Batch:
     """Like `payload_batch`. A stated prediction is taken for one of the present model revision."""
-    target, predictions = plan.target, _write_optional(checked.predictions)
-    revision = copy_text(target.model_revision)
-    placed = [_write_moments(checked.times, moments.now)] if moments.historical else []
-    lines = _join_columns(
-        repeat(str(target.no)),
-        map(str, numbers),
-        map(copy_text, ids),
-        repeat(str(target.schema.version)),
-        _write_optional(checked.features),
-        _write_optional(checked.meta),
-        json_lines(checked.labels),
-        predictions,
-        _write_optional(checked.probabilities),
-        [NULL if prediction == NULL else revision for prediction in predictions],
-        *placed,
-    )
+    target, revision = plan.target, copy_text(plan.target.model_revision)
+    cells: dict[str, Iterable[str]] = {
+        "deployment_no": repeat(str(target.no)),
+        "feedback_no": map(str, numbers),
+        "feedback_id": map(copy_text, ids),
+        "schema_version": repeat(str(target.schema.version)),
+        "features": _write_optional(checked.features),
+        "meta": _write_optional(checked.meta),
+        "label": json_lines(checked.labels),
+        "predicted": _write_optional(checked.predictions),
+        "predicted_probability": _write_optional(checked.probabilities),
+        "predicted_revision": [NULL if value is None else revision for value in checked.predictions],
+        "logged_at": _write_moments(checked.times, moments.now),
+    }
     return Batch(
         deployment_no=target.no,
         row_version=target.row_version,
         numbers=numbers,
-        lines=lines,
+        lines=_join_cells(cells, FEEDBACK_COLUMNS, moments),
         historical=moments.historical,
         source=checked.source,
     )
 
 
-def _join_columns(*columns: Iterable[str]) -> bytes:
-    """Lines in the order of the columns of `writer`; those that are repeated have no end."""
-    return "".join(["\t".join(cells) + "\n" for cells in zip(*columns, strict=False)]).encode()
+def _join_cells(cells: dict[str, Iterable[str]], columns: Sequence[str], moments: StatedTimes) -> bytes:
+    placed = (*columns, "logged_at") if moments.historical else columns
+    # A repeated cell has no end.
+    lines = zip(*(cells[name] for name in placed), strict=False)
+    return "".join([f"{line}\n" for line in map("\t".join, lines)]).encode()
 
 
-def _write_optional(values: list[Any]) -> list[str]:
-    """None is SQL's NULL: no other value is the bare word null."""
+def _write_optional(values: Sequence[Any], *, is_text: bool = False) -> Iterable[str]:
+    """None is SQL's NULL: no other value is the bare word null in JSON. Endless without values."""
     if values.count(None) == len(values):
-        return [NULL] * len(values)
+        return repeat(NULL)
+    if is_text:
+        return [NULL if value is None else copy_text(value) for value in values]
     return [NULL if cell == "null" else cell for cell in json_lines(values)]
 
 
@@ -135,7 +136,7 @@ def _write_moments(times: list[datetime | None], now: datetime) -> list[str]:
 
 
 _VALUES = ("ids", "features", "meta", "predictions", "probabilities", "labels")
-_PLACED = ("indexes", "times", "mitigated", "sample_rates", *_VALUES)
+_PLACED = {"indexes", "times", "mitigated", *_VALUES, *(column.values for column in OPTIONAL_COLUMNS)}
 
 
 def size_problem(size: int) -> str | None:
@@ -161,7 +162,7 @@ def find_large(checked: Checked, lines: bytes) -> Mapping[int, str]:
     if max(lengths) <= MAX_RECORD_BYTES:
         return {}
     long = [position for position, length in enumerate(lengths) if length > MAX_RECORD_BYTES]
-    columns = [getattr(checked, name) for name in _VALUES if hasattr(checked, name)]
+    columns = [getattr(checked, name) for name in _VALUES]
     problems = {
         position: size_problem(measure_size(*(column[position] for column in columns))) for position in long
     }

@@ -12,15 +12,13 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType, structs
 
 from ...base.frozen import frozen
-from ...base.values import MAX_TEXT, nearest, printable, tidy
+from ...base.values import nearest, printable, tidy
 from ...domain.cells import (
-    INT64_MAX,
-    INT64_MIN,
-    LEAST_SAMPLE_RATE,
     MAX_ID_CHARACTERS,
     Check,
     Json,
     number,
+    sample_rate,
     scalar,
 )
 from ...domain.deployment import Column, FieldType, ProblemType, has_protected
@@ -29,7 +27,16 @@ from ...payloads.model_classes import Classes
 from ...payloads.read_call import CallColumns
 from ...sources.arrays.column_cells import OutcomeClassifier
 from ..writing.write_target import Target
-from .checked_records import Cells, CheckedPayload, RecordRefused, checked_cell
+from .checked_records import (
+    OPTIONAL_COLUMNS,
+    Cells,
+    CheckedPayload,
+    Integer,
+    RecordRefused,
+    ScalarCell,
+    Text,
+    checked_cell,
+)
 from .decode_body import is_evidently_strict
 from .protected_values import check_for
 
@@ -69,17 +76,12 @@ class StatedTimes:
 
 _ESCAPED_NUL = b"\\u0000"
 
-_Integer = Annotated[int, Meta(ge=INT64_MIN, le=INT64_MAX)]
-_Share = Annotated[float, Meta(ge=0, le=1)]
-_Rate = Annotated[float, Meta(ge=LEAST_SAMPLE_RATE, le=1)]
 _Id = Annotated[str, Meta(min_length=1, max_length=MAX_ID_CHARACTERS)]
 _Moment = Annotated[datetime, Meta(tz=True)]
-_Text = Annotated[str, Meta(max_length=MAX_TEXT)]
-_Scalar = _Integer | float | _Text | bool
 
 _TYPES: dict[FieldType, Any] = {
-    FieldType.STRING: _Text,
-    FieldType.INTEGER: _Integer,
+    FieldType.STRING: Text,
+    FieldType.INTEGER: Integer,
     FieldType.NUMBER: float,
     FieldType.BOOLEAN: bool,
 }
@@ -111,9 +113,9 @@ class FastReader:
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return None
         members = _Members(1 + len(records) * self._required)
-        ids, scored_at, meta, probabilities, labels, rates = (
+        ids, scored_at, meta, *optional = (
             members.column(map(attrgetter(name), records))
-            for name in ("id", "scored_at", "meta", "probability", "label", "sample_rate")
+            for name in ("id", "scored_at", "meta", *(column.name for column in OPTIONAL_COLUMNS))
         )
         # A list: the builtins take twice as long over a generator.
         if not all([record_id is None or record_id.isprintable() for record_id in ids]):  # noqa: C419
@@ -130,6 +132,12 @@ class FastReader:
             meta = [row and list(map(_tidy, row)) for row in rows]
         if not is_evidently_strict(body, members.count, count - without_time):
             return None
+        stated: dict[str, Any] = {
+            column.values: [None if value == 1 else value for value in values]
+            if column.check is sample_rate
+            else list(map(_tidy, values))
+            for column, values in zip(OPTIONAL_COLUMNS, optional, strict=True)
+        }
         return CheckedPayload(
             sent=count,
             indexes=list(range(count)),
@@ -138,11 +146,7 @@ class FastReader:
             features=_tidy_rows(map(attrgetter("features"), records), self._pick_numbers),
             meta=meta,
             predictions=list(map(_tidy, map(attrgetter("prediction"), records))),
-            probabilities=list(map(_tidy, probabilities)),
-            labels=list(map(_tidy, labels)),
-            sample_rates=[]
-            if rates.count(None) == count
-            else [None if rate == 1 else rate for rate in rates],
+            **stated,
         )
 
 
@@ -165,7 +169,7 @@ class _Members:
 
 
 def _body_type(target: Target) -> type[msgspec.Struct]:
-    prediction: Any = _Integer | float if target.problem_type is ProblemType.REGRESSION else _Scalar
+    prediction: Any = Integer | float if target.problem_type is ProblemType.REGRESSION else ScalarCell
     record = msgspec.defstruct(
         "Record",
         [
@@ -175,9 +179,7 @@ def _body_type(target: Target) -> type[msgspec.Struct]:
             ("id", _Id | UnsetType | None, UNSET),
             ("scored_at", _Moment | UnsetType | None, UNSET),
             ("meta", _struct("MetaFields", target.schema.meta, required=False) | UnsetType | None, UNSET),
-            ("probability", _Share | list[_Share] | UnsetType | None, UNSET),
-            ("label", _Scalar | UnsetType | None, UNSET),
-            ("sample_rate", _Rate | UnsetType | None, UNSET),
+            *((column.name, column.kind | UnsetType | None, UNSET) for column in OPTIONAL_COLUMNS),
         ],
         forbid_unknown_fields=True,
         gc=False,

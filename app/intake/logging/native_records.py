@@ -6,12 +6,18 @@ from typing import Any
 
 from ...base.strict_json import JsonObject
 from ...base.values import printable
-from ...domain.cells import Check, Json, moment, probability, record_id, sample_rate, scalar
-from .checked_records import Checked, CheckedPayload, RecordRefused, checked_cell
+from ...domain.cells import Check, Json, moment, probability, record_id
+from .checked_records import (
+    OPTIONAL_COLUMNS,
+    Checked,
+    CheckedPayload,
+    RecordRefused,
+    checked_cell,
+)
 from .ingest_plan import IngestPlan, StatedTimes
 
 _PAYLOAD_MEMBERS = frozenset(
-    {"id", "scored_at", "features", "meta", "prediction", "probability", "label", "sample_rate"}
+    {"id", "scored_at", "features", "meta", "prediction", *(column.name for column in OPTIONAL_COLUMNS)}
 )
 STATED_PREDICTION = ("prediction", "_original_prediction")
 STATED_PROBABILITY = ("probability", "_original_probability")
@@ -35,9 +41,10 @@ def check_payload(records: Sequence[Any], plan: IngestPlan, moments: StatedTimes
             "features": plan.features.cells(members["features"]),
             "meta": read_optional("meta", plan.meta.cells, members),
             "predictions": checked_label("prediction", members.get("prediction"), plan),
-            "probabilities": read_optional("probability", probability, members),
-            "labels": read_optional("label", scalar, members),
-            "sample_rates": read_optional("sample_rate", sample_rate, members),
+            **{
+                column.values: read_optional(column.name, column.check, members)
+                for column in OPTIONAL_COLUMNS
+            },
         }
         return values | {"rounded": values["probabilities"] != members.get("probability")}
 

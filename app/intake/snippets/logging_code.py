@@ -18,7 +18,7 @@ from ...domain.monitor import Monitor
 from ...payloads.codec import JSON, Asking
 from ...payloads.registry import PAIR_FORMAT, PAIRED, bind_codec
 from ...payloads.request_pairs import LoggedTable
-from ...sources.stored.newest_record import NewestRecord
+from ...sources.stored.record_queries import StoredRecord
 
 RECORDS = "records"
 """The native form; the others are payload formats."""
@@ -45,12 +45,12 @@ class Snippet:
     asks_model: bool = False
 
 
-def example_body(deployment: Deployment, monitor: Monitor | None, newest: NewestRecord | None) -> JsonObject:
+def example_body(deployment: Deployment, monitor: Monitor | None, newest: StoredRecord | None) -> JsonObject:
     return _Example(deployment, monitor, newest).records("example-1")
 
 
 def write_snippets(
-    deployment: Deployment, monitor: Monitor | None, newest: NewestRecord | None, *, base_url: str
+    deployment: Deployment, monitor: Monitor | None, newest: StoredRecord | None, *, base_url: str
 ) -> list[Snippet]:
     """Code for every language, each with an id of its own, so that all can be tried.
 
@@ -78,9 +78,9 @@ def write_snippets(
 
 
 class _Example:
-    def __init__(self, deployment: Deployment, monitor: Monitor | None, newest: NewestRecord | None) -> None:
+    def __init__(self, deployment: Deployment, monitor: Monitor | None, newest: StoredRecord | None) -> None:
         self._outputs = deployment.outputs
-        self._real = newest if newest is not None and newest.has_columns_of(deployment) else None
+        self._real = newest if newest and newest.schema_version == deployment.schema.version else None
         self.features = _choose_cells(deployment.schema.features, monitor)
         if self._real is not None:
             names = (column.name for column in deployment.schema.features)

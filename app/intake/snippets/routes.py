@@ -28,7 +28,7 @@ def list_logging_snippets(
     snippets = write_snippets(deployment, monitor, newest, base_url=str(request.base_url))
     return SnippetsOut(
         snippets=[SnippetOut.from_object(snippet) for snippet in snippets],
-        has_values_of_record=newest is not None and newest.has_columns_of(deployment),
+        has_values_of_record=newest is not None and newest.schema_version == deployment.schema.version,
         key_variable=KEY,
         example=example_body(deployment, monitor, newest),
     )

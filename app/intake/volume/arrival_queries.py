@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from sqlalchemy import case, func, or_, select, text
+from sqlalchemy import BigInteger, case, cast, func, or_, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
+from ...base.frozen import frozen, frozen_by_name
 from ...database.binary_rows import list_column_values, read_row
 from ...database.paging import within
 from ...database.tables import (
@@ -21,7 +22,31 @@ from ...deployments.queries import find_numbers
 from ...domain.arrival import KEPT, Arrivals, RejectionCount
 from ...domain.check import Span
 from ..gateway.spool_entries import IntakeCount
-from .missing_records import MissingHour, MissingTotals
+
+
+@frozen_by_name
+class MissingTotals:
+    """Running totals of one sender for one hour: dropped records, and those not in its sample."""
+
+    hour: datetime
+    not_received: int
+    left_out: int
+
+
+@frozen
+class MissingHour:
+    """Missing records of one hour, by the clocks of the `senders` that counted them, with the sample rates of
+    those that left records out.
+    """
+
+    not_received: int
+    left_out: int
+    lowest_rate: float | None
+    highest_rate: float | None
+    hour: datetime
+    senders: int
+
+
 
 MOST_WAITING = 1000
 """Max labels without a record that are counted; more are shown as "more than"."""
@@ -73,14 +98,12 @@ def fold_arrivals(session: Session) -> None:
 def arrivals_in(session: Session, deployment_no: int, hours: Span) -> Sequence[Arrivals]:
     row = ArrivalRow
     statement = (
-        select(row.hour, row.source, row.kind, func.sum(row.records).label("records"))
+        select(row.hour, row.source, row.kind, cast(func.sum(row.records), BigInteger).label("records"))
         .where(row.deployment_no == deployment_no, row.hour >= hours.start, row.hour < hours.end)
         .group_by(row.hour, row.source, row.kind)
         .order_by(row.hour, row.source, row.kind)
     )
-    return [
-        read_row(Arrivals, counted, records=int(counted.records)) for counted in session.execute(statement)
-    ]
+    return [read_row(Arrivals, counted) for counted in session.execute(statement)]
 
 
 def rejections_in(session: Session, deployment_no: int, hours: Span) -> Sequence[RejectionCount]:
@@ -168,8 +191,10 @@ def intake_hours(
 _RATE = case((MissingRecordRow.left_out > 0, MissingRecordRow.sample_rate))
 # Sums of 64 bits are numerics to the database.
 _SUMS = (
-    func.coalesce(func.sum(MissingRecordRow.not_received), 0).label("not_received"),
-    func.coalesce(func.sum(MissingRecordRow.left_out), 0).label("left_out"),
+    *(
+        cast(func.coalesce(func.sum(column), 0), BigInteger).label(column.key)
+        for column in (MissingRecordRow.not_received, MissingRecordRow.left_out)
+    ),
     func.min(_RATE).label("lowest_rate"),
     func.max(_RATE).label("highest_rate"),
 )
@@ -210,7 +235,4 @@ def missing_hours(
     rows = session.execute(
         missing.group_by(MissingRecordRow.hour).order_by(MissingRecordRow.hour.desc()).limit(limit)
     )
-    return [
-        read_row(MissingHour, row, not_received=int(row.not_received), left_out=int(row.left_out))
-        for row in rows
-    ]
+    return [read_row(MissingHour, row) for row in rows]

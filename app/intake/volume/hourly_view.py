@@ -14,13 +14,13 @@ from ...domain.check import Span
 from ..gateway.spool_entries import IntakeCount, IntakeOutcome
 from .arrival_queries import (
     MOST_WAITING,
+    MissingHour,
     arrivals_in,
     intake_hours,
     missing_hours,
     rejections_in,
     waiting_labels,
 )
-from .missing_records import MissingHour
 
 SOURCE_WORDS: Mapping[RecordSource, str] = {
     RecordSource.REST: "REST API",

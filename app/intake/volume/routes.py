@@ -19,7 +19,7 @@ from ...domain.check import Span
 from ...domain.record_times import TimeRule
 from ...web.id_and_time import Moment, in_utc, uuid_path
 from ...web.paging import Limit, PlaceCursor, cut_at_place, read_place_cursor
-from .arrival_queries import intake_hours, missing_hours, put_missing
+from .arrival_queries import MissingTotals, intake_hours, missing_hours, put_missing
 from .bodies import (
     IngestionOut,
     IntakeHourOut,
@@ -29,7 +29,6 @@ from .bodies import (
     MissingRecordsIn,
 )
 from .hourly_view import ingestion_in
-from .missing_records import MissingTotals
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["records"])
 

@@ -13,6 +13,7 @@ from ...base.clock import monotonic_seconds
 from ...base.errors import Unavailable
 from ...base.telemetry.outage_lines import OutageLog
 from ...base.telemetry.prometheus import flush_records, flush_seconds
+from ...database.tables.records import PayloadRecordRow
 from ...domain.arrival import LogKind
 from ...sources.stored.minute_counts import KEPT
 from .write_batches import (
@@ -165,19 +166,23 @@ def _of_staged(columns: str) -> str:
     return ", ".join(f"s.{column}" for column in columns.split(", "))
 
 
-_KEY_COLUMNS = "deployment_no, record_id, record_no"
-_PAYLOAD_COLUMNS = (
-    "deployment_no, record_no, record_id, schema_version, model_revision, scored_at, features, meta, "
-    "prediction, probability, label, mitigated, sample_rate"
+KEY_COLUMNS = ("deployment_no", "record_id", "record_no")
+RECORD_COLUMNS = tuple(
+    column.name for column in PayloadRecordRow.__table__.columns if column.name != "logged_at"
 )
+"""All in the order of their lines; historical ones end with `logged_at`."""
+
+_KEY_COLUMNS, _PAYLOAD_COLUMNS = ", ".join(KEY_COLUMNS), ", ".join(RECORD_COLUMNS)
 
 _CLASH = {"23505", "40P01"}
 """An id is taken, or two writes waited for each other."""
 
 # Mitigation depends on settings of the moment, so a repeated request may differ in it. Another rate is
 # another weight.
-_COMPARED = ("features", "meta", "prediction", "probability", "label", "sample_rate")
-_SAME = " AND ".join(f"r.{column} IS NOT DISTINCT FROM s.{column}" for column in _COMPARED)
+_MAY_DIFFER = {*KEY_COLUMNS, "schema_version", "model_revision", "scored_at", "mitigated"}
+_SAME = " AND ".join(
+    f"r.{column} IS NOT DISTINCT FROM s.{column}" for column in RECORD_COLUMNS if column not in _MAY_DIFFER
+)
 
 # By ids, so that writes never wait for each other; of an id that comes twice the first is taken. A stored
 # number is ours, from an attempt whose commit was not confirmed: it is not counted again. The record of a
@@ -280,10 +285,11 @@ def _count_minutes(batches: Sequence[PayloadBatch]) -> bytes:
     return f"INSERT INTO record_counts (minute, deployment_no, records) VALUES {values};".encode()  # noqa: S608 - numbers and times
 
 
-_FEEDBACK_COLUMNS = (
-    "deployment_no, feedback_no, feedback_id, schema_version, features, meta, label, predicted, "
-    "predicted_probability, predicted_revision"
+FEEDBACK_COLUMNS = (
+    *("deployment_no", "feedback_no", "feedback_id", "schema_version", "features", "meta", "label"),
+    *("predicted", "predicted_probability", "predicted_revision"),
 )
+_FEEDBACK_COLUMNS = ", ".join(FEEDBACK_COLUMNS)
 
 # A stored number is ours, from an attempt whose commit was not confirmed.
 _MERGE_FEEDBACK = f"""

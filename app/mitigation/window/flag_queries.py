@@ -10,8 +10,7 @@ from sqlalchemy.orm import Session
 
 from ...base.frozen import frozen_by_name
 from ...database.binary_rows import driver_connection, read_row
-from ...database.page_size import Page, fill_page
-from ...database.paging import equal, within
+from ...database.paging import Page, equal, fill_page, within
 from ...database.tables import DeploymentSchemaRow, FlaggedRecordRow, PayloadRecordRow
 from ...domain.deployment import RecordSchema
 from ...domain.mitigation import FlaggedRecord

@@ -7,6 +7,7 @@ does, because feedback finds its record by it.
 import csv
 import io
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -52,7 +53,7 @@ def csv_row(flagged: FlaggedPayload, schema: RecordSchema, *, is_raw: bool = Fal
         flagged.schema.meta, flagged.meta
     )
     cells = [
-        *(flag.logged_at.isoformat(), flag.attribute, flag.group, flag.kind, flag.direction),
+        *(flag.logged_at, flag.attribute, flag.group, flag.kind, flag.direction),
         # In the spelling in which people write the label.
         *(flagged.prediction if flagged.label is None else flagged.label, flagged.probability),
         *(flag.own_score, flag.reference_score, known_gap(flag)),
@@ -76,4 +77,6 @@ def write_cell(value: Any, *, is_raw: bool) -> str:  # noqa: ANN401 - whatever a
         return ""
     if isinstance(value, str):
         return value if is_raw else harmless(value)
+    if isinstance(value, datetime):
+        return value.isoformat()
     return msgspec.json.encode(value).decode() if isinstance(value, list | dict) else canonical(value)

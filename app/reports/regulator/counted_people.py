@@ -20,11 +20,10 @@ from ...domain.deployment import Column, Deployment, FieldKind
 from ...domain.group_words import GroupWords
 from ...domain.groups import NEITHER, list_groups, positions
 from ...domain.monitor import Monitor, MonitoredAttribute, Outcome
-from ...sources.arrays.association import Strength
+from ...sources.arrays.association import Strength, associate
 from ...sources.arrays.column_cells import outcome_codes, stored_cells
 from ...sources.arrays.favourable_scores import favourable_scores
 from ...sources.arrays.group_of_records import group_records
-from ...sources.arrays.strengths import associate
 from ...sources.stored.period_counts import count_combinations, sample_period
 from ...sources.stored.window_queries import WindowQuery, name_values
 from ...statistics.figure_values import Undefined

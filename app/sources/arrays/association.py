@@ -17,9 +17,11 @@ strength is undefined, not 0.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from itertools import combinations
+from typing import TypeGuard
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import betaincinv
 
 from ...base.frozen import frozen, frozen_by_name
@@ -184,7 +186,7 @@ class CramersV(AssociationCounts):
     """Association of two columns of categories, with that many values each."""
 
     def __init__(self, first: int, second: int) -> None:
-        self._counts = np.zeros((first, second), dtype=np.int64)
+        self._counts = np.zeros((first, second), np.int64)
 
     def add(self, first: Codes, second: Codes) -> None:
         has_both = (first != MISSING) & (second != MISSING)
@@ -212,7 +214,7 @@ class CorrelationRatio(AssociationCounts):
     """Association of a column with that many categories, and a quantity."""
 
     def __init__(self, categories: int) -> None:
-        self._records = np.zeros(categories, dtype=np.int64)
+        self._records = np.zeros(categories, np.int64)
         self._means = np.zeros(categories)
         self._squares = np.zeros(categories)
         self._numbers = _Quantity()
@@ -291,6 +293,44 @@ class AbsolutePearson(AssociationCounts):
         return _strength(correlation**2, Shuffled(first, second, self.records))
 
 
+def measure_strengths(columns: Sequence[Codes | FloatArray]) -> FloatArray:
+    """Returns the strengths [columns, columns], corrected for chance, 0 to 1; NaN where undefined.
+
+    Integers are places of categories, or MISSING; floats quantities, or NaN.
+    """
+    strengths = np.zeros((len(columns), len(columns)))
+    for first, second in combinations(range(len(columns)), 2):
+        strength = associate(columns[first], columns[second]).strength()
+        strengths[first, second] = strengths[second, first] = (
+            np.nan if isinstance(strength, Undefined) else strength.corrected
+        )
+    return strengths
+
+
+def associate(first: Codes | FloatArray, second: Codes | FloatArray) -> AssociationCounts:
+    if _is_categories(first) and _is_categories(second):
+        categories = CramersV(_count_values(first), _count_values(second))
+        categories.add(first, second)
+        return categories
+    if _is_categories(second):
+        first, second = second, first
+    if _is_categories(first):
+        ratio = CorrelationRatio(_count_values(first))
+        ratio.add(first, second.astype(np.float64))
+        return ratio
+    quantities = AbsolutePearson()
+    quantities.add(first.astype(np.float64), second.astype(np.float64))
+    return quantities
+
+
+def _is_categories(column: Codes | FloatArray) -> TypeGuard[Codes]:
+    return bool(np.issubdtype(column.dtype, np.integer))
+
+
+def _count_values(codes: Codes) -> int:
+    return int(codes.max(initial=0)) + 1
+
+
 class _Quantity:
     """Lowest, highest, and moments of distances from the first number: these keep digits."""
 
@@ -305,7 +345,7 @@ class _Quantity:
         self._lowest = min(self._lowest, float(numbers.min()))
         self._highest = max(self._highest, float(numbers.max()))
         with np.errstate(all="ignore"):
-            moved: npt.NDArray[np.float64] = numbers - self._first
+            moved: FloatArray = numbers - self._first
         self.moments.add(moved)
         return moved
 

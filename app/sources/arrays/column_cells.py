@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,8 @@ from ...domain.deployment import Column
 from ...domain.groups import typed
 from ...domain.monitor import Outcome, OutcomeRule, ValueTest
 from ...statistics.group_labels import MISSING, Codes, FloatArray
+
+Mask: TypeAlias = npt.NDArray[np.bool_]
 
 
 @frozen_arrays
@@ -34,7 +36,7 @@ class Coded:
     def spread(self, of_value: Iterable[int], *, missing: int) -> Codes:
         """Returns per record the entry of its value."""
         # MISSING is -1, the last place.
-        return np.array([*of_value, missing], dtype=np.int64)[self.codes]
+        return np.array([*of_value, missing], np.int64)[self.codes]
 
 
 class Cells(Protocol):
@@ -61,8 +63,8 @@ class NumberCells:
         return self._coded
 
     def floats(self) -> FloatArray:
-        numbers = self._numbers.cast(pa.float64(), safe=False).fill_null(math.nan)
-        return np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)
+        numbers = self._numbers.cast("float64", safe=False).fill_null(math.nan)
+        return np.asarray(numbers.to_numpy(zero_copy_only=False), np.float64)
 
 
 class JsonCells:
@@ -77,7 +79,7 @@ class JsonCells:
 
     def floats(self) -> FloatArray | None:
         try:
-            return np.asarray(self._texts.cast(pa.float64()).to_numpy(), dtype=np.float64)
+            return np.asarray(self._texts.cast("float64").to_numpy(), np.float64)
         except pa.ArrowInvalid:
             return None
 
@@ -122,7 +124,7 @@ def canonical_texts(json_texts: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _spell_each(json_texts: pa.ChunkedArray, spell: Callable[[Scalar], str]) -> pa.ChunkedArray:
     encoded = json_texts.combine_chunks().dictionary_encode()
-    texts = pa.array([spell(parse_value(text)) for text in encoded.dictionary.to_pylist()], pa.string())
+    texts = pa.array([spell(parse_value(text)) for text in encoded.dictionary.to_pylist()], "string")
     return pa.chunked_array([texts.take(encoded.indices)])
 
 
@@ -135,7 +137,7 @@ def _encode(array: pa.Array, column: Column | None) -> Coded:
 
 
 def read_codes(encoded: pa.DictionaryArray) -> Codes:
-    return np.asarray(encoded.indices.fill_null(MISSING).to_numpy(zero_copy_only=False), dtype=np.int64)
+    return np.asarray(encoded.indices.fill_null(MISSING).to_numpy(zero_copy_only=False), np.int64)
 
 
 def outcome_codes(json_texts: pa.ChunkedArray, rule: OutcomeRule) -> Codes:
@@ -163,9 +165,9 @@ def are_ranges(tests: Sequence[ValueTest]) -> bool:
     return any(test.ranges for test in tests) and not any(test.texts for test in tests)
 
 
-def in_ranges(numbers: FloatArray, test: ValueTest) -> npt.NDArray[np.bool_]:
+def in_ranges(numbers: FloatArray, test: ValueTest) -> Mask:
     """Returns per number whether it passes a test of ranges; NaN does not."""
-    inside = np.zeros(len(numbers), dtype=np.bool_)
+    inside = np.zeros(len(numbers), bool)
     for bounds in test.ranges:
         inside |= (numbers >= bounds.lo) & (numbers <= bounds.hi)
     return inside

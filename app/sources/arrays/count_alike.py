@@ -18,8 +18,8 @@ def choose_alike(
     `sample_rates` [N] is null where every record is logged; without `part_codes`, all are one.
     """
     if sample_rates.null_count == len(sample_rates):
-        return np.ones(len(record_nos), dtype=np.bool_)
-    rates = np.asarray(pc.fill_null(sample_rates, 1.0).to_numpy(), dtype=np.float64)
+        return np.ones(len(record_nos), bool)
+    rates = np.asarray(pc.fill_null(sample_rates, 1.0).to_numpy(), np.float64)
     codes = (
         np.zeros(len(rates), np.int64)
         if part_codes is None

@@ -71,7 +71,7 @@ def favourable_scores(
     """Returns the scores of records, from answers and predictions as JSON texts."""
     if any(isinstance(value, Range) for value in rule.favourable):
         return Scores(None, REAL_NUMBERS)
-    has_answer = np.asarray(probabilities.is_valid().to_numpy(), dtype=np.bool_)
+    has_answer = np.asarray(probabilities.is_valid().to_numpy(), bool)
     if not has_answer.any():
         return Scores(None, NO_PROBABILITIES)
     table = parse_numbers(probabilities.drop_null())
@@ -89,15 +89,13 @@ def favourable_scores(
 
 def read_scores(reading: Reading, probabilities: pa.ChunkedArray) -> FloatArray:
     """Returns the scores [records] by a reading; NaN where an answer has another form."""
-    has_answer = np.asarray(probabilities.is_valid().to_numpy(), dtype=np.bool_)
+    has_answer = np.asarray(probabilities.is_valid().to_numpy(), bool)
     values = np.full(len(has_answer), np.nan)
     if has_answer.any():
         texts = probabilities.drop_null()
         table = parse_numbers(texts)
         if table is None:
-            answers = [
-                np.asarray([_ONE_DECODER.decode(text)], dtype=np.float64) for text in texts.to_pylist()
-            ]
+            answers = [np.asarray([_ONE_DECODER.decode(text)], np.float64) for text in texts.to_pylist()]
             values[has_answer] = [float(_read_form(answer, reading)[0]) for answer in answers]
         else:
             values[has_answer] = _read_form(table, reading)
@@ -156,11 +154,11 @@ def _find_reading(
 def parse_numbers(texts: pa.ChunkedArray) -> FloatArray | None:
     """Returns the answers [records] or [records, classes]; None where they differ in form."""
     try:
-        return np.asarray(texts.cast(pa.float64()).to_numpy(), dtype=np.float64)
+        return np.asarray(texts.cast("float64").to_numpy(), np.float64)
     except pa.ArrowInvalid:
         decoded = _DECODER.decode(f"[{','.join(texts.to_pylist())}]")
     try:
-        table = np.asarray(decoded, dtype=np.float64)
+        table = np.asarray(decoded, np.float64)
     except (TypeError, ValueError):
         return None
     return table if table.ndim in {1, TWO} else None
@@ -216,7 +214,7 @@ def _find_places(table: FloatArray, predicted: pa.ChunkedArray) -> list[tuple[Sc
     codes = encoded.indices.to_numpy(zero_copy_only=False)
     largest = table.max(axis=1) if table.shape[1] else np.zeros(len(table))
     is_clear = (table == largest[:, None]).sum(axis=1) == 1
-    is_largest = np.zeros((len(classes), table.shape[1]), dtype=np.bool_)
+    is_largest = np.zeros((len(classes), table.shape[1]), bool)
     is_largest[codes[is_clear], table[is_clear].argmax(axis=1) if is_clear.any() else []] = True
     if (is_largest.sum(axis=1) > 1).any() or (is_largest.sum(axis=0) > 1).any():
         return None

@@ -5,7 +5,6 @@ from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from ...base.frozen import frozen
@@ -24,7 +23,7 @@ from ...domain.groups import (
 )
 from ...domain.monitor import MonitoredAttribute
 from ...statistics.group_labels import Codes, cross
-from .column_cells import Cells, are_ranges, in_ranges, stored_cells
+from .column_cells import Cells, Mask, are_ranges, in_ranges, stored_cells
 
 
 @frozen
@@ -39,8 +38,8 @@ class Grouping:
     def named(self) -> list[NamedGroup]:
         return [(group.label, group.role) for group in self.groups]
 
-    def is_monitored(self) -> npt.NDArray[np.bool_]:
-        return np.array([group.role == "monitored" for group in self.groups], dtype=np.bool_)
+    def is_monitored(self) -> Mask:
+        return np.array([group.role == "monitored" for group in self.groups], bool)
 
 
 @frozen

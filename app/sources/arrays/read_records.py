@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from ...base.errors import InvalidInput
@@ -17,7 +16,7 @@ from ...domain.groups import NEITHER, NamedGroup, NearTwin, count_twins, describ
 from ...domain.monitor import Comparison, Monitor, MonitoredAttribute
 from ...statistics.group_labels import MISSING, Codes, IntArray
 from ...statistics.tables.strata_counts import MOST_STRATA
-from .column_cells import outcome_codes, stored_cells
+from .column_cells import Mask, outcome_codes, stored_cells
 from .favourable_scores import Scores, favourable_scores
 from .group_of_records import Grouping, group_records, intersect
 
@@ -43,7 +42,7 @@ def divide(column: str, values: pa.ChunkedArray) -> Divided:
             f"{column} has {len(position):,} different values in the window, where at most "
             f"{MOST_STRATA:,} are strata"
         )
-        return Divided(column, (), np.full(len(values), NEITHER, dtype=np.int64), reason)
+        return Divided(column, (), np.full(len(values), NEITHER, np.int64), reason)
     return Divided(column, tuple(position), coded.spread((position[text] for text in texts), missing=NEITHER))
 
 
@@ -51,12 +50,12 @@ def read_attribute(attribute: MonitoredAttribute, values: pa.Table) -> pa.Chunke
     if attribute.rule is None:
         return values[attribute.feature]
     groups = pa.array(
-        [name_value(value) for value in (*(attribute.reference or ()), *attribute.monitored)], pa.string()
+        [name_value(value) for value in (*(attribute.reference or ()), *attribute.monitored)], "string"
     )
     return pa.chunked_array([groups.take(pa.array(is_in_group(attribute.rule, values).astype(np.int64)))])
 
 
-def is_in_group(rule: GroupRule, values: pa.Table) -> npt.NDArray[np.bool_]:
+def is_in_group(rule: GroupRule, values: pa.Table) -> Mask:
     conjunctions = [
         np.logical_and.reduce([_meets(condition, values[condition.feature]) for condition in conditions])
         for conditions in rule.any_of
@@ -64,7 +63,7 @@ def is_in_group(rule: GroupRule, values: pa.Table) -> npt.NDArray[np.bool_]:
     return np.asarray(np.logical_or.reduce(conjunctions))
 
 
-def _meets(condition: Condition, column: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+def _meets(condition: Condition, column: pa.ChunkedArray) -> Mask:
     cells = stored_cells(column)
     numbers = cells.floats() if condition.intervals else None
     if numbers is None:
@@ -119,7 +118,7 @@ class RecordTable:
 
     def count_twins(self, repeats: IntArray | None = None) -> Counter[NearTwin]:
         """Returns the near twins of listed values; each record counts as so many as it `repeats`."""
-        twins: Counter[NearTwin] = Counter()
+        twins = Counter[NearTwin]()
         for attribute, grouping in zip(self.monitor.attributes, self.groupings, strict=True):
             if attribute.rule is None and grouping.column.type is FieldType.STRING:
                 coded = stored_cells(self.values(attribute.feature)).coded()
@@ -160,7 +159,7 @@ class RecordTable:
         InvalidInput as `intersect`.
         """
         if not comparison.features:
-            return [], np.full(len(self), NEITHER, dtype=np.int64)
+            return [], np.full(len(self), NEITHER, np.int64)
         return intersect([self.grouping(feature) for feature in comparison.features])
 
 

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from ...base.frozen import frozen_by_name
 from ...database.binary_rows import read_row
-from ...database.page_size import fill_page
+from ...database.paging import fill_page
 from .record_conditions import GapPlace, RecordFilter, RecordPlace, add_filters, bound_statement
 from .record_queries import RECORD_COLUMNS, SCANNED_WITH_COPIES, VALUE_COLUMNS, StoredRecord, find_records
 

@@ -10,6 +10,7 @@ from ...database.engine import ArrowReader
 from ...domain.arrival import LogKind
 from ...domain.check import Span
 from ...domain.deployment import FieldType, RecordSchema
+from .record_queries import VALUE_COLUMNS, StoredRecord
 
 TYPES: Final = {
     FieldType.STRING: "text",
@@ -18,9 +19,15 @@ TYPES: Final = {
     FieldType.BOOLEAN: "boolean",
 }
 
+_NOT_FIXED = ("record_no", "record_id", "schema_version", "features", "meta")
+
 _FIXED: Final = {
-    LogKind.PAYLOAD: """record_id AS id, scored_at, logged_at, model_revision, prediction::text AS prediction,
-        probability::text AS probability, label::text AS label, sample_rate, mitigated::text AS mitigated""",
+    LogKind.PAYLOAD: "record_id AS id, "
+    + ", ".join(
+        f"{name}::text AS {name}" if name in VALUE_COLUMNS else name
+        for name in StoredRecord.__dataclass_fields__
+        if name not in _NOT_FIXED
+    ),
     # Without the answer to a check's question: its decoded form cannot be sent.
     LogKind.FEEDBACK: """feedback_id AS id, logged_at AS labelled_at, record_logged_at, label::text AS label,
         CASE WHEN predicted_label IS NULL THEN predicted END::text AS prediction,

@@ -4,44 +4,21 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import select, text
+from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from ...base.frozen import frozen, frozen_by_name
+from ...base.frozen import frozen
 from ...base.values import Scalar
 from ...database.binary_rows import read_row
-from ...database.tables import PayloadRecordRow
-from ...domain.deployment import Column, Deployment, RecordSchema
-from ...domain.record import Prediction
+from ...domain.deployment import Column, RecordSchema
+from .record_conditions import RecordFilter
+from .record_queries import StoredRecord, find_records
 
 
-@frozen_by_name
-class NewestRecord:
-    """One logged record; its features are in the order of `schema_version`."""
-
-    id: str
-    schema_version: int
-    model_revision: str
-    features: Sequence[Scalar | None]
-    answer: Prediction
-
-    def has_columns_of(self, deployment: Deployment) -> bool:
-        return self.schema_version == deployment.schema.version
-
-
-def newest_record(session: Session, deployment_no: int) -> NewestRecord | None:
+def newest_record(session: Session, deployment_no: int) -> StoredRecord | None:
     """Returns the newest payload record of any schema version."""
-    of_deployment = select(PayloadRecordRow).where(PayloadRecordRow.deployment_no == deployment_no)
-    newest_first = of_deployment.order_by(
-        PayloadRecordRow.logged_at.desc(), PayloadRecordRow.record_no.desc()
-    )
-    row = session.scalars(newest_first.limit(1)).first()
-    if row is None:
-        return None
-    probability = tuple(row.probability) if isinstance(row.probability, list) else row.probability
-    return read_row(
-        NewestRecord, row, id=row.record_id, answer=Prediction(row.prediction, probability, row.label)
-    )
+    records = find_records(session, deployment_no, RecordFilter(), after=None, limit=1).records
+    return records[0] if records else None
 
 
 SAMPLED = 10_000

@@ -11,9 +11,10 @@ from sqlalchemy.orm import Session
 from ...base.frozen import frozen_by_name
 from ...base.values import shown_value
 from ...database.binary_rows import read_row
-from ...database.page_size import MAX_PAGE_BYTES
+from ...database.paging import MAX_PAGE_BYTES
 from ...domain.deployment import RecordSchema
 from ...domain.mitigation import FlaggedRecord
+from ...domain.record import Prediction
 from .copy_answers import TargetKey
 from .record_conditions import RecordFilter, RecordPlace, Statement, add_filters, bound_statement
 
@@ -33,8 +34,8 @@ class StoredRecord:
 
     record_no: int
     record_id: str
-    logged_at: datetime
     scored_at: datetime
+    logged_at: datetime
     schema_version: int
     model_revision: str
     features: list[Any]
@@ -42,12 +43,17 @@ class StoredRecord:
     prediction: Any
     probability: Any
     label: Any
-    mitigated: dict[str, Any] | None
     sample_rate: float | None
+    mitigated: dict[str, Any] | None
 
     @property
     def place(self) -> RecordPlace:
         return RecordPlace(self.logged_at, self.record_no)
+
+    @property
+    def answer(self) -> Prediction:
+        probability = tuple(self.probability) if isinstance(self.probability, list) else self.probability
+        return Prediction(self.prediction, probability, self.label)
 
 
 @frozen_by_name

@@ -148,7 +148,7 @@ def _find_newest(location: str, folder: fs.FileSystem, field: str) -> str:
         )
         if named in names:
             return named
-    by_number: dict[int, list[str]] = defaultdict(list)
+    by_number = defaultdict[int, list[str]](list)
     for name in names:
         if matched := _NUMBERED.fullmatch(name):
             by_number[int(matched[1])].append(name)
@@ -164,7 +164,7 @@ def _find_newest(location: str, folder: fs.FileSystem, field: str) -> str:
 
 def _require_same_names(schemas: Any, location: str, field: str) -> None:  # noqa: ANN401 - a list of pyiceberg's
     """Older files have a renamed column under its old name."""
-    names: dict[int, set[str]] = defaultdict(set)
+    names = defaultdict[int, set[str]](set)
     for schema in schemas:
         for column in schema.fields:
             names[column.field_id].add(column.name)
@@ -302,9 +302,11 @@ def list_files(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side:
     return list_table(table, roots, side)[0]
 
 
-def list_table(
-    table: PayloadTable | FeedbackTable, roots: Sequence[Root], side: str
-) -> tuple[list[ListedFile], "Dataset | None"]:
+Listing: TypeAlias = "tuple[list[ListedFile], Dataset | None]"
+"""Files of a table, and what its log says of them, if it has one."""
+
+
+def list_table(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side: str) -> Listing:
     location, field = table.location, f"{side}.location"
     refuse(location_problems(table, roots, side))
     if not is_in_store(location):
@@ -319,7 +321,7 @@ def list_table(
     clock = Timer(MAX_SECONDS, child.end)
     clock.start()
     try:
-        listed: tuple[list[ListedFile], Dataset | None] = child.result()
+        listed: Listing = child.result()
     except TooLarge as error:
         limits = f"{MAX_SECONDS} seconds, or with the memory of EVENHAND_UPLOAD_MEMORY_BYTES"
         raise InvalidInput.of(
@@ -330,9 +332,7 @@ def list_table(
     return listed
 
 
-def _list_table(
-    table: PayloadTable | FeedbackTable, roots: Sequence[Root], field: str
-) -> tuple[list[ListedFile], "Dataset | None"]:
+def _list_table(table: PayloadTable | FeedbackTable, roots: Sequence[Root], field: str) -> Listing:
     location, is_folder = table.location, not is_in_store(table.location)
     logged: Dataset | None = None
     named: set[str] = set()

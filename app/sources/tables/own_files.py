@@ -34,13 +34,13 @@ OWN_FOLDER = "_evenhand"
 
 _SCHEMA = pa.schema(
     {
-        "record_id": pa.string(),
-        "attribute": pa.string(),
-        "target": pa.string(),
-        "model_revision": pa.string(),
-        "draw": pa.int32(),
-        "outcome": pa.string(),
-        "probability": pa.string(),
+        "record_id": "string",
+        "attribute": "string",
+        "target": "string",
+        "model_revision": "string",
+        "draw": "int32",
+        "outcome": "string",
+        "probability": "string",
     }
 )
 
@@ -102,7 +102,6 @@ class KeptAnswers:
     def _write(self, folder: Path, rows: pa.Table) -> Path:
         file = folder / f"{secrets.token_hex(12)}.parquet"
         try:
-            folder.mkdir(parents=True, exist_ok=True)
             _replace(file, rows)
         except OSError as error:
             raise SetupError(
@@ -133,16 +132,16 @@ FOLDER = "flagged"
 
 FLAGS = pa.schema(
     {
-        "record_id": pa.string(),
+        "record_id": "string",
         "scored_at": TIMES,
-        "model_revision": pa.string(),
-        "attribute": pa.string(),
-        "group": pa.string(),
-        "direction": pa.string(),
-        "own_score": pa.float64(),
-        "reference_score": pa.float64(),
-        "gap": pa.float64(),
-        "check_id": pa.string(),
+        "model_revision": "string",
+        "attribute": "string",
+        "group": "string",
+        "direction": "string",
+        "own_score": "float64",
+        "reference_score": "float64",
+        "gap": "float64",
+        "check_id": "string",
     }
 )
 
@@ -211,7 +210,7 @@ def erase_from_files(folder: Path, ids: Sequence[str]) -> Counter[str]:
             rows, written = pq.read_table(file), file.stat()
         except (OSError, pa.ArrowInvalid):  # another process has just replaced it, or is writing it
             continue
-        remaining = rows.filter(pc.invert(pc.is_in(rows["record_id"], pa.array(ids, pa.string()))))
+        remaining = rows.filter(pc.invert(pc.is_in(rows["record_id"], pa.array(ids, "string"))))
         if len(remaining) < len(rows):
             _replace(file, remaining)
             # Answers are aged by it.
@@ -253,6 +252,7 @@ def _own_files(folder: Path) -> Iterator[Path]:
 
 
 def _replace(file: Path, rows: pa.Table) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
     unfinished = file.with_name(f"_{secrets.token_hex(12)}.unfinished")
     pq.write_table(rows, unfinished)
     unfinished.replace(file)
@@ -282,7 +282,6 @@ class FlagFile:
     def write(self, flags: pa.Table) -> None:
         """Replaces the file at once."""
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
             _replace(self.path, flags)
         except OSError as error:
             raise SetupError(
@@ -297,10 +296,10 @@ class FlagFile:
         if self.path.parent.name != FOLDER or not self.path.parent.is_dir():
             return None
         try:
-            rows = int(pq.read_metadata(self.path).num_rows)
+            rows = _count_rows(self.path)
         except FileNotFoundError:
             return 0
-        except (OSError, pa.ArrowInvalid):
+        except OSError:
             rows = 0
         try:
             self.path.unlink(missing_ok=True)

@@ -65,8 +65,8 @@ class PayloadForm:
             outcome = pc.coalesce(
                 json_texts(rows[columns.label]), outcome.dictionary_decode()
             ).dictionary_encode()
-        revision: pa.Array = pa.DictionaryArray.from_arrays(
-            pa.repeat(pa.scalar(0, pa.int8()), rows.num_rows), [self._revision]
+        revision = pa.DictionaryArray.from_arrays(
+            pa.repeat(pa.scalar(0, "int8"), rows.num_rows), [self._revision]
         )
         if columns.model_revision is not None:
             revision = text_codes(rows[columns.model_revision], self._revision)
@@ -82,15 +82,15 @@ class PayloadForm:
         counted, columns = self.as_counted(rows, query), self.columns
         arrays = {
             "logged_at": rows[columns.scored_at].cast(TIMES),
-            "record_id": rows[columns.id].cast(pa.string()),
-            "model_revision": counted["model_revision"].cast(pa.string()),
-            "sample_rate": pa.nulls(rows.num_rows, pa.float64()),
-            "outcome": counted["outcome"].cast(pa.string()),
+            "record_id": rows[columns.id].cast("string"),
+            "model_revision": counted["model_revision"].cast("string"),
+            "sample_rate": pa.nulls(rows.num_rows, "float64"),
+            "outcome": counted["outcome"].cast("string"),
         }
         if query.with_probabilities:
             probability = columns.probability
             arrays["probability"] = (
-                pa.nulls(rows.num_rows, pa.string())
+                pa.nulls(rows.num_rows, "string")
                 if probability is None
                 else probability_texts(rows[probability])
             )
@@ -128,10 +128,10 @@ class PayloadFiles(TableFiles):
     def newest(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
         """Returns the newest records of the span, newest first, those of one moment by id."""
         columns = self._columns
-        kinds = {columns.id: pa.string(), columns.scored_at: TIMES, columns.prediction: pa.string()}
-        kinds |= {name: pa.string() for name in (columns.label, columns.model_revision) if name is not None}
-        kinds |= {} if columns.probability is None else {columns.probability: pa.float64()}
-        kinds |= {self.form.stored[name]: pa.null() for name in query.columns}
+        kinds = {columns.id: "string", columns.scored_at: TIMES, columns.prediction: "string"}
+        kinds |= {name: "string" for name in (columns.label, columns.model_revision) if name is not None}
+        kinds |= {} if columns.probability is None else {columns.probability: "float64"}
+        kinds |= {self.form.stored[name]: "null" for name in query.columns}
         empty = self.form.as_window(pa.schema(kinds).empty_table(), query)
         return _collect(empty, self.batches(query, span), limit, _cut_to_newest)
 
@@ -146,18 +146,18 @@ class PayloadFiles(TableFiles):
 
     def ids(self, span: Span) -> pa.Array:
         name = self._columns.id
-        chunks = [chunk for rows in self.read([name], span) for chunk in rows[name].cast(pa.string()).chunks]
-        return pa.chunked_array(chunks, pa.string()).combine_chunks()
+        chunks = [chunk for rows in self.read([name], span) for chunk in rows[name].cast("string").chunks]
+        return pa.chunked_array(chunks, "string").combine_chunks()
 
     def features(self, ids: Sequence[str], span: Span) -> dict[str, list[Scalar | None]]:
         """Returns the features (in schema order) of these records within the span."""
         key, stored = self._columns.id, self.form.stored
         features_of: dict[str, list[Scalar | None]] = {}
         names = [key, *(stored[column.name] for column in self._features)]
-        for rows in self.read(names, span, has_id(key, pa.array(ids, pa.string()))):
+        for rows in self.read(names, span, has_id(key, pa.array(ids, "string"))):
             cells = [read_cells(rows[stored[column.name]], column) for column in self._features]
             features_of |= zip(
-                rows[key].cast(pa.string()).to_pylist(), map(list, zip(*cells, strict=True)), strict=True
+                rows[key].cast("string").to_pylist(), map(list, zip(*cells, strict=True)), strict=True
             )
         return features_of
 
@@ -221,14 +221,14 @@ class FeedbackFiles(TableFiles):
         """
         times = pc.min_max(records["logged_at"]).as_py()
         if times["min"] is None:
-            return records.slice(0, 0).append_column("label", pa.array([], pa.string()))
+            return records.slice(0, 0).append_column("label", pa.array([], "string"))
         observed = Span(start=floor_to_hour(times["min"]), end=times["max"] + horizon + MICROSECOND)
         ids = records["record_id"].combine_chunks()
         labels = pa.concat_tables([_LABELS.empty_table(), *self._batches(observed, ids)])
         joined = records.join(
             labels.filter(pc.is_valid(labels["label"])), "record_id", "feedback_id", join_type="inner"
         )
-        logged, usable = (joined[name].cast(pa.int64()).to_numpy() for name in ("logged_at", "usable_at"))
+        logged, usable = (joined[name].cast("int64").to_numpy() for name in ("logged_at", "usable_at"))
         hour, longest = int(HOUR / MICROSECOND), int(horizon / MICROSECOND)
         joined = joined.filter(pa.array((usable >= logged // hour * hour) & (usable <= logged + longest)))
         return keep_first(joined, record="record_id").drop_columns(["usable_at"])
@@ -243,7 +243,7 @@ class FeedbackFiles(TableFiles):
             else payload.newest(query, Span(start=scored.end, end=scored.end), 1)
         )
         place_of = {record: position for position, record in enumerate(records["record_id"].to_pylist())}
-        positions = pa.array([place_of.get(record_id) for record_id in ids.to_pylist()], pa.int64())
+        positions = pa.array([place_of.get(record_id) for record_id in ids.to_pylist()], "int64")
         is_known = pc.is_valid(positions)
         self.without_record += positions.null_count
         joined, labels = records.take(positions.filter(is_known)), labels.filter(is_known)
@@ -259,13 +259,13 @@ class FeedbackFiles(TableFiles):
         columns = self._columns
         only = None if records is None else has_id(columns.id, records)
         for rows in self.read([columns.id, columns.observed_at, columns.label], span, only):
-            ids, times = rows[columns.id].cast(pa.string()), rows[columns.observed_at].cast(TIMES)
+            ids, times = rows[columns.id].cast("string"), rows[columns.observed_at].cast(TIMES)
             yield pa.table(
                 {"feedback_id": ids, "usable_at": times, "label": json_texts(rows[columns.label])}, _LABELS
             )
 
 
-_LABELS = pa.schema({"feedback_id": pa.string(), "usable_at": TIMES, "label": pa.string()})
+_LABELS = pa.schema({"feedback_id": "string", "usable_at": TIMES, "label": "string"})
 
 
 def name_columns_of_labels(records: pa.Table) -> pa.Table:

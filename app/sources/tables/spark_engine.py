@@ -252,9 +252,7 @@ def _answer(task: Task, piece: bytes) -> pa.RecordBatch:
         answer, failure = task(piece), None
     except EvenhandError as error:
         answer, failure = b"", _write_error(error)
-    return pa.record_batch(
-        {"answer": pa.array([answer], pa.binary()), "failure": pa.array([failure], pa.string())}
-    )
+    return pa.record_batch({"answer": pa.array([answer], "binary"), "failure": pa.array([failure], "string")})
 
 
 def _write_error(error: EvenhandError) -> str:
@@ -289,5 +287,5 @@ def count_slots(session: SparkSession) -> int:
 
 
 def as_rows(session: SparkSession, pieces: Sequence[bytes], slots: int) -> DataFrame:
-    table = pa.table({"piece": pa.array(pieces, pa.binary())})
+    table = pa.table({"piece": pa.array(pieces, "binary")})
     return session.createDataFrame(table).repartition(min(len(pieces), slots * PARTS_A_SLOT))

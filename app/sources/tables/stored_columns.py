@@ -1,21 +1,24 @@
-"""Columns of files in the form in which Evenhand stores values."""
+"""Columns of files in the form in which Evenhand stores values; and equal rows of them once."""
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...base.errors import InvalidInput
 from ...base.values import Scalar, canonical, normalised
 from ...domain.deployment import Column, FieldKind, FieldType
+from ...statistics.group_labels import IntArray
 from ..arrays.column_cells import format_value, holds_numbers, holds_text
 
 ARROW_TYPES = {
-    FieldType.STRING: pa.string(),
-    FieldType.INTEGER: pa.int64(),
-    FieldType.NUMBER: pa.float64(),
-    FieldType.BOOLEAN: pa.bool_(),
+    FieldType.STRING: "string",
+    FieldType.INTEGER: "int64",
+    FieldType.NUMBER: "float64",
+    FieldType.BOOLEAN: "bool",
 }
 
 
@@ -61,7 +64,7 @@ def stored_values(values: pa.ChunkedArray, column: Column, *, coded: bool = Fals
     typed = typed_column(values, column)
     if column.kind is FieldKind.NUMERIC:
         return typed
-    return _spell_each(typed, canonical) if pa.types.is_floating(typed.type) else typed.cast(pa.string())
+    return _spell_each(typed, canonical) if pa.types.is_floating(typed.type) else typed.cast("string")
 
 
 def json_texts(values: pa.ChunkedArray) -> pa.Array:
@@ -79,20 +82,20 @@ def text_codes(values: pa.ChunkedArray, absent: str) -> pa.DictionaryArray:
     """Returns a column as coded text; `absent` where there is none."""
     codes = as_array(values)
     if pa.types.is_dictionary(codes.type) and not codes.null_count:
-        return pa.DictionaryArray.from_arrays(codes.indices, codes.dictionary.cast(pa.string()))
-    return pc.coalesce(_plain(values).cast(pa.string()), pa.scalar(absent, pa.string())).dictionary_encode()
+        return pa.DictionaryArray.from_arrays(codes.indices, codes.dictionary.cast("string"))
+    return pc.coalesce(_plain(values).cast("string"), pa.scalar(absent, "string")).dictionary_encode()
 
 
 def _json_of_each(array: pa.Array) -> pa.Array:
     array = _drop_nan(array)
     kind = array.type
     if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind):
-        return array.cast(pa.string())
+        return array.cast("string")
     if pa.types.is_decimal(kind):
-        return _json_of_each(array.cast(pa.float64()))
+        return _json_of_each(array.cast("float64"))
     if pa.types.is_floating(kind) or holds_text(kind):
         return pa.array(
-            [None if value is None else format_value(value) for value in array.to_pylist()], pa.string()
+            [None if value is None else format_value(value) for value in array.to_pylist()], "string"
         )
     raise InvalidInput.of(
         "payload", f"predictions and labels must be text, numbers or booleans, found {kind}"
@@ -107,11 +110,37 @@ def probability_texts(values: pa.ChunkedArray) -> pa.Array:
                 None if probability is None else f"[{', '.join(map(repr, probability))}]"
                 for probability in values.to_pylist()
             ],
-            pa.string(),
+            "string",
         )
     if not holds_numbers(kind):
         raise InvalidInput.of("payload", f"probabilities must be numbers or lists of numbers, found {kind}")
-    return _spell_each(_drop_nan(_plain(values)).cast(pa.float64()), repr)
+    return _spell_each(_drop_nan(_plain(values)).cast("float64"), repr)
+
+
+MAX_KINDS = 2**20
+
+
+def merge_equal(rows: pa.Table) -> tuple[pa.Table, IntArray]:
+    """Returns the distinct rows of coded columns, and how many records each is; each record if there could
+    be more than `MAX_KINDS`.
+    """
+    coded = [as_array(column) for column in rows.columns]
+    sizes = [len(column.dictionary) + 1 for column in coded]
+    if prod(sizes) > MAX_KINDS:
+        plain = [column.dictionary_decode() for column in coded]
+        return pa.table(plain, rows.column_names), np.ones(rows.num_rows, np.int64)
+    # A missing value has the last place.
+    codes = [
+        column.indices.fill_null(size - 1).to_numpy(zero_copy_only=False)
+        for column, size in zip(coded, sizes, strict=True)
+    ]
+    counts = np.bincount(np.ravel_multi_index(codes, sizes))
+    kinds = np.flatnonzero(counts)
+    plain = [
+        column.dictionary.take(pa.array(code, mask=code == size - 1))
+        for column, size, code in zip(coded, sizes, np.unravel_index(kinds, sizes), strict=True)
+    ]
+    return pa.table(plain, rows.column_names), counts[kinds].astype(np.int64)
 
 
 def read_cells(values: pa.ChunkedArray, column: Column) -> list[Scalar | None]:
@@ -137,6 +166,6 @@ def _drop_nan(array: pa.Array) -> pa.Array:
 
 def _spell_each(array: pa.Array, spell: Callable[[Any], str]) -> pa.Array:
     encoded = array.dictionary_encode()
-    return pa.array([spell(value) for value in encoded.dictionary.to_pylist()], pa.string()).take(
+    return pa.array([spell(value) for value in encoded.dictionary.to_pylist()], "string").take(
         encoded.indices
     )

@@ -119,7 +119,7 @@ class PieceReader:
                 piece.file, open_folder(self.location), partition, row_groups=[piece.row_group]
             )
             coded = {name for name in texts if name in fragment.physical_schema.names}
-            code = pa.dictionary(pa.int32(), pa.string())
+            code = pa.dictionary("int32", "string")
             scanned = fragment.to_batches(
                 schema=pa.schema(
                     [field.with_type(code) if field.name in coded else field for field in self.schema]
@@ -278,7 +278,7 @@ def pack_table(table: pa.Table) -> bytes:
 
 
 def has_id(column: str, ids: pa.Array) -> pc.Expression:
-    return pc.field(column).cast(pa.string()).isin(ids)
+    return pc.field(column).cast("string").isin(ids)
 
 
 def _find_types(opened: "Dataset") -> pa.Schema:

@@ -12,7 +12,7 @@ from app.domain.arrival import LogKind
 from app.domain.deployment import FieldType, OutputFields, ProblemType, RecordSchema
 from app.domain.record_times import TimeRule
 from app.intake.imports.import_subject import ImportSubject, RowRefused
-from app.intake.imports.logged_calls import LoggedCall, LoggedCallReader
+from app.intake.imports.logged_calls import LoggedCallReader
 from app.intake.logging import model_call as exchanges
 from app.intake.logging.checked_records import CheckedPayload
 from app.intake.logging.ingest_plan import plan_for
@@ -58,7 +58,7 @@ def exchanged(request: bytes, answer: bytes) -> CheckedPayload:
 
 def imported(request: bytes, answer: bytes, outputs: OutputFields = OUTPUTS) -> list[dict[str, Any]]:
     reader = LoggedCallReader(ImportSubject(kind=LogKind.PAYLOAD, schema=SCHEMA, outputs=outputs, times=TimeRule.at(NOW)))
-    return reader.records(LoggedCall(id="c", time=datetime.isoformat(NOW), request=request, response=answer))
+    return reader.records("c", datetime.isoformat(NOW), request, answer)
 
 
 @pytest.mark.parametrize("payload_format", ["open_inference", "open_inference_matrix", "kserve_v1", "mlflow", "json_records"])

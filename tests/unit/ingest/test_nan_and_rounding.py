@@ -10,7 +10,7 @@ from app.domain.record import Rejection
 from app.intake.gateway.call_events import STRUCTURED, ReportedHalf, read_events
 from app.intake.gateway.spool_entries import CallSide
 from app.intake.imports.import_subject import ImportRow
-from app.intake.imports.logged_calls import LoggedCall, LoggedCallReader
+from app.intake.imports.logged_calls import LoggedCallReader
 from app.intake.imports.run_import import encode_record
 from app.intake.logging.checked_records import CheckedPayload
 from app.intake.logging.log_request import LogRequest, read_feedback, read_payload
@@ -70,7 +70,7 @@ def file_of_calls(cells: list[Any], answer: dict[str, Any]) -> CheckedPayload:
     about = subject(schema=schema, outputs=outputs)
     reader = LoggedCallReader(about)
     request, response = call_of(cells, answer)
-    (found,) = reader.records(LoggedCall(id="c", time=datetime.isoformat(NOW), request=request, response=response))
+    (found,) = reader.records("c", datetime.isoformat(NOW), request, response)
     line = encode_record(ImportRow(file="f", line=1, record=found), "digest", about)
     return read_payload(LogRequest(body=b'{"records":[' + line + b"]}"), PLAN, MOMENTS)
 
