@@ -1,5 +1,6 @@
 """`evenhand report --deployment`."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import typer
@@ -11,9 +12,11 @@ from ...deployments.queries import Deployments
 from ...domain.check import Span
 from ...domain.record_times import parse_moment
 from ...reports.document import Made
-from ...reports.regulator.presets import SheetsWanted
+from ...reports.regulator.clauses import ToolKind
+from ...reports.regulator.presets import SheetsWanted, choose_sheets
 from ...reports.regulator.regulator_report import ReportForm, make_regulator_report
 from ...reports.regulator.verify import check_database, check_file, read_report_file
+from ...statistics.selections.category_schemes import CategoryMapping
 from ..database import command_settings, ready_database
 
 MOST_LINES = 50
@@ -28,6 +31,24 @@ def read_period(start: str | None, end: str | None) -> Span:
     if span.start >= span.end:
         raise InvalidInput.of("from", "must lie before --to")
     return span
+
+
+def choose_content(
+    sheets: Sequence[str] | None,
+    preset: str | None,
+    attribute: Sequence[str] | None,
+    control: Sequence[str] | None,
+    tool: ToolKind,
+    categories: tuple[CategoryMapping, ...] = (),
+) -> SheetsWanted:
+    return SheetsWanted(
+        sheets=choose_sheets(sheets or (), preset),
+        attributes=tuple(attribute or ()),
+        controls=tuple(control or ()),
+        tool=tool,
+        preset=preset,
+        categories=categories,
+    )
 
 
 def report_deployment(deployment_id: str, span: Span, query: SheetsWanted, form: str) -> bytes:

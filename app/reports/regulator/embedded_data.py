@@ -31,8 +31,12 @@ NO_HASH = (
 
 def seal_html(html: bytes, content: bytes) -> bytes:
     """Appends the JSON, packed, in a comment, then the hash of all before."""
-    packed = base64.b64encode(zlib.compress(content, 9))
-    unsealed = html.rstrip(b"\n") + b"\n<!-- evenhand-report " + packed + b" -->\n"
+    unsealed = (
+        html.rstrip(b"\n")
+        + b"\n<!-- evenhand-report "
+        + base64.b64encode(zlib.compress(content, 9))
+        + b" -->\n"
+    )
     return unsealed + b"<!-- evenhand-sha256 " + _digest(unsealed) + b" -->\n"
 
 
@@ -110,15 +114,13 @@ def read_csv(content: bytes) -> dict[str, Any]:
     chain = [{"part": part, "digest": digest} for sheet, _, part, _, digest in rows if sheet == "chain"]
     if not set(_CSV_MEMBERS) <= set(members):
         _refuse("CSV")
-    return {
-        "kind": members["kind"],
-        "format": int(members["format"]) if members["format"].isdigit() else members["format"],
-        "deployment": {"id": members["deployment.id"]},
-        "period": {"start": members["period.start"], "end": members["period.end"]},
-        "seal": members["seal"],
-        "chain_head": members["chain_head"],
-        "chain": chain,
-    }
+    if members["format"].isdigit():
+        members["format"] = int(members["format"])
+    report: dict[str, Any] = {"chain": chain}
+    for path in _CSV_MEMBERS:
+        parent, _, name = path.rpartition(".")
+        (report.setdefault(parent, {}) if parent else report)[name] = members[path]
+    return report
 
 
 def _digest(content: bytes) -> bytes:

@@ -14,7 +14,7 @@ from ...evidence.words import (
     say_limit,
 )
 from ...statistics.e_values.state_words import State
-from ..document import ABSENT, Block, Paragraph, ReportTable, Section, interval
+from ..document import ABSENT, Block, Paragraph, ReportTable, Section, caution, interval
 
 MOST_COMPARISONS = 200
 """Max comparisons that a report lists."""
@@ -24,17 +24,15 @@ MOST_SAID = 4
 
 MEANING = (
     "Evidence adds up over the hours, each record counted once. On a model that is inside its limits in "
-    "every hour, all comparisons"
-    " together raise at most one false alarm in the budget, if each record is another person, however often "
-    "somebody looks. The verdict"
-    " of a single check has no such bound."
+    "every hour, all comparisons together raise at most one false alarm in the budget, if each record is "
+    "another person, however often somebody looks. The verdict of a single check has no such bound."
 )
 
 
 def evidence_section(evidence: DeploymentEvidence | None) -> Section:
     """Present evidence, whichever time the report is about; None without a monitor."""
     if evidence is None:
-        return Section("Evidence over time", (Paragraph(NO_MONITOR, is_caution=True),))
+        return Section("Evidence over time", (caution(NO_MONITOR),))
     comparisons = order_by_gravity(evidence.comparisons)
     blocks: list[Block] = [Paragraph(" ".join(describe_evidence(evidence)))]
     if comparisons:
@@ -49,11 +47,10 @@ def evidence_section(evidence: DeploymentEvidence | None) -> Section:
             if len(comparisons) > MOST_COMPARISONS
             else ""
         )
-        columns = ("Comparison", "Limit", "95 %, at all hours", "State")
         blocks.append(
             ReportTable(
                 "The state of every comparison when this report was made",
-                columns,
+                ("Comparison", "Limit", "95 %, at all hours", "State"),
                 tuple(rows),
                 MEANING + remainder,
                 is_last_wide=True,

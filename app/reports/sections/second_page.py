@@ -1,6 +1,7 @@
 """Second page and last sections of a report."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import astuple
 from datetime import timedelta
 from itertools import pairwise
 
@@ -18,7 +19,6 @@ from ...statistics.intervals.verdicts import GRAVEST, MINIMUM_GROUP_SIZE
 from ..document import (
     ABSENT,
     Block,
-    Bullets,
     Paragraph,
     ReportedAlert,
     ReportTable,
@@ -27,9 +27,8 @@ from ..document import (
     TimeRow,
     moment,
 )
-from ..report_source import NONE_MEASURED, History, ReportSource
+from ..report_source import NONE_MEASURED, History, ReportSource, choose_step
 from .configuration_sections import list_origin, versions
-from .day_sums import choose_step
 from .evidence_section import MEANING
 
 _GAP_HEIGHT = 3
@@ -41,18 +40,19 @@ MOST_TIMES = 6
 MOST_ALERTS = 100
 """Max alerts."""
 
+ALERT_COLUMNS = ("Opened", "Rule and subject", "What it says", "Acknowledged", "Resolved")
+"""Of the members of a `ReportedAlert`."""
+
 METHOD = (
     (
         "Disparate impact is the group's share of favourable outcomes divided by the reference's. As logged "
-        "(●) it counts the outcomes"
-        " that were logged. Counterfactual (○) it asks the model again about copies of the same records in "
-        "which the attribute is changed."
+        "(●) it counts the outcomes that were logged. Counterfactual (○) it asks the model again about "
+        "copies of the same records in which the attribute is changed."
     ),
     (
-        "Each ratio has a 95 % interval. Unfair: ratio and whole interval are beyond a limit. Suspected: "
-        "the ratio is, its interval is"
-        " not; of several groups, by the wider interval that allows for the choice among"
-        f" them. With fewer than {MINIMUM_GROUP_SIZE} records in a group that is compared there is no "
+        "Each ratio has a 95 % interval. Unfair: ratio and whole interval are beyond a limit. Suspected: the "
+        "ratio is, its interval is not; of several groups, by the wider interval that allows for the choice "
+        f"among them. With fewer than {MINIMUM_GROUP_SIZE} records in a group that is compared there is no "
         "verdict."
     ),
     MEANING,
@@ -83,15 +83,12 @@ LIMITS_IN_SHORT = (
 LIMITS = (
     (
         "A difference between groups is a correlation. It does not say why the groups differ, nor that "
-        "anybody was wronged; "
-        "that takes people who look at the decisions."
+        "anybody was wronged; that takes people who look at the decisions."
     ),
     (
         "Counterfactual figures show what the model does when the attribute of a record is changed, and the "
-        "correlated features where "
-        "that is said. They show direct bias only: what a model takes from other features that go together "
-        "with the attribute stays in "
-        "both."
+        "correlated features where that is said. They show direct bias only: what a model takes from other "
+        "features that go together with the attribute stays in both."
     ),
     (
         f"Small groups say little. With fewer than {MINIMUM_GROUP_SIZE} records in a group that is compared "
@@ -100,20 +97,16 @@ LIMITS = (
     ),
     (
         "The intervals are 95 % intervals: about one in twenty does not hold the truth, and with many "
-        "figures some lie outside "
-        "their limits by chance. They speak of chance in who happened to be in the window, and not of wrong "
-        "labels or of "
-        "records that depend on each other."
+        "figures some lie outside their limits by chance. They speak of chance in who happened to be in the "
+        "window, and not of wrong labels or of records that depend on each other."
     ),
     (
-        "Without labels nothing is known of whether predictions were right. Accuracy and all that is made "
-        "of it rests on the "
-        "labels that came back, which may differ from those that did not."
+        "Without labels nothing is known of whether predictions were right. Accuracy and all that is made of "
+        "it rests on the labels that came back, which may differ from those that did not."
     ),
     (
         "Records whose prediction is in neither outcome list, and records whose value is in neither group, "
-        "are counted and take "
-        "part in no rate. Many of them may hide a difference."
+        "are counted and take part in no rate. Many of them may hide a difference."
     ),
     (
         "A check reads the newest records of its span up to a limit, and adds earlier ones where they are "
@@ -135,13 +128,10 @@ def second_page(source: ReportSource, digest: str) -> SecondPage:
     if observed != source.span:
         shown += f"; of {moment(source.span.start)} to {moment(source.span.end)}, only this part has checks or alerts"
     lead = (
-        f"{shown}. Each bar reaches from the lowest to the highest ratio of the group"
-        f" furthest out in the checks of one {name_step(choose_step(observed))}, in the colour of the "
-        "gravest verdict,"
-        " 1 in the middle, with the fair band."
-        " Grey: 95 % intervals."
-        " Triangle: alert opened. Dashed line: new model revision or monitor version. Tick at the bottom: "
-        "check without figures."
+        f"{shown}. Each bar reaches from the lowest to the highest ratio of the group furthest out in the "
+        f"checks of one {name_step(choose_step(observed))}, in the colour of the gravest verdict, 1 in the "
+        "middle, with the fair band. Grey: 95 % intervals. Triangle: alert opened. Dashed line: new model "
+        "revision or monitor version. Tick at the bottom: check without figures."
     )
     notes = [lead]
     if not ranked:
@@ -210,7 +200,8 @@ def name_subject(alert: Alert) -> str:
 
 
 def alert_row(alert: Alert) -> ReportedAlert:
-    acknowledged, resolved = ABSENT, "not yet"
+    acknowledged = ABSENT
+    resolved = "not yet"
     if alert.acknowledged_at is not None:
         note = f": {alert.note}" if alert.note else ""
         acknowledged = f"{moment(alert.acknowledged_at)} by {alert.acknowledged_by}{note}"
@@ -254,10 +245,8 @@ def time_rows(source: ReportSource, histories: list[History]) -> tuple[TimeRow, 
     failed = sorted(
         {find_step_start(run.span_end, step) for run in source.runs if run.state != CheckState.SUCCEEDED}
     )
-    changes, gaps = (
-        draw_moments(changed, axis, bottom=PRINTED_HEIGHT),
-        draw_stretches(failed, step, axis, height=_GAP_HEIGHT),
-    )
+    changes = draw_moments(changed, axis, bottom=PRINTED_HEIGHT)
+    gaps = draw_stretches(failed, step, axis, height=_GAP_HEIGHT)
     rows = []
     for history, panel in zip(histories, panels, strict=True):
         about = [
@@ -295,23 +284,11 @@ def alerts_section(alerts: Sequence[Alert], *, waiting: int) -> Section:
         Paragraph(note, is_caution=waiting > 0) for note in describe_alerts(alerts, waiting)
     ]
     if alerts:
-        rows = [alert_row(alert) for alert in alerts[:MOST_ALERTS]]
-        cells = tuple((row.opened, row.about, row.sentence, row.acknowledged, row.resolved) for row in rows)
+        rows = [astuple(alert_row(alert)) for alert in alerts[:MOST_ALERTS]]
         note = f"The newest {MOST_ALERTS} of {len(alerts):,}." if len(alerts) > MOST_ALERTS else None
         caption = "Alerts that were open in this time, or that a check of it opened"
-        blocks.append(
-            ReportTable(
-                caption,
-                ("Opened", "Rule and subject", "What it says", "Acknowledged", "Resolved"),
-                cells,
-                note,
-            )
-        )
+        blocks.append(ReportTable(caption, ALERT_COLUMNS, rows, note))
     return Section("Alerts", blocks)
-
-
-def limits_section() -> Section:
-    return Section("What these figures cannot say", (Bullets(LIMITS),))
 
 
 def tracing_section(check: CheckRun | None) -> Section:
@@ -321,11 +298,9 @@ def tracing_section(check: CheckRun | None) -> Section:
         blocks.append(
             Paragraph(
                 f"The figures of the views are those of check {check.id}. GET {address} has its window, "
-                "count tables and measurements as"
-                f" JSON, {address}/trace.csv every measurement with its formula and counts; the PDF carries "
-                "that file. Every figure is its"
-                " formula with these counts put in; the intervals can be repeated exactly from the counts "
-                "and the monitor's seed."
+                f"count tables and measurements as JSON, {address}/trace.csv every measurement with its "
+                "formula and counts; the PDF carries that file. Every figure is its formula with these "
+                "counts put in; the intervals can be repeated exactly from the counts and the monitor's seed."
             )
         )
     return Section("How to trace a figure", blocks)
