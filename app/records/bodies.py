@@ -98,7 +98,8 @@ class PayloadRecordOut(Out):
 
     @classmethod
     def of(cls, summary: RecordSummary, names: GroupWords, **members: object) -> Self:
-        record, schema = summary.record, summary.schema
+        record = summary.record
+        schema = summary.schema
         return cls.from_object(
             summary,
             features=name_cells(schema.features, record.features),
