@@ -71,7 +71,7 @@ class RecordSummary:
     record: StoredRecord
     schema: RecordSchema
     outcome: OutcomeWord | None
-    groups: Sequence[RecordGroup]
+    groups: tuple[RecordGroup, ...]
     changes: Mapping[str, Change]
     flags: Sequence[FlaggedRecord]
     part: WindowPart | None
@@ -160,7 +160,7 @@ def summaries(
             record=shown_record(record),
             schema=lens.schemas[record.schema_version],
             outcome=WORDS.get(lens.outcome(record)),
-            groups=lens.groups(record),
+            groups=tuple(lens.groups(record)),
             changes=lens.changes(record, copies[record.record_no]),
             flags=flags[record.record_no],
             part=None if window is None else window.part_of(record),

@@ -246,11 +246,11 @@ def _write_annex(session: Session, source: ReportSource) -> Iterator[Section]:
     yield monitor_section(source.monitor, check)
     if source.is_of_check:
         yield from of_views
-    yield from history_sections(session, deployment.no, source.monitor, source.span, source.alerts)
+    yield from history_sections(session, source)
     if not source.is_of_check:
         yield _checks_section(source)
     yield evidence_section(rename_evidence(names, source.evidence))
-    yield alerts_section(source.alerts, waiting=source.waiting)
+    yield alerts_section(source)
     if not source.is_of_check:
         yield from of_views
     yield Section("What these figures cannot say", (Bullets(LIMITS),))
@@ -263,10 +263,10 @@ def _checks_section(source: ReportSource) -> Section:
     if failed:
         note = f"The newest {MOST_FAILURES} of {len(failed):,}." if len(failed) > MOST_FAILURES else None
         # The runs are in the order of their spans.
-        rows = tuple(
-            (moment(run.span_end), run.state.replace("_", " "), run.reason or "–", run.id)
+        rows = [
+            (moment(run.span_end), run.state.replace("_", " "), run.reason or ABSENT, run.id)
             for run in failed[-MOST_FAILURES:]
-        )
+        ]
         ended.append(
             ReportTable(
                 "Checks without measurements", ("End of the span", "State", "Reason", "Check"), rows, note

@@ -84,7 +84,7 @@ class Day:
     highest: float | None
 
 
-@frozen(kw_only=True)
+@frozen
 class History:
     """Headlines of one attribute on one data set over the time.
 
@@ -171,7 +171,7 @@ def read_source(session: Session, deployment: Deployment, of: CheckRun | Span) -
             series = build_series(session, no, query, runs=runs)
             fresh = [point for group in series.groups for point in group.points if not point.carried_forward]
             days = summarise_days(fresh, choose_step(span))
-            histories.append(History(attribute=attribute, data=data, series=series, fresh=fresh, days=days))
+            histories.append(History(attribute, data, series, fresh, days))
     return ReportSource(
         deployment=deployment,
         monitor=monitor,
@@ -233,9 +233,10 @@ def ends_in(span: Span) -> Span:
     return Span(start=span.start + _LEAST, end=span.end + _LEAST)
 
 
-def history_sections(
-    session: Session, deployment_no: int, monitor: Monitor | None, span: Span, alerts: Sequence[Alert]
-) -> Iterator[Section]:
+def history_sections(session: Session, source: ReportSource) -> Iterator[Section]:
+    deployment_no = source.deployment.no
+    monitor = source.monitor
+    span = source.span
     rollup = rollup_for(span)
     names = GroupWords.of(monitor)
     rhythm = (
@@ -244,7 +245,7 @@ def history_sections(
         else f"checked hours summed up by {rollup.value}, at its start. {OF_NOW}"
     )
     yield Section("Over time", (Paragraph(f"From {moment(span.start)} to {moment(span.end)}, {rhythm}."),))
-    opened = [alert for alert in alerts if span.start <= alert.opened_at <= span.end]
+    opened = [alert for alert in source.alerts if span.start <= alert.opened_at <= span.end]
     for attribute in _list_attributes(monitor):
         blocks: list[Block] = []
         for data in DATA_NAMES:

@@ -33,7 +33,7 @@ from ..web.id_and_time import Moment, in_utc
 from ..web.uploads import FILE_POLICY
 from .document import Made
 from .report_processes import Form, Order, ReportMaker
-from .trace_csv import trace_csv
+from .trace_csv import CHOSEN, MEASURED, trace_csv
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["reports"])
 
@@ -43,30 +43,14 @@ USUAL = timedelta(days=30)
 _COLUMNS = (
     "at",
     "check_id",
-    "metric",
-    "data",
-    "scope",
-    "attribute",
-    "group",
-    "value",
-    "lower",
-    "upper",
-    "interval_method",
-    "n",
-    "verdict",
-    "lower_limit",
-    "upper_limit",
-    "carried_forward",
-    "reason",
+    *MEASURED,
     "sentence",
     "disadvantaged",
     "disadvantaged_group",
     "gap",
     "beyond_limit",
     "definition",
-    "worst_of",
-    "chosen_lower",
-    "chosen_upper",
+    *CHOSEN,
 )
 
 FILES = describe_files("report", "text/html", "application/pdf", "application/json")

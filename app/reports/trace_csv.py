@@ -7,10 +7,7 @@ from ..checks.views.explain_figure import explained
 from ..domain.check import CheckRun, Measurement
 from ..records.second_look.flagged_csv import csv_lines
 
-COLUMNS = (
-    "check_id",
-    "at",
-    "figure",
+MEASURED = (
     "metric",
     "data",
     "scope",
@@ -26,13 +23,9 @@ COLUMNS = (
     "upper_limit",
     "carried_forward",
     "reason",
-    "formula",
-    "counts",
-    "sentence",
-    "worst_of",
-    "chosen_lower",
-    "chosen_upper",
 )
+CHOSEN = ("worst_of", "chosen_lower", "chosen_upper")
+COLUMNS = ("check_id", "at", "figure", *MEASURED, "formula", "counts", "sentence", *CHOSEN)
 
 
 def trace_csv(check: CheckRun, measurements: Sequence[Measurement]) -> bytes:

@@ -5,7 +5,7 @@ Every batch is a transaction that looks for a legal hold first; a process that d
 
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -48,8 +48,9 @@ LONGEST_REST_SECONDS = 1.0
 
 def answers_to_erase(
     database: Database, places: OwnPlaces, cut_offs: Mapping[int, datetime]
-) -> dict[int, tuple[Path, datetime]]:
-    """Returns folders of kept answers and the time of aged ones, by the first deployment that has the folder.
+) -> Iterator[tuple[int, Path, datetime]]:
+    """Yields folders of kept answers, with the first deployment that has the folder, and the time of aged
+    ones.
 
     A folder is left alone while one of its deployments is on hold, or keeps answers.
     """
@@ -60,10 +61,9 @@ def answers_to_erase(
         folder = places.folder(deployment_id, table)
         if folder is not None:
             owners[folder].append(no)
-    shared = {
-        folder: sorted(numbers) for folder, numbers in owners.items() if all(no in cut_offs for no in numbers)
-    }
-    return {numbers[0]: (folder, min(cut_offs[no] for no in numbers)) for folder, numbers in shared.items()}
+    for folder, numbers in owners.items():
+        if all(no in cut_offs for no in numbers):
+            yield min(numbers), folder, min(cut_offs[no] for no in numbers)
 
 
 def delete_left_files(database: Database, places: OwnPlaces) -> int:
@@ -110,7 +110,7 @@ def apply_policies(
         owner.erase_flag_files()
         owner.erase_quotations()
     cut_offs = {no: before for no, owner in ageing.items() if (before := owner.answers_before) is not None}
-    for no, (folder, before) in answers_to_erase(database, places, cut_offs).items():
+    for no, folder, before in answers_to_erase(database, places, cut_offs):
         ageing[no].erase_kept_answers(folder, before)
     delete_left_files(database, places)
     with database.transaction() as session:

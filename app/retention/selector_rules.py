@@ -41,7 +41,8 @@ def complete_policy(sent: RetentionPolicy) -> RetentionPolicy:
     if longest is not None and policy.answers_months is not None and policy.answers_months > longest:
         raise InvalidInput.of(
             "answers_months",
-            "must not exceed records_months: the model's answers to copies go with their record at the latest",
+            "must not exceed records_months: the model's answers to copies go with their record at the "
+            "latest",
         )
     return policy
 

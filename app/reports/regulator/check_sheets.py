@@ -1,4 +1,4 @@
-"""Sheets of a report on a period that are made of checks, evidence and alerts: their data and their chapters."""
+"""Sheets made of checks, evidence and alerts of a period: their data, and their chapters."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict
@@ -78,10 +78,9 @@ def evidence_blocks(sheet: Json) -> Iterator[Block]:
 
 
 def alert_sheet(parts: SheetParts) -> Json:
-    alerts = parts.source.alerts
     return {
-        "notes": list(describe_alerts(alerts, parts.source.waiting)),
-        "alerts": [asdict(alert_row(alert)) for alert in alerts],
+        "notes": list(describe_alerts(parts.source)),
+        "alerts": [asdict(alert_row(alert)) for alert in parts.source.alerts],
     }
 
 

@@ -17,7 +17,7 @@ from ...domain.deployment import Column, Deployment, FieldKind
 from ...domain.group_words import GroupWords
 from ...domain.groups import NEITHER, list_groups, positions
 from ...domain.monitor import Monitor, MonitoredAttribute, Outcome
-from ...sources.arrays.column_cells import outcome_codes, stored_cells
+from ...sources.arrays.column_cells import Coded, outcome_codes, stored_cells
 from ...sources.arrays.favourable_scores import favourable_scores
 from ...sources.arrays.group_of_records import group_records
 from ...sources.stored.period_counts import count_combinations
@@ -50,7 +50,7 @@ class PeopleWanted:
     with_scores: bool
     categories: tuple[CategoryMapping, ...]
     tool: ToolKind
-    are_chosen: bool
+    attributes_chosen: bool
 
 
 def read_people(
@@ -164,34 +164,35 @@ def categorise(
         InvalidInput: there are too many.
     """
     feature = attribute.feature
+    roles: list[str | None]
     if column.kind is FieldKind.NUMERIC:
         grouping = group_records(attribute, column, values)
-        labels = [names.label(feature, group.label) for group in grouping.groups]
-        return AttributeCategories(
-            feature,
-            tuple(labels),
-            tuple(group.role for group in grouping.groups),
-            grouping.codes,
-            tuple(group.label for group in grouping.groups),
-        )
-    coded = stored_cells(values, column).coded()
-    # An empty text is an unknown category, as in a file.
-    filled = [value for value in coded.values if canonical(value).strip()]
-    if len(filled) > MOST_CATEGORIES:
-        message = (
-            f"{feature} has {len(filled):,} different values where at most {MOST_CATEGORIES} "
-            "categories are expected"
-        )
-        raise InvalidInput.of("attribute", message)
-    groups = list_groups(attribute, column, filled)
-    roles = dict(zip(map(name_value, filled), positions(groups, column, filled), strict=True))
-    labels = sorted(roles)
-    code_of = {label: no for no, label in enumerate(labels)}
-    codes = coded.spread((code_of.get(name_value(value), MISSING) for value in coded.values), missing=MISSING)
-    of_group = tuple(None if roles[label] == NEITHER else groups[roles[label]].role for label in labels)
-    return AttributeCategories(
-        feature, tuple(names.label(feature, label) for label in labels), of_group, codes, tuple(labels)
-    )
+        labels = [group.label for group in grouping.groups]
+        roles = [group.role for group in grouping.groups]
+        codes = grouping.codes
+    else:
+        coded = stored_cells(values, column).coded()
+        # An empty text is an unknown category, as in a file.
+        filled = [value for value in coded.values if canonical(value).strip()]
+        if len(filled) > MOST_CATEGORIES:
+            raise InvalidInput.of(
+                "attribute",
+                f"{feature} has {len(filled):,} different values where at most {MOST_CATEGORIES} "
+                "categories are expected",
+            )
+        groups = list_groups(attribute, column, filled)
+        group_of = dict(zip(map(name_value, filled), positions(groups, column, filled), strict=True))
+        labels = sorted(group_of)
+        roles = [None if group_of[label] == NEITHER else groups[group_of[label]].role for label in labels]
+        codes = code_labels(coded, labels)
+    shown = tuple(names.label(feature, label) for label in labels)
+    return AttributeCategories(feature, shown, tuple(roles), codes, tuple(labels))
+
+
+def code_labels(coded: Coded, labels: Sequence[str]) -> Codes:
+    """Code of each record's value, its position among the labels, or MISSING."""
+    code_of = {label: code for code, label in enumerate(labels)}
+    return coded.spread((code_of.get(name_value(value), MISSING) for value in coded.values), missing=MISSING)
 
 
 def divide_control(column: Column, values: pa.ChunkedArray, records: IntArray) -> Control:
@@ -201,10 +202,8 @@ def divide_control(column: Column, values: pa.ChunkedArray, records: IntArray) -
     if numbers is not None and has_many_numbers(numbers):
         return divide_numbers(column.name, numbers, records)
     coded = cells.coded()
-    texts = [name_value(value) for value in coded.values]
-    labels = tuple(sorted(set(texts)))
-    code_of = {label: no for no, label in enumerate(labels)}
-    return Control(column.name, labels, coded.spread((code_of[text] for text in texts), missing=MISSING))
+    labels = tuple(sorted(set(map(name_value, coded.values))))
+    return Control(column.name, labels, code_labels(coded, labels))
 
 
 def choose_attributes(monitor: Monitor, names: Sequence[str]) -> tuple[str, ...]:

@@ -87,7 +87,8 @@ def list_left_out(population: Json) -> Iterator[str]:
         if counted["under_2_percent"]:
             names = ", ".join(counted["under_2_percent"])
             yield (
-                f"{names} ({counted['attribute']}, under 2 %: shown, but not in the choice of the highest rate)"
+                f"{names} ({counted['attribute']}, under 2 %: shown, but not in the choice of the highest "
+                "rate)"
             )
     if population["without_label"]:
         yield f"{count(population['without_label'])} without a label (in no accuracy)"

@@ -41,13 +41,13 @@ def indirect_sheet(parts: SheetParts) -> Json:
     if parts.no_counts is not None:
         return {"tables": [], "reason": parts.no_counts}
     monitor = parts.monitor
-    wanted = parts.wanted
+    chosen = parts.chosen
     deployment = parts.source.deployment
     schema = deployment.schema
     records = sum(logged.records for logged in parts.logged if logged.schema_version == schema.version)
     columns = {column.name: column for column in (*schema.features, *schema.meta)}
-    others = [name for name in columns if name not in wanted.attributes]
-    names = (*wanted.attributes, *others)
+    others = [name for name in columns if name not in chosen.attributes]
+    names = (*chosen.attributes, *others)
     if not others or not records:
         return {"records": 0, "one_in": 1, "tables": [], "reason": ALL_ATTRIBUTES if records else NO_RECORDS}
     one_in = max(1, -(-records * len(names) // MOST_CELLS))
@@ -64,10 +64,10 @@ def indirect_sheet(parts: SheetParts) -> Json:
     ).astype(np.int64)
     with_outcome = {name: measure(cells, selected) for name, cells in compared.items()}
     tables = []
-    for watched in (attribute for attribute in monitor.attributes if attribute.feature in wanted.attributes):
+    for watched in (attribute for attribute in monitor.attributes if attribute.feature in chosen.attributes):
         feature = watched.feature
         attribute = map_categories(
-            categorise(watched, columns[feature], values[feature], GroupWords.of(monitor)), wanted.categories
+            categorise(watched, columns[feature], values[feature], GroupWords.of(monitor)), chosen.categories
         )
         rows: list[Json] = [
             {"column": name, "sent_to_model": name in sent}

@@ -1,4 +1,4 @@
-"""Sheets of a report on a period that count its people: their data, unrounded, and their chapters, rounded."""
+"""Sheets that count the people of a period: their data, unrounded, and their chapters, rounded."""
 
 from collections.abc import Iterator, Sequence
 
@@ -73,7 +73,7 @@ SIGNIFICANCE = (
 def impact_sheet(parts: SheetParts) -> Json:
     """Adverse-impact tables; rows of one attribute have the ratio to the monitor's reference, too."""
     people = parts.people
-    features = parts.wanted.attributes
+    features = parts.chosen.attributes
     tables = [
         tabulate(people, comparison, people.is_assessed, people.is_selected)
         for comparison in comparisons_in(parts.monitor, features)
@@ -93,13 +93,13 @@ def audit_sheet(parts: SheetParts) -> Json:
     everybody above the median of the full sample, of unknown categories, too; a tie is not above.
     """
     people = parts.people
-    wanted = parts.wanted
+    chosen = parts.chosen
     span = parts.source.span
-    features = order_for_audit(wanted.attributes, is_chosen=wanted.are_chosen)
-    scores = people.scores if wanted.tool is ToolKind.SCORING else None
+    features = order_for_audit(chosen.attributes, is_chosen=chosen.attributes_chosen)
+    scores = people.scores if chosen.tool is ToolKind.SCORING else None
     sheet: Json = {"tables": [], "unknown": 0, "assessed": 0}
     median = reason = None
-    if scores is None and wanted.tool is ToolKind.SCORING:
+    if scores is None and chosen.tool is ToolKind.SCORING:
         reason = people.no_scores
     elif scores is not None and np.isnan(scores).all():
         reason = NO_SCORED
@@ -120,7 +120,7 @@ def audit_sheet(parts: SheetParts) -> Json:
         )
         sheet = as_json(audit) | {"assessed": audit.assessed}
         names = GroupWords.of(parts.monitor)
-        mapped = {category.attribute for category in wanted.categories if category.values}
+        mapped = {category.attribute for category in chosen.categories if category.values}
         listed = {
             attribute.feature: [
                 names.label(attribute.feature, name_value(value)) for value in attribute.listed
@@ -133,10 +133,10 @@ def audit_sheet(parts: SheetParts) -> Json:
             table["most_selected"] = audited.most_selected and audited.most_selected.label
             table["without_people"] = list_without_people(audited.table, listed)
     return sheet | {
-        "tool": wanted.tool.value,
+        "tool": chosen.tool.value,
         "median_score": median,
         "reason": reason,
-        "not_asked_for": [feature for feature in wanted.attributes if feature not in features],
+        "not_asked_for": [feature for feature in chosen.attributes if feature not in features],
         "data": AUDITED_DATA.format(start=f"{span.start:%Y-%m-%d %H:%M}", end=f"{span.end:%Y-%m-%d %H:%M}"),
         "caution": LONGER_THAN_A_YEAR.format(days=(span.end - span.start).days)
         if is_longer_than_a_year(span)

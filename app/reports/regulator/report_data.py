@@ -78,10 +78,10 @@ def read_report(
     features = choose_attributes(monitor, query.attributes)
     controls = choose_controls(deployment, monitor, query)
     with_scores = any(query.tool in sheet.row.scored for sheet in query.sheets)
-    wanted = PeopleWanted(
+    chosen = PeopleWanted(
         features, controls, with_scores, query.categories, query.tool, bool(query.attributes)
     )
-    people = read_people(reader, deployment, monitor, span, wanted)
+    people = read_people(reader, deployment, monitor, span, chosen)
     source = read_source(session, deployment, span)
     chain = make_chain(session, deployment, span)
     logged = count_revisions(reader, deployment.no, span)
@@ -93,7 +93,7 @@ def read_report(
         session=session,
         reader=reader,
         monitor=monitor,
-        wanted=wanted,
+        chosen=chosen,
         people=people,
         source=source,
         logged=logged,

@@ -25,7 +25,7 @@ class SheetParts:
     session: Session
     reader: ArrowReader
     monitor: Monitor
-    wanted: PeopleWanted
+    chosen: PeopleWanted
     people: CountedPeople
     source: ReportSource
     logged: Sequence[RevisionCount]

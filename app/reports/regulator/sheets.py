@@ -6,30 +6,8 @@ from typing import Self
 
 from ...base.frozen import frozen
 from ..document import Block, Json, Paragraph, Section
-from .check_sheets import (
-    alert_blocks,
-    alert_sheet,
-    alternative_blocks,
-    alternative_sheet,
-    evidence_blocks,
-    evidence_sheet,
-    flip_blocks,
-    flip_sheet,
-)
+from . import check_sheets, indirect_bias, people_sheets
 from .clauses import ToolKind
-from .indirect_bias import indirect_blocks, indirect_sheet
-from .people_sheets import (
-    audit_blocks,
-    audit_sheet,
-    bounds_blocks,
-    controls_blocks,
-    impact_blocks,
-    impact_sheet,
-    lending_blocks,
-    make_bounds,
-    make_controls,
-    make_lending,
-)
 from .sheet_parts import SheetParts
 
 
@@ -72,8 +50,8 @@ class PeriodSheet(StrEnum):
         SheetRow(
             "Adverse impact",
             "adverse impact",
-            impact_sheet,
-            impact_blocks,
+            people_sheets.impact_sheet,
+            people_sheets.impact_blocks,
             is_caution=True,
             counts_people=True,
         ),
@@ -83,8 +61,8 @@ class PeriodSheet(StrEnum):
         SheetRow(
             "Local Law 144: impact ratios",
             "impact ratios",
-            audit_sheet,
-            audit_blocks,
+            people_sheets.audit_sheet,
+            people_sheets.audit_blocks,
             absent="There is no sheet",
             is_caution=True,
             counts_people=True,
@@ -96,8 +74,8 @@ class PeriodSheet(StrEnum):
         SheetRow(
             "Lending: rates and scores next to the reference",
             "lending",
-            make_lending,
-            lending_blocks,
+            people_sheets.make_lending,
+            people_sheets.lending_blocks,
             is_caution=True,
             counts_people=True,
             scored=tuple(ToolKind),
@@ -108,35 +86,52 @@ class PeriodSheet(StrEnum):
         SheetRow(
             "Probabilistic categories",
             "probabilistic categories",
-            make_bounds,
-            bounds_blocks,
+            people_sheets.make_bounds,
+            people_sheets.bounds_blocks,
             counts_people=True,
         ),
     )
     CONTROLS = (
         "controls",
-        SheetRow("Given the controls", "controls", make_controls, controls_blocks, counts_people=True),
+        SheetRow(
+            "Given the controls",
+            "controls",
+            people_sheets.make_controls,
+            people_sheets.controls_blocks,
+            counts_people=True,
+        ),
     )
     INDIRECT_BIAS = (
         "indirect_bias",
         SheetRow(
             "Indirect bias: columns that reveal an attribute",
             "indirect bias",
-            indirect_sheet,
-            indirect_blocks,
+            indirect_bias.indirect_sheet,
+            indirect_bias.indirect_blocks,
             is_caution=True,
         ),
     )
-    EVIDENCE = ("evidence", SheetRow("Evidence over time", "evidence", evidence_sheet, evidence_blocks))
-    ALERTS = ("alerts", SheetRow("Alerts, and who acknowledged what", "alerts", alert_sheet, alert_blocks))
-    FLIPS = "flips", SheetRow("Counterfactual flips", "flips", flip_sheet, flip_blocks)
+    EVIDENCE = (
+        "evidence",
+        SheetRow("Evidence over time", "evidence", check_sheets.evidence_sheet, check_sheets.evidence_blocks),
+    )
+    ALERTS = (
+        "alerts",
+        SheetRow(
+            "Alerts, and who acknowledged what", "alerts", check_sheets.alert_sheet, check_sheets.alert_blocks
+        ),
+    )
+    FLIPS = (
+        "flips",
+        SheetRow("Counterfactual flips", "flips", check_sheets.flip_sheet, check_sheets.flip_blocks),
+    )
     ALTERNATIVE = (
         "alternative",
         SheetRow(
             "Less discriminatory alternative: before and after mitigation",
             "less discriminatory alternative",
-            alternative_sheet,
-            alternative_blocks,
+            check_sheets.alternative_sheet,
+            check_sheets.alternative_blocks,
         ),
     )
 

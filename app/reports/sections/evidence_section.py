@@ -36,23 +36,24 @@ def evidence_section(evidence: DeploymentEvidence | None) -> Section:
     comparisons = order_by_gravity(evidence.comparisons)
     blocks: list[Block] = [Paragraph(" ".join(describe_evidence(evidence)))]
     if comparisons:
-        rows = []
-        for state in comparisons[:MOST_COMPARISONS]:
-            ends = ABSENT if state.figure_id is None else interval(*state.interval)
-            rows.append(
-                (name_figure(state), say_limit(state), ends, " ".join((state.words, *list_notes(state))))
+        rows = [
+            (
+                name_figure(state),
+                say_limit(state),
+                ABSENT if state.figure_id is None else interval(*state.interval),
+                " ".join((state.words, *list_notes(state))),
             )
-        remainder = (
-            f" The first {MOST_COMPARISONS} of {len(comparisons):,}."
-            if len(comparisons) > MOST_COMPARISONS
-            else ""
-        )
+            for state in comparisons[:MOST_COMPARISONS]
+        ]
+        note = MEANING
+        if len(comparisons) > MOST_COMPARISONS:
+            note += f" The first {MOST_COMPARISONS} of {len(comparisons):,}."
         blocks.append(
             ReportTable(
                 "The state of every comparison when this report was made",
                 ("Comparison", "Limit", "95 %, at all hours", "State"),
-                tuple(rows),
-                MEANING + remainder,
+                rows,
+                note,
                 is_last_wide=True,
             )
         )

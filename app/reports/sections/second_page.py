@@ -1,6 +1,6 @@
 """Second page and last sections of a report."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import astuple
 from datetime import timedelta
 from itertools import pairwise
@@ -148,7 +148,7 @@ def second_page(source: ReportSource, digest: str) -> SecondPage:
         time_notes=tuple(notes),
         axis=time_axis_svg(observed) if ranked else "",
         times=time_rows(source, ranked[:MOST_TIMES]),
-        alert_notes=tuple(describe_alerts(source.alerts, source.waiting)),
+        alert_notes=tuple(describe_alerts(source)),
         alerts=tuple(alert_row(alert) for alert in open_first[:MOST_ALERTS]),
         method=METHOD,
         limits=LIMITS_IN_SHORT,
@@ -176,9 +176,12 @@ def say_carried(source: ReportSource) -> str:
     return f"What carries the gap of {group} ({window}): {sum_up_gap(gap)} {NO_CAUSE}"
 
 
-def describe_alerts(alerts: Sequence[Alert], waiting: int) -> Iterator[str]:
-    if waiting:
-        of_checks = "the alerts of one check" if waiting == 1 else f"the alerts of {waiting:,} checks"
+def describe_alerts(source: ReportSource) -> Iterator[str]:
+    alerts = source.alerts
+    if source.waiting:
+        of_checks = (
+            "the alerts of one check" if source.waiting == 1 else f"the alerts of {source.waiting:,} checks"
+        )
         yield f"The worker has not decided on {of_checks} of this time yet. Make the report again in a minute."
     if not alerts:
         yield "No alert was open in this time, and no check of it opened one."
@@ -196,7 +199,7 @@ def name_subject(alert: Alert) -> str:
         return alert.kind.value.replace("_", " ")
     group = about.attribute if alert.group_name is None else f"{alert.group_name} ({about.attribute})"
     data = None if about.data is None else DATA_NAMES.get(about.data, about.data.value.replace("_", " "))
-    return ", ".join(text for text in (group, about.metric and about.metric.replace("_", " "), data) if text)
+    return ", ".join(filter(None, (group, about.metric and about.metric.replace("_", " "), data)))
 
 
 def alert_row(alert: Alert) -> ReportedAlert:
@@ -259,8 +262,8 @@ def time_rows(source: ReportSource, histories: list[History]) -> tuple[TimeRow, 
         ]
         drawn = draw_panel(panel, IMPACT, axis, levels)
         picture = print_panel(drawn, PrintedMarks(changes=changes, gaps=gaps, alerts=alerts))
-        summary = "; ".join(text for text in (say_steps(IMPACT, panel.steps), drawn.words) if text)
-        rows.append(TimeRow(name=panel.name, picture=picture, summary=summary))
+        summary = "; ".join(filter(None, (say_steps(IMPACT, panel.steps), drawn.words)))
+        rows.append(TimeRow(panel.name, picture, summary))
     return tuple(rows)
 
 
@@ -278,11 +281,10 @@ def observed_span(source: ReportSource) -> Span:
     return Span(start=max(span.start, ORIGIN + first * step), end=min(span.end, ORIGIN + (last + 2) * step))
 
 
-def alerts_section(alerts: Sequence[Alert], *, waiting: int) -> Section:
-    """Alerts that people were sent, newest first. Those of `waiting` checks are not known yet."""
-    blocks: list[Block] = [
-        Paragraph(note, is_caution=waiting > 0) for note in describe_alerts(alerts, waiting)
-    ]
+def alerts_section(source: ReportSource) -> Section:
+    """Alerts that people were sent, newest first. Those of waiting checks are not known yet."""
+    alerts = source.alerts
+    blocks: list[Block] = [Paragraph(note, is_caution=source.waiting > 0) for note in describe_alerts(source)]
     if alerts:
         rows = [astuple(alert_row(alert)) for alert in alerts[:MOST_ALERTS]]
         note = f"The newest {MOST_ALERTS} of {len(alerts):,}." if len(alerts) > MOST_ALERTS else None

@@ -50,7 +50,7 @@ _MEANINGS = {
     ViewKind.MITIGATED: "The outcomes of the same records before mitigation and after it, as logged and "
     "counterfactual.",
 }
-ORDER = (ViewKind.AS_LOGGED, ViewKind.OPENSCALE, ViewKind.TRAINING, ViewKind.MITIGATED)
+ORDER = tuple(_TITLES)
 
 
 _BY_CONSTRUCTION = (
