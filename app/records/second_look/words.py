@@ -92,20 +92,17 @@ def _word_total(
     name = names.names.favourable
     groups = names.subject(attribute.feature, group)
     change = _word_change(attribute, names)
+    present = f"{'were' if gained > 1 else 'was'} not {name}"
+    otherwise = "have been"
+    if name is None and gained:
+        present = "did not get the favourable outcome"
+        otherwise = "have got it"
+    elif name is None:
+        present = "got another outcome"
+        otherwise = "have got the favourable one"
     if not gained:
-        not_so, so = (
-            ("got another outcome", "have got the favourable one")
-            if name is None
-            else (f"was not {name}", "have been")
-        )
-        return f"Of {records:,} {groups}, none that {not_so} would {so} {change}."
-    be = "was" if gained == 1 else "were"
-    not_so, so = (
-        ("did not get the favourable outcome", "have got it")
-        if name is None
-        else (f"{be} not {name}", "have been")
-    )
-    return f"{gained:,} of {records:,} {groups} {not_so}, and would {so} {change}."
+        return f"Of {records:,} {groups}, none that {present} would {otherwise} {change}."
+    return f"{gained:,} of {records:,} {groups} {present}, and would {otherwise} {change}."
 
 
 def _word_change(attribute: MonitoredAttribute, names: GroupWords) -> str:

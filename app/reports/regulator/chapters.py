@@ -181,9 +181,7 @@ def population_section(data: Json) -> Section:
             "Under 2 % of the people, shown with their counts and left out of the choice of the highest "
             f"rate: {'; '.join(small)}."
         )
-    revisions = tuple(
-        (revision["model_revision"], count(revision["records"])) for revision in data["revisions"]
-    )
+    revisions = [(revision["model_revision"], count(revision["records"])) for revision in data["revisions"]]
     return Section(
         "Who is in this report, and who is not",
         (
