@@ -36,7 +36,7 @@ def evidence_section(evidence: DeploymentEvidence | None) -> Section:
     comparisons = order_by_gravity(evidence.comparisons)
     blocks: list[Block] = [Paragraph(" ".join(describe_evidence(evidence)))]
     if comparisons:
-        rows = [
+        rows = tuple(
             (
                 name_figure(state),
                 say_limit(state),
@@ -44,7 +44,7 @@ def evidence_section(evidence: DeploymentEvidence | None) -> Section:
                 " ".join((state.words, *list_notes(state))),
             )
             for state in comparisons[:MOST_COMPARISONS]
-        ]
+        )
         note = MEANING
         if len(comparisons) > MOST_COMPARISONS:
             note += f" The first {MOST_COMPARISONS} of {len(comparisons):,}."
