@@ -71,7 +71,6 @@ from .overview.health import routes as health
 from .overview.health.queries import is_migrated
 from .pages import documentation_page as docs
 from .pages.application import create_pages
-from .records import export_routes as payload_exports
 from .records import routes as payload_records
 from .records.corrections import routes as corrections
 from .records.feedback import routes as feedback_records
@@ -90,7 +89,7 @@ _ROUTERS = (
     overview.router,
     deployments.router,
     pseudonyms.router,
-    payload_exports.router,
+    payload_records.export_router,
     payload_records.router,
     feedback_records.router,
     corrections.router,

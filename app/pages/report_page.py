@@ -21,11 +21,11 @@ from ..domain.monitor import Monitor
 from ..domain.paging import Paging
 from ..reports.kept.queries import first_due, kept_page, schedules_page
 from ..reports.kept.schedules import MAX_SCHEDULES, ReportRhythm
-from ..reports.regulator.chapters import SHEETS
-from ..reports.regulator.clauses import NOT_LEGAL_ADVICE
-from ..reports.regulator.presets import PRESETS, PeriodSheet, SheetsWanted, ToolKind, find_missing
+from ..reports.regulator.clauses import NOT_LEGAL_ADVICE, ToolKind
+from ..reports.regulator.presets import PRESETS, SheetsWanted, find_missing
 from ..reports.regulator.regulator_report import ReportForm
 from ..reports.regulator.report_data import choose_controls
+from ..reports.regulator.sheets import PeriodSheet
 from ..retention.hold_queries import read_retention_policy
 from ..statistics.selections.category_schemes import (
     EXAMPLE_MAPPING,
@@ -106,7 +106,7 @@ def regulator_report_page(
         "lines": [
             {
                 "preset": preset,
-                "sheets": [SHEETS[sheet.value].title for sheet in preset.sheets],
+                "sheets": [sheet.row.title for sheet in preset.sheets],
                 "missing": list(find_missing(name, deployment, monitor, controls, retention, mappings)),
                 "query": urlencode({"preset": name.value, **query, **used}, doseq=True),
             }

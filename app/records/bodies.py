@@ -3,8 +3,6 @@
 from datetime import datetime
 from typing import Any, Literal, Self
 
-from pydantic import AliasPath, Field
-
 from ..domain.group_words import GroupWords
 from ..domain.groups import Role
 from ..domain.mitigation import ONLY_DIRECT
@@ -58,17 +56,17 @@ class PayloadRecordOut(Out):
 
     model_config = example(_RECORD)
 
-    id: str = Field(validation_alias=AliasPath("record", "record_id"))
-    logged_at: datetime = Field(validation_alias=AliasPath("record", "logged_at"))
-    scored_at: datetime = Field(validation_alias=AliasPath("record", "scored_at"))
-    model_revision: str = Field(validation_alias=AliasPath("record", "model_revision"))
+    id: str
+    logged_at: datetime
+    scored_at: datetime
+    model_revision: str
     features: dict[str, Any]
     meta: dict[str, Any]
-    prediction: Any = Field(validation_alias=AliasPath("record", "prediction"))
-    probability: Any = Field(validation_alias=AliasPath("record", "probability"))
+    prediction: Any
+    probability: Any
     """As the model gave it: one number, a list of them, or null."""
 
-    label: Any = Field(validation_alias=AliasPath("record", "label"))
+    label: Any
     """The decoded form of the prediction, where there is one; not the ground-truth label."""
 
     outcome: OutcomeWord | None
@@ -82,28 +80,34 @@ class PayloadRecordOut(Out):
     favourable. `lost`: unfavourable. `none`: the same. An attribute is left out where no copy of the
     record was scored."""
 
-    mitigated: dict[str, Any] | None = Field(validation_alias=AliasPath("record", "mitigated"))
+    mitigated: dict[str, Any] | None
     """The mitigated answer, where one was asked for."""
 
-    sample_rate: float | None = Field(validation_alias=AliasPath("record", "sample_rate"))
+    sample_rate: float | None
     """The share of records that is logged where this one comes from: it counts as 1/sample_rate records.
     Null where every record is logged."""
 
     flags: list[FlagOut]
     """Changes that mitigation by substitution would make, as checks found."""
 
-    window_part: Literal["span", "additional"] | None = Field(validation_alias="part")
+    window_part: Literal["span", "additional"] | None
     """Part of the window of the check that was named: its own span, or the additional earlier records.
     Null where it did not read the record."""
 
     @classmethod
     def of(cls, summary: RecordSummary, names: GroupWords, **members: object) -> Self:
-        record, schema = summary.record, summary.schema
+        record = summary.record
+        schema = summary.schema
         return cls.from_object(
-            summary,
+            record,
+            id=record.record_id,
             features=name_cells(schema.features, record.features),
             meta=name_cells(schema.meta, record.meta),
+            outcome=summary.outcome,
+            groups=summary.groups,
+            changes=summary.changes,
             flags=[FlagOut.of(flag, names) for flag in summary.flags],
+            window_part=summary.part,
             **members,
         )
 

@@ -51,9 +51,6 @@ def send_csv(
     # Before the answer begins: a fault is still a problem document and no broken CSV.
     first = read(session, None, PIECE if limit is None else min(limit, PIECE))
 
-    def write_all(items: Sequence[Item]) -> bytes:
-        return csv_lines(map(write, items))
-
     def read_next(place: Place, size: int) -> CsvPiece[Item, Place]:
         # In a transaction of its own: a slow reader holds neither a connection nor a snapshot of the
         # database.
@@ -61,11 +58,12 @@ def send_csv(
             return read(reading, place, size)
 
     async def stream() -> AsyncIterator[bytes]:
-        piece, sent = first, 0
+        piece = first
+        sent = 0
         yield csv_lines([header])
         while True:
             if piece.items:
-                yield await run_in_threadpool(write_all, piece.items)
+                yield await run_in_threadpool(csv_lines, map(write, piece.items))
             sent += len(piece.items)
             size = PIECE if limit is None else min(PIECE, limit - sent)
             if not size or piece.next_place is None:

@@ -2,7 +2,7 @@
 
 from sqlalchemy.orm import Session
 
-from ..base.errors import InvalidInput, NotFound
+from ..base.errors import InvalidInput, require_present
 from ..base.frozen import frozen_by_name
 from ..base.values import Range, shown_value
 from ..checks.copies.copy_outcomes import CopyTarget
@@ -39,18 +39,14 @@ def record_details(
         NotFound: there is no such record or check.
         InvalidInput: the check read no records.
     """
-    record = find_record(session, deployment_no, record_id)
-    if record is None:
-        raise NotFound("payload record", record_id)
+    record = require_present(find_record(session, deployment_no, record_id), "payload record", record_id)
     lens = open_lens(session, deployment_no)
     window = None if check_id is None else window_of_check(session, deployment_no, check_id)
     (summary,) = summaries(session, deployment_no, [record], lens, window)
     feedback = None
     if (stored := find_feedback(session, deployment_no, record_id)) is not None:
         classified = None if lens.monitor is None else WORDS[lens.monitor.outcomes.classify(stored.label)]
-        feedback = ObservedOut(
-            label=shown_value(stored.label), outcome=classified, logged_at=stored.logged_at
-        )
+        feedback = ObservedOut.from_object(stored, label=shown_value(stored.label), outcome=classified)
 
     # Copies under another revision or schema are counterfactuals of another answer.
     version = (record.model_revision, record.schema_version)
@@ -62,27 +58,25 @@ def record_details(
     copies = read_copies(session, [record.record_no], kinds)
     donated = {kinds[copy.target_no].attribute for copy in copies if kinds[copy.target_no].digest is not None}
     donors = read_donors(session, deployment_no, donated) if donated else {}
-    roles, schema = (
-        {group.attribute: group.role for group in lens.groups(record)},
-        lens.schemas[record.schema_version],
-    )
+    roles = {group.attribute: group.role for group in lens.groups(record)}
+    schema = lens.schemas[record.schema_version]
     counterfactuals = []
     for copy in copies:
-        kind, key = lens.kinds[copy.target_no], lens.targets[copy.target_no]
-        outcome, own_role = lens.outcome(copy), roles.get(kind.attribute)
+        kind = lens.kinds[copy.target_no]
+        key = lens.targets[copy.target_no]
+        outcome = lens.outcome(copy)
+        own_role = roles.get(kind.attribute)
         target = _copy_target(kind, key, schema, donors.get(kind.attribute))
         counterfactuals.append(
-            CounterfactualOut(
-                attribute=kind.attribute,
-                group=kind.group,
-                role=kind.role,
+            CounterfactualOut.from_object(
+                kind,
                 draw=copy.draw,
                 values=None if target is None else target.changes(record.record_id, copy.draw),
                 values_reason=DONORS_REPLACED if target is None else None,
                 prediction=shown_value(copy.prediction),
                 probability=copy.probability,
                 label=shown_value(copy.label),
-                outcome=None if outcome is None else WORDS[outcome],
+                outcome=WORDS.get(outcome),
                 change=compare_outcomes(lens.outcome(record), outcome),
                 in_present_figures=kind.role is not None and own_role not in (None, kind.role),
             )

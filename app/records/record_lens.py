@@ -8,11 +8,11 @@ from typing import Any, Literal
 from sqlalchemy.orm import Session
 
 from ..base.frozen import frozen
-from ..base.values import Range, Scalar, name_value
+from ..base.values import Range, name_value
 from ..deployments.monitor.queries import find_monitor
 from ..deployments.training.queries import read_donor_digests
 from ..domain.deployment import Column, FieldKind, RecordSchema
-from ..domain.groups import Group, Role, list_groups
+from ..domain.groups import Role, list_groups
 from ..domain.monitor import Monitor, Outcome
 from ..sources.arrays.group_of_records import ListedGroups
 from ..sources.stored.copy_answers import TargetKey
@@ -21,7 +21,7 @@ from ..sources.stored.record_queries import StoredCopy, StoredRecord, read_copy_
 OutcomeWord = Literal["favourable", "unfavourable", "unclassified"]
 Change = Literal["gained", "lost", "none"]
 
-WORDS: Mapping[Outcome, OutcomeWord] = {
+WORDS: Mapping[Outcome | None, OutcomeWord] = {
     Outcome.FAVOURABLE: "favourable",
     Outcome.UNFAVOURABLE: "unfavourable",
     Outcome.UNCLASSIFIED: "unclassified",
@@ -72,30 +72,28 @@ class Lens:
 
     def groups(self, record: StoredRecord) -> list[RecordGroup]:
         schema = self.schemas[record.schema_version]
-        values = name_cells(schema.features, record.features) | name_cells(schema.meta, record.meta)
+        values = name_values(schema, record.features, record.meta)
         groups = []
         for attribute in self.monitor.attributes if self.monitor is not None else ():
-            column, value = attribute.column_in(schema), values.get(attribute.feature)
+            column = attribute.column_in(schema)
+            value = values.get(attribute.feature)
             if attribute.rule is not None:
-                value = name_value(
-                    (attribute.monitored if attribute.rule.is_met_by(values) else attribute.reference or ())[
-                        0
-                    ]
-                )
-            group = (
-                None
-                if column is None or value is None
-                else ListedGroups.of(attribute, column).find([value])[0]
-            )
+                is_met = attribute.rule.is_met_by(values)
+                value = name_value((attribute.monitored if is_met else attribute.reference or ())[0])
+            group = None
+            if column is not None and value is not None:
+                (group,) = ListedGroups.of(attribute, column).find([value])
             groups.append(RecordGroup(attribute.feature, *(group or (None, None))))
         return groups
 
     def changes(self, record: StoredRecord, copies: Iterable[StoredCopy]) -> dict[str, Change]:
         """Changes by the present monitor's copies; an attribute without a classified copy is left out."""
-        outcome, changes = self.outcome(record), dict[str, Change]()
+        outcome = self.outcome(record)
+        changes = dict[str, Change]()
         roles = {group.attribute: group.role for group in self.groups(record)}
         for copy in copies:
-            key, kind = self.targets[copy.target_no], self.kinds[copy.target_no]
+            key = self.targets[copy.target_no]
+            kind = self.kinds[copy.target_no]
             is_own = (key.model_revision, key.schema_version) == (
                 record.model_revision,
                 record.schema_version,
@@ -121,16 +119,20 @@ def name_cells(columns: Sequence[Column], cells: Sequence[Any] | None) -> dict[s
     return dict(zip((column.name for column in columns), cells or [None] * len(columns), strict=True))
 
 
+def name_values(
+    schema: RecordSchema, features: Sequence[Any] | None, meta: Sequence[Any] | None
+) -> dict[str, Any]:
+    return name_cells(schema.features, features) | name_cells(schema.meta, meta)
+
+
 def open_lens(session: Session, deployment_no: int) -> Lens:
     """Takes four statements."""
     monitor = find_monitor(session, deployment_no)
-    through = (
-        [attribute.feature for attribute in monitor.attributes if attribute.correlated_features]
-        if monitor is not None
-        else []
-    )
+    attributes = () if monitor is None else monitor.attributes
+    through = [attribute.feature for attribute in attributes if attribute.correlated_features]
     digests = read_donor_digests(session, deployment_no, through)
-    schemas, targets = read_schemas(session, deployment_no), read_copy_targets(session, deployment_no)
+    schemas = read_schemas(session, deployment_no)
+    targets = read_copy_targets(session, deployment_no)
     kinds = {
         no: _read_kind(key, schemas[key.schema_version], monitor, digests) for no, key in targets.items()
     }
@@ -151,35 +153,34 @@ def _read_kind(
 ) -> CopyKind:
     """With a role where the present monitor asks for the same copy."""
     column = schema.column(key.feature)
-    target, donated, digest = key.target, (), None
+    target = key.target
+    donated = ()
+    digest = None
     # The model does not see a meta field: its copies take the features of a donor.
     is_donated = any(column.name == key.feature for column in schema.meta)
     if is_donated:
         stored = json.loads(key.target)
-        target, donated, digest = stored["target"], tuple(stored["features"]), stored["donors"]
+        target = stored["target"]
+        donated = tuple(stored["features"])
+        digest = stored["donors"]
     # A category may begin with a bracket, too: only in a numeric column it is a range.
     is_range = column is not None and column.kind is FieldKind.NUMERIC and target.startswith("[")
     value = Range(*json.loads(target)) if is_range else target
-    kind = CopyKind(
-        key.feature, value.label if isinstance(value, Range) else value, value, None, donated, digest
+    kind = CopyKind(key.feature, name_value(value), value, None, donated, digest)
+    if monitor is None or column is None:
+        return kind
+    attribute = next(
+        (attribute for attribute in monitor.attributes if attribute.feature == key.feature), None
     )
-
-    attribute = (
-        next((attribute for attribute in monitor.attributes if attribute.feature == key.feature), None)
-        if monitor is not None
-        else None
-    )
-    if monitor is None or attribute is None or column is None:
+    if attribute is None:
         return kind
     # Of a single value there is nothing to draw.
     drawn = (monitor.draws, monitor.seed) if is_range else (1, 0)
     if key.seed != monitor.seed if is_donated else (key.draws, key.seed) != drawn:
         return kind
-    if (kind.digest, set(kind.donated)) != (
-        digests.get(key.feature) if is_donated else None,
-        set(attribute.correlated_features),
-    ):
+    if digest != (digests.get(key.feature) if is_donated else None):
         return kind
-    values: list[Scalar] = [] if isinstance(kind.value, Range) else [kind.value]
-    groups: tuple[Group, ...] = list_groups(attribute, column, values)
+    if set(donated) != set(attribute.correlated_features):
+        return kind
+    groups = list_groups(attribute, column, [] if isinstance(value, Range) else [value])
     return replace(kind, role=next((group.role for group in groups if group.label == kind.group), None))

@@ -9,8 +9,9 @@ from sqlalchemy.orm import Session
 
 from ..base.errors import Conflict, InvalidInput
 from ..base.frozen import frozen_by_name
-from ..base.values import TOGETHER, GroupValue, name_value, quote_names
+from ..base.values import TOGETHER, name_value, quote_names
 from ..checks.views.view_source import CheckWindow, WindowPart, window_of_check
+from ..database.binary_rows import read_row
 from ..domain.deployment import Column, FieldKind, RecordSchema
 from ..domain.groups import group_test
 from ..domain.mitigation import FlaggedRecord
@@ -72,7 +73,7 @@ class RecordSummary:
     outcome: OutcomeWord | None
     groups: tuple[RecordGroup, ...]
     changes: Mapping[str, Change]
-    flags: tuple[FlaggedRecord, ...]
+    flags: Sequence[FlaggedRecord]
     part: WindowPart | None
 
     @property
@@ -110,12 +111,14 @@ def list_matching_records(session: Session, deployment_no: int, query: RecordsWa
         if isinstance(query.after, RecordPlace):
             raise InvalidInput.of("cursor", "is not a cursor of the list by gap")
         by_gap = find_by_gap(session, deployment_no, condition, after=query.after, limit=query.limit)
-        page, next_place = by_gap.records, by_gap.next_place
+        page = by_gap.records
+        next_place = by_gap.next_place
     else:
         if isinstance(query.after, GapPlace):
             raise InvalidInput.of("cursor", "is a cursor of the list by gap")
         matched = find_records(session, deployment_no, condition, after=query.after, limit=query.limit + 1)
-        page, is_full = matched.records[: query.limit], matched.is_cut or len(matched.records) > query.limit
+        page = matched.records[: query.limit]
+        is_full = matched.is_cut or len(matched.records) > query.limit
         next_place = page[-1].place if is_full else matched.looked_through_to
     return Records(
         records=tuple(summaries(session, deployment_no, page, lens, window)), next_place=next_place
@@ -156,10 +159,10 @@ def summaries(
         RecordSummary(
             record=shown_record(record),
             schema=lens.schemas[record.schema_version],
-            outcome=None if (outcome := lens.outcome(record)) is None else WORDS[outcome],
+            outcome=WORDS.get(lens.outcome(record)),
             groups=tuple(lens.groups(record)),
             changes=lens.changes(record, copies[record.record_no]),
-            flags=tuple(flags[record.record_no]),
+            flags=flags[record.record_no],
             part=None if window is None else window.part_of(record),
         )
         for record in records
@@ -217,45 +220,42 @@ def build_record_filter(query: RecordsWanted, lens: Lens, window: CheckWindow | 
             for labels in divisions
         )
 
-    times = [query.until, None if window is None else window.span.end]
-    return RecordFilter(
-        since=query.since,
-        until=min((time for time in times if time is not None), default=None),
+    end = None if window is None else window.span.end
+    return read_row(
+        RecordFilter,
+        query,
+        until=min(filter(None, (query.until, end)), default=None),
         oldest=None if window is None else window.oldest,
         version=None if window is None else window.version,
         favourable=ValueTest() if monitor is None else monitor.outcomes.tests.favourable,
         unfavourable=ValueTest() if monitor is None else monitor.outcomes.tests.unfavourable,
         groups=groups,
-        outcome=query.outcome,
-        changed=query.changed,
-        targets=tuple(lens.asked_for([member.feature for member in members] or None))
-        if query.changed is not None
-        else (),
-        mitigated=query.mitigated,
-        attribute=query.attribute,
+        without_flags=False,
+        targets=()
+        if query.changed is None
+        else tuple(lens.asked_for([member.feature for member in members] or None)),
     )
 
 
 def _test_group(attribute: MonitoredAttribute, label: str, schemas: Mapping[int, RecordSchema]) -> GroupTest:
-    listed = attribute.listed
-    value: GroupValue | None = next((value for value in listed if name_value(value) == label), None)
-    if value is None and attribute.reference is not None:
-        names = quote_names([name_value(value) for value in listed])
+    value = next((value for value in attribute.listed if name_value(value) == label), None)
+    if value is None and attribute.labels is not None:
+        names = quote_names(attribute.labels)
         raise InvalidInput.of(
             "group", f"is none of {attribute.feature!r} in the monitor, whose groups are: {names}"
         )
-    versions_by_column: dict[tuple[bool, int, Column], list[int]] = {}
+    versions_by_column = defaultdict[tuple[bool, int, Column], list[int]](list)
     for version, schema in schemas.items():
         for in_features, columns in ((True, schema.features), (False, schema.meta)):
             for position, column in enumerate(columns):
                 if column.name == attribute.feature:
-                    versions_by_column.setdefault((in_features, position, column), []).append(version)
-    columns_found = [
+                    versions_by_column[in_features, position, column].append(version)
+    places = tuple(
         ColumnPlace(tuple(versions), in_features, position, column.kind is FieldKind.NUMERIC)
         for (in_features, position, column), versions in versions_by_column.items()
-    ]
+    )
     # With the reference left out, every other value is a group of its own.
     tests = [group_test(label if value is None else value, column) for _, _, column in versions_by_column]
     texts = {text for test in tests for text in test.texts}
     ranges = dict.fromkeys(bounds for test in tests for bounds in test.ranges)
-    return GroupTest(ValueTest(tuple(sorted(texts)), tuple(ranges)), tuple(columns_found))
+    return GroupTest(ValueTest(tuple(sorted(texts)), tuple(ranges)), places)

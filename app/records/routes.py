@@ -1,25 +1,32 @@
-"""Routes that read payload records: a list to look through, and one record."""
+"""Routes that read payload records: a list to look through, as CSV, too, and one record."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Path, Query
+from sqlalchemy.orm import Session
 
 from ..access.gate.audit_requests import READS_RECORDS
-from ..access.gate.caller import SessionIn
+from ..access.gate.caller import ServicesIn, SessionIn
 from ..deployments.deployment_in_address import NEEDS_LOGGED, ReadableDeployment
 from ..deployments.monitor.queries import find_monitor
+from ..deployments.noted_exports import exported
+from ..domain.deployment import RecordSchema
 from ..domain.group_words import GroupWords
 from ..domain.mitigation import ONLY_DIRECT
-from ..sources.stored.record_conditions import RecordSort
+from ..sources.stored.record_conditions import GapPlace, RecordPlace, RecordSort
 from ..sources.stored.record_queries import count_window
 from ..web.id_and_time import UUID_PATTERN, FilterText, Moment, in_utc
 from ..web.paging import Limit, PlaceCursor, encode_place, read_record_cursor
 from ..web.problem_answers import CONFLICT
 from .bodies import PayloadRecordDetailsOut, PayloadRecordOut, PayloadRecordPage
+from .csv_streams import CsvAnswer, CsvPiece, Raw, RowLimit, send_csv
 from .one_record import record_details
-from .record_lens import OutcomeWord
-from .record_list import ChangedFilter, RecordsWanted, list_matching_records
+from .record_lens import OutcomeWord, name_values
+from .record_list import ChangedFilter, RecordSummary, RecordsWanted, list_matching_records
+from .second_look.flagged_csv import name_columns, write_cell
 
 router = APIRouter(
     prefix="/v1/deployments/{deployment_id}/payload-records",
@@ -27,6 +34,8 @@ router = APIRouter(
     dependencies=[NEEDS_LOGGED],
     responses=CONFLICT,
 )
+
+export_router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["records"])
 
 CheckId = Annotated[
     str | None,
@@ -100,7 +109,8 @@ def wanted_records(
     cursor: PlaceCursor = None,
 ) -> RecordsWanted:
     after = read_record_cursor(cursor, filtered.sort)
-    earliest, latest = in_utc("since", since), in_utc("until", until)
+    earliest = in_utc("since", since)
+    latest = in_utc("until", until)
     return replace(filtered, check_id=check, since=earliest, until=latest, after=after, limit=limit)
 
 
@@ -145,3 +155,75 @@ def read_payload_record(
         counterfactuals=details.counterfactuals,
         notes=[ONLY_DIRECT],
     )
+
+
+_OF_THE_LOG = ("logged_at", "scored_at", "model_revision", "prediction", "probability")
+
+
+def _write_row(
+    summary: RecordSummary, schema: RecordSchema, attributes: Sequence[str], *, is_raw: bool
+) -> list[str]:
+    record = summary.record
+    if record.label is not None:
+        record = replace(record, prediction=record.label)
+    values = name_values(summary.schema, record.features, record.meta)
+    groups = {group.attribute: group.group for group in summary.groups}
+    cells = [
+        record.record_id,
+        *(getattr(record, name) for name in _OF_THE_LOG),
+        summary.outcome,
+        summary.gap,
+        *(values.get(column.name) for column in (*schema.features, *schema.meta)),
+        *map(groups.get, attributes),
+        *map(summary.changes.get, attributes),
+    ]
+    return [write_cell(cell, is_raw=is_raw) for cell in cells]
+
+
+def _filtered_records(
+    filtered: Annotated[RecordsWanted, Depends(filters)],
+    *,
+    check: CheckId = None,
+    since: Moment = None,
+    until: Moment = None,
+) -> RecordsWanted:
+    return replace(filtered, check_id=check, since=in_utc("since", since), until=in_utc("until", until))
+
+
+@export_router.get(
+    "/payload-records.csv",
+    response_class=CsvAnswer,
+    responses=CONFLICT,
+    dependencies=[READS_RECORDS, exported("payload_records")],
+)
+def export_payload_records(
+    deployment: ReadableDeployment,
+    session: SessionIn,
+    services: ServicesIn,
+    filtered: Annotated[RecordsWanted, Depends(_filtered_records)],
+    limit: RowLimit = None,
+    *,
+    raw: Raw = False,
+) -> CsvAnswer:
+    """Returns the records of `GET …/payload-records`, whole, as CSV in the same order: columns as the present
+    schema has them.
+
+    `gap` is the largest gap of a record's flags, empty where none is known; `group of …` is the record's
+    group in the monitor, `change of …` is `gained`, `lost` or `none` where copies were asked about. A text
+    that a spreadsheet would take for a formula has an apostrophe before it, unless `raw` is set.
+    """
+    monitor = find_monitor(session, deployment.no)
+    # Each attribute of the monitor has a column of groups and one of changes.
+    attributes = [attribute.feature for attribute in monitor.attributes] if monitor else []
+    further = [(f"{what} of {attribute}",) for what in ("group", "change") for attribute in attributes]
+    header = name_columns(deployment.schema, (*_OF_THE_LOG, "outcome", "gap"), further, is_raw=raw)
+    write = partial(_write_row, schema=deployment.schema, attributes=attributes, is_raw=raw)
+
+    def read(
+        session: Session, after: RecordPlace | GapPlace | None, size: int
+    ) -> CsvPiece[RecordSummary, RecordPlace | GapPlace]:
+        # A piece is of a bounded part of the log: an empty one may have a next one.
+        page = list_matching_records(session, deployment.no, replace(filtered, after=after, limit=size))
+        return CsvPiece(page.records, page.next_place)
+
+    return send_csv(services, session, f"{deployment.id}-payload-records", header, write, read, limit=limit)

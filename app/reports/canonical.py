@@ -3,7 +3,6 @@
 Neither the time of making nor the author is in it: the same data give the same bytes.
 """
 
-import hashlib
 import json
 import math
 from collections.abc import Mapping
@@ -23,12 +22,10 @@ FORMAT = 3
 
 def canonical_json(source: ReportSource) -> bytes:
     """One line, without an end of line."""
-    check, evidence, deployment, attribution = (
-        source.check,
-        source.evidence,
-        source.deployment,
-        source.attribution,
-    )
+    check = source.check
+    evidence = source.evidence
+    deployment = source.deployment
+    attribution = source.attribution
     # Not its endpoint, which holds a secret.
     described = {
         name: getattr(deployment, name)
@@ -57,11 +54,6 @@ def canonical_json(source: ReportSource) -> bytes:
         _plain(members), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
     )
     return text.encode()
-
-
-def digest_data(data: bytes) -> str:
-    """SHA-256 in hexadecimal digits."""
-    return hashlib.sha256(data).hexdigest()
 
 
 def _without(member: Any, left_out: AbstractSet[str]) -> dict[str, Any]:  # noqa: ANN401 - a dataclass or a named tuple

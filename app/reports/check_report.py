@@ -1,8 +1,8 @@
 """Reports on one check and on a period, from stored figures."""
 
-from collections.abc import Iterator, Sequence
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
 
 from sqlalchemy.orm import Session
 
@@ -23,7 +23,7 @@ from ..statistics.intervals.verdicts import GRAVEST, Limits
 from ..statistics.sentences.rounding import choose_joint, digits_apart, write_minus
 from ..statistics.sentences.sides import both_sides
 from .authors import say_author
-from .canonical import canonical_json, digest_data
+from .canonical import canonical_json
 from .document import (
     ABSENT,
     Attachment,
@@ -37,6 +37,7 @@ from .document import (
     Paragraph,
     ReportTable,
     Section,
+    caution,
     moment,
     number,
     value_and_interval,
@@ -59,7 +60,7 @@ from .sections.configuration_sections import (
     window_section,
 )
 from .sections.evidence_section import MOST_SAID, evidence_section, say_since
-from .sections.second_page import alerts_section, limits_section, second_page, tracing_section
+from .sections.second_page import LIMITS, alerts_section, second_page, tracing_section
 from .sections.view_sections import ORDER, view_sections
 from .trace_csv import trace_csv
 
@@ -69,8 +70,6 @@ _ROWS_OF_FULL_PAGE = 11
 """Rows of the forest next to which `MOST_SAID` comparisons fill the page."""
 
 MOST_FAILURES = 50
-
-Views: TypeAlias = dict[ViewKind, CheckView]
 
 NOTHING = "the check measured no figure that compares a monitored group with the reference"
 
@@ -86,16 +85,15 @@ def first_page(source: ReportSource) -> FirstPage:
     has_pictures = is_on_ratios(forest.metric) and bool(forest.rows)
     attribute = group = None
     if headline.row is not None:
-        attribute, group = (
-            headline.row.attribute,
-            forest.words.label(headline.row.attribute, headline.row.group),
-        )
+        attribute = headline.row.attribute
+        group = forest.words.label(headline.row.attribute, headline.row.group)
     categories = {}
     for row in forest.rows:
         categories[TOGETHER.join(row.parts)] = row.name
         categories[TOGETHER.join(forest.words.parts(row.attribute, row.reference))] = row.reference_name
     # Two rows fewer leave room for one more sentence.
-    limit, about = MOST_SAID + max(0, _ROWS_OF_FULL_PAGE - len(forest.rows)) // 2, ""
+    limit = MOST_SAID + max(0, _ROWS_OF_FULL_PAGE - len(forest.rows)) // 2
+    about = ""
     if source.check is not None:
         span = source.check.span
         end = f"{span.end:%H:%M}" if span.end.date() == span.start.date() else f"{span.end:%Y-%m-%d %H:%M}"
@@ -149,13 +147,13 @@ def _name_check(source: ReportSource, check: CheckRun) -> str:
 
 
 def group_row(row: ForestRow, *, has_picture: bool) -> GroupRow:
-    figures, evidence = row.figures, row.evidence
+    figures = row.figures
+    evidence = row.evidence
     since = ABSENT
     if evidence is not None and evidence.since is not None and evidence.state in _STATES:
         since = f"{_STATES[evidence.state]} {evidence.since:%Y-%m-%d}"
     elif evidence is not None:
         since = "undecided"
-    counts = [ABSENT if count is None else f"{count:,}" for count in (row.n, row.n_reference)]
     first = figures[0].measurement
     drawn = [
         read_row(RatioMark, figure.measurement, is_hollow=figure is row.counterfactual)
@@ -165,7 +163,7 @@ def group_row(row: ForestRow, *, has_picture: bool) -> GroupRow:
     return GroupRow(
         attribute=row.attribute,
         group=row.name,
-        records=" / ".join(counts),
+        records=" / ".join([ABSENT if count is None else f"{count:,}" for count in (row.n, row.n_reference)]),
         picture=row_svg(drawn, both_sides(CATALOGUE[first.metric], (first.lower_limit, first.upper_limit)))
         if has_picture
         else "",
@@ -206,21 +204,15 @@ def make_document(
     else:
         subtitle = f"{moment(of.start)} to {moment(of.end)}, the end not included"
     data = canonical_json(source)
-    attachments = [
-        Attachment(
-            name="data.json",
-            media_type="application/json",
-            description="The data of this report",
-            content=data,
-        )
-    ]
+    attachments = [Attachment("data.json", "application/json", "The data of this report", data)]
     if source.check is not None:
         trace = trace_csv(source.check, source.measurements)
-        described = "Every figure of the check, with its formula and counts"
         attachments.append(
-            Attachment(name="trace.csv", media_type="text/csv", description=described, content=trace)
+            Attachment(
+                "trace.csv", "text/csv", "Every figure of the check, with its formula and counts", trace
+            )
         )
-    page = second_page(source, digest_data(data))
+    page = second_page(source, hashlib.sha256(data).hexdigest())
     return Document(
         title=f"Fairness report: {source.deployment.name}",
         subtitle=subtitle,
@@ -233,9 +225,10 @@ def make_document(
 
 
 def _write_annex(session: Session, source: ReportSource) -> Iterator[Section]:
-    deployment, check, names = source.deployment, source.check, source.forest.words
-    views: Views = {}
-    in_short = Section("In short", (Paragraph("No check of this time succeeded.", is_caution=True),))
+    deployment = source.deployment
+    check = source.check
+    names = source.forest.words
+    in_short = Section("In short", (caution("No check of this time succeeded."),))
     of_views: list[Section] = []
     if check is not None:
         views = {kind: check_view(session, deployment, check, kind) for kind in ORDER}
@@ -253,14 +246,14 @@ def _write_annex(session: Session, source: ReportSource) -> Iterator[Section]:
     yield monitor_section(source.monitor, check)
     if source.is_of_check:
         yield from of_views
-    yield from history_sections(session, deployment.no, source.monitor, source.span, source.alerts)
+    yield from history_sections(session, source)
     if not source.is_of_check:
         yield _checks_section(source)
     yield evidence_section(rename_evidence(names, source.evidence))
-    yield alerts_section(source.alerts, waiting=source.waiting)
+    yield alerts_section(source)
     if not source.is_of_check:
         yield from of_views
-    yield limits_section()
+    yield Section("What these figures cannot say", (Bullets(LIMITS),))
     yield tracing_section(check)
 
 
@@ -270,10 +263,10 @@ def _checks_section(source: ReportSource) -> Section:
     if failed:
         note = f"The newest {MOST_FAILURES} of {len(failed):,}." if len(failed) > MOST_FAILURES else None
         # The runs are in the order of their spans.
-        rows = tuple(
-            (moment(run.span_end), run.state.replace("_", " "), run.reason or "–", run.id)
+        rows = [
+            (moment(run.span_end), run.state.replace("_", " "), run.reason or ABSENT, run.id)
             for run in failed[-MOST_FAILURES:]
-        )
+        ]
         ended.append(
             ReportTable(
                 "Checks without measurements", ("End of the span", "State", "Reason", "Check"), rows, note
@@ -284,12 +277,9 @@ def _checks_section(source: ReportSource) -> Section:
 
 def _verdicts_section(source: ReportSource) -> Section:
     if source.monitor is None:
-        return Section(
-            "In short",
-            (Paragraph("There is no fairness monitor now that says what to sum up.", is_caution=True),),
-        )
+        return Section("In short", (caution("There is no fairness monitor now that says what to sum up."),))
     if not source.measured:
-        return Section("In short", (Paragraph(NONE_MEASURED, is_caution=True),))
+        return Section("In short", (caution(NONE_MEASURED),))
     columns = (
         "Attribute",
         "Records",
@@ -299,11 +289,9 @@ def _verdicts_section(source: ReportSource) -> Section:
     )
     note = (
         "Counted in checks: the verdict on the monitored group furthest out, as it was given. Furthest out: "
-        "its disparate impact that lies"
-        " furthest beyond the limits, or nearest to them. Checks that carried the figures of an earlier one "
-        "forward are not counted."
-        " Where an hour had few records, its check added those of earlier hours, so that neighbouring "
-        "checks share records."
+        "its disparate impact that lies furthest beyond the limits, or nearest to them. Checks that carried "
+        "the figures of an earlier one forward are not counted. Where an hour had few records, its check "
+        "added those of earlier hours, so that neighbouring checks share records."
     )
     rows = []
     for history in source.measured:
@@ -316,16 +304,16 @@ def _verdicts_section(source: ReportSource) -> Section:
 
 
 def headline_section(
-    check: CheckRun, views: Views, measurements: Sequence[Measurement], *, of: str
+    check: CheckRun, views: Mapping[ViewKind, CheckView], measurements: Sequence[Measurement], *, of: str
 ) -> Section:
     """`of` names the check, as the end of a sentence."""
     shown = headlines(measurements, check.window)
     if not shown:
         why = next((view.reason for view in views.values() if view.reason is not None), NOTHING)
-        return Section("In short", (Paragraph(f"There is no figure {of}: {why}", is_caution=True),))
+        return Section("In short", (caution(f"There is no figure {of}: {why}"),))
     blocks: list[Block] = []
     if check.carried_from is not None:
-        blocks.append(Paragraph(CARRIED.format(check_id=check.carried_from), is_caution=True))
+        blocks.append(caution(CARRIED.format(check_id=check.carried_from)))
     counts = [f"{VERDICT_WORDS[grade].capitalize()}: {', '.join(names)}." for grade, names in summary(shown)]
     blocks.append(Paragraph(f"Verdicts {of}. {' '.join(counts)}"))
 
@@ -335,7 +323,9 @@ def headline_section(
         for on_data in headline.parts:
             if on_data.figure is None:
                 continue
-            name, furthest, figure = on_data.name.lower(), on_data.figure, on_data.figure.measurement
+            name = on_data.name.lower()
+            furthest = on_data.figure
+            figure = on_data.figure.measurement
             sentences.append(f"{headline.attribute}, {name}: {furthest.text}")
             about = (headline.attribute, name, furthest.group or ABSENT, figure.metric.replace("_", " "))
             verdict = (f"{figure.n:,}", furthest.limits, VERDICT_WORDS[figure.verdict])
@@ -355,18 +345,19 @@ def headline_section(
         "Limits",
         "Verdict",
     )
-    caption = "The monitored group furthest out, of each attribute"
-    blocks.append(ReportTable(caption, (*columns, "At a disadvantage"), rows))
+    blocks.append(
+        ReportTable(
+            "The monitored group furthest out, of each attribute", (*columns, "At a disadvantage"), rows
+        )
+    )
     blocks.append(Paragraph(_READ_BOTH))
     return Section("In short", blocks)
 
 
 _READ_BOTH = (
     "As logged and counterfactual figures answer different questions. As logged: are the groups favoured "
-    "alike? Counterfactual: does the"
-    " model answer alike when the attribute of a record is changed? Read both, and the notes on the "
-    "counterfactual figures. A disparate"
-    " impact of 0.8 says that the group gets 80 favourable outcomes where the reference group gets 100, "
-    "from equally many records; one of"
-    " 1.25 says that the reference group gets 80 where the group gets 100."
+    "alike? Counterfactual: does the model answer alike when the attribute of a record is changed? Read "
+    "both, and the notes on the counterfactual figures. A disparate impact of 0.8 says that the group gets "
+    "80 favourable outcomes where the reference group gets 100, from equally many records; one of 1.25 says "
+    "that the reference group gets 80 where the group gets 100."
 )

@@ -31,6 +31,10 @@ class Paragraph:
     is_caution: bool = False
 
 
+def caution(text: str) -> Paragraph:
+    return Paragraph(text, is_caution=True)
+
+
 @frozen
 class Bullets:
     items: Sequence[str]
@@ -41,8 +45,8 @@ class ReportTable:
     """The first column names its row; `is_last_wide`: the last holds sentences."""
 
     caption: str
-    columns: tuple[str, ...]
-    rows: Sequence[tuple[str, ...]]
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
     note: str | None = None
     is_last_wide: bool = False
 
@@ -113,17 +117,17 @@ class FirstPage:
     about: str
     verdict: str
     headline: str
-    cautions: tuple[str, ...]
-    notes: tuple[str, ...]
-    facts: tuple[Fact, ...]
+    cautions: Sequence[str]
+    notes: Sequence[str]
+    facts: Sequence[Fact]
     axis: str
-    groups: tuple[GroupRow, ...]
-    since: tuple[str, ...]
+    groups: Sequence[GroupRow]
+    since: Sequence[str]
     owner: str | None = None
     attribute: str | None = None
     group: str | None = None
     note: str = ""
-    windows: tuple[str, ...] = ()
+    windows: Sequence[str] = ()
     categories: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -147,14 +151,14 @@ class ReportedAlert:
 class SecondPage:
     """Second page. `axis` is SVG, empty without rows; `carried` is empty where nothing was attributed."""
 
-    time_notes: tuple[str, ...]
+    time_notes: Sequence[str]
     axis: str
-    times: tuple[TimeRow, ...]
-    alert_notes: tuple[str, ...]
-    alerts: tuple[ReportedAlert, ...]
-    method: tuple[str, ...]
-    limits: tuple[str, ...]
-    origin: tuple[Fact, ...]
+    times: Sequence[TimeRow]
+    alert_notes: Sequence[str]
+    alerts: Sequence[ReportedAlert]
+    method: Sequence[str]
+    limits: Sequence[str]
+    origin: Sequence[Fact]
     carried: str = ""
 
 

@@ -51,15 +51,19 @@ def _name_characters(texts: Iterable[str]) -> dict[int, str]:
     named = {}
     for character in characters:
         if not character.isascii():
-            number, category = f"U+{ord(character):04X}", unicodedata.category(character)
+            number = f"U+{ord(character):04X}"
+            category = unicodedata.category(character)
             name = unicodedata.name(character, number).lower() if category == "So" else number
             named[ord(character)] = "" if category in _INVISIBLE else f"[{name}]"
     return named
 
 
 def _compile(content: str, attached: str, document: Document, standard: Literal["ua-1", "1.7"]) -> bytes:
-    inputs = {"report": content, "files": attached}
     # Without this time the present one would go in, and the same report would be another file.
     return typst.compile(
-        _TEMPLATE, font_paths=fonts(), sys_inputs=inputs, pdf_standards=standard, timestamp=document.made.at
+        _TEMPLATE,
+        font_paths=fonts(),
+        sys_inputs={"report": content, "files": attached},
+        pdf_standards=standard,
+        timestamp=document.made.at,
     )

@@ -26,7 +26,8 @@ log = structlog.get_logger("evenhand.reports")
 AT_ONCE = 2
 """Max reports made at the same time."""
 
-WAITING, WAITING_OF_KEY = 80, 40
+WAITING = 80
+WAITING_OF_KEY = 40
 """Max reports that wait, in total and of one key or person."""
 
 WAIT_SECONDS = 60.0

@@ -3,15 +3,15 @@ verdicts.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
 from ..alerts.ended_check_queries import checks_waiting_for_alerts
 from ..alerts.queries import alerts_between
-from ..base.frozen import frozen_by_name
+from ..base.frozen import frozen, frozen_by_name
 from ..charts.forest import Forest, build_past_forest
 from ..charts.named_groups import rename_series
 from ..charts.pictures.period_charts import heading, series_chart, volume_chart
@@ -24,6 +24,7 @@ from ..charts.series import (
     count_volume,
     disadvantaged_at,
 )
+from ..charts.timeline import group_by_step
 from ..checks.days.measurement_queries import EndedRun, ended_runs
 from ..checks.days.roll_up import Period
 from ..checks.queries import get
@@ -45,7 +46,6 @@ from ..statistics.intervals.verdicts import GRAVEST, ON_FAIRNESS
 from ..statistics.measures.worst_group import rank
 from ..statistics.sentences.sides import Disadvantaged
 from .document import Block, Paragraph, ReportChart, ReportTable, Section, interval, moment, number
-from .sections.day_sums import Day, choose_step, summarise_days
 
 BEFORE = timedelta(days=7)
 """Time before the end of a check that its report shows."""
@@ -54,18 +54,16 @@ MOST_ROWS = 120
 """Max rows of the table next to a chart."""
 
 _LEAST = timedelta(microseconds=1)
-_SHOWN = (Scope.GROUP, Scope.REFERENCE, Scope.ATTRIBUTE, Scope.OVERALL)
-_DISADVANTAGED: Mapping[Disadvantaged | None, str] = {
-    Disadvantaged.MONITORED: ", the monitored group at a disadvantage",
-    Disadvantaged.REFERENCE: ", the reference at a disadvantage",
+_SIDES: Mapping[Disadvantaged | None, str] = {
+    Disadvantaged.MONITORED: "the monitored group at a disadvantage",
+    Disadvantaged.REFERENCE: "the reference at a disadvantage",
 }
 _DATA = {**DATA_NAMES, DataSet.LABELLED: "on labelled records"}
 
 
 OF_NOW = (
     "They are judged by the monitor's present limits, whatever held at the time; hours that were checked "
-    "with other groups or outcomes are"
-    " left out, and so are checks of other times than a whole hour"
+    "with other groups or outcomes are left out, and so are checks of other times than a whole hour"
 )
 
 NONE_MEASURED = (
@@ -76,6 +74,17 @@ _NOT_FAIR = ON_FAIRNESS[:-1]
 
 
 @frozen_by_name
+class Day:
+    """Checks whose span ends in the step from `start`. Without a value both ends are None."""
+
+    start: datetime
+    checks: int
+    verdicts: Mapping[str | None, int]
+    lowest: float | None
+    highest: float | None
+
+
+@frozen
 class History:
     """Headlines of one attribute on one data set over the time.
 
@@ -119,7 +128,7 @@ class ReportSource:
     alerts: Sequence[Alert]
     waiting: int
     absent: str | None
-    missing: tuple[str, ...]
+    missing: Sequence[str]
     attribution: AttributionRun | None
 
     @property
@@ -133,13 +142,15 @@ def read_source(session: Session, deployment: Deployment, of: CheckRun | Span) -
     span = (
         of if isinstance(of, Span) else Span(start=min(of.span.start, of.span.end - BEFORE), end=of.span.end)
     )
-    ends, alerted = ends_in(span), span
+    ends = ends_in(span)
+    alerted = span
     runs = ended_runs(session, no, ends.start, ends.end)
     if isinstance(of, Span):
         newest = next((run for run in reversed(runs) if run.state == CheckState.SUCCEEDED), None)
         check = newest and get(session, no, newest.id)
     else:
-        check, alerted = of, Span(start=span.start, end=max(ends.end, of.finished_at or span.end))
+        check = of
+        alerted = Span(start=span.start, end=max(ends.end, of.finished_at or span.end))
     evidence = look_at_evidence(session, no)
     monitor = None if evidence is None else evidence.monitor
     measurements = () if check is None else tuple(read_measurements(session, check.no))
@@ -160,7 +171,7 @@ def read_source(session: Session, deployment: Deployment, of: CheckRun | Span) -
             series = build_series(session, no, query, runs=runs)
             fresh = [point for group in series.groups for point in group.points if not point.carried_forward]
             days = summarise_days(fresh, choose_step(span))
-            histories.append(History(attribute=attribute, data=data, series=series, fresh=fresh, days=days))
+            histories.append(History(attribute, data, series, fresh, days))
     return ReportSource(
         deployment=deployment,
         monitor=monitor,
@@ -186,6 +197,30 @@ def _list_attributes(monitor: Monitor | None) -> list[str]:
     return [] if monitor is None else [comparison.label for comparison in list_comparisons(monitor)]
 
 
+def choose_step(span: Span) -> timedelta:
+    length = span.end - span.start
+    if length <= timedelta(days=8):
+        return timedelta(hours=1)
+    return timedelta(days=1) if length <= timedelta(days=731) else timedelta(days=7)
+
+
+def summarise_days(points: Iterable[SeriesPoint], step: timedelta) -> list[Day]:
+    """Oldest first; steps begin at midnight, UTC, weeks on Mondays."""
+    days = []
+    for start, members in group_by_step(points, step):
+        values = [point.value for point in members if point.value is not None]
+        days.append(
+            Day(
+                start=start,
+                checks=len(members),
+                verdicts=Counter(point.verdict for point in members),
+                lowest=min(values, default=None),
+                highest=max(values, default=None),
+            )
+        )
+    return days
+
+
 def rollup_for(span: Span) -> Period | None:
     length = span.end - span.start
     if length <= timedelta(days=8):
@@ -200,17 +235,19 @@ def ends_in(span: Span) -> Span:
     return Span(start=span.start + _LEAST, end=span.end + _LEAST)
 
 
-def history_sections(
-    session: Session, deployment_no: int, monitor: Monitor | None, span: Span, alerts: Sequence[Alert]
-) -> Iterator[Section]:
-    rollup, names = rollup_for(span), GroupWords.of(monitor)
+def history_sections(session: Session, source: ReportSource) -> Iterator[Section]:
+    deployment_no = source.deployment.no
+    monitor = source.monitor
+    span = source.span
+    rollup = rollup_for(span)
+    names = GroupWords.of(monitor)
     rhythm = (
         "one point a check, at the end of its span"
         if rollup is None
         else f"checked hours summed up by {rollup.value}, at its start. {OF_NOW}"
     )
     yield Section("Over time", (Paragraph(f"From {moment(span.start)} to {moment(span.end)}, {rhythm}."),))
-    opened = [alert for alert in alerts if span.start <= alert.opened_at <= span.end]
+    opened = [alert for alert in source.alerts if span.start <= alert.opened_at <= span.end]
     for attribute in _list_attributes(monitor):
         blocks: list[Block] = []
         for data in DATA_NAMES:
@@ -225,20 +262,15 @@ def history_sections(
 
     ends = ends_in(span)
     volumes = count_volume(session, deployment_no, ends.start, ends.end, rollup)
+    records: list[Block] = [
+        Paragraph("No check of this time was of a single hour, so the records logged in it were not counted.")
+    ]
     if volumes:
         counted = [] if monitor is None else count_period(session, deployment_no, monitor, span).lines
-        records: tuple[Block, ...] = (
-            *(Paragraph(line) for line in counted),
-            ReportChart(
-                "Records logged", lambda look: volume_chart(volumes, look, span=_axis(span), rollup=rollup)
-            ),
+        chart = ReportChart(
+            "Records logged", lambda look: volume_chart(volumes, look, span=_axis(span), rollup=rollup)
         )
-    else:
-        records = (
-            Paragraph(
-                "No check of this time was of a single hour, so the records logged in it were not counted."
-            ),
-        )
+        records = [*map(Paragraph, counted), chart]
     yield Section("Records", records, level=3)
 
 
@@ -246,15 +278,15 @@ def _read_series(
     session: Session, deployment_no: int, metric: str, data: DataSet, attribute: str | None, span: Span
 ) -> Series:
     """Reads the checks themselves where there is no whole hour to sum up."""
-    query = SeriesWanted(
-        metric=metric, data=data, attribute=attribute, since=span.start, until=span.end, scopes=_SHOWN
-    )
-    rollup, ends = rollup_for(span), ends_in(span)
+    ends = ends_in(span)
+    query = SeriesWanted(metric=metric, data=data, attribute=attribute, since=ends.start, until=ends.end)
+    rollup = rollup_for(span)
     if rollup is not None:
-        summed_up = build_series(session, deployment_no, replace(query, rollup=rollup))
+        rolled_up = replace(query, since=span.start, until=span.end, rollup=rollup)
+        summed_up = build_series(session, deployment_no, rolled_up)
         if any(group.points for group in summed_up.groups):
             return summed_up
-    return build_series(session, deployment_no, replace(query, since=ends.start, until=ends.end))
+    return build_series(session, deployment_no, query)
 
 
 def _series_blocks(series: Series, span: Span, alerts: Sequence[Alert]) -> Iterator[Block]:
@@ -268,15 +300,19 @@ def _series_blocks(series: Series, span: Span, alerts: Sequence[Alert]) -> Itera
             "check."
         )
     yield ReportChart(name, lambda look: series_chart(series, look, alerts=alerts, span=_axis(span)))
-    rows = list(_rows_by_day(series)) if series.rollup is None else list(_rows_by_period(series))
-    rows = sorted(rows, key=lambda row: row[:2])
-    note = (
-        f"The newest {MOST_ROWS} of {len(rows):,} rows; the CSV has all." if len(rows) > MOST_ROWS else None
-    )
     columns = ("Time", "Group", "Value", "95 %", "Records", "Verdict")
+    rows = _rows_by_period(series)
     if series.rollup is None:
         columns = ("Day", "Group", "Checks", "Lowest", "Highest", "Verdicts, in checks")
-    yield ReportTable(f"Figures of the chart: {name}", columns, tuple(rows[-MOST_ROWS:]), note)
+        rows = _rows_by_day(series)
+    ordered = sorted(rows, key=lambda row: row[:2])
+    note = f"The newest {MOST_ROWS} of {len(ordered):,} rows; the CSV has all."
+    yield ReportTable(
+        f"Figures of the chart: {name}",
+        columns,
+        ordered[-MOST_ROWS:],
+        note if len(ordered) > MOST_ROWS else None,
+    )
 
 
 def _rows_by_period(series: Series) -> Iterator[tuple[str, ...]]:
@@ -285,8 +321,8 @@ def _rows_by_period(series: Series) -> Iterator[tuple[str, ...]]:
             figures = (number(point.value), interval(point.lower, point.upper, value=point.value))
             if point.value is None:
                 figures = (f"none: {point.reason}", "–")
-            side = _DISADVANTAGED.get(disadvantaged_at(series, point), "")
-            verdict = f"{VERDICT_WORDS[point.verdict]}{side}"
+            words = (VERDICT_WORDS[point.verdict], _SIDES.get(disadvantaged_at(series, point)))
+            verdict = ", ".join(filter(None, words))
             yield moment(point.at), group.group or group.scope.value, *figures, f"{point.n:,}", verdict
 
 
@@ -300,12 +336,12 @@ def _rows_by_day(series: Series) -> Iterator[tuple[str, ...]]:
                 for verdict in GRAVEST
                 if verdict in day.verdicts
             )
-            ends = (number(day.lowest), number(day.highest))
             yield (
                 f"{day.start:%Y-%m-%d}",
                 group.group or group.scope.value,
                 f"{day.checks:,}",
-                *ends,
+                number(day.lowest),
+                number(day.highest),
                 verdicts,
             )
 
@@ -328,7 +364,6 @@ def find_furthest(history: History) -> SeriesPoint | None:
 
 
 def describe_verdicts(measured: Sequence[History]) -> str:
-    names = {Disadvantaged.MONITORED: "the monitored group", Disadvantaged.REFERENCE: "the reference"}
     sentences = []
     for verdict in _NOT_FAIR:
         attributes = []
@@ -336,11 +371,7 @@ def describe_verdicts(measured: Sequence[History]) -> str:
             points = [point for point in history.fresh if point.verdict == verdict]
             if points:
                 counts = Counter(disadvantaged_at(history.series, point) for point in points)
-                sides = [
-                    f"{name} at a disadvantage in {counts[side]:,}"
-                    for side, name in names.items()
-                    if counts[side]
-                ]
+                sides = [f"{words} in {counts[side]:,}" for side, words in _SIDES.items() if counts[side]]
                 checked = f"{history.name} in {len(points):,} check{'' if len(points) == 1 else 's'}"
                 attributes.append(f"{checked}, {' and '.join(sides)}" if sides else checked)
         if attributes:

@@ -33,7 +33,7 @@ from ..web.id_and_time import Moment, in_utc
 from ..web.uploads import FILE_POLICY
 from .document import Made
 from .report_processes import Form, Order, ReportMaker
-from .trace_csv import trace_csv
+from .trace_csv import CHOSEN, MEASURED, trace_csv
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["reports"])
 
@@ -41,23 +41,16 @@ ReportsIn = Annotated[ReportMaker, Depends(open_feature(ReportMaker))]
 
 USUAL = timedelta(days=30)
 _COLUMNS = (
-    *(
-        "at",
-        "check_id",
-        "metric",
-        "data",
-        "scope",
-        "attribute",
-        "group",
-        "value",
-        "lower",
-        "upper",
-        "interval_method",
-        "n",
-    ),
-    *("verdict", "lower_limit", "upper_limit", "carried_forward", "reason", "sentence"),
-    *("disadvantaged", "disadvantaged_group", "gap", "beyond_limit", "definition"),
-    *("worst_of", "chosen_lower", "chosen_upper"),
+    "at",
+    "check_id",
+    *MEASURED,
+    "sentence",
+    "disadvantaged",
+    "disadvantaged_group",
+    "gap",
+    "beyond_limit",
+    "definition",
+    *CHOSEN,
 )
 
 FILES = describe_files("report", "text/html", "application/pdf", "application/json")
@@ -220,12 +213,8 @@ def name_regulator_file(deployment_id: str, span: Span, preset: str | None) -> s
 
 def send_file(content: bytes, form: str, name: str) -> ReportFile:
     headers = {"Content-Disposition": f'inline; filename="{name}.{form}"'}
-    if form == "csv":
-        return ReportFile(content, media_type="text/csv; charset=utf-8", headers=headers)
-    if form != "html":
-        return ReportFile(content, media_type=f"application/{form}", headers=headers)
-    return ReportFile(
-        content,
-        media_type="text/html; charset=utf-8",
-        headers=headers | {"Content-Security-Policy": FILE_POLICY},
-    )
+    if form == "html":
+        headers["Content-Security-Policy"] = FILE_POLICY
+    is_text = form in ("html", "csv")
+    kind = f"text/{form}; charset=utf-8" if is_text else f"application/{form}"
+    return ReportFile(content, media_type=kind, headers=headers)

@@ -4,10 +4,11 @@ from datetime import datetime
 
 from .. import VERSION
 from ..library.selections import SelectionReport
-from ..statistics.selections.local_law_144 import AuditSheet, AuditTable, list_without_people
+from ..statistics.selections.local_law_144 import AuditSheet, list_without_people
 from ..statistics.selections.selection_presets import NOTICE, SheetName
-from .document import Block, Bullets, Document, Made, Paragraph, ReportTable, Section, count, number, share
-from .regulator.chapters import SHEETS, describe_best, describe_left_out, list_empty_rows
+from .document import Block, Bullets, Document, Made, Paragraph, Section, caution
+from .regulator.people_sheets import tabulate_audit
+from .regulator.sheets import PeriodSheet
 
 
 def selection_document(report: SelectionReport, file: str, *, made_at: datetime) -> Document:
@@ -24,23 +25,29 @@ def selection_document(report: SelectionReport, file: str, *, made_at: datetime)
         for records in report.records
         for line in records.lines
     ]
-    sections = [
-        Section(
-            "What was counted",
-            (Bullets((f"File: {file}; {basis}.", *lines)), Paragraph(NOTICE, is_caution=True)),
-        )
-    ]
-    for sheet in report.sheets:
-        if isinstance(sheet, AuditSheet):
-            tables = tuple(
-                _audit_table(table, sheet, is_score=report.score is not None) for table in sheet.tables
-            )
+    sections = [Section("What was counted", (Bullets((f"File: {file}; {basis}.", *lines)), caution(NOTICE)))]
+    sheets = report.sheets_json()
+    for audit in report.sheets:
+        if isinstance(audit, AuditSheet):
+            written = sheets[SheetName.LL144]["tables"]
+            tables = []
+            for audited, table in zip(audit.tables, written, strict=True):
+                best = audited.most_selected
+                members = {
+                    **table,
+                    "most_selected": best and best.label,
+                    "without_people": list_without_people(audited.table, {}),
+                }
+                tables.append(
+                    tabulate_audit(
+                        members, audit.assessed, audit.least_share, is_scoring=report.score is not None
+                    )
+                )
             sections.append(Section("Impact ratios", tables))
-    for name, members in report.sheets_json().items():
+    for name, content in sheets.items():
         if name is not SheetName.LL144:
-            chapter = SHEETS[name.value]
             sections.append(
-                Section(chapter.title, (*_name_references(report, name), *chapter.blocks(dict(members))))
+                PeriodSheet[name.name].row.chapter(dict(content), *_name_references(report, name))
             )
     looks_at = (
         f"The rule looks at {' and '.join(report.preset.attributes)}; this"
@@ -71,32 +78,3 @@ def _name_references(report: SelectionReport, name: SheetName) -> tuple[Block, .
         "those with at least 2 % of the"
     )
     return (Paragraph(f"{text} people."),)
-
-
-def _audit_table(audit: AuditTable, sheet: AuditSheet, *, is_score: bool) -> ReportTable:
-    rate = "Scoring rate" if is_score else "Selection rate"
-    rows: tuple[tuple[str, ...], ...] = tuple(
-        (
-            row.category.label,
-            count(row.category.applicants),
-            count(row.category.selected),
-            share(row.category.rate),
-            "left out" if row.is_excluded else number(row.impact_ratio),
-        )
-        for row in audit.rows
-    )
-    rows += list_empty_rows(list_without_people(audit.table, {}))
-    most_selected = None if audit.most_selected is None else audit.most_selected.label
-    note = describe_best(
-        most_selected, [row.impact_ratio for row in audit.rows], least_share=sheet.least_share
-    )
-    if any(row.is_excluded for row in audit.rows):
-        note += f" {describe_left_out(sheet.assessed, least_share=sheet.least_share)}"
-    columns = (
-        audit.table.comparison.label,
-        "People",
-        "Above the median" if is_score else "Selected",
-        rate,
-        "Impact ratio",
-    )
-    return ReportTable(f"By {audit.table.comparison.label}", columns, rows, note.strip())

@@ -7,25 +7,25 @@ from ..checks.views.explain_figure import explained
 from ..domain.check import CheckRun, Measurement
 from ..records.second_look.flagged_csv import csv_lines
 
-COLUMNS = (
-    *(
-        "check_id",
-        "at",
-        "figure",
-        "metric",
-        "data",
-        "scope",
-        "attribute",
-        "group",
-        "value",
-        "lower",
-        "upper",
-        "interval_method",
-        "n",
-    ),
-    *("verdict", "lower_limit", "upper_limit", "carried_forward", "reason", "formula", "counts", "sentence"),
-    *("worst_of", "chosen_lower", "chosen_upper"),
+MEASURED = (
+    "metric",
+    "data",
+    "scope",
+    "attribute",
+    "group",
+    "value",
+    "lower",
+    "upper",
+    "interval_method",
+    "n",
+    "verdict",
+    "lower_limit",
+    "upper_limit",
+    "carried_forward",
+    "reason",
 )
+CHOSEN = ("worst_of", "chosen_lower", "chosen_upper")
+COLUMNS = ("check_id", "at", "figure", *MEASURED, "formula", "counts", "sentence", *CHOSEN)
 
 
 def trace_csv(check: CheckRun, measurements: Sequence[Measurement]) -> bytes:

@@ -7,15 +7,7 @@ from pydantic import Field
 
 from ..web.body import NOT_BLANK, FromText, In, Out, PageOut, example
 from ..web.value_bodies import ScalarJson
-from .policy import (
-    MAX_ERASED_IDS,
-    MAX_MONTHS,
-    ErasureKind,
-    ErasureState,
-    LegalHold,
-    RetentionPolicy,
-    RetentionPreset,
-)
+from .policy import MAX_ERASED_IDS, MAX_MONTHS, ErasureKind, ErasureState, RetentionPreset
 from .selector_rules import MAX_REASON
 
 _HOLD = {"reason": "Case 26-118", "placed_by": "user:ada", "placed_at": "2026-11-20T15:20:00Z"}
@@ -33,10 +25,7 @@ _ERASURE = {
     "hash": "9b74c9897bac770ffc029102a200c5de9b74c9897bac770ffc029102a200c5de",
 }
 
-Months = Annotated[
-    int | None,
-    Field(json_schema_extra={"minimum": 1, "maximum": MAX_MONTHS}),
-]
+Months = Annotated[int | None, Field(json_schema_extra={"minimum": 1, "maximum": MAX_MONTHS})]
 
 
 class RetentionIn(In):
@@ -105,10 +94,6 @@ class RetentionOut(Out):
     answers_months: int | None
     legal_hold: LegalHoldOut | None
     """While there is one, nothing of the deployment is erased, by age or on request."""
-
-    @classmethod
-    def of(cls, policy: RetentionPolicy, hold: LegalHold | None) -> "RetentionOut":
-        return cls.from_object(policy, legal_hold=hold)
 
 
 class ErasureIn(In):

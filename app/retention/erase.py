@@ -11,14 +11,14 @@ from sqlalchemy.orm import Session
 
 from ..database.engine import Database
 from ..sources.tables.own_files import NO_PLACES, OwnPlaces, erase_from_files
-from .erasure_pace import BATCH_RECORDS, LOOKED_THROUGH
 from .erasure_queries import begin_erasure, count_erased, has_settled, lock_open, open_erasures, read_selector
-from .expire import erase_in_batches, finish_aged
+from .expire import BATCH_RECORDS, erase_in_batches, finish_aged
 from .find_records import SearchPlace, find_person
 from .flag_file_queries import payload_tables
 from .policy import Erasure, ErasureKind, ErasureState
-from .quotation_queries import forget_quotations
-from .record_traces import erase_people, remember_ids
+from .record_traces import erase_people, forget_quotations, remember_ids
+
+LOOKED_THROUGH = 5000
 
 SETTLED_AFTER = timedelta(seconds=15)
 """Time after which no write is open that began before an erasure did: writes end within 10 seconds."""
@@ -39,7 +39,8 @@ def perform_erasures(
     `places` have flags of records in tables, and kept answers about them.
     """
     with database.transaction() as session:
-        waiting, tables = open_erasures(session, ErasureKind.PERSON), payload_tables(session)
+        waiting = open_erasures(session, ErasureKind.PERSON)
+        tables = payload_tables(session)
     finished = []
     for no, deployment_no in waiting:
         folder = places.folder(*tables[deployment_no]) if deployment_no in tables else None

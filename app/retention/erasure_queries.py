@@ -143,8 +143,7 @@ def get_erasure(session: Session, deployment_id: str, erasure_id: str) -> Erasur
     statement = select(ErasureRow).where(
         ErasureRow.deployment_id == deployment_id, ErasureRow.id == erasure_id
     )
-    row = session.scalar(statement)
-    return read_row(Erasure, require_present(row, "erasure", erasure_id))
+    return read_row(Erasure, require_present(session.scalar(statement), "erasure", erasure_id))
 
 
 def read_erasures(session: Session, deployment_no: int, paging: Paging) -> list[Erasure]:

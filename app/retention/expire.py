@@ -3,8 +3,9 @@
 Every batch is a transaction that looks for a legal hold first; a process that dies leaves nothing half done.
 """
 
+import threading
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -14,11 +15,11 @@ import structlog
 from sqlalchemy.orm import Session
 
 from ..access.audit.event_queries import insert_event
+from ..base.clock import monotonic_seconds
 from ..base.frozen import frozen
 from ..base.telemetry.prometheus import erased_rows
 from ..database.engine import Database, current_time
 from ..sources.tables.own_files import NO_PLACES, FlagFile, OwnPlaces, delete_all, delete_answers
-from .erasure_pace import BATCH_RECORDS, paced
 from .erasure_queries import count_aged, finish_erasure, open_erasures
 from .find_records import find_aged
 from .flag_file_queries import aged_flag_files, deleted_tables, forget_flag_files, payload_tables
@@ -32,19 +33,24 @@ from .month_queries import (
     drop_month,
     log_months,
 )
-from .policy import Erasure, ErasureKind, months_before
-from .quotation_queries import forget_quotations
-from .record_traces import StoredPlace, erase_aged, erase_answers, erase_labels
+from .policy import MONTHS, Erasure, ErasureKind, months_before
+from .record_traces import StoredPlace, erase_aged, erase_answers, erase_labels, forget_quotations
 
 log = structlog.get_logger("evenhand.retention")
 
 Place = TypeVar("Place")
 
+BATCH_RECORDS = 500
+
+LONGEST_REST_SECONDS = 1.0
+"""Writers of records must not notice an erasure."""
+
 
 def answers_to_erase(
     database: Database, places: OwnPlaces, cut_offs: Mapping[int, datetime]
-) -> dict[int, tuple[Path, datetime]]:
-    """Returns folders of kept answers and the time of aged ones, by the first deployment that has the folder.
+) -> Iterator[tuple[int, Path, datetime]]:
+    """Yields folders of kept answers, with the first deployment that has the folder, and the time of aged
+    ones.
 
     A folder is left alone while one of its deployments is on hold, or keeps answers.
     """
@@ -55,16 +61,16 @@ def answers_to_erase(
         folder = places.folder(deployment_id, table)
         if folder is not None:
             owners[folder].append(no)
-    shared = {
-        folder: sorted(numbers) for folder, numbers in owners.items() if all(no in cut_offs for no in numbers)
-    }
-    return {numbers[0]: (folder, min(cut_offs[no] for no in numbers)) for folder, numbers in shared.items()}
+    for folder, numbers in owners.items():
+        if all(no in cut_offs for no in numbers):
+            yield min(numbers), folder, min(cut_offs[no] for no in numbers)
 
 
 def delete_left_files(database: Database, places: OwnPlaces) -> int:
     """Deletes the files of deleted deployments, unless another has the folder; returns how many."""
     with database.transaction() as session:
-        present, deleted = payload_tables(session), deleted_tables(session)
+        present = payload_tables(session)
+        deleted = deleted_tables(session)
     in_use = {places.folder(deployment_id, table) for deployment_id, table in present.values()}
     count = 0
     for deployment_id, table in deleted:
@@ -91,22 +97,21 @@ def apply_policies(
     `places` have kept answers about records in tables; those of deleted deployments go, too.
     """
     with database.transaction() as session:
-        now, applied = current_time(session), policies_to_apply(session)
-    ageing = [
-        _Ageing(database, owner, now, batch_records) for owner in applied if not owner.policy.keeps_everything
-    ]
-    _drop_whole_months(database, {owner.no: owner for owner in ageing})
-    for owner in ageing:
+        now = current_time(session)
+        ageing = {
+            applied.deployment_no: _Ageing(database, applied, now, batch_records)
+            for applied in policies_to_apply(session)
+        }
+    _drop_whole_months(database, ageing)
+    for owner in ageing.values():
         owner.erase_records()
         owner.erase_labels()
         owner.erase_answers()
         owner.erase_flag_files()
         owner.erase_quotations()
-    cut_offs = {owner.no: before for owner in ageing if (before := owner.answers_before) is not None}
-    aged_answers = answers_to_erase(database, places, cut_offs)
-    for owner in ageing:
-        if owner.no in aged_answers:
-            owner.erase_kept_answers(*aged_answers[owner.no])
+    cut_offs = {no: before for no, owner in ageing.items() if (before := owner.answers_before) is not None}
+    for no, folder, before in answers_to_erase(database, places, cut_offs):
+        ageing[no].erase_kept_answers(folder, before)
     delete_left_files(database, places)
     with database.transaction() as session:
         return [finish_aged(session, no) for no, _ in open_erasures(session, ErasureKind.RETENTION)]
@@ -152,19 +157,11 @@ class _Ageing:
 
     @property
     def answers_before(self) -> datetime | None:
-        policy = self.applied.policy
-        return max(
-            (
-                before
-                for months in (policy.records_months, policy.answers_months)
-                if (before := self._cut_off(months))
-            ),
-            default=None,
-        )
+        own = self._cut_off(self.applied.policy.answers_months)
+        return max(filter(None, (self.records_before, own)), default=None)
 
     def erase_records(self) -> None:
-        before = self.records_before
-        if before is not None:
+        if before := self.records_before:
             self.erase_in_order(partial(find_aged, before=before), partial(erase_aged, with_records=True))
 
     def erase_labels(self) -> None:
@@ -190,33 +187,30 @@ class _Ageing:
 
         # Without it, every run would look through all records.
         since = self.applied.answers_until
-        self.erase_in_order(
-            partial(find_aged, before=before), erase, None if since is None else StoredPlace(0, "", since)
-        )
+        last = None if since is None else StoredPlace(0, "", since)
+        self.erase_in_order(partial(find_aged, before=before), erase, last)
 
     def erase_flag_files(self) -> None:
-        before, away = self.records_before, list[str]()
+        before = self.records_before
+        away = list[str]()
         if before is None:
             return
 
         def erase(session: Session, deployment_no: int, paths: Sequence[str]) -> dict[str, int]:
             rows = {path: FlagFile(Path(path)).delete() for path in paths}
             away.extend(path for path, count in rows.items() if count is None)
-            forget_flag_files(
-                session, deployment_no, [path for path, count in rows.items() if count is not None]
-            )
+            forget_flag_files(session, deployment_no, [path for path in paths if rows[path] is not None])
             flags = sum(count or 0 for count in rows.values())
             return {"flagged_records": flags} if flags else {}
 
         self.erase_in_order(partial(aged_flag_files, before=before), erase, "")
         if away:
             # A folder that is mounted for workers only is left to a worker.
-            folder = str(Path(away[0]).parent)
             log.warning(
                 "flag_files_out_of_reach",
                 deployment=self.applied.deployment_id,
                 files=len(away),
-                folder=folder,
+                folder=str(Path(away[0]).parent),
             )
 
     def erase_kept_answers(self, folder: Path, before: datetime) -> None:
@@ -228,21 +222,14 @@ class _Ageing:
         erase_in_batches(self.database, self.no, erase)
 
     def erase_quotations(self) -> None:
-        before = self.records_before
-        if before is None:
-            return
-        with self.database.transaction() as session:
-            if may_erase(session, self.no):
-                self.count(session, forget_quotations(session, self.no, before=before))
+        if before := self.records_before:
+            with self.database.transaction() as session:
+                if may_erase(session, self.no):
+                    self.count(session, forget_quotations(session, self.no, before=before))
 
     def count(self, session: Session, counts: Mapping[str, int]) -> None:
         policy = self.applied.policy
-        scope = {
-            "policy_version": policy.version,
-            "records_months": policy.records_months,
-            "feedback_months": policy.feedback_months,
-            "answers_months": policy.answers_months,
-        }
+        scope = {"policy_version": policy.version} | {name: getattr(policy, name) for name in MONTHS}
         count_aged(session, self.no, self.applied.deployment_id, scope=scope, counts=counts)
 
     def _cut_off(self, months: int | None) -> datetime | None:
@@ -269,14 +256,16 @@ class _Ageing:
 
 def erase_in_batches(database: Database, deployment_no: int, erase: Callable[[Session], bool]) -> bool:
     """Calls `erase` in one transaction after another until it returns False; returns False where a legal
-    hold ended it.
+    hold ended it. Rests as long as each took, up to `LONGEST_REST_SECONDS`.
     """
     while True:
-        with paced(), database.transaction() as session:
-            if not may_erase(session, deployment_no):
-                return False
-            if not erase(session):
-                return True
+        began = monotonic_seconds()
+        with database.transaction() as session:
+            is_held = not may_erase(session, deployment_no)
+            is_over = is_held or not erase(session)
+        threading.Event().wait(min(monotonic_seconds() - began, LONGEST_REST_SECONDS))
+        if is_over:
+            return not is_held
 
 
 def _drop_whole_months(database: Database, ageing: Mapping[int, _Ageing]) -> None:
@@ -307,7 +296,8 @@ def _drop(database: Database, month: LogMonth, ageing: Mapping[int, _Ageing]) ->
     # Until it was out of the log, a historical record could be written to it.
     with database.transaction() as session:
         owners = deployments_in(session, month)
-    find, erase = partial(find_aged, table=month.table), partial(erase_aged, with_records=False)
+    find = partial(find_aged, table=month.table)
+    erase = partial(erase_aged, with_records=False)
     may_drop = all(
         _is_past(ageing.get(no), month) and ageing[no].erase_in_order(find, erase) for no in owners
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 from sqlalchemy import text
@@ -23,12 +23,8 @@ class MetaPlace:
     column: Column
 
 
-@frozen
-class SearchPlace:
-    """Where a search for a person goes on: after a record or, once all were looked through, a label."""
-
-    record: StoredPlace | None = None
-    label_id: str | None = None
+SearchPlace: TypeAlias = StoredPlace | str
+"""Where a search for a person goes on: after a record or, once all were looked through, the id of a label."""
 
 
 @frozen
@@ -106,21 +102,19 @@ def find_person(
         ],
         "limit": looked_through,
     }
-    if after is not None and after.label_id is not None:
-        rows = session.execute(text(_OF_LABELS), values | {"after": after.label_id}).all()
-        next_place = SearchPlace(label_id=rows[-1].feedback_id) if len(rows) == looked_through else None
+    if isinstance(after, str):
+        rows = session.execute(text(_OF_LABELS), values | {"after": after}).all()
+        next_place = rows[-1].feedback_id if len(rows) == looked_through else None
         return PersonFound((), [row.feedback_id for row in rows if row.is_meant], next_place)
     # Records first: a label that was sent with its record goes with it.
     bound = ""
-    if after is not None and after.record is not None:
+    if after is not None:
         bound = _LATER
-        values |= {"at": after.record.logged_at, "number": after.record.record_no}
+        values |= {"at": after.logged_at, "number": after.record_no}
     rows = session.execute(text(_OF_RECORDS.format(bound=bound)), values).all()
     places = [read_row(StoredPlace, row) for row in rows]
     records = [place for place, row in zip(places, rows, strict=True) if row.is_meant]
-    return PersonFound(
-        records, (), SearchPlace(places[-1]) if len(places) == looked_through else SearchPlace(label_id="")
-    )
+    return PersonFound(records, (), places[-1] if len(places) == looked_through else "")
 
 
 _LATER = " AND (logged_at, record_no) > (:at, :number)"

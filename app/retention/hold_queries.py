@@ -97,12 +97,7 @@ def policies_to_apply(session: Session) -> list[AppliedPolicy]:
         DeploymentRow, DeploymentRow.no == RetentionPolicyRow.deployment_no
     )
     return [
-        AppliedPolicy(
-            deployment_no=row.deployment_no,
-            deployment_id=name,
-            policy=read_row(RetentionPolicy, row),
-            answers_until=row.answers_until,
-        )
+        read_row(AppliedPolicy, row, deployment_id=name, policy=read_row(RetentionPolicy, row))
         for row, name in session.execute(statement.where(~held).order_by(DeploymentRow.no))
     ]
 

@@ -43,7 +43,8 @@ def log_months(session: Session) -> list[LogMonth]:
     months = []
     for table, is_attached, is_pending in rows:
         if match := _NAME.fullmatch(table):
-            year, month = int(match[1]), int(match[2])
+            year = int(match[1])
+            month = int(match[2])
             start = datetime(year, month, 1, tzinfo=UTC)
             end = datetime(year + month // 12, month % 12 + 1, 1, tzinfo=UTC)
             months.append(LogMonth(table, start, end, is_attached, is_pending))

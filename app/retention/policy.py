@@ -16,6 +16,9 @@ MAX_MONTHS = 1200
 
 MAX_ERASED_IDS = 10_000
 
+MONTHS = ("records_months", "feedback_months", "answers_months")
+"""Members of a policy that say how long something is kept."""
+
 
 class RetentionPreset(StrEnum):
     """Period for which a law wants the records of a decision system to be kept at least."""
@@ -43,10 +46,6 @@ class RetentionPolicy:
     records_months: int | None = None
     feedback_months: int | None = None
     answers_months: int | None = None
-
-    @property
-    def keeps_everything(self) -> bool:
-        return self.records_months is None and self.feedback_months is None and self.answers_months is None
 
 
 @frozen_by_name

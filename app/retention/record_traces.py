@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from ..base.frozen import frozen
 from ..domain.record import digest_id
 
-ERASED_WITH_A_RECORD: Mapping[str, str] = {
+ERASED_WITH_A_RECORD = {
     "payload_records": "the record",
     "payload_keys": "its id",
     "counterfactuals": "the model's answers to its copies",
@@ -37,7 +37,7 @@ class Quotation:
     """Column with the time of what is quoted."""
 
 
-QUOTES_RECORDS: Mapping[str, Quotation] = {
+QUOTES_RECORDS = {
     "checks": Quotation("model_answer", "span_start"),
     "intake_counts": Quotation("reason", "hour"),
 }
@@ -45,7 +45,7 @@ QUOTES_RECORDS: Mapping[str, Quotation] = {
 may quote one.
 """
 
-HOLDS_NO_RECORD: Mapping[str, str] = {
+HOLDS_NO_RECORD = {
     "deployments": "facts about the model",
     "deployment_schemas": "names of columns",
     "monitors": "settings",
@@ -150,11 +150,10 @@ def erase_aged(
     """Deletes these records with all but their labels, or without `with_records` what was derived; returns
     counts by table.
     """
-    note_erased_hours(
-        session, deployment_no, [record.logged_at for record in records], are_records=with_records
-    )
+    parameters = _parameters(deployment_no, records)
+    _note_hours(session, parameters, _MOMENTS, "count(*)" if with_records else "0")
     statements = {**_DERIVED, "payload_keys": _KEYS} | ({"payload_records": _RECORDS} if with_records else {})
-    return _delete(session, statements, _parameters(deployment_no, records))
+    return _execute(session, statements, parameters)
 
 
 def erase_labels(session: Session, deployment_no: int, *, before: datetime, limit: int) -> dict[str, int]:
@@ -168,15 +167,18 @@ def erase_labels(session: Session, deployment_no: int, *, before: datetime, limi
             {"no": deployment_no, "before": before, "limit": limit},
         ).all()
         if ids:
-            _note_hours_of_labels(session, deployment_no, ids)
-            of_labels = f"{_DERIVED['corrections']} AND what = 'label'"
-            statements = {"feedback_records": _OF_A_PERSON["feedback_records"], "corrections": of_labels}
-            return _delete(session, statements, {"no": deployment_no, "ids": list(ids)})
+            parameters = {"no": deployment_no, "ids": list(ids)}
+            _note_hours(session, parameters, _LABELLED_RECORDS)
+            statements = {
+                "feedback_records": _OF_A_PERSON["feedback_records"],
+                "corrections": f"{_DERIVED['corrections']} AND what = 'label'",
+            }
+            return _execute(session, statements, parameters)
     return {}
 
 
 def erase_answers(session: Session, deployment_no: int, records: Sequence[StoredPlace]) -> dict[str, int]:
-    return _delete(
+    return _execute(
         session, {"counterfactuals": _DERIVED["counterfactuals"]}, _parameters(deployment_no, records)
     )
 
@@ -191,10 +193,10 @@ def erase_people(
     """
     parameters = _parameters(deployment_no, records)
     parameters["ids"] = sorted({*parameters["ids"], *ids})
-    note_erased_hours(session, deployment_no, [record.logged_at for record in records])
-    _note_hours_of_labels(session, deployment_no, parameters["ids"])
+    _note_hours(session, parameters, _MOMENTS, "count(*)")
+    _note_hours(session, parameters, _LABELLED_RECORDS)
     remember_ids(session, deployment_no, parameters["ids"])
-    return _delete(
+    return _execute(
         session, {**_DERIVED, **_OF_A_PERSON, "payload_keys": _KEYS, "payload_records": _RECORDS}, parameters
     )
 
@@ -218,14 +220,9 @@ def remember_ids(session: Session, deployment_no: int, ids: Sequence[str]) -> No
     )
 
 
-def note_erased_hours(
-    session: Session, deployment_no: int, moments: Sequence[datetime], *, are_records: bool = True
-) -> None:
+def _note_hours(session: Session, parameters: Mapping[str, Any], source: str, records: str = "0") -> None:
     """Notes the hours of erased records, or of what was derived from them: their counts stay as they are."""
-    statement = _NOTE_HOURS.format(
-        records="count(*)" if are_records else "0", source="unnest(CAST(:times AS timestamptz[])) at"
-    )
-    session.execute(text(statement), {"no": deployment_no, "times": [*moments]})
+    session.execute(text(_NOTE_HOURS.format(source=source, records=records)), parameters)
 
 
 _NOTE_HOURS = """INSERT INTO erased_hours (deployment_no, hour, records)
@@ -233,12 +230,21 @@ _NOTE_HOURS = """INSERT INTO erased_hours (deployment_no, hour, records)
     ON CONFLICT (deployment_no, hour) DO UPDATE SET records = erased_hours.records + EXCLUDED.records"""
 
 
-def _note_hours_of_labels(session: Session, deployment_no: int, ids: Sequence[str]) -> None:
-    labels = """(SELECT record_logged_at AS at FROM feedback_records WHERE deployment_no = :no
-        AND feedback_id = ANY(CAST(:ids AS text[])) AND record_logged_at IS NOT NULL) labels"""
-    session.execute(
-        text(_NOTE_HOURS.format(records="0", source=labels)), {"no": deployment_no, "ids": [*ids]}
-    )
+_MOMENTS = "unnest(CAST(:times AS timestamptz[])) at"
+_LABELLED_RECORDS = """(SELECT record_logged_at AS at FROM feedback_records WHERE deployment_no = :no
+    AND feedback_id = ANY(CAST(:ids AS text[])) AND record_logged_at IS NOT NULL) labels"""
+
+
+def forget_quotations(session: Session, deployment_no: int, *, before: datetime | None) -> dict[str, int]:
+    """Empties texts that may quote a record, of before that time, or all; returns counts by table."""
+    statements = {}
+    for table, quotation in QUOTES_RECORDS.items():
+        aged = "" if before is None else f" AND {quotation.time} < :before"
+        statements[table] = (
+            f"UPDATE {table} SET {quotation.column} = NULL "  # noqa: S608 - constants
+            f"WHERE deployment_no = :no AND {quotation.column} IS NOT NULL{aged}"
+        )
+    return _execute(session, statements, {"no": deployment_no, "before": before})
 
 
 def _parameters(deployment_no: int, records: Sequence[StoredPlace]) -> dict[str, Any]:
@@ -250,9 +256,10 @@ def _parameters(deployment_no: int, records: Sequence[StoredPlace]) -> dict[str,
     }
 
 
-def _delete(session: Session, statements: Mapping[str, str], parameters: Mapping[str, Any]) -> dict[str, int]:
+def _execute(
+    session: Session, statements: Mapping[str, str], parameters: Mapping[str, Any]
+) -> dict[str, int]:
     counts = {}
     for table, statement in statements.items():
-        deleted = session.execute(text(statement), parameters)
-        counts[table] = deleted.rowcount  # type: ignore[attr-defined]
+        counts[table] = session.execute(text(statement), parameters).rowcount  # type: ignore[attr-defined]
     return {table: count for table, count in counts.items() if count}

@@ -44,7 +44,9 @@ _QUEUED = name_location(202, "Queued; read its address until it has finished", "
 @router.get("/retention")
 def read_retention(deployment: ReadableDeployment, session: SessionIn) -> RetentionOut:
     """Returns how long records of the deployment are kept, and whether it is on legal hold."""
-    return RetentionOut.of(read_retention_policy(session, deployment.no), find_hold(session, deployment.no))
+    return RetentionOut.from_object(
+        read_retention_policy(session, deployment.no), legal_hold=find_hold(session, deployment.no)
+    )
 
 
 @router.put("/retention", dependencies=[NEEDS_LOGGED], responses=CONFLICT)
@@ -61,7 +63,7 @@ def put_retention(
     if after != before:
         changes = changes_between(asdict(before), asdict(after))
         record_activity(session, principal.actor, "retention.changed", deployment, details=changes)
-    return RetentionOut.of(after, find_hold(session, deployment.no))
+    return RetentionOut.from_object(after, legal_hold=find_hold(session, deployment.no))
 
 
 @router.put("/legal-hold")

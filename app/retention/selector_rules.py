@@ -14,42 +14,36 @@ from ..domain.stored_forms import is_pseudonym
 from ..intake.logging.protected_values import check_for
 from .find_records import meta_places
 from .hold_queries import find_hold
-from .policy import MAX_ERASED_IDS, MAX_MONTHS, RecordSelector, RetentionPolicy
+from .policy import MAX_ERASED_IDS, MAX_MONTHS, MONTHS, RecordSelector, RetentionPolicy
 
 MAX_REASON = 1000
 
 
 def complete_policy(sent: RetentionPolicy) -> RetentionPolicy:
+    stated: dict[str, Any] = {name: value for name in MONTHS if (value := getattr(sent, name)) is not None}
     months = None if sent.preset is None else sent.preset.months
-    sizes: dict[str, Any] = {
-        name: getattr(sent, name) for name in ("records_months", "feedback_months", "answers_months")
-    }
-    stated = {name: value for name, value in sizes.items() if value is not None}
-    policy = replace(sent, **dict.fromkeys(sizes, months) | stated)
+    policy = replace(sent, **dict.fromkeys(MONTHS, months) | stated)
     problems = [
         FieldProblem(name, f"must lie between 1 and {MAX_MONTHS} months, found {value}")
         for name, value in stated.items()
         if not 1 <= value <= MAX_MONTHS
     ]
-    if sent.preset is not None and months is not None:
-        requirement = f"must be at least the {months} months of the preset {sent.preset.value}, found "
+    if sent.preset is not None:
+        least = sent.preset.months
+        requirement = f"must be at least the {least} months of the preset {sent.preset.value}, found "
         problems += [
             FieldProblem(name, f"{requirement}{value}")
             for name, value in stated.items()
-            if 1 <= value < months
+            if 1 <= value < least
         ]
-    longest = policy.records_months
-    if (
-        not problems
-        and longest is not None
-        and policy.answers_months is not None
-        and policy.answers_months > longest
-    ):
-        message = (
-            "must not exceed records_months: the model's answers to copies go with their record at the latest"
-        )
-        problems.append(FieldProblem("answers_months", message))
     refuse(problems)
+    longest = policy.records_months
+    if longest is not None and policy.answers_months is not None and policy.answers_months > longest:
+        raise InvalidInput.of(
+            "answers_months",
+            "must not exceed records_months: the model's answers to copies go with their record at the "
+            "latest",
+        )
     return policy
 
 
@@ -74,11 +68,11 @@ def check_selector(
     if selector.field is None:
         ids = selector.record_ids
         if len(ids) > MAX_ERASED_IDS:
-            problem = (
+            raise InvalidInput.of(
+                "record_ids",
                 f"must have at most {MAX_ERASED_IDS:,} ids, found {len(ids):,}; send the others in "
-                "another request"
+                "another request",
             )
-            raise InvalidInput.of("record_ids", problem)
         if any(not record_id or len(record_id) > MAX_TEXT or _is_broken(record_id) for record_id in ids):
             raise InvalidInput.of("record_ids", "must be ids of records: texts that are not empty")
         return replace(selector, record_ids=tuple(sorted(set(ids))))
@@ -104,11 +98,11 @@ def _in_stored_form(
 ) -> RecordSelector:
     kinds = {column.storage.kind if column.storage else None for column in columns}
     if StorageKind.GROUPS in kinds:
-        message = (
+        raise InvalidInput.of(
+            "field",
             "is stored as groups, so everybody in the person's group would be erased; name the "
-            "person's record_ids"
+            "person's record_ids",
         )
-        raise InvalidInput.of("field", message)
     if StorageKind.PSEUDONYM not in kinds or is_pseudonym(value):
         return selector
     newest = next(column for column in reversed(columns) if column.storage)

@@ -17,8 +17,9 @@ from app.domain.check import Span
 from app.domain.deployment import FieldType
 from app.domain.monitor import MonitoredAttribute
 from app.reports.document import Made
-from app.reports.regulator.presets import PeriodSheet, SheetsWanted
+from app.reports.regulator.presets import SheetsWanted
 from app.reports.regulator.regulator_report import ReportForm, make_regulator_report
+from app.reports.regulator.sheets import PeriodSheet
 from scripts.benchmarks.lines import Line, show_lines
 from scripts.benchmarks.service import find_postgres, postgres_seconds
 from scripts.benchmarks.staging import columns_of, own_database

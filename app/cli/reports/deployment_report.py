@@ -21,10 +21,12 @@ from ...domain.record_times import parse_moment
 from ...reports.document import Made
 from ...reports.kept.queries import get_kept, kept_page, put_schedule, read_kept_file, schedules_page
 from ...reports.kept.schedules import MAX_SCHEDULES, ReportRhythm, ScheduleContent
-from ...reports.regulator.presets import SheetsWanted
+from ...reports.regulator.clauses import ToolKind
+from ...reports.regulator.presets import SheetsWanted, choose_sheets
 from ...reports.regulator.regulator_report import ReportForm, make_regulator_report
 from ...reports.regulator.report_data import choose_controls, require_monitor
 from ...reports.regulator.verify import check_database, check_file, read_report_file
+from ...statistics.selections.category_schemes import CategoryMapping
 from ...web.id_and_time import ID_PATTERN
 from ..database import command_settings, ready_database
 
@@ -40,6 +42,24 @@ def read_period(start: str | None, end: str | None) -> Span:
     if span.start >= span.end:
         raise InvalidInput("from", "must lie before --to")
     return span
+
+
+def choose_content(
+    sheets: Sequence[str] | None,
+    preset: str | None,
+    attribute: Sequence[str] | None,
+    control: Sequence[str] | None,
+    tool: ToolKind,
+    categories: tuple[CategoryMapping, ...] = (),
+) -> SheetsWanted:
+    return SheetsWanted(
+        sheets=choose_sheets(sheets or (), preset),
+        attributes=tuple(attribute or ()),
+        controls=tuple(control or ()),
+        tool=tool,
+        preset=preset,
+        categories=categories,
+    )
 
 
 def report_deployment(deployment_id: str, span: Span, query: SheetsWanted, form: str) -> bytes:

@@ -8,7 +8,7 @@ from typer import Argument, Context, Exit, Option, Typer, echo
 
 from ...base.errors import InvalidInput
 from ...library.selections import report_selections
-from ...reports.regulator.presets import SheetsWanted, ToolKind, choose_sheets
+from ...reports.regulator.clauses import ToolKind
 from ...statistics.selections.category_schemes import CategoryMapping, parse_mappings
 from ...statistics.selections.local_law_144 import LEAST_SHARE
 from ...statistics.selections.selection_presets import PresetName
@@ -122,13 +122,13 @@ def report(
         mappings = read_mappings(categories) if categories else ()
         if deployment is not None:
             # Imported here: a report of a file needs no database.
-            from .deployment_report import read_period, report_deployment  # noqa: PLC0415 - above
+            from .deployment_report import choose_content, read_period, report_deployment  # noqa: PLC0415 - above
 
             span = read_period(start, end)
             content = report_deployment(
                 deployment,
                 span,
-                _choose_content(sheets, preset, attribute, control, tool, mappings),
+                choose_content(sheets, preset, attribute, control, tool, mappings),
                 form.value,
             )
         elif file:
@@ -193,24 +193,6 @@ def read_mappings(file: Path) -> tuple[CategoryMapping, ...]:
         return parse_mappings(file.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput("categories", f"{file.name} cannot be read: {error}") from error
-
-
-def _choose_content(
-    sheets: Texts,
-    preset: str | None,
-    attribute: Texts,
-    control: Texts,
-    tool: ToolKind,
-    categories: tuple[CategoryMapping, ...] = (),
-) -> SheetsWanted:
-    return SheetsWanted(
-        sheets=choose_sheets(tuple(sheets or ()), preset),
-        attributes=tuple(attribute or ()),
-        controls=tuple(control or ()),
-        tool=tool,
-        preset=preset,
-        categories=categories,
-    )
 
 
 @command.command()
@@ -281,10 +263,10 @@ def schedule(
     off: Annotated[bool, Option("--off", help="Keep the schedule, but make no reports.")] = False,
 ) -> None:
     """Keep a report of each month, quarter or year of a deployment, in UTC, six hours after its end."""
-    from .deployment_report import set_schedule  # noqa: PLC0415 - a report of a file needs no database
+    from .deployment_report import choose_content, set_schedule  # noqa: PLC0415 - a report of a file needs no database
 
     with refuse_errors():
-        query = _choose_content(None, preset, attribute, control, tool)
+        query = choose_content(None, preset, attribute, control, tool)
         echo(
             set_schedule(
                 deployment, schedule_id, query, name=name, rhythm=every, channels=channel or (), is_off=off

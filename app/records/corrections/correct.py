@@ -67,7 +67,8 @@ def correct(session: Session, sent: Sequence[Json], plan: IngestPlan, *, by: str
     """Makes the corrections that can be made, one after the other; `accepted` counts these. The deployment
     is locked.
     """
-    checked, duplicate = Checked(sent=len(sent)), 0
+    checked = Checked(sent=len(sent))
+    duplicate = 0
     conflicts: list[RecordConflict] = []
     for index, members in enumerate(sent):
         try:

@@ -114,14 +114,13 @@ def store_correction(session: Session, target: Target, correction: Correction, *
     values |= {"no": target.no, "digest": digest, "by": by, "most": MAX_CORRECTIONS}
     result = session.execute(_CORRECT, values).one()
     if result.outcome == "corrected":
-        details = {"what": correction.what, "reason": correction.reason}
         insert_event(
             session,
             actor=by,
             action="record.corrected",
             deployment_id=target.id,
             subject=digest.hex(),
-            details=details,
+            details={"what": correction.what, "reason": correction.reason},
         )
     return result
 

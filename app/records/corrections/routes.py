@@ -86,9 +86,13 @@ async def correct_records(
         receipt = await run_in_threadpool(_correct, services, plan, file.read(), kind, principal.actor)
     if receipt.accepted or receipt.duplicate:
         return CorrectionReceipt(**receipt_members(receipt, "corrected"))
-    error = Conflict if receipt.conflicts else InvalidInput
     return refuse_all(
-        error, receipt, request.state.request_id, noun="correction", stored="corrected", conflicting="old"
+        Conflict if receipt.conflicts else InvalidInput,
+        receipt,
+        request.state.request_id,
+        noun="correction",
+        stored="corrected",
+        conflicting="old",
     )
 
 

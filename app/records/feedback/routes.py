@@ -37,13 +37,15 @@ def list_feedback_records(
     """Returns ground-truth labels, `since` <= `logged_at` < `until`, newest first, each with the features
     of its record or its own.
     """
-    earliest, latest, after = (
-        in_utc("since", since),
-        in_utc("until", until),
-        read_place_cursor(cursor, RecordPlace),
-    )
+    earliest = in_utc("since", since)
+    latest = in_utc("until", until)
     records = list_feedback(
-        session, deployment.no, since=earliest, until=latest, after=after, limit=limit + 1
+        session,
+        deployment.no,
+        since=earliest,
+        until=latest,
+        after=read_place_cursor(cursor, RecordPlace),
+        limit=limit + 1,
     )
     schemas = read_schemas(session, deployment.no)
     page = records[:limit]

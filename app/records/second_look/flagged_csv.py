@@ -6,7 +6,7 @@ does, because feedback finds its record by it.
 
 import csv
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -16,12 +16,20 @@ from ...base.spreadsheets import harmless
 from ...base.values import canonical
 from ...domain.deployment import RecordSchema
 from ...mitigation.window.flag_queries import FlaggedPayload
-from ..record_lens import name_cells
+from ..record_lens import name_values
 from .words import known_gap
 
 _FLAG_COLUMNS = (
-    *("logged_at", "attribute", "group", "kind", "direction"),
-    *("prediction", "probability", "own_score", "reference_score", "gap"),
+    "logged_at",
+    "attribute",
+    "group",
+    "kind",
+    "direction",
+    "prediction",
+    "probability",
+    "own_score",
+    "reference_score",
+    "gap",
 )
 
 
@@ -30,13 +38,17 @@ def csv_header(schema: RecordSchema, *, is_raw: bool = False) -> list[str]:
 
     The id is called as `POST …/feedback-records` reads it.
     """
+    return name_columns(schema, _FLAG_COLUMNS, [("label", "observed_label")], is_raw=is_raw)
+
+
+def name_columns(
+    schema: RecordSchema, before: Iterable[str], after: Iterable[Sequence[str]], *, is_raw: bool
+) -> list[str]:
+    """Names of the id, of ours before those of the record, and of ours after them, each with alternatives."""
     columns = [column.name for column in (*schema.features, *schema.meta)]
     used = set(columns)
-    header = [
-        take_free_name(used, "id", "record_id"),
-        *(take_free_name(used, name) for name in _FLAG_COLUMNS),
-    ]
-    names = [*header, *columns, take_free_name(used, "label", "observed_label")]
+    names = [take_free_name(used, "id", "record_id"), *(take_free_name(used, name) for name in before)]
+    names += [*columns, *(take_free_name(used, *alternatives) for alternatives in after)]
     return names if is_raw else list(map(harmless, names))
 
 
@@ -49,14 +61,15 @@ def csv_lines(rows: Iterable[Iterable[str]]) -> bytes:
 def csv_row(flagged: FlaggedPayload, schema: RecordSchema, *, is_raw: bool = False) -> list[str]:
     """Cells of one flag; a column that the record was logged without is empty."""
     flag = flagged.flag
-    values = name_cells(flagged.schema.features, flagged.features) | name_cells(
-        flagged.schema.meta, flagged.meta
-    )
+    values = name_values(flagged.schema, flagged.features, flagged.meta)
     cells = [
         *(flag.logged_at, flag.attribute, flag.group, flag.kind, flag.direction),
         # In the spelling in which people write the label.
-        *(flagged.prediction if flagged.label is None else flagged.label, flagged.probability),
-        *(flag.own_score, flag.reference_score, known_gap(flag)),
+        flagged.prediction if flagged.label is None else flagged.label,
+        flagged.probability,
+        flag.own_score,
+        flag.reference_score,
+        known_gap(flag),
         *(values.get(column.name) for column in (*schema.features, *schema.meta)),
     ]
     return [flagged.record_id, *(write_cell(cell, is_raw=is_raw) for cell in cells), ""]

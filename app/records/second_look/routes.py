@@ -115,8 +115,6 @@ def export_flagged_records(
         items = flagged_page(session, deployment.no, filters, after=after, limit=size).items
         return CsvPiece(items, items[-1].place if items else None)
 
-    header, write = (
-        csv_header(deployment.schema, is_raw=raw),
-        partial(csv_row, schema=deployment.schema, is_raw=raw),
-    )
+    header = csv_header(deployment.schema, is_raw=raw)
+    write = partial(csv_row, schema=deployment.schema, is_raw=raw)
     return send_csv(services, session, f"{deployment.id}-flagged-records", header, write, read, limit=limit)

@@ -56,64 +56,53 @@ def list_flip_totals(
         check = next(iter(checks.page(session, deployment.no, Paging(1), state=CheckState.SUCCEEDED)), None)
     if check is None or monitor is None or check.state is not CheckState.SUCCEEDED:
         return check, []
-    names, features = GroupWords.of(monitor), {column.name for column in deployment.schema.features}
+    names = GroupWords.of(monitor)
+    features = {column.name for column in deployment.schema.features}
     attributes = {
         attribute.feature: attribute for attribute in monitor.attributes if attribute.feature in features
     }
     totals = []
     for measurement in read_measurements(session, counted_check(session, check).origin.no, metrics=[FLIPS]):
-        attribute = None if measurement.attribute is None else attributes.get(measurement.attribute)
+        attribute = attributes.get(measurement.attribute or "")
+        group = measurement.group
+        details = measurement.details
+        gained = details.counts.get("gained")
+        records = details.counts.get("n")
         if (
             measurement.data is not DataSet.COUNTERFACTUAL
             or measurement.scope is not Scope.GROUP
-            or measurement.group is None
+            or group is None
             or attribute is None
+            or gained is None
+            or not records
+            or group not in map(name_value, attribute.monitored)
         ):
             continue
-        gained, records = measurement.details.counts.get("gained"), measurement.details.counts.get("n")
-        if (
-            gained is not None
-            and records
-            and measurement.group in {name_value(value) for value in attribute.monitored}
-        ):
-            sentence = _word_total(attribute, measurement.group, int(gained), int(records), names)
-            sentence += (
-                f" Caution: the flip rate {measurement.details.caution}."
-                if "repeats" in measurement.details.counts
-                else ""
-            )
-            query = {
-                "check": check.id,
-                "attribute": attribute.feature,
-                "group": measurement.group,
-                "changed": "gained",
-            }
-            totals.append(FlipTotal(sentence=sentence, records=int(gained), query=query))
+        sentence = _word_total(attribute, group, int(gained), int(records), names)
+        if "repeats" in details.counts:
+            sentence += f" Caution: the flip rate {details.caution}."
+        query = {"check": check.id, "attribute": attribute.feature, "group": group, "changed": "gained"}
+        totals.append(FlipTotal(sentence=sentence, records=int(gained), query=query))
     return check, sorted(totals, key=lambda total: -total.records)[:MAX_SENTENCES]
 
 
 def _word_total(
     attribute: MonitoredAttribute, group: str, gained: int, records: int, names: GroupWords
 ) -> str:
-    name, groups, change = (
-        names.names.favourable,
-        names.subject(attribute.feature, group),
-        _word_change(attribute, names),
-    )
+    name = names.names.favourable
+    groups = names.subject(attribute.feature, group)
+    change = _word_change(attribute, names)
+    present = f"{'were' if gained > 1 else 'was'} not {name}"
+    otherwise = "have been"
+    if name is None and gained:
+        present = "did not get the favourable outcome"
+        otherwise = "have got it"
+    elif name is None:
+        present = "got another outcome"
+        otherwise = "have got the favourable one"
     if not gained:
-        not_so, so = (
-            ("got another outcome", "have got the favourable one")
-            if name is None
-            else (f"was not {name}", "have been")
-        )
-        return f"Of {records:,} {groups}, none that {not_so} would {so} {change}."
-    be = "was" if gained == 1 else "were"
-    not_so, so = (
-        ("did not get the favourable outcome", "have got it")
-        if name is None
-        else (f"{be} not {name}", "have been")
-    )
-    return f"{gained:,} of {records:,} {groups} {not_so}, and would {so} {change}."
+        return f"Of {records:,} {groups}, none that {present} would {otherwise} {change}."
+    return f"{gained:,} of {records:,} {groups} {present}, and would {otherwise} {change}."
 
 
 def _word_change(attribute: MonitoredAttribute, names: GroupWords) -> str:

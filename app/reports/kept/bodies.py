@@ -11,20 +11,14 @@ from ...alerts.rules.bodies import ChannelId
 from ...statistics.selections.category_schemes import MAX_MAPPINGS, MAX_VALUES, CategoryMapping
 from ...web.body import FromText, In, NextPageCursor, Out, PageOut, example
 from ...web.id_and_time import Timestamp
-from ..regulator.presets import (
-    Missing,
-    PeriodSheet,
-    ReportPreset,
-    SheetPreset,
-    SheetsWanted,
-    ToolKind,
-    choose_sheets,
-)
+from ..regulator.clauses import ToolKind
+from ..regulator.presets import ReportPreset, SheetsWanted, choose_sheets
+from ..regulator.sheets import PeriodSheet
 from .queries import first_due
 from .schedules import KeptReport, KeptReportState, ReportRhythm, ReportSchedule, ScheduleContent
 
 MOST_NAMES = 20
-_WANTED: dict[str, Any] = {
+_WANTED = {
     "preset": "ugesp",
     "sheets": [],
     "attributes": ["sex"],
@@ -32,14 +26,14 @@ _WANTED: dict[str, Any] = {
     "tool": "selecting",
     "categories": {},
 }
-_SCHEDULE: dict[str, Any] = {
+_SCHEDULE = {
     "name": "Four-fifths rule, quarterly",
     "rhythm": "quarterly",
     **_WANTED,
     "channels": [],
     "enabled": True,
 }
-_REPORT: dict[str, Any] = {
+_REPORT = {
     "id": "6a1f0c9e-2b7d-4c58-9d3e-1f2a3b4c5d6e",
     "schedule_id": "quarterly",
     "from": "2026-07-01T00:00:00Z",
@@ -278,10 +272,6 @@ class ReportPresetOut(Out):
     missing: list[MissingPartOut]
     elsewhere: list[str]
     """Things that the rule also asks for, and no log holds."""
-
-    @classmethod
-    def of(cls, name: ReportPreset, preset: SheetPreset, missing: list[Missing]) -> "ReportPresetOut":
-        return cls.from_object(preset, preset=name, missing=missing)
 
 
 class ReportPresetsOut(Out):

@@ -54,19 +54,21 @@ def request_report(
         raise Conflict(
             f"{len(waiting)} reports of the deployment wait to be made. Ask for more once they are ready."
         )
-    times = {"span_start": span.start, "span_end": span.end}
     queued = insert(KeptReportRow).values(
-        deployment_no=deployment_no, **times, wanted=dict(sheets), created_by=by
+        deployment_no=deployment_no,
+        span_start=span.start,
+        span_end=span.end,
+        wanted=dict(sheets),
+        created_by=by,
     )
     return _report(session.scalars(queued.returning(KeptReportRow)).one())
 
 
 def claim_report(session: Session, *, token: str) -> KeptReport | None:
     """Takes the next report for the holder of `token`, new for each call."""
-    due = KeptReportRow.claimable_at <= func.now()
     no = session.scalar(
         select(KeptReportRow.no)
-        .where(due)
+        .where(KeptReportRow.claimable_at <= func.now())
         .order_by(KeptReportRow.no)
         .limit(1)
         .with_for_update(skip_locked=True)
@@ -104,8 +106,7 @@ def get_kept(session: Session, deployment_no: int, report_id: str) -> KeptReport
     statement = select(KeptReportRow).where(
         KeptReportRow.deployment_no == deployment_no, KeptReportRow.id == report_id
     )
-    row = session.scalars(statement).one_or_none()
-    return _report(require_present(row, "kept report", report_id))
+    return _report(require_present(session.scalars(statement).one_or_none(), "kept report", report_id))
 
 
 def read_kept_file(session: Session, report: KeptReport, form: str) -> bytes:
@@ -128,12 +129,8 @@ def read_kept_file(session: Session, report: KeptReport, form: str) -> bytes:
 def _end(session: Session, report: KeptReport, **values: Any) -> KeptReport:  # noqa: ANN401 - columns of the row
     if_lost = f"Report {report.id} is no longer this worker's: nothing was written."
     held = HeldRow(table=KeptReportRow, no=report.no, token=report.lease_token, if_lost=if_lost)
-    write_held(
-        session,
-        held,
-        {"claimable_at": None, "lease_token": None, "finished_at": func.now(), **values},
-        KeptReportRow.no,
-    )
+    values |= {"claimable_at": None, "lease_token": None, "finished_at": func.now()}
+    write_held(session, held, values, KeptReportRow.no)
     return _report(session.get_one(KeptReportRow, report.no, populate_existing=True))
 
 
@@ -168,12 +165,8 @@ def put_schedule(
     values = list_column_values(content)
     del values["channels"]
     if before is None:
-        of_deployment = (
-            select(func.count())
-            .select_from(ReportScheduleRow)
-            .where(ReportScheduleRow.deployment_no == deployment_no)
-        )
-        if (session.scalar(of_deployment) or 0) >= MAX_SCHEDULES:
+        stored = select(ReportScheduleRow.no).where(ReportScheduleRow.deployment_no == deployment_no)
+        if len(session.scalars(stored).all()) >= MAX_SCHEDULES:
             raise Conflict(
                 f"The deployment has {MAX_SCHEDULES} report schedules, which is the maximum. Delete one, or "
                 "change one of them."
@@ -186,11 +179,9 @@ def put_schedule(
         restarts = content.rhythm is not before.content.rhythm or (
             content.enabled and not before.content.enabled
         )
-        values |= {
-            "version": before.version + 1,
-            "updated_at": func.now(),
-            **({"since": func.now()} if restarts else {}),
-        }
+        values |= {"version": before.version + 1, "updated_at": func.now()}
+        if restarts:
+            values["since"] = func.now()
         session.execute(update(ReportScheduleRow).where(ReportScheduleRow.no == no).values(values))
 
     channel_nos = lock_channels(session, content.channels)
@@ -224,11 +215,17 @@ def queue_due_reports(session: Session, *, settling: timedelta) -> int:
     ).all():
         after = max(row.since, made_until or row.since)
         for span in periods_between(ReportRhythm(row.rhythm), after, now - settling):
-            times = {"span_start": span.start, "span_end": span.end}
             stored = (
                 insert_if_absent(KeptReportRow)
-                .values(deployment_no=row.deployment_no, schedule_no=row.no, schedule_id=row.id, **times)
-                .values(wanted=row.wanted, created_by="schedule")
+                .values(
+                    deployment_no=row.deployment_no,
+                    schedule_no=row.no,
+                    schedule_id=row.id,
+                    span_start=span.start,
+                    span_end=span.end,
+                    wanted=row.wanted,
+                    created_by="schedule",
+                )
                 .on_conflict_do_nothing(
                     index_elements=["schedule_no", "span_end"],
                     index_where=KeptReportRow.schedule_no.is_not(None),
@@ -238,7 +235,7 @@ def queue_due_reports(session: Session, *, settling: timedelta) -> int:
     return queued
 
 
-def channels_of_schedule(session: Session, schedule_no: int | None) -> list[int]:
+def channels_of_schedule(session: Session, schedule_no: int) -> list[int]:
     """Returns the schedule's channels, which cannot be deleted until the transaction ends."""
     channels = select(AlertChannelRow.no).join(
         ReportScheduleChannelRow, ReportScheduleChannelRow.channel_no == AlertChannelRow.no

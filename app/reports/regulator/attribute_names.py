@@ -14,25 +14,16 @@ def split_name(name: str) -> frozenset[str]:
     return frozenset(letters.casefold() for letters in re.findall(r"[^\W\d_]+", apart))
 
 
-def find_sex_and_race(features: Sequence[str]) -> tuple[str, str] | None:
-    """Attributes named like sex and like race, if there is just one of each."""
-    candidates = [
-        [feature for feature in features if not split_name(feature).isdisjoint(nouns)]
-        for nouns in (SEX, RACE)
-    ]
-    if any(len(names) != 1 for names in candidates) or candidates[0] == candidates[1]:
-        return None
-    return candidates[0][0], candidates[1][0]
-
-
 def order_for_audit(features: Sequence[str], *, is_chosen: bool) -> tuple[str, ...]:
     """Sex and race, for which Local Law 144 asks, first; others only if chosen.
 
-    Where it is not clear which these are, all stay as they are.
+    Where it is not clear which these are, all stay as they are: just one attribute must be named like each.
     """
-    required = find_sex_and_race(features)
-    if required is None:
-        return tuple(features)
-    return (
-        (*required, *(feature for feature in features if feature not in required)) if is_chosen else required
+    of_sex, of_race = (
+        [feature for feature in features if not split_name(feature).isdisjoint(nouns)]
+        for nouns in (SEX, RACE)
     )
+    required = (*of_sex, *of_race)
+    if (len(of_sex), len(of_race)) != (1, 1) or of_sex == of_race:
+        return tuple(features)
+    return tuple(dict.fromkeys((*required, *features))) if is_chosen else required

@@ -2,6 +2,7 @@
 
 Each link is the SHA-256 of the link before it and of one part: the configuration, then each check as
 queued, with window and measurements. A changed or deleted part breaks the chain at a link that names it.
+Parts are digested in the database.
 """
 
 import hashlib
@@ -9,18 +10,53 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
+from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from ...base.frozen import frozen
 from ...domain.check import Span
 from ...domain.deployment import Deployment
-from .digest_queries import digest_checks, digest_configuration
 
 CONFIGURATION = "configuration "
 """Prefix of parts that are configurations."""
 
 START = "0" * 64
 """Link before the first."""
+
+# Equal values are equal bytes: jsonb has one order of keys, float8 its shortest exact digits, times are
+# seconds since 1970.
+_CHECKS = """
+    SELECT c.id, encode(sha256(convert_to(jsonb_build_array(
+             c.trigger, c.state, extract(epoch FROM c.span_start), extract(epoch FROM c.span_end), c.reason,
+                 c."window",
+             c.monitor_version, c.model_revision, c.created_by, extract(epoch FROM c.finished_at),
+                 m.measured)::text, 'UTF8')), 'hex')
+    FROM checks c
+    LEFT JOIN LATERAL (
+      SELECT encode(sha256(string_agg(sha256(convert_to(ROW(extract(epoch FROM o.at), o.metric, o.data,
+          o.scope, o.attribute, o."group",
+               o.value, o.reason, o.lower, o.upper, o.interval_method, o.n, o.verdict, o.lower_limit,
+                   o.upper_limit, o.carried_forward,
+               o.definition, o.worst_of, o.chosen_lower, o.chosen_upper, o.details)::text,
+               'UTF8')), ''::bytea ORDER BY o.no)), 'hex') AS measured
+      FROM measurements o WHERE o.check_no = c.no) m ON true
+    WHERE c.deployment_no = :no AND c.state IN ('succeeded', 'insufficient_data', 'failed')
+      AND c.span_end > :start AND c.span_end <= :end
+    ORDER BY c.no
+"""
+_CONFIGURATION = """
+    SELECT encode(sha256(convert_to(jsonb_build_array(m.version, m.schedule, m.config)::text, 'UTF8')),
+        'hex') AS monitor,
+           encode(sha256(convert_to(jsonb_build_array(s.version, s.settings)::text, 'UTF8')), 'hex')
+               AS mitigation,
+           encode(sha256(convert_to(jsonb_build_array(p.problem_type, p.outputs, c.version, c.features,
+               c.meta)::text, 'UTF8')), 'hex')
+             AS model
+    FROM (SELECT CAST(:no AS integer) AS no) d LEFT JOIN monitors m ON m.deployment_no = d.no
+    LEFT JOIN mitigation_settings s ON s.deployment_no = d.no
+    LEFT JOIN deployments p ON p.no = d.no
+    LEFT JOIN deployment_schemas c ON c.deployment_no = p.no AND c.version = p.schema_version
+"""
 
 
 @frozen
@@ -42,13 +78,10 @@ class Difference:
 
 def make_chain(session: Session, deployment: Deployment, span: Span) -> tuple[ChainLink, ...]:
     """Chain of the checks whose span ends in the period, and of the present configuration."""
-    digests = [
-        (f"{CONFIGURATION}{name}", digest)
-        for name, digest in digest_configuration(session, deployment.no).items()
-    ]
-    digests += [
-        (f"check {check_id}", digest) for check_id, digest in digest_checks(session, deployment.no, span)
-    ]
+    values = {"no": deployment.no, "start": span.start, "end": span.end}
+    configuration = session.execute(text(_CONFIGURATION), values).mappings().one()
+    digests = [(f"{CONFIGURATION}{name}", str(digest)) for name, digest in configuration.items()]
+    digests += [(f"check {check_id}", digest) for check_id, digest in session.execute(text(_CHECKS), values)]
     return tuple(join_parts(digests))
 
 
@@ -60,8 +93,8 @@ def find_last_link(chain: Sequence[ChainLink]) -> str:
 def digest_json(value: object) -> str:
     """SHA-256 of a value as canonical JSON."""
     # Sorted, without blanks: equal values must have one digest.
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()
+    encoded = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return hashlib.sha256(encoded.encode()).hexdigest()
 
 
 def check_links(chain: Sequence[ChainLink]) -> Iterator[Difference]:

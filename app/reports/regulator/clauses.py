@@ -1,12 +1,20 @@
 """Rules that sheets speak to, as read in November 2026 from secondary sources. Not legal advice."""
 
+from enum import StrEnum
+
 from ...base.frozen import frozen
 
 NOT_LEGAL_ADVICE = (
     "Not legal advice. The report says what was measured, by which rule, and what is missing; it does not "
-    "say that a rule is complied"
-    " with. State of the rules as read in November 2026, from secondary sources."
+    "say that a rule is complied with. State of the rules as read in November 2026, from secondary sources."
 )
+
+
+class ToolKind(StrEnum):
+    """Kinds of tools under Local Law 144."""
+
+    SELECTING = "selecting"
+    SCORING = "scoring"
 
 
 @frozen

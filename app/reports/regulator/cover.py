@@ -3,7 +3,7 @@
 The first page has figures of one check, the annex of the whole period.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -42,24 +42,19 @@ def extend_cover(first: FirstPage, data: Json, origin: Made) -> FirstPage:
         for fact in first.facts
     ]
     is_over = datetime.fromisoformat(data["period"]["end"]) <= origin.at
-    of_period = [
-        caution
-        for caution in (data["sheets"].get("ll144", {}).get("caution"), None if is_over else NOT_OVER)
-        if caution
-    ]
-    notes = first.notes if first.group is None else (WINDOWS, *first.notes)
-    cautions = (*first.cautions, *of_period)
+    of_audit = data["sheets"].get("ll144", {}).get("caution")
     return replace(
         first,
         facts=(*list_cover_facts(data), *facts),
-        cautions=cautions,
-        notes=notes,
+        cautions=(*first.cautions, *filter(None, (of_audit, None if is_over else NOT_OVER))),
+        notes=first.notes if first.group is None else (WINDOWS, *first.notes),
         windows=add_period(first, data),
     )
 
 
 def list_cover_facts(data: Json) -> Iterator[Fact]:
-    deployment, population = data["deployment"], data["population"]
+    deployment = data["deployment"]
+    population = data["population"]
     yield Fact("Purpose", deployment["purpose"] or "not stated in the deployment's settings")
     yield Fact("Owner", deployment["owner"] or "nobody is named in the deployment's settings")
     named = [
@@ -85,24 +80,27 @@ def list_cover_facts(data: Json) -> Iterator[Fact]:
 
 def list_left_out(population: Json) -> Iterator[str]:
     for name, text in _LEFT_OUT.items():
-        if population["not_in_report"][name]:
-            yield f"{count(population['not_in_report'][name])} {text}"
-    for attribute_counts in population["by_attribute"]:
-        yield f"{attribute_counts['attribute']}: {attribute_counts['records']['text'].rstrip('.')}"
-        if attribute_counts["under_2_percent"]:
-            names = ", ".join(attribute_counts["under_2_percent"])
-            yield f"{names} ({attribute_counts['attribute']}, under 2 %: shown, but not in the choice of the highest rate)"
+        if records := population["not_in_report"][name]:
+            yield f"{count(records)} {text}"
+    for counted in population["by_attribute"]:
+        yield f"{counted['attribute']}: {counted['records']['text'].rstrip('.')}"
+        if counted["under_2_percent"]:
+            names = ", ".join(counted["under_2_percent"])
+            yield (
+                f"{names} ({counted['attribute']}, under 2 %: shown, but not in the choice of the highest "
+                "rate)"
+            )
     if population["without_label"]:
         yield f"{count(population['without_label'])} without a label (in no accuracy)"
 
 
-_LEFT_OUT: Mapping[str, str] = {
+_LEFT_OUT = {
     "other_schema_version": "logged under another version of the schema",
     "sampled_out": "left out by a sender's sample",
 }
 
 
-def add_period(first: FirstPage, data: Json) -> tuple[str, ...]:
+def add_period(first: FirstPage, data: Json) -> Sequence[str]:
     """Adds the group's ratio to the reference, or else to the highest rate, where a sheet has it."""
     # Tables of people call them `women × aged 18–25`.
     label = next((label for label, name in first.categories.items() if name == first.group), first.group)
@@ -121,7 +119,9 @@ def add_period(first: FirstPage, data: Json) -> tuple[str, ...]:
 
 def _say_ratio(group: str, row: Json, name: str, against: str) -> str:
     """As few digits as show the figure on its side of 0.8, 1 and 1.25."""
-    value, lower, upper = row[name], row[f"{name}_low"], row[f"{name}_high"]
+    value = row[name]
+    lower = row[f"{name}_low"]
+    upper = row[f"{name}_high"]
     digits = max(
         digits_apart(number, _MARKS, _HUNDREDTHS) for number in (value, lower, upper) if number is not None
     )
@@ -132,6 +132,5 @@ def _say_ratio(group: str, row: Json, name: str, against: str) -> str:
     )
     return (
         f"Over the whole period, as logged: the rate of {group} ({count(row['applicants'])} records) is "
-        f"{value:.{digits}f} times"
-        f" that of {against}{ends}."
+        f"{value:.{digits}f} times that of {against}{ends}."
     )

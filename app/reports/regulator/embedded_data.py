@@ -6,13 +6,13 @@ import hashlib
 import io
 import re
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from operator import getitem
-from typing import Any
 
 from ...base.errors import InvalidInput
 from ...records.second_look.flagged_csv import csv_lines
+from ..document import Json
 
 _HTML_HASH = re.compile(rb"<!-- evenhand-sha256 ([0-9a-f]{64}) -->\n\Z")
 _HTML_DATA = re.compile(rb"<!-- evenhand-report ([A-Za-z0-9+/=]+) -->\n")
@@ -31,8 +31,12 @@ NO_HASH = (
 
 def seal_html(html: bytes, content: bytes) -> bytes:
     """Appends the JSON, packed, in a comment, then the hash of all before."""
-    packed = base64.b64encode(zlib.compress(content, 9))
-    unsealed = html.rstrip(b"\n") + b"\n<!-- evenhand-report " + packed + b" -->\n"
+    unsealed = (
+        html.rstrip(b"\n")
+        + b"\n<!-- evenhand-report "
+        + base64.b64encode(zlib.compress(content, 9))
+        + b" -->\n"
+    )
     return unsealed + b"<!-- evenhand-sha256 " + _digest(unsealed) + b" -->\n"
 
 
@@ -43,7 +47,7 @@ def seal_pdf(pdf: bytes) -> bytes:
     return unsealed + b"%evenhand-sha256 " + _digest(unsealed) + b"\n"
 
 
-def seal_csv(rows: Iterable[Sequence[str]], report: Mapping[str, Any]) -> bytes:
+def seal_csv(rows: Iterable[Sequence[str]], report: Json) -> bytes:
     """Appends the report's members, its chain, and the hash of all before."""
     members = [
         ("report", "", "", path, str(reduce(getitem, path.split("."), report))) for path in _CSV_MEMBERS
@@ -96,7 +100,7 @@ def read_pdf(content: bytes, *, opening: bytes) -> bytes:
     return _refuse("PDF")
 
 
-def read_csv(content: bytes) -> dict[str, Any]:
+def read_csv(content: bytes) -> Json:
     """Reads the members that verify a report, and its chain without the links.
 
     Raises:
@@ -106,19 +110,17 @@ def read_csv(content: bytes) -> dict[str, Any]:
         rows = [row for row in csv.reader(io.StringIO(content.decode(), newline="")) if len(row) == 5]  # noqa: PLR2004 - columns of the file
     except (UnicodeDecodeError, csv.Error) as error:
         raise InvalidInput.of("file", "must be a report of a deployment, and is no text") from error
-    members: dict[str, Any] = {name: value for sheet, _, _, name, value in rows if sheet == "report"}
+    members: Json = {name: value for sheet, _, _, name, value in rows if sheet == "report"}
     chain = [{"part": part, "digest": digest} for sheet, _, part, _, digest in rows if sheet == "chain"]
     if not set(_CSV_MEMBERS) <= set(members):
         _refuse("CSV")
-    return {
-        "kind": members["kind"],
-        "format": int(members["format"]) if members["format"].isdigit() else members["format"],
-        "deployment": {"id": members["deployment.id"]},
-        "period": {"start": members["period.start"], "end": members["period.end"]},
-        "seal": members["seal"],
-        "chain_head": members["chain_head"],
-        "chain": chain,
-    }
+    if members["format"].isdigit():
+        members["format"] = int(members["format"])
+    report: Json = {"chain": chain}
+    for path in _CSV_MEMBERS:
+        parent, _, name = path.rpartition(".")
+        (report.setdefault(parent, {}) if parent else report)[name] = members[path]
+    return report
 
 
 def _digest(content: bytes) -> bytes:

@@ -16,30 +16,8 @@ from ...domain.monitor import Monitor
 from ...retention.policy import RetentionPolicy, RetentionPreset
 from ...statistics.selections.category_schemes import SCHEMES, CategoryMapping
 from .attribute_names import RACE, SEX, split_name
-
-
-class PeriodSheet(StrEnum):
-    """Sheets of a report on a period, in the order of its chapters: hazards, measures, evaluation,
-    treatment.
-    """
-
-    ADVERSE_IMPACT = "adverse_impact"
-    LL144 = "ll144"
-    LENDING = "lending"
-    PROBABILISTIC = "probabilistic"
-    CONTROLS = "controls"
-    INDIRECT_BIAS = "indirect_bias"
-    EVIDENCE = "evidence"
-    ALERTS = "alerts"
-    FLIPS = "flips"
-    ALTERNATIVE = "alternative"
-
-
-class ToolKind(StrEnum):
-    """Kinds of tools under Local Law 144."""
-
-    SELECTING = "selecting"
-    SCORING = "scoring"
+from .clauses import ToolKind
+from .sheets import PeriodSheet
 
 
 @frozen_by_name
@@ -91,7 +69,6 @@ class SheetPreset:
     title: str
     sheets: tuple[PeriodSheet, ...]
     attributes: Mapping[str, tuple[str, ...]]
-    needs_scores: bool = False
     needs_controls: bool = False
     needs_owner: bool = False
     least_months: int = 0
@@ -136,7 +113,6 @@ PRESETS = {
             *ALWAYS,
         ),
         attributes={"sex": SEX, "race or ethnicity": RACE, "age": ("age",)},
-        needs_scores=True,
         needs_controls=True,
         elsewhere=("the business reason of each control",),
     ),
@@ -151,16 +127,14 @@ PRESETS = {
     ReportPreset.INSURANCE_CO: SheetPreset(
         title="Colorado, insurance",
         sheets=(
-            *(
-                PeriodSheet.LENDING,
-                PeriodSheet.PROBABILISTIC,
-                PeriodSheet.CONTROLS,
-                PeriodSheet.INDIRECT_BIAS,
-            ),
-            *(PeriodSheet.ALTERNATIVE, *ALWAYS),
+            PeriodSheet.LENDING,
+            PeriodSheet.PROBABILISTIC,
+            PeriodSheet.CONTROLS,
+            PeriodSheet.INDIRECT_BIAS,
+            PeriodSheet.ALTERNATIVE,
+            *ALWAYS,
         ),
         attributes={"race or ethnicity": RACE},
-        needs_scores=True,
         needs_controls=True,
         needs_owner=True,
         elsewhere=("the governance and the risk management framework",),
@@ -168,7 +142,7 @@ PRESETS = {
 }
 
 
-def choose_sheets(names: Sequence[str], preset: str | None) -> tuple[PeriodSheet, ...]:
+def choose_sheets(names: Collection[str], preset: str | None) -> tuple[PeriodSheet, ...]:
     """Sheets of these names, else those of the preset, else all, as with `all`.
 
     Raises:
@@ -181,23 +155,21 @@ def choose_sheets(names: Sequence[str], preset: str | None) -> tuple[PeriodSheet
             raise InvalidInput.of(
                 "sheets", f"must be all or one of {', '.join(PeriodSheet)}, found {name!r:.100}"
             )
-    if names and "all" not in names:
-        return tuple(sheet for sheet in PeriodSheet if sheet in names)
-    if names or preset is None:
-        return tuple(PeriodSheet)
-    return tuple(sheet for sheet in PeriodSheet if sheet in PRESETS[ReportPreset(preset)].sheets)
+    if not names and preset is not None:
+        names = PRESETS[ReportPreset(preset)].sheets
+    return tuple(sheet for sheet in PeriodSheet if not names or "all" in names or sheet in names)
 
 
 def find_missing(
     preset: ReportPreset,
     deployment: Deployment,
     monitor: Monitor | None,
-    controls: tuple[str, ...],
+    controls: Collection[str],
     retention: RetentionPolicy,
     categories: Sequence[CategoryMapping] = (),
 ) -> Iterator[Missing]:
     """Yields what the deployment lacks. Attributes are recognised by their names, which may mislead."""
-    sheet_preset = PRESETS[preset]
+    needs = PRESETS[preset]
     if monitor is None:
         yield Missing(
             "a fairness monitor",
@@ -211,71 +183,67 @@ def find_missing(
         if attribute.rule is None
         for noun in split_name(attribute.feature)
     }
-    for name, nouns in sheet_preset.attributes.items():
+    for name, nouns in needs.attributes.items():
         if watched.isdisjoint(nouns):
-            next_step = (
+            yield Missing(
+                f"an attribute that is named like {name}",
                 f"Add a column for {name} to the monitor's attributes. If the monitor watches such a column "
-                "under another name, ignore this"
-                " line: columns are recognised by their names alone."
+                "under another name, ignore this line: columns are recognised by their names alone.",
+                False,
             )
-            yield Missing(f"an attribute that is named like {name}", next_step, False)
-    yield from find_unnamed_categories(sheet_preset, monitor, {category.attribute for category in categories})
-    if (
-        PeriodSheet.LENDING in sheet_preset.sheets
-        and sheet_preset.needs_scores
-        and deployment.outputs.probability is None
-    ):
-        next_step = (
+    yield from find_unnamed_categories(needs, monitor, {category.attribute for category in categories})
+    needs_scores = any(ToolKind.SELECTING in sheet.row.scored for sheet in needs.sheets)
+    if needs_scores and deployment.outputs.probability is None:
+        yield Missing(
+            "a score",
             "Name the column of the probability in the deployment's outputs: gaps in scores stay "
-            "empty without it."
+            "empty without it.",
+            True,
         )
-        yield Missing("a score", next_step, True)
-    if sheet_preset.needs_controls and not controls and monitor.strata is None:
-        next_step = (
-            "Choose columns that decisions may lawfully depend on as controls, or set the monitor's strata."
+    if needs.needs_controls and not controls and monitor.strata is None:
+        yield Missing(
+            "controls",
+            "Choose columns that decisions may lawfully depend on as controls, or set the monitor's strata.",
+            True,
         )
-        yield Missing("controls", next_step, True)
-    if sheet_preset.needs_owner and deployment.owner is None:
+    if needs.needs_owner and deployment.owner is None:
         yield Missing("an owner of the model", "Name the owner in the deployment's settings.", False)
-    if sheet_preset.needs_owner and deployment.purpose is None:
+    if needs.needs_owner and deployment.purpose is None:
         yield Missing(
             "the purpose of the model",
             "State the purpose in the deployment's settings: the cover shows it.",
             False,
         )
-    if retention.records_months is not None and retention.records_months < sheet_preset.least_months:
-        what = (
-            f"records that are kept for {sheet_preset.least_months} months: they are erased after "
-            f"{retention.records_months}"
+    if retention.records_months is not None and retention.records_months < needs.least_months:
+        yield Missing(
+            f"records that are kept for {needs.least_months} months: they are erased after "
+            f"{retention.records_months}",
+            "Set a longer time in the deployment's retention.",
+            False,
         )
-        yield Missing(what, "Set a longer time in the deployment's retention.", False)
 
 
 def find_unnamed_categories(
-    sheet_preset: SheetPreset, monitor: Monitor, mapped: Collection[str]
+    needs: SheetPreset, monitor: Monitor, mapped: Collection[str]
 ) -> Iterator[Missing]:
     """Yields groups not called as the rule calls its categories, but for `mapped` attributes."""
     display = GroupWords.of(monitor)
-    for name, scheme in sheet_preset.schemes.items():
+    for name, scheme in needs.schemes.items():
         for attribute in monitor.attributes:
             if (
                 attribute.rule is not None
                 or attribute.feature in mapped
-                or split_name(attribute.feature).isdisjoint(sheet_preset.attributes[name])
+                or split_name(attribute.feature).isdisjoint(needs.attributes[name])
             ):
                 continue
             values = [value for value in attribute.listed if not isinstance(value, Range)]
             shown = dict.fromkeys(display.label(attribute.feature, name_value(value)) for value in values)
             scheme_names = {category.casefold() for category in SCHEMES[scheme]}
-            unnamed = [label for label in shown if label.casefold() not in scheme_names]
+            unnamed = ", ".join(label for label in shown if label.casefold() not in scheme_names)
             if unnamed:
-                names, categories = ", ".join(unnamed), ", ".join(SCHEMES[scheme])
-                what = (
-                    f"groups of {attribute.feature} named as the rule names its categories "
-                    f"({categories}): the monitor calls them {names}"
-                )
                 yield Missing(
-                    what,
+                    f"groups of {attribute.feature} named as the rule names its categories "
+                    f"({', '.join(SCHEMES[scheme])}): the monitor calls them {unnamed}",
                     "Map their values to the categories where you make the report, or give the groups their "
                     "names.",
                     False,

@@ -2,8 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
-from datetime import datetime
+from dataclasses import asdict, replace
 from enum import StrEnum
 from typing import Any
 
@@ -57,43 +56,29 @@ class ReportForm(StrEnum):
 class ReadContent:
     report: Json
     cover: Document | None
-    made: Made
 
     def write(self, form: ReportForm) -> bytes:
-        content, report, cover = write_json(self.report), self.report, self.cover
+        content = write_json(self.report)
         if form is ReportForm.JSON:
             return content
-        if form is ReportForm.CSV or cover is None:
-            return write_csv(report)
-        document = Document(
-            title=cover.title,
-            subtitle=cover.subtitle
-            + (f" · {PRESETS[ReportPreset(report['preset'])].title}" if report["preset"] else ""),
-            made=self.made,
-            first=cover.first and extend_cover(cover.first, report, self.made),
-            second=cover.second,
-            annex=tuple(chapters(report)),
+        table = write_csv(self.report)
+        if form is ReportForm.CSV or self.cover is None:
+            return table
+        preset = self.report["preset"]
+        document = replace(
+            self.cover,
+            subtitle=self.cover.subtitle + (f" · {PRESETS[preset].title}" if preset else ""),
+            first=self.cover.first and extend_cover(self.cover.first, self.report, self.cover.made),
+            annex=list(chapters(self.report)),
             attachments=(
-                *cover.attachments,
-                Attachment(
-                    name="report.json",
-                    media_type="application/json",
-                    description="All figures, and the hash chain",
-                    content=content,
-                ),
-                Attachment(
-                    name="report.csv",
-                    media_type="text/csv",
-                    description="All figures of the sheets",
-                    content=write_csv(report),
-                ),
+                *self.cover.attachments,
+                Attachment("report.json", "application/json", "All figures, and the hash chain", content),
+                Attachment("report.csv", "text/csv", "All figures of the sheets", table),
             ),
         )
-        return (
-            seal_pdf(as_pdf(document))
-            if form is ReportForm.PDF
-            else seal_html(as_html(document).encode(), content)
-        )
+        if form is ReportForm.PDF:
+            return seal_pdf(as_pdf(document))
+        return seal_html(as_html(document).encode(), content)
 
 
 def make_regulator_report(
@@ -137,22 +122,14 @@ def read_content(
         report = data | {"missing": [], "elsewhere": []}
         if query.preset is not None:
             preset = ReportPreset(query.preset)
-            monitor, retention = (
-                find_monitor(session, deployment.no),
-                read_retention_policy(session, deployment.no),
-            )
-            missing = find_missing(
-                preset, deployment, monitor, tuple(data["controls"]), retention, query.categories
-            )
-            report |= {
-                "missing": [asdict(lack) for lack in missing],
-                "elsewhere": list(PRESETS[preset].elsewhere),
-            }
+            monitor = find_monitor(session, deployment.no)
+            retention = read_retention_policy(session, deployment.no)
+            lacks = find_missing(preset, deployment, monitor, data["controls"], retention, query.categories)
+            report["missing"] = list(map(asdict, lacks))
+            report["elsewhere"] = list(PRESETS[preset].elsewhere)
         # Who made it when is not under the seal.
         report |= {"seal": digest_json(report), "made": {"at": origin.at.isoformat(), "by": origin.by}}
-        return ReadContent(
-            report, make_document(session, deployment, span, origin) if has_cover else None, origin
-        )
+        return ReadContent(report, make_document(session, deployment, span, origin) if has_cover else None)
 
 
 def write_json(report: Json) -> bytes:
@@ -228,7 +205,8 @@ def make_next_report(database: Database, sealer: Sealer, *, token: str) -> bool:
         except NotFound:
             # It is being deleted, and the report with it.
             return True
-        now, author = current_time(session), name_author(session, report.created_by)
+        now = current_time(session)
+        author = name_author(session, report.created_by)
     content: ReadContent | None = None
     reason = ABANDONED
     if report.attempts <= MAX_ATTEMPTS:
@@ -253,44 +231,32 @@ def make_next_report(database: Database, sealer: Sealer, *, token: str) -> bool:
 
 def announce_report(session: Session, deployment: Deployment, report: KeptReport) -> None:
     """Queues a message on each channel of the schedule, in the transaction that ends the report."""
-    schedule = (
-        None if report.schedule_id is None else find_schedule(session, deployment.no, report.schedule_id)
-    )
+    if report.schedule_id is None:
+        return
+    schedule = find_schedule(session, deployment.no, report.schedule_id)
     if schedule is None or schedule.no != report.schedule_no:
         return
-    now = current_time(session)
-    message = report_message(
-        report,
-        deployment_id=deployment.id,
-        deployment_name=deployment.name,
-        name=schedule.content.name,
-        now=now,
-    )
-    queue_message(session, channels_of_schedule(session, schedule.no), message)
-
-
-def report_message(
-    report: KeptReport, *, deployment_id: str, deployment_name: str, name: str, now: datetime
-) -> dict[str, Any]:
     period = f"{report.span.start:%Y-%m-%d} to {report.span.end:%Y-%m-%d}, the end not included"
     is_ready = report.state is KeptReportState.READY
     sentence = (
-        f"The report on {deployment_name}, {period}, "
+        f"The report on {deployment.name}, {period}, "
         f"{'is ready' if is_ready else f'could not be made: {report.reason}'}"
     )
     sentence = sentence if sentence.endswith(".") else f"{sentence}."
+    now = current_time(session)
     message = new_message(Event.REPORT, now=now, sentence=sentence, display=sentence, about=None)
-    about = {
+    message["type"] = f"report.{report.state.value}"
+    message["report"] = {
         "id": report.id,
         "state": report.state,
-        "deployment_id": deployment_id,
-        "deployment_name": deployment_name,
+        "deployment_id": deployment.id,
+        "deployment_name": deployment.name,
         "schedule_id": report.schedule_id,
-        "schedule_name": name,
+        "schedule_name": schedule.content.name,
         "start": report.span.start,
         "end": report.span.end,
         "seal": report.seal,
         "chain_head": report.chain_head,
-        "path": f"/deployments/{deployment_id}/regulator-report#kept",
+        "path": f"/deployments/{deployment.id}/regulator-report#kept",
     }
-    return {**message, "type": f"report.{report.state.value}", "report": about}
+    queue_message(session, channels_of_schedule(session, schedule.no), message)

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 import numpy as np
 from sqlalchemy.orm import Session
@@ -11,7 +11,6 @@ from sqlalchemy.orm import Session
 from ... import VERSION
 from ...base.errors import Conflict, InvalidInput
 from ...base.values import quote_names
-from ...charts.series import measure_requested
 from ...database.engine import ArrowReader
 from ...deployments.monitor.queries import find_monitor
 from ...domain.check import Span
@@ -24,8 +23,7 @@ from ...sources.stored.period_counts import (
     count_without_label,
 )
 from ...statistics.group_labels import ComparedGroup
-from ...statistics.selections.category_people import CountedPeople
-from ...statistics.selections.category_schemes import CategoryMapping, require_mappings
+from ...statistics.selections.category_schemes import require_mappings
 from ...statistics.selections.local_law_144 import LEAST_SHARE
 from ...statistics.sentences.left_out import count_records, name_lost
 from ..document import Json
@@ -33,9 +31,10 @@ from ..report_source import read_source
 from ..sections.second_page import LIMITS as LIMITS_OF_FIGURES
 from .check_chain import find_last_link, make_chain
 from .clauses import CLAUSES, NOT_LEGAL_ADVICE
-from .counted_people import PeopleWanted, choose_attributes, indirect_sheet, read_people
-from .period_sheets import ALTERNATIVES, UNEQUALLY_SAMPLED, SheetParts, make_sheet
-from .presets import PeriodSheet, SheetsWanted, ToolKind
+from .counted_people import PeopleWanted, choose_attributes, read_people
+from .presets import SheetsWanted
+from .sheet_parts import SheetParts
+from .sheets import PeriodSheet
 
 KIND = "evenhand-regulator-report"
 FORMAT = 7
@@ -44,6 +43,10 @@ FORMAT = 7
 READABLE_FORMATS = (1, 2, 3, 4, 5, 6, FORMAT)
 """Formats whose seal and chain this version can verify."""
 
+UNEQUALLY_SAMPLED = (
+    "records of the period are of different shares of the traffic, and these tables would count each record "
+    "once; choose a period in which one share was logged"
+)
 
 LIMITS = (
     (
@@ -74,69 +77,51 @@ def read_report(
     monitor = require_monitor(session, deployment)
     features = choose_attributes(monitor, query.attributes)
     controls = choose_controls(deployment, monitor, query)
-    with_scores = PeriodSheet.LENDING in query.sheets or (
-        PeriodSheet.LL144 in query.sheets and query.tool is ToolKind.SCORING
+    with_scores = any(query.tool in sheet.row.scored for sheet in query.sheets)
+    chosen = PeopleWanted(
+        features, controls, with_scores, query.categories, query.tool, bool(query.attributes)
     )
-    people = read_people(
-        reader, deployment, monitor, span, PeopleWanted(features, controls, with_scores, query.categories)
-    )
+    people = read_people(reader, deployment, monitor, span, chosen)
     source = read_source(session, deployment, span)
-    if source.check is not None and PeriodSheet.ALTERNATIVE in query.sheets:
-        source = replace(
-            source,
-            measurements=(*source.measurements, *measure_requested(session, source.check, ALTERNATIVES)),
-        )
     chain = make_chain(session, deployment, span)
-    logged, revisions = count_revisions(reader, deployment.no, span), Counter[str]()
+    logged = count_revisions(reader, deployment.no, span)
+    revisions = Counter[str]()
     for count in logged:
         revisions[count.model_revision] += count.records
     sampling = describe_sampling(logged)
-    refusal = UNEQUALLY_SAMPLED if sampling is not None and sampling["is_unequal"] else None
-    indirect = {}
-    if PeriodSheet.INDIRECT_BIAS in query.sheets and refusal is None:
-        records = sum(count.records for count in logged if count.schema_version == deployment.schema.version)
-        indirect = indirect_sheet(
-            reader, deployment, monitor, span, features, records=records, categories=query.categories
-        )
-    sheet_parts = SheetParts(
+    parts = SheetParts(
+        session=session,
+        reader=reader,
+        monitor=monitor,
+        chosen=chosen,
         people=people,
         source=source,
-        monitor=monitor,
-        wanted=query,
-        features=features,
-        no_counts=refusal,
-        indirect=indirect,
+        logged=logged,
+        no_counts=UNEQUALLY_SAMPLED if sampling is not None and sampling["is_unequal"] else None,
     )
-    population = describe_population(session, deployment, span, people, logged)
     return {
         "kind": KIND,
         "format": FORMAT,
-        "deployment": {
-            "id": deployment.id,
-            "name": deployment.name,
-            "owner": deployment.owner,
-            "purpose": deployment.purpose,
-        },
+        "deployment": {name: getattr(deployment, name) for name in ("id", "name", "owner", "purpose")},
         "period": {"start": span.start.isoformat(), "end": span.end.isoformat()},
         "preset": query.preset,
         "software": f"Evenhand {VERSION}",
         "monitor": {
             "version": monitor.version,
-            "favourable": [outcome_label(value) for value in monitor.outcomes.favourable],
-            "unfavourable": [outcome_label(value) for value in monitor.outcomes.unfavourable],
+            "favourable": list(map(outcome_label, monitor.outcomes.favourable)),
+            "unfavourable": list(map(outcome_label, monitor.outcomes.unfavourable)),
         },
         "attributes": list(features),
-        "categories": [asdict(mapping) for mapping in query.categories],
+        "categories": list(map(asdict, query.categories)),
         "controls": list(controls),
         "revisions": [{"model_revision": name, "records": records} for name, records in revisions.items()],
-        "population": population
-        | {"without_label": count_without_label(reader, deployment.no, span), "sampling": sampling},
-        "sheets": {name.value: make_sheet(name, sheet_parts) for name in PeriodSheet if name in query.sheets},
+        "population": describe_population(parts),
+        "sheets": {sheet.value: sheet.row.content(parts) for sheet in PeriodSheet if sheet in query.sheets},
         "limits": list(LIMITS),
-        "clauses": [asdict(clause) for clause in CLAUSES],
+        "clauses": list(map(asdict, CLAUSES)),
         "notice": NOT_LEGAL_ADVICE,
         "chain_head": find_last_link(chain),
-        "chain": [asdict(link) for link in chain],
+        "chain": list(map(asdict, chain)),
     }
 
 
@@ -149,8 +134,7 @@ def require_monitor(session: Session, deployment: Deployment) -> Monitor:
     if deployment.payload is not None:
         raise Conflict(
             f"The records of {deployment.id} lie in your own tables, and this report counts records in "
-            "Evenhand's database."
-            " Export a period of them as CSV, then use `evenhand report --from-csv`."
+            "Evenhand's database. Export a period of them as CSV, then use `evenhand report --from-csv`."
         )
     monitor = find_monitor(session, deployment.no)
     if monitor is None:
@@ -165,30 +149,13 @@ def choose_controls(deployment: Deployment, monitor: Monitor, query: SheetsWante
     """Columns that were chosen, or else the monitor's strata.
 
     Raises:
-        InvalidInput: one is not a column, or is an attribute of the report.
+        InvalidInput: one is not a column, or is an attribute of the report; or a mapping does not fit.
     """
     features = choose_attributes(monitor, query.attributes)
     controls = tuple(dict.fromkeys(query.controls)) or (() if monitor.strata is None else (monitor.strata,))
     require_columns(deployment, controls)
-    require_categories(deployment, features, query.categories)
-    clash = next((name for name in controls if name in features), None)
-    if clash is not None:
-        raise InvalidInput.of(
-            "control", f"{clash} is an attribute of the report and cannot be its own control"
-        )
-    return controls
-
-
-def require_categories(
-    deployment: Deployment, features: Sequence[str], mappings: Sequence[CategoryMapping]
-) -> None:
-    """Refuses mappings that do not fit.
-
-    Raises:
-        InvalidInput: one is of no attribute of the report, or a column of weights is missing or no number.
-    """
-    require_mappings(mappings)
-    for mapping in mappings:
+    require_mappings(query.categories)
+    for mapping in query.categories:
         path = f"categories.{mapping.attribute}"
         if mapping.values and mapping.attribute not in features:
             raise InvalidInput.of(
@@ -198,6 +165,12 @@ def require_categories(
             column = deployment.schema.column(name)
             if column is None or column.kind is not FieldKind.NUMERIC:
                 raise InvalidInput.of(path, f"{name!r} is not a column of numbers of the deployment")
+    clash = next((name for name in controls if name in features), None)
+    if clash is not None:
+        raise InvalidInput.of(
+            "control", f"{clash} is an attribute of the report and cannot be its own control"
+        )
+    return controls
 
 
 def require_columns(deployment: Deployment, controls: Iterable[str]) -> None:
@@ -211,15 +184,12 @@ def require_columns(deployment: Deployment, controls: Iterable[str]) -> None:
             raise InvalidInput.of("control", f"{name!r} is not a column of the deployment")
 
 
-def describe_population(
-    session: Session,
-    deployment: Deployment,
-    span: Span,
-    people: CountedPeople,
-    logged: Sequence[RevisionCount],
-) -> Json:
+def describe_population(parts: SheetParts) -> Json:
+    people = parts.people
     assessed = people.is_assessed
-    not_stored = count_not_stored(session, deployment.no, span)
+    deployment = parts.source.deployment
+    span = parts.source.span
+    not_stored = count_not_stored(parts.session, deployment.no, span)
     by_attribute = []
     for attribute in people.attributes:
         sizes = [
@@ -249,25 +219,25 @@ def describe_population(
         )
         by_attribute.append({"attribute": attribute.feature, "records": named, "under_2_percent": small})
     return {
-        "logged": sum(count.records for count in logged),
+        "logged": sum(count.records for count in parts.logged),
         "in_report": people.count(assessed),
         "selected": people.count(people.is_selected),
         "not_in_report": {
             "other_schema_version": sum(
-                count.records for count in logged if count.schema_version != deployment.schema.version
+                count.records for count in parts.logged if count.schema_version != deployment.schema.version
             ),
             "sampled_out": not_stored.sampled_out,
         },
         "by_attribute": by_attribute,
+        "without_label": count_without_label(parts.reader, deployment.no, span),
+        "sampling": describe_sampling(parts.logged),
     }
 
 
 def describe_sampling(logged: Sequence[RevisionCount]) -> Json | None:
     """Shares of the traffic that the records are of; None if all was logged."""
-    low, high = (
-        min((count.lowest_rate for count in logged), default=1.0),
-        max((count.highest_rate for count in logged), default=1.0),
-    )
+    low = min((count.lowest_rate for count in logged), default=1.0)
+    high = max((count.highest_rate for count in logged), default=1.0)
     if low == 1:
         return None
     return {"lowest_rate": low, "highest_rate": high, "is_unequal": not math.isclose(low, high, rel_tol=1e-9)}

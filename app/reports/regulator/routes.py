@@ -60,10 +60,11 @@ from ..routes import (
     send_file,
     wanted_period,
 )
-from .clauses import NOT_LEGAL_ADVICE
-from .presets import PRESETS, PeriodSheet, ReportPreset, SheetsWanted, ToolKind, choose_sheets, find_missing
+from .clauses import NOT_LEGAL_ADVICE, ToolKind
+from .presets import PRESETS, ReportPreset, SheetsWanted, choose_sheets, find_missing
 from .regulator_report import ReportForm
 from .report_data import choose_controls, require_columns, require_monitor
+from .sheets import PeriodSheet
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["reports"])
 
@@ -164,10 +165,13 @@ def read_report_presets(
 ) -> ReportPresetsOut:
     """Returns the presets of a regulator's report, and what the deployment lacks for each."""
     require_columns(deployment, control or ())
-    monitor, retention = find_monitor(session, deployment.no), read_retention_policy(session, deployment.no)
+    monitor = find_monitor(session, deployment.no)
+    retention = read_retention_policy(session, deployment.no)
     presets = [
-        ReportPresetOut.of(
-            name, preset, list(find_missing(name, deployment, monitor, tuple(control or ()), retention))
+        ReportPresetOut.from_object(
+            preset,
+            preset=name,
+            missing=list(find_missing(name, deployment, monitor, control or (), retention)),
         )
         for name, preset in PRESETS.items()
     ]
@@ -206,21 +210,23 @@ def put_report_schedule(
     content = body.to_content()
     require_sheets(session, deployment, body.to_wanted())
     unknown = set(unknown_channels(session, content.channels))
-    places = [(index, channel) for index, channel in enumerate(body.channels) if channel in unknown]
     refuse(
-        [FieldProblem(f"channels[{index}]", f"there is no channel {channel}") for index, channel in places]
+        [
+            FieldProblem(f"channels[{index}]", f"there is no channel {channel}")
+            for index, channel in enumerate(body.channels)
+            if channel in unknown
+        ]
     )
     before = find_schedule(session, deployment.no, schedule_id)
     after = put_schedule(session, deployment.no, schedule_id, content)
     if before != after:
-        changes = changes_between(_facts(before), _facts(after))
         record_activity(
             session,
             principal.actor,
             "report_schedule.changed",
             deployment,
             subject=schedule_id,
-            details=changes,
+            details=changes_between(None if before is None else _facts(before), _facts(after)),
         )
     return ReportScheduleOut.of(after, current_time(session))
 
@@ -261,7 +267,9 @@ def request_kept_report(
     """
     sheets = body.to_wanted()
     require_sheets(session, deployment, sheets)
-    start, end, now = in_utc("since", body.since), in_utc("until", body.until), current_time(session)
+    start = in_utc("since", body.since)
+    end = in_utc("until", body.until)
+    now = current_time(session)
     if start is None or end is None or start >= end:
         raise InvalidInput.of("since", "must lie before until")
     if end > now:
@@ -309,5 +317,5 @@ def download_kept_report(
     return send_file(read_kept_file(session, report, form.value), form.value, name)
 
 
-def _facts(schedule: ReportSchedule | None) -> Mapping[str, Any]:
-    return {} if schedule is None else {"version": schedule.version, **msgspec.to_builtins(schedule.content)}
+def _facts(schedule: ReportSchedule) -> Mapping[str, Any]:
+    return {"version": schedule.version, **msgspec.to_builtins(schedule.content)}

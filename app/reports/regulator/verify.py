@@ -56,9 +56,8 @@ def read_report_file(content: bytes) -> ReadReport:
     """
     start = content.lstrip()[:20].lower()
     if start.startswith(b"%pdf"):
-        return _read_members(
-            _parse(read_pdf(content, opening=f'{{\n "kind": "{KIND}"'.encode())), whole=is_whole(content)
-        )
+        embedded = read_pdf(content, opening=f'{{\n "kind": "{KIND}"'.encode())
+        return _read_members(_parse(embedded), whole=is_whole(content))
     if start.startswith(b"<"):
         return _read_members(_parse(read_html(content)), whole=is_whole(content))
     if start.startswith(b"sheet,attribute"):

@@ -1,7 +1,7 @@
 """Sections on the deployment, its monitor and the window of a check, and facts next to the figures."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import version
 
 from ... import VERSION
@@ -15,15 +15,14 @@ from ...domain.deployment import Deployment
 from ...domain.group_words import GroupWords
 from ...domain.monitor import Monitor, MonitoredAttribute, outcome_label
 from ...statistics.sentences.statements import limits_in_words
-from ..document import ABSENT, Fact, Paragraph, ReportTable, Section, moment
+from ..document import ABSENT, Fact, Paragraph, ReportTable, Section, caution, moment
 from ..report_source import ReportSource
 
 CHANGED = (
     "The monitor has changed since: the check ran under version {then}, and what is shown here is version "
-    "{now}. Favourable and"
-    " unfavourable outcomes and the sizes of the window are those of the check; attributes and limits are "
-    "the present ones."
-    " The limits that each figure was compared with are shown with the figure."
+    "{now}. Favourable and unfavourable outcomes and the sizes of the window are those of the check; "
+    "attributes and limits are the present ones. The limits that each figure was compared with are shown "
+    "with the figure."
 )
 
 NO_MONITOR = "The deployment has no fairness monitor now, so its configuration cannot be shown."
@@ -36,48 +35,47 @@ def deployment_section(deployment: Deployment, model_revision: str | None) -> Se
     """`model_revision` is that of the check."""
     revision = model_revision or deployment.model_revision
     present = "" if revision == deployment.model_revision else f" (now {deployment.model_revision})"
-    facts = (
-        ("Deployment", deployment.name),
-        ("Id", deployment.id),
-        ("Kind of problem", deployment.problem_type.value),
-        ("Model revision", f"{revision}{present}"),
-        ("Features", ", ".join(column.name for column in deployment.schema.features) or "none"),
-        (
-            "Fields that are logged and not sent to the model",
-            ", ".join(column.name for column in deployment.schema.meta) or "none",
-        ),
-        (
-            "Asked again about changed records",
-            "yes, through its endpoint" if deployment.endpoint else "no, it has no endpoint",
-        ),
+    features, meta = (
+        ", ".join(column.name for column in columns) or "none"
+        for columns in (deployment.schema.features, deployment.schema.meta)
     )
-    return Section("The model", (ReportTable("The deployment", ("What", "Value"), facts),))
+    facts = {
+        "Deployment": deployment.name,
+        "Id": deployment.id,
+        "Kind of problem": deployment.problem_type.value,
+        "Model revision": f"{revision}{present}",
+        "Features": features,
+        "Fields that are logged and not sent to the model": meta,
+        "Asked again about changed records": "yes, through its endpoint"
+        if deployment.endpoint
+        else "no, it has no endpoint",
+    }
+    return Section("The model", (_tabulate("The deployment", facts),))
+
+
+def _tabulate(caption: str, facts: Mapping[str, str]) -> ReportTable:
+    return ReportTable(caption, ("What", "Value"), list(facts.items()))
 
 
 def monitor_section(monitor: Monitor | None, check: CheckRun | None) -> Section:
     if monitor is None:
         return Section("The monitor", (Paragraph(NO_MONITOR),))
     window = (check and check.window) or {}
-    facts = (
-        ("Version", f"{monitor.version}"),
-        (
-            "Favourable outcomes",
-            ", ".join(_name_outcomes(window.get("favourable"), monitor.outcomes.favourable)),
-        ),
-        (
-            "Unfavourable outcomes",
-            ", ".join(_name_outcomes(window.get("unfavourable"), monitor.outcomes.unfavourable)),
-        ),
-        ("Fewest records of a window", f"{window.get('min_records', monitor.min_records)}"),
-        ("Most records of a window", f"{window.get('max_records', monitor.max_records)}"),
-        ("Schedule", monitor.schedule.value),
-        ("Copies per record and range", f"{monitor.draws}"),
-        ("Seed of draws and resamples", f"{monitor.seed}"),
-        (
-            "Watched together",
-            "; ".join(TOGETHER.join(features) for features in monitor.intersections) or "nothing",
-        ),
+    favourable, unfavourable = (
+        ", ".join(_name_outcomes(window.get(side), getattr(monitor.outcomes, side)))
+        for side in ("favourable", "unfavourable")
     )
+    facts = {
+        "Version": f"{monitor.version}",
+        "Favourable outcomes": favourable,
+        "Unfavourable outcomes": unfavourable,
+        "Fewest records of a window": f"{window.get('min_records', monitor.min_records)}",
+        "Most records of a window": f"{window.get('max_records', monitor.max_records)}",
+        "Schedule": monitor.schedule.value,
+        "Copies per record and range": f"{monitor.draws}",
+        "Seed of draws and resamples": f"{monitor.seed}",
+        "Watched together": "; ".join(map(TOGETHER.join, monitor.intersections)) or "nothing",
+    }
     rows = []
     for attribute in monitor.attributes:
         monitored = ", ".join(map(name_value, attribute.monitored))
@@ -96,12 +94,15 @@ def monitor_section(monitor: Monitor | None, check: CheckRun | None) -> Section:
         ]
         rows.append((attribute.feature, monitored, reference, limits, "; ".join(other_limits) or "none"))
     columns = ("Attribute", "Monitored", "Reference", "Disparate impact is fair", "Other limits")
-    blocks = (
-        ReportTable("How outcomes are counted", ("What", "Value"), facts),
-        ReportTable("Monitored attributes", columns, rows),
+    changes = map(caution, _note_change(monitor, check))
+    return Section(
+        "The monitor",
+        (
+            *changes,
+            _tabulate("How outcomes are counted", facts),
+            ReportTable("Monitored attributes", columns, rows),
+        ),
     )
-    changes = (Paragraph(text, is_caution=True) for text in _note_change(monitor, check))
-    return Section("The monitor", (*changes, *blocks))
 
 
 def _note_change(monitor: Monitor, check: CheckRun | None) -> Iterator[str]:
@@ -111,34 +112,31 @@ def _note_change(monitor: Monitor, check: CheckRun | None) -> Iterator[str]:
 
 def window_section(check: CheckRun) -> Section:
     state = check.state.value.replace("_", " ")
-    facts = [
-        ("Span", f"{moment(check.span.start)} to {moment(check.span.end)}, the end not included"),
-        ("Asked for by", f"{check.created_by} ({check.trigger.value})"),
-        ("State", f"{state}: {check.reason}" if check.reason else state),
-    ]
+    facts = {
+        "Span": f"{moment(check.span.start)} to {moment(check.span.end)}, the end not included",
+        "Asked for by": f"{check.created_by} ({check.trigger.value})",
+        "State": f"{state}: {check.reason}" if check.reason else state,
+    }
     window = check.window or {}
     for name, title in _COUNTS.items():
         if name not in window:
             continue
         match window[name]:
             case None:
-                text = ABSENT
+                facts[title] = ABSENT
             case dict() as counts:
-                text = "; ".join(f"{key}: {count}" for key, count in counts.items()) or "none"
+                facts[title] = "; ".join(f"{key}: {count}" for key, count in counts.items()) or "none"
             case list() as names:
-                text = ", ".join(map(str, names)) or "none"
+                facts[title] = ", ".join(map(str, names)) or "none"
             case int() as count:
-                text = f"{count:,}"
+                facts[title] = f"{count:,}"
             case uncounted:
-                text = str(uncounted)
-        facts.append((title, text))
-    facts += [
-        (f"{name}, {DATA_SETS[DataSet(data)]}", counted["text"])
-        for data, several in window.get(LEFT_OUT, {}).items()
-        for name, counted in several.items()
-    ]
-    facts.append(("Began, ended", f"{moment(check.started_at)}, {moment(check.finished_at)}"))
-    return Section("The records", (ReportTable("The window of the check", ("What", "Value"), tuple(facts)),))
+                facts[title] = str(uncounted)
+    for data, several in window.get(LEFT_OUT, {}).items():
+        for name, counted in several.items():
+            facts[f"{name}, {DATA_SETS[DataSet(data)]}"] = counted["text"]
+    facts["Began, ended"] = f"{moment(check.started_at)}, {moment(check.finished_at)}"
+    return Section("The records", (_tabulate("The window of the check", facts),))
 
 
 _COUNTS = {
@@ -199,7 +197,9 @@ def count_states(runs: Iterable[EndedRun]) -> str:
 
 
 def list_facts(source: ReportSource) -> Iterator[Fact]:
-    deployment, check, monitor = source.deployment, source.check, source.monitor
+    deployment = source.deployment
+    check = source.check
+    monitor = source.monitor
     revision = (check and check.model_revision) or deployment.model_revision
     yield Fact("Model", f"{deployment.id}, revision {revision}")
     window = (check and check.window) or {}
@@ -219,7 +219,8 @@ def list_facts(source: ReportSource) -> Iterator[Fact]:
             "Favourable outcome",
             shorten_names(_name_outcomes(window.get("favourable"), monitor.outcomes.favourable)),
         )
-        names, compared = GroupWords.of(monitor), []
+        names = GroupWords.of(monitor)
+        compared = []
         for attribute in monitor.attributes[:3]:
             monitored = shorten_names(_name_groups(attribute, attribute.monitored, names), 3)
             reference = "every other value"

@@ -14,7 +14,7 @@ from ...evidence.words import (
     say_limit,
 )
 from ...statistics.e_values.state_words import State
-from ..document import ABSENT, Block, Paragraph, ReportTable, Section, interval
+from ..document import ABSENT, Block, Paragraph, ReportTable, Section, caution, interval
 
 MOST_COMPARISONS = 200
 """Max comparisons that a report lists."""
@@ -24,38 +24,36 @@ MOST_SAID = 4
 
 MEANING = (
     "Evidence adds up over the hours, each record counted once. On a model that is inside its limits in "
-    "every hour, all comparisons"
-    " together raise at most one false alarm in the budget, if each record is another person, however often "
-    "somebody looks. The verdict"
-    " of a single check has no such bound."
+    "every hour, all comparisons together raise at most one false alarm in the budget, if each record is "
+    "another person, however often somebody looks. The verdict of a single check has no such bound."
 )
 
 
 def evidence_section(evidence: DeploymentEvidence | None) -> Section:
     """Present evidence, whichever time the report is about; None without a monitor."""
     if evidence is None:
-        return Section("Evidence over time", (Paragraph(NO_MONITOR, is_caution=True),))
+        return Section("Evidence over time", (caution(NO_MONITOR),))
     comparisons = order_by_gravity(evidence.comparisons)
     blocks: list[Block] = [Paragraph(" ".join(describe_evidence(evidence)))]
     if comparisons:
-        rows = []
-        for state in comparisons[:MOST_COMPARISONS]:
-            ends = ABSENT if state.figure_id is None else interval(*state.interval)
-            rows.append(
-                (name_figure(state), say_limit(state), ends, " ".join((state.words, *list_notes(state))))
+        rows = tuple(
+            (
+                name_figure(state),
+                say_limit(state),
+                ABSENT if state.figure_id is None else interval(*state.interval),
+                " ".join((state.words, *list_notes(state))),
             )
-        remainder = (
-            f" The first {MOST_COMPARISONS} of {len(comparisons):,}."
-            if len(comparisons) > MOST_COMPARISONS
-            else ""
+            for state in comparisons[:MOST_COMPARISONS]
         )
-        columns = ("Comparison", "Limit", "95 %, at all hours", "State")
+        note = MEANING
+        if len(comparisons) > MOST_COMPARISONS:
+            note += f" The first {MOST_COMPARISONS} of {len(comparisons):,}."
         blocks.append(
             ReportTable(
                 "The state of every comparison when this report was made",
-                columns,
-                tuple(rows),
-                MEANING + remainder,
+                ("Comparison", "Limit", "95 %, at all hours", "State"),
+                rows,
+                note,
                 is_last_wide=True,
             )
         )

@@ -1,6 +1,7 @@
 """Second page and last sections of a report."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import astuple
 from datetime import timedelta
 from itertools import pairwise
 
@@ -18,7 +19,6 @@ from ...statistics.intervals.verdicts import GRAVEST, MINIMUM_GROUP_SIZE
 from ..document import (
     ABSENT,
     Block,
-    Bullets,
     Paragraph,
     ReportedAlert,
     ReportTable,
@@ -27,9 +27,8 @@ from ..document import (
     TimeRow,
     moment,
 )
-from ..report_source import NONE_MEASURED, History, ReportSource
+from ..report_source import NONE_MEASURED, History, ReportSource, choose_step
 from .configuration_sections import list_origin, versions
-from .day_sums import choose_step
 from .evidence_section import MEANING
 
 _GAP_HEIGHT = 3
@@ -41,18 +40,19 @@ MOST_TIMES = 6
 MOST_ALERTS = 100
 """Max alerts."""
 
+ALERT_COLUMNS = ("Opened", "Rule and subject", "What it says", "Acknowledged", "Resolved")
+"""Of the members of a `ReportedAlert`."""
+
 METHOD = (
     (
         "Disparate impact is the group's share of favourable outcomes divided by the reference's. As logged "
-        "(●) it counts the outcomes"
-        " that were logged. Counterfactual (○) it asks the model again about copies of the same records in "
-        "which the attribute is changed."
+        "(●) it counts the outcomes that were logged. Counterfactual (○) it asks the model again about "
+        "copies of the same records in which the attribute is changed."
     ),
     (
-        "Each ratio has a 95 % interval. Unfair: ratio and whole interval are beyond a limit. Suspected: "
-        "the ratio is, its interval is"
-        " not; of several groups, by the wider interval that allows for the choice among"
-        f" them. With fewer than {MINIMUM_GROUP_SIZE} records in a group that is compared there is no "
+        "Each ratio has a 95 % interval. Unfair: ratio and whole interval are beyond a limit. Suspected: the "
+        "ratio is, its interval is not; of several groups, by the wider interval that allows for the choice "
+        f"among them. With fewer than {MINIMUM_GROUP_SIZE} records in a group that is compared there is no "
         "verdict."
     ),
     MEANING,
@@ -83,15 +83,12 @@ LIMITS_IN_SHORT = (
 LIMITS = (
     (
         "A difference between groups is a correlation. It does not say why the groups differ, nor that "
-        "anybody was wronged; "
-        "that takes people who look at the decisions."
+        "anybody was wronged; that takes people who look at the decisions."
     ),
     (
         "Counterfactual figures show what the model does when the attribute of a record is changed, and the "
-        "correlated features where "
-        "that is said. They show direct bias only: what a model takes from other features that go together "
-        "with the attribute stays in "
-        "both."
+        "correlated features where that is said. They show direct bias only: what a model takes from other "
+        "features that go together with the attribute stays in both."
     ),
     (
         f"Small groups say little. With fewer than {MINIMUM_GROUP_SIZE} records in a group that is compared "
@@ -100,20 +97,16 @@ LIMITS = (
     ),
     (
         "The intervals are 95 % intervals: about one in twenty does not hold the truth, and with many "
-        "figures some lie outside "
-        "their limits by chance. They speak of chance in who happened to be in the window, and not of wrong "
-        "labels or of "
-        "records that depend on each other."
+        "figures some lie outside their limits by chance. They speak of chance in who happened to be in the "
+        "window, and not of wrong labels or of records that depend on each other."
     ),
     (
-        "Without labels nothing is known of whether predictions were right. Accuracy and all that is made "
-        "of it rests on the "
-        "labels that came back, which may differ from those that did not."
+        "Without labels nothing is known of whether predictions were right. Accuracy and all that is made of "
+        "it rests on the labels that came back, which may differ from those that did not."
     ),
     (
         "Records whose prediction is in neither outcome list, and records whose value is in neither group, "
-        "are counted and take "
-        "part in no rate. Many of them may hide a difference."
+        "are counted and take part in no rate. Many of them may hide a difference."
     ),
     (
         "A check reads the newest records of its span up to a limit, and adds earlier ones where they are "
@@ -135,13 +128,10 @@ def second_page(source: ReportSource, digest: str) -> SecondPage:
     if observed != source.span:
         shown += f"; of {moment(source.span.start)} to {moment(source.span.end)}, only this part has checks or alerts"
     lead = (
-        f"{shown}. Each bar reaches from the lowest to the highest ratio of the group"
-        f" furthest out in the checks of one {name_step(choose_step(observed))}, in the colour of the "
-        "gravest verdict,"
-        " 1 in the middle, with the fair band."
-        " Grey: 95 % intervals."
-        " Triangle: alert opened. Dashed line: new model revision or monitor version. Tick at the bottom: "
-        "check without figures."
+        f"{shown}. Each bar reaches from the lowest to the highest ratio of the group furthest out in the "
+        f"checks of one {name_step(choose_step(observed))}, in the colour of the gravest verdict, 1 in the "
+        "middle, with the fair band. Grey: 95 % intervals. Triangle: alert opened. Dashed line: new model "
+        "revision or monitor version. Tick at the bottom: check without figures."
     )
     notes = [lead]
     if not ranked:
@@ -158,7 +148,7 @@ def second_page(source: ReportSource, digest: str) -> SecondPage:
         time_notes=tuple(notes),
         axis=time_axis_svg(observed) if ranked else "",
         times=time_rows(source, ranked[:MOST_TIMES]),
-        alert_notes=tuple(describe_alerts(source.alerts, source.waiting)),
+        alert_notes=tuple(describe_alerts(source)),
         alerts=tuple(alert_row(alert) for alert in open_first[:MOST_ALERTS]),
         method=METHOD,
         limits=LIMITS_IN_SHORT,
@@ -186,9 +176,12 @@ def say_carried(source: ReportSource) -> str:
     return f"What carries the gap of {group} ({window}): {sum_up_gap(gap)} {NO_CAUSE}"
 
 
-def describe_alerts(alerts: Sequence[Alert], waiting: int) -> Iterator[str]:
-    if waiting:
-        of_checks = "the alerts of one check" if waiting == 1 else f"the alerts of {waiting:,} checks"
+def describe_alerts(source: ReportSource) -> Iterator[str]:
+    alerts = source.alerts
+    if source.waiting:
+        of_checks = (
+            "the alerts of one check" if source.waiting == 1 else f"the alerts of {source.waiting:,} checks"
+        )
         yield f"The worker has not decided on {of_checks} of this time yet. Make the report again in a minute."
     if not alerts:
         yield "No alert was open in this time, and no check of it opened one."
@@ -206,11 +199,12 @@ def name_subject(alert: Alert) -> str:
         return alert.kind.value.replace("_", " ")
     group = about.attribute if alert.group_name is None else f"{alert.group_name} ({about.attribute})"
     data = None if about.data is None else DATA_NAMES.get(about.data, about.data.value.replace("_", " "))
-    return ", ".join(text for text in (group, about.metric and about.metric.replace("_", " "), data) if text)
+    return ", ".join(filter(None, (group, about.metric and about.metric.replace("_", " "), data)))
 
 
 def alert_row(alert: Alert) -> ReportedAlert:
-    acknowledged, resolved = ABSENT, "not yet"
+    acknowledged = ABSENT
+    resolved = "not yet"
     if alert.acknowledged_at is not None:
         note = f": {alert.note}" if alert.note else ""
         acknowledged = f"{moment(alert.acknowledged_at)} by {alert.acknowledged_by}{note}"
@@ -254,10 +248,8 @@ def time_rows(source: ReportSource, histories: list[History]) -> tuple[TimeRow, 
     failed = sorted(
         {find_step_start(run.span_end, step) for run in source.runs if run.state != CheckState.SUCCEEDED}
     )
-    changes, gaps = (
-        draw_moments(changed, axis, bottom=PRINTED_HEIGHT),
-        draw_stretches(failed, step, axis, height=_GAP_HEIGHT),
-    )
+    changes = draw_moments(changed, axis, bottom=PRINTED_HEIGHT)
+    gaps = draw_stretches(failed, step, axis, height=_GAP_HEIGHT)
     rows = []
     for history, panel in zip(histories, panels, strict=True):
         about = [
@@ -270,8 +262,8 @@ def time_rows(source: ReportSource, histories: list[History]) -> tuple[TimeRow, 
         ]
         drawn = draw_panel(panel, IMPACT, axis, levels)
         picture = print_panel(drawn, PrintedMarks(changes=changes, gaps=gaps, alerts=alerts))
-        summary = "; ".join(text for text in (say_steps(IMPACT, panel.steps), drawn.words) if text)
-        rows.append(TimeRow(name=panel.name, picture=picture, summary=summary))
+        summary = "; ".join(filter(None, (say_steps(IMPACT, panel.steps), drawn.words)))
+        rows.append(TimeRow(panel.name, picture, summary))
     return tuple(rows)
 
 
@@ -289,29 +281,16 @@ def observed_span(source: ReportSource) -> Span:
     return Span(start=max(span.start, ORIGIN + first * step), end=min(span.end, ORIGIN + (last + 2) * step))
 
 
-def alerts_section(alerts: Sequence[Alert], *, waiting: int) -> Section:
-    """Alerts that people were sent, newest first. Those of `waiting` checks are not known yet."""
-    blocks: list[Block] = [
-        Paragraph(note, is_caution=waiting > 0) for note in describe_alerts(alerts, waiting)
-    ]
+def alerts_section(source: ReportSource) -> Section:
+    """Alerts that people were sent, newest first. Those of waiting checks are not known yet."""
+    alerts = source.alerts
+    blocks: list[Block] = [Paragraph(note, is_caution=source.waiting > 0) for note in describe_alerts(source)]
     if alerts:
-        rows = [alert_row(alert) for alert in alerts[:MOST_ALERTS]]
-        cells = tuple((row.opened, row.about, row.sentence, row.acknowledged, row.resolved) for row in rows)
+        rows = [astuple(alert_row(alert)) for alert in alerts[:MOST_ALERTS]]
         note = f"The newest {MOST_ALERTS} of {len(alerts):,}." if len(alerts) > MOST_ALERTS else None
         caption = "Alerts that were open in this time, or that a check of it opened"
-        blocks.append(
-            ReportTable(
-                caption,
-                ("Opened", "Rule and subject", "What it says", "Acknowledged", "Resolved"),
-                cells,
-                note,
-            )
-        )
+        blocks.append(ReportTable(caption, ALERT_COLUMNS, rows, note))
     return Section("Alerts", blocks)
-
-
-def limits_section() -> Section:
-    return Section("What these figures cannot say", (Bullets(LIMITS),))
 
 
 def tracing_section(check: CheckRun | None) -> Section:
@@ -321,11 +300,9 @@ def tracing_section(check: CheckRun | None) -> Section:
         blocks.append(
             Paragraph(
                 f"The figures of the views are those of check {check.id}. GET {address} has its window, "
-                "count tables and measurements as"
-                f" JSON, {address}/trace.csv every measurement with its formula and counts; the PDF carries "
-                "that file. Every figure is its"
-                " formula with these counts put in; the intervals can be repeated exactly from the counts "
-                "and the monitor's seed."
+                f"count tables and measurements as JSON, {address}/trace.csv every measurement with its "
+                "formula and counts; the PDF carries that file. Every figure is its formula with these "
+                "counts put in; the intervals can be repeated exactly from the counts and the monitor's seed."
             )
         )
     return Section("How to trace a figure", blocks)

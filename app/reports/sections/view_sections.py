@@ -14,6 +14,7 @@ from ..document import (
     ReportChart,
     ReportTable,
     Section,
+    caution,
     count,
     format_interval,
     format_measured_value,
@@ -39,26 +40,23 @@ _MEANINGS = {
     ),
     ViewKind.OPENSCALE: (
         "The model was asked again about copies of the same records in which the attribute is changed, one "
-        "attribute at a time. Compared:"
-        " every record counts once on each side, as it is and as its copies are, so what is left of a "
-        "difference is due to that change."
-        " Shares, perfect equality (the favourable rate of all reference records, original and copied) and "
-        "OpenScale's fairness (the share"
-        " of a group over it) count every copy as a record, as OpenScale does."
+        "attribute at a time. Compared: every record counts once on each side, as it is and as its copies "
+        "are, so what is left of a difference is due to that change. Shares, perfect equality (the "
+        "favourable rate of all reference records, original and copied) and OpenScale's fairness (the share "
+        "of a group over it) count every copy as a record, as OpenScale does."
     ),
     ViewKind.TRAINING: "How often each group has the favourable label in the training data, as it is stored "
     "now.",
     ViewKind.MITIGATED: "The outcomes of the same records before mitigation and after it, as logged and "
     "counterfactual.",
 }
-ORDER = (ViewKind.AS_LOGGED, ViewKind.OPENSCALE, ViewKind.TRAINING, ViewKind.MITIGATED)
+ORDER = tuple(_TITLES)
 
 
 _BY_CONSTRUCTION = (
-    "Counterfactual figures after mitigation come close to 1 by the way that substitution works: a "
-    "monitored record gets what the model"
-    " answers to its own copies. That is no evidence of fair outcomes; the figures as logged show what is "
-    "left."
+    "Counterfactual figures after mitigation come close to 1 by the way that substitution works: a monitored "
+    "record gets what the model answers to its own copies. That is no evidence of fair outcomes; the figures "
+    "as logged show what is left."
 )
 
 
@@ -71,7 +69,7 @@ def view_sections(view: CheckView) -> Iterator[Section]:
         return
     blocks += [Paragraph(note, is_caution=note == ONLY_DIRECT) for note in view.notes]
     if view.kind is ViewKind.MITIGATED and view.counterfactual:
-        blocks.append(Paragraph(_BY_CONSTRUCTION, is_caution=True))
+        blocks.append(caution(_BY_CONSTRUCTION))
     if view.kind is ViewKind.TRAINING:
         records = (
             f"Training data of {count(view.records or 0)} records, processed on {moment(view.processed_at)}."
@@ -121,13 +119,11 @@ def _attribute_blocks(
 
     rows = [
         (
-            *(
-                sub_range.label,
-                _name_group(group),
-                group.role,
-                count(sub_range.favourable),
-                count(sub_range.records),
-            ),
+            sub_range.label,
+            _name_group(group),
+            group.role,
+            count(sub_range.favourable),
+            count(sub_range.records),
             *_share_and_interval(sub_range),
         )
         for group in view.groups
@@ -146,7 +142,8 @@ def _shares_table(caption: str, view: AttributeView) -> ReportTable:
     rows: list[tuple[str, ...]] = []
     if any(group.after is not None for group in groups):
         for group in groups:
-            before, after = _share_and_interval(group.outcomes), (group.outcomes.reason or ABSENT, ABSENT)
+            before = _share_and_interval(group.outcomes)
+            after = (group.outcomes.reason or ABSENT, ABSENT)
             if group.after is not None and group.after.share is not None:
                 after = _share_and_interval(group.after)
             ratios = [
@@ -217,15 +214,13 @@ def _mitigation_blocks(
         note = f" {changed.note}" if changed.note else ""
         yield Paragraph(
             f"Of {count(changed.monitored)} monitored records, mitigation changes {count(changed.changed)}: "
-            f"{count(changed.lifted)} to"
-            f" favourable, {count(changed.lowered)} to unfavourable."
-            f" {count(changed.undecided)} were left as they were, because an answer is missing.{note}"
+            f"{count(changed.lifted)} to favourable, {count(changed.lowered)} to unfavourable. "
+            f"{count(changed.undecided)} were left as they were, because an answer is missing.{note}"
         )
     if counterfactual is None or not counterfactual.groups:
-        yield Paragraph(
+        yield caution(
             "There are no counterfactual figures: "
-            f"{(counterfactual and counterfactual.reason) or 'the check measured none'}.",
-            is_caution=True,
+            f"{(counterfactual and counterfactual.reason) or 'the check measured none'}."
         )
     else:
         # The chart is drawn later; this name is never None for it.

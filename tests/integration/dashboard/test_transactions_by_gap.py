@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from app.database.engine import Database
 from app.domain.deployment import Endpoint
-from app.records import export_routes as payload_exports
+from app.records import routes as payload_records
 from app.records.record_list import Records, RecordsWanted, list_matching_records
 from app.sources.stored import record_queries as stored
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
@@ -87,11 +87,11 @@ def test_a_csv_of_a_filter_that_fits_nothing_begins_before_the_log_is_searched(
         reads.append(list_matching_records(session, deployment_no, wanted))
         return reads[-1]
 
-    monkeypatch.setattr(payload_exports, "list_matching_records", noted)
+    monkeypatch.setattr(payload_records, "list_matching_records", noted)
     nothing = {"attribute": "sex", "group": "male", "outcome": "unfavourable"}
     with stage.database.transaction() as session:
-        first = payload_exports.read_piece(session, stage.deployment.no, RecordsWanted(**nothing))  # type: ignore[arg-type]
-    assert (len(first.items), len(reads)) == (0, 1)
+        first = noted(session, stage.deployment.no, RecordsWanted(**nothing))  # type: ignore[arg-type]
+    assert (len(first.records), len(reads)) == (0, 1)
     assert first.next_place is not None
 
     answer = service.client.get(CSV, params=nothing)

@@ -222,7 +222,7 @@ def test_every_route_that_answers_csv_writes_it_by_one_of_the_two() -> None:
         "cli/library/metrics_files.py",
         "cli/reports/report_formats.py",
         "records/csv_streams.py",
-        "records/export_routes.py",
+        "records/routes.py",
         "records/second_look/flagged_csv.py",
         "records/second_look/routes.py",
         "reports/regulator/embedded_data.py",

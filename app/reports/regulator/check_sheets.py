@@ -1,0 +1,240 @@
+"""Sheets made of checks, evidence and alerts of a period: their data, and their chapters."""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import asdict
+from datetime import datetime
+
+from ...base.frozen import frozen
+from ...charts.named_groups import rename_evidence
+from ...charts.series import measure_requested
+from ...domain.check import DataSet, Measurement
+from ...evidence.words import name_figure, order_by_gravity, say_limit
+from ..document import (
+    ABSENT,
+    Block,
+    Json,
+    Paragraph,
+    ReportTable,
+    count,
+    moment,
+    points,
+    points_interval,
+    share,
+    share_interval,
+)
+from ..report_source import ReportSource
+from ..sections.second_page import ALERT_COLUMNS, alert_row, describe_alerts
+from .sheet_parts import MOST_ROWS, SheetParts, add_ends, name_cut, number_and_ends
+
+FLIP_RATE = "flip_rate"
+ALTERNATIVES = (
+    "selection_rate_before",
+    "selection_rate_after",
+    "disparate_impact_before",
+    "disparate_impact_after",
+    "accuracy_before",
+    "accuracy_after",
+    "accuracy_change",
+    "changed_rate",
+)
+"""In this order: that of a set would give the same report another seal in another process."""
+
+NO_CHECK = "no check of the period succeeded"
+NOT_MEASURED = "the newest check of the period measured none of these figures"
+
+_SHOWN = {"group", "attribute", "overall"}
+_NO_GROUP = "everybody"
+
+
+@frozen
+class FigureColumn:
+    metric: str
+    name: str
+    show: Callable[[Json], str]
+
+
+def evidence_sheet(parts: SheetParts) -> Json:
+    evidence = rename_evidence(parts.source.forest.words, parts.source.evidence)
+    if evidence is None:
+        return {"rows": [], "reason": "the deployment has no evidence over time"}
+    rows = [
+        {
+            "comparison": name_figure(state),
+            "limit": say_limit(state),
+            "state": state.state.value,
+            "words": state.words,
+            "since": state.since and state.since.isoformat(),
+        }
+        for state in order_by_gravity(evidence.comparisons)
+    ]
+    return {"rows": rows, "reason": None if rows else "no comparison has evidence yet"}
+
+
+def evidence_blocks(sheet: Json) -> Iterator[Block]:
+    rows = [(row["comparison"], row["limit"], row["words"]) for row in sheet["rows"][:MOST_ROWS]]
+    yield Paragraph("The state of every comparison when this report was made, whatever the period.")
+    note = name_cut(sheet["rows"]).strip() or None
+    yield ReportTable("Since when", ("Comparison", "Limit", "State"), rows, note, is_last_wide=True)
+
+
+def alert_sheet(parts: SheetParts) -> Json:
+    return {
+        "notes": list(describe_alerts(parts.source)),
+        "alerts": [asdict(alert_row(alert)) for alert in parts.source.alerts],
+    }
+
+
+def alert_blocks(sheet: Json) -> Iterator[Block]:
+    for note in sheet["notes"]:
+        yield Paragraph(note)
+    if sheet["alerts"]:
+        rows = [tuple(alert.values()) for alert in sheet["alerts"][:MOST_ROWS]]
+        note = name_cut(sheet["alerts"]).strip() or None
+        yield ReportTable("Alerts of the period", ALERT_COLUMNS, rows, note)
+
+
+def flip_sheet(parts: SheetParts) -> Json:
+    return _list_figures(parts.source, parts.source.measurements, {DataSet.COUNTERFACTUAL}, {FLIP_RATE})
+
+
+def flip_blocks(sheet: Json) -> Iterator[Block]:
+    yield from _introduce(sheet)
+    columns = (
+        FigureColumn(FLIP_RATE, "Flips", _share_and_ends),
+        FigureColumn(FLIP_RATE, "Gained", lambda row: share(row["gained"])),
+        FigureColumn(FLIP_RATE, "Lost", lambda row: share(row["lost"])),
+    )
+    note = (
+        "The model was asked again about copies in which the attribute is changed. Flips: share of outcomes "
+        "that change. Gained: share that becomes favourable; lost: share that stops being favourable. A "
+        "group that gains more than it loses is at a disadvantage."
+    )
+    yield from _tabulate_figures("Flips when the attribute is changed", sheet["rows"], columns, note)
+
+
+def alternative_sheet(parts: SheetParts) -> Json:
+    """Also has figures that checks measure on request alone."""
+    source = parts.source
+    data = {DataSet.MITIGATED, DataSet.MITIGATED_LABELLED}
+    measurements = list(source.measurements)
+    if source.check is not None:
+        measurements += measure_requested(parts.session, source.check, ALTERNATIVES)
+    return _list_figures(source, measurements, data, ALTERNATIVES)
+
+
+def alternative_blocks(sheet: Json) -> Iterator[Block]:
+    yield from _introduce(sheet)
+    selections = (
+        FigureColumn("selection_rate_before", "Rate before", _share_of),
+        FigureColumn("selection_rate_after", "Rate after", _share_of),
+        FigureColumn("disparate_impact_before", "Ratio before", _number_and_ends),
+        FigureColumn("disparate_impact_after", "Ratio after", _number_and_ends),
+        FigureColumn("changed_rate", "Outcomes changed", _share_of),
+    )
+    note = (
+        "Before: outcomes as they were logged. After: outcomes as the deployment's mitigation gives them for "
+        "the same records. Ratio: to the selection rate of the reference."
+    )
+    yield from _tabulate_figures("Selection before and after mitigation", sheet["rows"], selections, note)
+    accuracies = (
+        FigureColumn("accuracy_before", "Accuracy before", _share_of),
+        FigureColumn("accuracy_after", "Accuracy after", _share_of),
+        FigureColumn("accuracy_change", "Change, in points", _points_and_ends),
+    )
+    note = "Accuracy of the outcomes, on records with a ground-truth label."
+    yield from _tabulate_figures("Cost or gain in accuracy", sheet["rows"], accuracies, note)
+
+
+def _list_figures(
+    source: ReportSource,
+    measurements: Sequence[Measurement],
+    data: Collection[DataSet],
+    metrics: Collection[str],
+) -> Json:
+    """Figures of the period's newest succeeded check."""
+    if source.check is None:
+        return {"check": None, "rows": [], "reason": NO_CHECK}
+    rows = [
+        {
+            "metric": measurement.metric,
+            "attribute": measurement.attribute,
+            "group": None
+            if measurement.group is None or measurement.attribute is None
+            else source.forest.words.label(measurement.attribute, measurement.group),
+            "scope": measurement.scope.value,
+            "value": measurement.value,
+            "low": measurement.lower,
+            "high": measurement.upper,
+            "records": measurement.n,
+            "reason": measurement.reason,
+            **(_divide_flips(measurement) if measurement.metric == FLIP_RATE else {}),
+        }
+        for measurement in measurements
+        if measurement.data in data and measurement.metric in metrics
+    ]
+    span = f"{source.check.span.start.isoformat()}/{source.check.span.end.isoformat()}"
+    return {"check": source.check.id, "span": span, "rows": rows, "reason": None if rows else NOT_MEASURED}
+
+
+def _divide_flips(measurement: Measurement) -> dict[str, float | None]:
+    """Shares of the flips by direction, less those of unchanged records."""
+    counts = measurement.details.counts
+    shares = {}
+    total = counts.get("weight", counts.get("n"))
+    repeats = counts.get("repeats") or 1
+    for name in ("gained", "lost"):
+        flips = counts.get(f"{name}_weight", counts.get(name))
+        again = counts.get(f"repeats_{name}") or 0
+        shares[name] = None if flips is None or not total else flips / total - again / repeats
+    return shares
+
+
+def _introduce(sheet: Json) -> Iterator[Block]:
+    span = " to ".join(moment(datetime.fromisoformat(end)) for end in sheet["span"].split("/"))
+    yield Paragraph(
+        f"Figures of check {sheet['check']}, the newest of the period that succeeded, of {span}; they are "
+        "of its window alone."
+    )
+    absent = [row["reason"] for row in sheet["rows"] if row["value"] is None]
+    if absent:
+        reasons = "; ".join(map(str, dict.fromkeys(absent)))
+        yield Paragraph(
+            f"{count(len(absent))} of {count(len(sheet['rows']))} figures have no value: {reasons}."
+        )
+
+
+def _tabulate_figures(
+    caption: str, rows: Sequence[Json], columns: Sequence[FigureColumn], note: str
+) -> Iterator[ReportTable]:
+    """Yields a row for each group that has one of the figures. CSV and JSON also have pooled groups."""
+    figures_of: dict[tuple[str, str], dict[str, Json]] = {}
+    metrics = {column.metric for column in columns}
+    for row in rows:
+        if row["scope"] in _SHOWN and row["metric"] in metrics and row["value"] is not None:
+            about = (row["attribute"] or ABSENT, row["group"] or _NO_GROUP)
+            figures_of.setdefault(about, {})[row["metric"]] = row
+    cells = []
+    for about, figures in figures_of.items():
+        shown = (
+            column.show(figures[column.metric]) if column.metric in figures else ABSENT for column in columns
+        )
+        cells.append((*about, *shown, count(min(figure["records"] for figure in figures.values()))))
+    if cells:
+        names = ("Attribute", "Group", *(column.name for column in columns), "Records")
+        yield ReportTable(caption, names, cells[:MOST_ROWS], f"{note}{name_cut(cells)}")
+
+
+def _share_of(row: Json) -> str:
+    return share(row["value"])
+
+
+def _share_and_ends(row: Json) -> str:
+    return add_ends(share(row["value"]), share_interval(row["low"], row["high"]))
+
+
+def _number_and_ends(row: Json) -> str:
+    return number_and_ends(row["value"], row["low"], row["high"])
+
+
+def _points_and_ends(row: Json) -> str:
+    return add_ends(points(row["value"]), points_interval(row["low"], row["high"]))

@@ -1,0 +1,149 @@
+"""Sheet of a report on a period: how strongly each logged column goes with each attribute.
+
+A postcode can carry a difference although the model never sees the attribute. Strengths are corrected for
+chance.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from ...deployments.training.training_facts import RECOMMENDED_ABOVE
+from ...domain.deployment import Column, FieldKind
+from ...domain.group_words import GroupWords
+from ...domain.monitor import Outcome
+from ...sources.arrays.association import associate
+from ...sources.arrays.column_cells import outcome_codes, stored_cells
+from ...sources.stored.period_counts import sample_period
+from ...sources.stored.window_queries import WindowQuery, name_values
+from ...statistics.figure_values import Undefined
+from ...statistics.group_labels import MISSING, Codes, FloatArray
+from ..document import ABSENT, Block, Json, Paragraph, ReportTable, count, number
+from .counted_people import categorise, map_categories
+from .sheet_parts import MOST_ROWS, SheetParts, name_cut
+
+MOST_CELLS = 2_000_000
+"""Max values read: records times columns."""
+
+MOST_VALUES = 1_000
+"""Max different values of a compared column; one of ids has more."""
+
+NO_RECORDS = "no record of the period has the present schema"
+ALL_ATTRIBUTES = "the deployment has no column but the attributes of the report"
+TOO_MANY_VALUES = "it has {found:,} different values where at most {most:,} are compared"
+
+
+def indirect_sheet(parts: SheetParts) -> Json:
+    """Strengths by attribute, strongest first; of more than `MOST_CELLS` values of an even part of the
+    records.
+    """
+    if parts.no_counts is not None:
+        return {"tables": [], "reason": parts.no_counts}
+    monitor = parts.monitor
+    chosen = parts.chosen
+    deployment = parts.source.deployment
+    schema = deployment.schema
+    records = sum(logged.records for logged in parts.logged if logged.schema_version == schema.version)
+    columns = {column.name: column for column in (*schema.features, *schema.meta)}
+    others = [name for name in columns if name not in chosen.attributes]
+    names = (*chosen.attributes, *others)
+    if not others or not records:
+        return {"records": 0, "one_in": 1, "tables": [], "reason": ALL_ATTRIBUTES if records else NO_RECORDS}
+    one_in = max(1, -(-records * len(names) // MOST_CELLS))
+    table = sample_period(
+        parts.reader, WindowQuery(deployment.no, schema, names), parts.source.span, one_in=one_in
+    )
+    values = name_values(table, names)
+    sent = {feature.name for feature in schema.features}
+    compared = {name: read_column(columns[name], values[name]) for name in others}
+    outcomes = outcome_codes(table["outcome"], monitor.outcomes)
+    # With outcomes of neither list missing, the others are the places 0 and 1.
+    selected = np.where(
+        outcomes == int(Outcome.UNCLASSIFIED), MISSING, outcomes == int(Outcome.FAVOURABLE)
+    ).astype(np.int64)
+    with_outcome = {name: measure(cells, selected) for name, cells in compared.items()}
+    tables = []
+    for watched in (attribute for attribute in monitor.attributes if attribute.feature in chosen.attributes):
+        feature = watched.feature
+        attribute = map_categories(
+            categorise(watched, columns[feature], values[feature], GroupWords.of(monitor)), chosen.categories
+        )
+        rows: list[Json] = [
+            {"column": name, "sent_to_model": name in sent}
+            | measure(cells, attribute.codes)
+            | {f"outcome_{part}": with_outcome[name][part] for part in ("strength", "chance_level")}
+            for name, cells in compared.items()
+        ]
+        rows.sort(key=lambda row: (1.0 if row["strength"] is None else -row["strength"], row["column"]))
+        tables.append({"attribute": feature, "rows": rows})
+    return {
+        "records": table.num_rows,
+        "one_in": one_in,
+        "limit": RECOMMENDED_ABOVE,
+        "tables": tables,
+        "reason": None,
+    }
+
+
+def read_column(column: Column, values: pa.ChunkedArray) -> Codes | FloatArray | Undefined:
+    """Places of a column's categories, or numbers, or why it is not compared."""
+    cells = stored_cells(values, column)
+    numbers = cells.floats() if column.kind is FieldKind.NUMERIC else None
+    if numbers is not None:
+        return numbers
+    coded = cells.coded()
+    if len(coded.values) > MOST_VALUES:
+        return Undefined(TOO_MANY_VALUES.format(found=len(coded.values), most=MOST_VALUES), 0)
+    return coded.codes
+
+
+def measure(cells: Codes | FloatArray | Undefined, codes: Codes) -> Json:
+    """A column's association with `codes`; `reveals` if it is above 0.1 and above chance."""
+    strength = cells if isinstance(cells, Undefined) else associate(codes, cells).strength()
+    if isinstance(strength, Undefined):
+        return {"strength": None, "chance_level": None, "reveals": None, "reason": strength.reason}
+    return {
+        "strength": strength.corrected,
+        "chance_level": strength.chance_level,
+        "reveals": strength.corrected > max(RECOMMENDED_ABOVE, strength.chance_level),
+        "reason": None,
+    }
+
+
+def indirect_blocks(sheet: Json) -> Iterator[Block]:
+    even = "" if sheet["one_in"] == 1 else f", about one in {sheet['one_in']} of the period, evenly spread"
+    yield Paragraph(
+        "A column that goes together with an attribute, such as a postcode, can carry a difference into "
+        "decisions although the model never sees the attribute. It may also be a legitimate reason: these "
+        "figures do not tell. Strengths of association are from 0 to 1, corrected for chance, of "
+        f"{count(sheet['records'])} records{even}. Columns that reveal an attribute only together are not "
+        "found."
+    )
+    for table in sheet["tables"]:
+        rows = [
+            (
+                row["column"],
+                "yes" if row["sent_to_model"] else "no",
+                number(row["strength"]),
+                number(row["chance_level"]),
+                number(row["outcome_strength"]),
+                row["reason"] or ("reveals it" if row["reveals"] else ABSENT),
+            )
+            for row in table["rows"][:MOST_ROWS]
+        ]
+        columns = (
+            "Column",
+            "Sent to the model",
+            "Strength",
+            "Level of chance",
+            "With the outcome",
+            "Remarks",
+        )
+        note = (
+            f"Reveals it: a strength above {sheet['limit']:g}, a small effect by convention, and above "
+            f"chance.{name_cut(table['rows'])}"
+        )
+        yield ReportTable(
+            f"Columns that go together with {table['attribute']}", columns, rows, note, is_last_wide=True
+        )

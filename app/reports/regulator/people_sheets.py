@@ -1,0 +1,478 @@
+"""Sheets that count the people of a period: their data, unrounded, and their chapters, rounded."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ...base.values import name_value
+from ...domain.check import Span
+from ...domain.group_words import GroupWords
+from ...domain.monitor import Comparison, Monitor
+from ...statistics.group_labels import MISSING, cross
+from ...statistics.selections.category_people import (
+    CountedPeople,
+    Rows,
+    count_category,
+    name_reference,
+    reference_rows,
+)
+from ...statistics.selections.controls_sheet import controls_sheet
+from ...statistics.selections.four_fifths import ImpactTable
+from ...statistics.selections.lending_sheet import lending_sheet
+from ...statistics.selections.local_law_144 import LEAST_SHARE, audit_tables, list_without_people
+from ...statistics.selections.probability_bounds import bounds_sheet
+from ...statistics.selections.selection_categories import Category, CategoryTable
+from ...statistics.selections.selection_json import ImpactSheet, as_json, compare_with_reference
+from ...statistics.sentences.rounding import write_minus
+from ..document import (
+    ABSENT,
+    Block,
+    Json,
+    Paragraph,
+    ReportTable,
+    caution,
+    count,
+    interval,
+    number,
+    p_value,
+    share,
+    share_interval,
+)
+from .attribute_names import order_for_audit
+from .clauses import ToolKind
+from .sheet_parts import MOST_ROWS, SheetParts, name_cut, number_and_ends, show_ends
+
+MOST_PAIRED = 3
+"""Max attributes that are paired without combinations in the monitor, and that an audit combines."""
+
+NO_SCORED = "no record of the period has a score"
+AUDITED_DATA = (
+    "Data: every decision of the tool that is in the log and lies between {start} and {end} UTC; the log may "
+    "begin later or end earlier. The rule asks for an audit that is at most one year old when the tool is "
+    "used, and for the source and the period of its data."
+)
+LONGER_THAN_A_YEAR = (
+    "The period is longer than one year ({days:,} days), so that its oldest decisions are older than an "
+    "audit under this rule may be. Choose a period of at most one year."
+)
+
+FLAGS = {
+    "below_four_fifths": "below 4/5",
+    "significant": "significant",
+    "too_few": "under 2 %",
+    "flips_with_two": "two more lift it to 4/5",
+}
+RATIO_ENDS = (("ratio_low", "ratio_high"), ("ratio_low_with_noise", "ratio_high_with_noise"))
+
+SIGNIFICANCE = (
+    "Significant: p < 0.05 with all pairs of categories allowed for (Holm), because the highest rate was "
+    "chosen; by Fisher's exact test where there are few people, else by z."
+)
+
+
+def impact_sheet(parts: SheetParts) -> Json:
+    """Adverse-impact tables; rows of one attribute have the ratio to the monitor's reference, too."""
+    people = parts.people
+    features = parts.chosen.attributes
+    tables = [
+        tabulate(people, comparison, people.is_assessed, people.is_selected)
+        for comparison in comparisons_in(parts.monitor, features)
+    ]
+    sheet = as_json(
+        ImpactSheet(tuple(map(ImpactTable, tables)), _count_unknown(people, features, people.is_assessed))
+    )
+    for table, written in zip(tables, sheet["tables"], strict=True):
+        compare_with_reference(written, table, _count_reference(people, table.comparison))
+    return sheet
+
+
+def audit_sheet(parts: SheetParts) -> Json:
+    """Sheet of Local Law 144: a table of each attribute, and one of all.
+
+    A table names the categories of the monitor also where nobody is of them. A scoring tool selects
+    everybody above the median of the full sample, of unknown categories, too; a tie is not above.
+    """
+    people = parts.people
+    chosen = parts.chosen
+    span = parts.source.span
+    features = order_for_audit(chosen.attributes, is_chosen=chosen.attributes_chosen)
+    scores = people.scores if chosen.tool is ToolKind.SCORING else None
+    sheet: Json = {"tables": [], "unknown": 0, "assessed": 0}
+    median = reason = None
+    if scores is None and chosen.tool is ToolKind.SCORING:
+        reason = people.no_scores
+    elif scores is not None and np.isnan(scores).all():
+        reason = NO_SCORED
+    else:
+        assessed = people.is_assessed
+        selected = people.is_selected
+        if scores is not None:
+            assessed = ~np.isnan(scores)
+            median = float(np.median(np.repeat(scores[assessed], people.records[assessed])))
+            # NaN is above no number.
+            selected = scores > median
+        comparisons = [Comparison((feature,)) for feature in features]
+        if 1 < len(features) <= MOST_PAIRED:
+            comparisons.append(Comparison(features))
+        tables = [tabulate(people, comparison, assessed, selected) for comparison in comparisons]
+        audit = audit_tables(
+            tables, assessed=people.count(assessed), unknown=_count_unknown(people, features, assessed)
+        )
+        sheet = as_json(audit) | {"assessed": audit.assessed}
+        names = GroupWords.of(parts.monitor)
+        mapped = {category.attribute for category in chosen.categories if category.values}
+        listed = {
+            attribute.feature: [
+                names.label(attribute.feature, name_value(value)) for value in attribute.listed
+            ]
+            for attribute in parts.monitor.attributes
+            if attribute.feature not in mapped
+        }
+        for audited, table in zip(audit.tables, sheet["tables"], strict=True):
+            table["unknown"] = audited.table.unknown
+            table["most_selected"] = audited.most_selected and audited.most_selected.label
+            table["without_people"] = list_without_people(audited.table, listed)
+    return sheet | {
+        "tool": chosen.tool.value,
+        "median_score": median,
+        "reason": reason,
+        "not_asked_for": [feature for feature in chosen.attributes if feature not in features],
+        "data": AUDITED_DATA.format(start=f"{span.start:%Y-%m-%d %H:%M}", end=f"{span.end:%Y-%m-%d %H:%M}"),
+        "caution": LONGER_THAN_A_YEAR.format(days=(span.end - span.start).days)
+        if is_longer_than_a_year(span)
+        else None,
+    }
+
+
+def _count_unknown(people: CountedPeople, features: Sequence[str], assessed: Rows) -> int:
+    is_missing = np.logical_or.reduce(
+        [attribute.codes == MISSING for attribute in people.attributes if attribute.feature in features]
+    )
+    return people.count(is_missing & assessed)
+
+
+def _count_reference(people: CountedPeople, comparison: Comparison) -> Category | None:
+    """None of combinations, and where there are no such people."""
+    if comparison.is_together:
+        return None
+    attribute = next(
+        attribute for attribute in people.attributes if attribute.feature == comparison.features[0]
+    )
+    reference = count_category(people, name_reference(attribute), reference_rows(attribute))
+    return reference if reference.applicants else None
+
+
+def comparisons_in(monitor: Monitor, features: Sequence[str]) -> list[Comparison]:
+    """Each attribute and the monitor's combinations, or else each pair of up to `MOST_PAIRED` attributes."""
+    together = [intersection for intersection in monitor.intersections if set(intersection) <= set(features)]
+    if not together and len(features) <= MOST_PAIRED:
+        together = [
+            (first, second) for position, first in enumerate(features) for second in features[position + 1 :]
+        ]
+    return [Comparison((feature,)) for feature in features] + [Comparison(joined) for joined in together]
+
+
+def tabulate(people: CountedPeople, comparison: Comparison, assessed: Rows, selected: Rows) -> CategoryTable:
+    """`assessed` and `selected` are per row of `people`."""
+    members = [
+        next(attribute for attribute in people.attributes if attribute.feature == feature)
+        for feature in comparison.features
+    ]
+    sizes = [len(member.labels) for member in members]
+    codes = np.asarray(cross([member.codes for member in members], sizes), dtype=np.int64)
+    is_known = (codes != MISSING) & assessed
+    total = int(np.prod(sizes))
+    applicants = np.zeros(total, dtype=np.int64)
+    chosen = np.zeros(total, dtype=np.int64)
+    # Not bincount with weights, which adds up as floats.
+    np.add.at(applicants, codes[is_known], people.records[is_known])
+    np.add.at(chosen, codes[is_known & selected], people.records[is_known & selected])
+    categories = []
+    for position in np.flatnonzero(applicants).tolist():
+        names = tuple(
+            member.labels[int(code)]
+            for member, code in zip(members, np.unravel_index(position, sizes), strict=True)
+        )
+        categories.append(Category(names, int(applicants[position]), int(chosen[position])))
+    return CategoryTable(comparison, tuple(categories), people.count(assessed & ~is_known))
+
+
+def is_longer_than_a_year(span: Span) -> bool:
+    """Whether the time ends after the same day and hour of the next year."""
+    start = span.start
+    # From 29 February to the next 1 March.
+    is_leap_day = (start.month, start.day) == (2, 29)
+    return span.end > (
+        start.replace(year=start.year + 1, month=3, day=1)
+        if is_leap_day
+        else start.replace(year=start.year + 1)
+    )
+
+
+def make_lending(parts: SheetParts) -> Json:
+    return lending_sheet(parts.people)
+
+
+def make_bounds(parts: SheetParts) -> Json:
+    return bounds_sheet(parts.people.bounds)
+
+
+def make_controls(parts: SheetParts) -> Json:
+    return controls_sheet(parts.people)
+
+
+def impact_blocks(sheet: Json) -> Iterator[Block]:
+    for table in sheet["tables"]:
+        label = table["attribute"]
+        rows = table["rows"]
+        best = table["compared_with"]
+        reference = table["reference"]
+        if best is None:
+            yield Paragraph(
+                f"{label}: no category has at least 2 % of the people, so there is none to compare with."
+            )
+            continue
+        cells = [
+            (
+                *_count_people(row),
+                number(row["impact_ratio"]),
+                _ends(row, "impact_ratio"),
+                *((number(row["ratio_to_reference"]),) if reference else ()),
+                ", ".join(FLAGS[flag] for flag in row["flags"]) or ABSENT,
+            )
+            for row in rows[:MOST_ROWS]
+        ]
+        against = f" To the reference: {reference}." if reference else ""
+        note = (
+            f"Ratio: to {best}, the highest rate among categories with at least 2 % of the people.{against}"
+            f" {SIGNIFICANCE} Unknown category, in no row: {count(table['unknown'])}.{name_cut(rows)}"
+        )
+        of_reference = ("To the reference",) if reference else ()
+        columns = (label, "People", "Selected", "Rate", "Ratio", "95 % interval", *of_reference, "Remarks")
+        yield ReportTable(f"Selection by {label}", columns, cells, note, is_last_wide=True)
+        compared = [row for row in rows if row["category"] != best]
+        tests = [
+            (
+                row["category"],
+                number(row["z"]),
+                p_value(row["p_value"]),
+                p_value(row["corrected_p"]),
+                number(row["odds_ratio"]),
+                _ends(row, "odds_ratio"),
+                ABSENT if row["shortfall_to_four_fifths"] is None else count(row["shortfall_to_four_fifths"]),
+                ABSENT
+                if row["shortfall_to_parity"] is None
+                else write_minus(f"{row['shortfall_to_parity']:,.1f}"),
+            )
+            for row in compared[:MOST_ROWS]
+        ]
+        columns = (
+            label,
+            "z",
+            "p",
+            "p, all pairs",
+            "Odds ratio",
+            "95 % interval",
+            "Short of 0.8",
+            "Short of equal rates",
+        )
+        reasons = {
+            row[name]
+            for row in compared
+            for name in ("impact_ratio_reason", "z_reason", "odds_ratio_reason")
+            if row[name]
+        }
+        yield ReportTable(f"Tests by {label}", columns, tests, ". ".join(sorted(reasons)) or None)
+
+
+def audit_blocks(sheet: Json) -> Iterator[Block]:
+    is_scoring = sheet["tool"] == ToolKind.SCORING
+    if sheet["caution"]:
+        yield caution(sheet["caution"])
+    yield Paragraph(sheet["data"])
+    if sheet["not_asked_for"]:
+        yield Paragraph(f"Watched too, but not asked for by this rule: {', '.join(sheet['not_asked_for'])}.")
+    if is_scoring:
+        yield Paragraph(
+            f"A scoring tool. The median score of the full sample is {sheet['median_score']:.10g}; a tie is "
+            "not above it."
+        )
+    for table in sheet["tables"]:
+        note = f"Unknown category, in no row: {count(table['unknown'])}."
+        yield tabulate_audit(
+            table, sheet["assessed"], LEAST_SHARE, is_scoring=is_scoring, note=note, most_rows=MOST_ROWS
+        )
+
+
+def tabulate_audit(
+    table: Json,
+    assessed: int,
+    least_share: float,
+    *,
+    is_scoring: bool,
+    note: str = "",
+    most_rows: int | None = None,
+) -> ReportTable:
+    """Impact ratios of one attribute, after `note` what they are taken to."""
+    rows = [
+        (*_count_people(row), "left out" if row["excluded"] else number(row["impact_ratio"]))
+        for row in table["rows"][:most_rows]
+    ]
+    rows += [(name, "0", "0", ABSENT, "nobody of it") for name in table["without_people"][:MOST_ROWS]]
+    share_in_words = f"less than {100 * least_share:g} % of the"
+    if table["rows"] and table["most_selected"] is None:
+        note += f" Every category has {share_in_words} people, so there are no ratios."
+    elif table["rows"] and all(row["impact_ratio"] is None for row in table["rows"]):
+        note += " Nobody of an included category was selected, so there are no ratios."
+    elif table["rows"]:
+        note += (
+            f" Ratios are taken to {table['most_selected']}, the most selected of the included categories."
+        )
+    if any(row["excluded"] for row in table["rows"]):
+        note += (
+            f" Categories with {share_in_words} {count(assessed)} people of the data, unknown ones among "
+            "them, are left out of the ratios; say why."
+        )
+    if most_rows is not None:
+        note += name_cut(table["rows"])
+    last = ("Above the median", "Scoring rate") if is_scoring else ("Selected", "Selection rate")
+    return ReportTable(
+        f"By {table['attribute']}", (table["attribute"], "People", *last, "Impact ratio"), rows, note.strip()
+    )
+
+
+def lending_blocks(sheet: Json) -> Iterator[Block]:
+    if sheet["no_scores"]:
+        yield caution(f"Gaps in scores are missing: {sheet['no_scores']}.")
+    for table in sheet["tables"]:
+        label = table["attribute"]
+        if table["reason"]:
+            yield Paragraph(f"{label}: {table['reason']}.")
+            continue
+        rows = [
+            (
+                row["category"],
+                count(row["applicants"]),
+                share(row["rate"]),
+                number(row["air"]),
+                _ends(row, "air"),
+                *_gap_cells(row["score"]),
+            )
+            for row in table["rows"]
+        ]
+        controls = f"given {', '.join(sheet['controls'])}" if sheet["controls"] else "no control was chosen"
+        note = (
+            f"AIR: rate over that of the reference, {table['reference']}. SMD: mean score less the "
+            "reference's, divided by the standard deviation of everybody's scores; within: by that within "
+            f"the two categories. Residual: {controls}."
+        )
+        columns = (label, "People", "Rate", "AIR", "95 % interval", "SMD", "SMD within", "Residual SMD")
+        yield ReportTable(f"Rates and scores by {label}", columns, rows, note)
+        scored = [row for row in table["rows"] if row["score"] and row["score"]["quantiles"]]
+        if scored:
+            heads = (
+                f"top {round(100 - 100 * quantile['quantile'])} %"
+                for quantile in scored[0]["score"]["quantiles"]
+            )
+            quantiles = [
+                (row["category"], *(number(quantile["ratio"]) for quantile in row["score"]["quantiles"]))
+                for row in scored
+            ]
+            note = (
+                "Share with a score above the quantile of everybody's scores, over that of the "
+                f"reference; a tie is not above. {ABSENT}: nobody of the reference is above."
+            )
+            yield ReportTable(f"AIR by quantile of the score, {label}", (label, *heads), quantiles, note)
+
+
+def _gap_cells(score: Json | None) -> tuple[str, str, str]:
+    if score is None:
+        return ABSENT, ABSENT, ABSENT
+    gap = score["gap"]
+    residual = score["residual"]
+    return (
+        _with_ends(gap, "smd"),
+        number(gap["smd_within"]),
+        ABSENT if residual is None else _with_ends(residual, "smd"),
+    )
+
+
+def controls_blocks(sheet: Json) -> Iterator[Block]:
+    divided = "".join(f" {note}." for note in sheet["notes"])
+    yield Paragraph(
+        f"Controls: {', '.join(sheet['controls'])}.{divided} The common odds ratio of Mantel and Haenszel "
+        "(M–H) compares within each combination of their values; the logit has one term for each value of "
+        "each control. A control that is itself shaped by the attribute hides a difference instead of "
+        "explaining it."
+    )
+    for table in sheet["tables"]:
+        if not table["rows"]:
+            yield Paragraph(f"{table['attribute']}: no two categories have people to compare.")
+            continue
+        rows = []
+        notes = []
+        for row in table["rows"]:
+            pooled = row["mantel_haenszel"]
+            logit = row["logit"]
+            reasons = (pooled["reason"], pooled["homogeneity"]["reason"], logit["odds"]["reason"])
+            notes += [f"{row['category']}: {reason}" for reason in dict.fromkeys(reasons) if reason]
+            rows.append(
+                (
+                    row["category"],
+                    number(row["crude"]["value"]),
+                    _with_ends(pooled, "value"),
+                    p_value(pooled["cmh"]["p_value"]),
+                    p_value(pooled["homogeneity"]["p_value"]),
+                    _with_ends(logit["odds"], "value"),
+                    count(row["people"]),
+                    count(pooled["left_out"]),
+                )
+            )
+        columns = (
+            "Category",
+            "Odds ratio",
+            "Common (M–H)",
+            "CMH p",
+            "Breslow–Day p",
+            "Logit",
+            "People",
+            "Without information",
+        )
+        note = f"Odds of selection over those of {table['reference']}. {'. '.join(notes)}"
+        yield ReportTable(f"Odds ratios by {table['attribute']}, given the controls", columns, rows, note)
+
+
+def bounds_blocks(sheet: Json) -> Iterator[Block]:
+    yield caution(sheet["caution"])
+    for table in sheet["tables"]:
+        rows = [
+            (
+                row["category"],
+                f"{row['people']:,.1f}",
+                share_interval(row["rate_low"], row["rate_high"]),
+                *(ABSENT if row[low] is None else interval(row[low], row[high]) for low, high in RATIO_ENDS),
+            )
+            for row in table["rows"]
+        ]
+        reference = (
+            f"to {table['reference']}" if table["reference"] else "none, because no reference is named"
+        )
+        reasons = "".join(f" {row['category']}: {row['reason']}." for row in table["rows"] if row["reason"])
+        note = (
+            f"People: sum of probabilities. Ratio: {reference}. With noise: 95 % limits of both ends."
+            f" People without probabilities, in no row: {count(table['unknown'])}.{reasons}"
+        )
+        columns = ("Category", "People", "Rate between", "Ratio between", "With noise")
+        yield ReportTable(f"Selection by {table['attribute']}, from probabilities", columns, rows, note)
+
+
+def _count_people(row: Json) -> tuple[str, str, str, str]:
+    return row["category"], count(row["applicants"]), count(row["selected"]), share(row["rate"])
+
+
+def _ends(row: Json, name: str) -> str:
+    return show_ends(row[f"{name}_low"], row[f"{name}_high"])
+
+
+def _with_ends(figure: Json, name: str) -> str:
+    return number_and_ends(figure[name], figure["lower"], figure["upper"])
