@@ -193,7 +193,7 @@ class Entry:
         try:
             check_url(url, policy)
         except EndpointRefused as error:
-            raise InvalidInput.of(field, str(error)) from error
+            raise InvalidInput(field, str(error)) from error
         stated = (
             None
             if credentials is None

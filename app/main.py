@@ -194,7 +194,9 @@ def open_features(settings: Settings, database_url: str) -> Features:
     """
     read_mail_server(settings)  # refused at the start, not when the first e-mail is due
     services = open_services(settings, database_url)
-    database, secret_box, policy = services.database, services.secret_box, services.policy
+    database = services.database
+    secret_box = services.secret_box
+    policy = services.policy
     ingestion = Ingestion(database, sealer=secret_box)
     plans = ActivePlans(ingestion, PlanReader(database, secret_box).read)
     return Features(

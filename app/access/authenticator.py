@@ -164,7 +164,8 @@ def require_own_page(scope: Scope, authorization: str | None) -> None:
 
 def is_from_our_page(headers: Headers) -> bool | None:
     """None where the request does not say."""
-    site, origin = headers.get("sec-fetch-site"), headers.get("origin")
+    site = headers.get("sec-fetch-site")
+    origin = headers.get("origin")
     if site is not None:
         return None if site == "none" else site == "same-origin"
     if origin is None:

@@ -111,7 +111,8 @@ def _derive_key(secret: str) -> bytes:
 
 
 def _open(cipher: AESGCM, sealed: bytes) -> bytes | None:
-    nonce, encrypted = sealed[1 : 1 + _NONCE_BYTES], sealed[1 + _NONCE_BYTES :]
+    nonce = sealed[1 : 1 + _NONCE_BYTES]
+    encrypted = sealed[1 + _NONCE_BYTES :]
     try:
         return cipher.decrypt(nonce, encrypted, sealed[:1])
     except (InvalidTag, ValueError):

@@ -139,7 +139,7 @@ def close_alert(
     """
     note = check_note(body.note)
     if not note:
-        raise InvalidInput.of("note", "must say why the alert is closed")
+        raise InvalidInput("note", "must say why the alert is closed")
 
     deployment = deployments.get_for_change(alert.deployment_id)
     closed, is_new = close_by_hand(session, alert, by=principal.actor, note=note, reason=body.reason)
@@ -173,7 +173,7 @@ def acknowledge_alerts(
         try:
             alerts.append(require_seen(principal, session, alert_id))
         except NotFound as error:
-            raise InvalidInput.of(f"alerts[{index}]", "is not the id of an alert that you see") from error
+            raise InvalidInput(f"alerts[{index}]", "is not the id of an alert that you see") from error
 
     acknowledged = 0
     # In the order of their numbers, as all code locks alerts.
@@ -201,7 +201,7 @@ def assign_alert(
             users.find(session, body.assignee.removeprefix(USER)) if body.assignee.startswith(USER) else None
         )
         if user is None or not is_assignable(user, alert.deployment_no):
-            raise InvalidInput.of(
+            raise InvalidInput(
                 "assignee",
                 "must be `user:` and the name of a user who may acknowledge alerts of this deployment",
             )
@@ -230,7 +230,7 @@ def put_alert_comment(
     """
     text = check_note(body.text, "text")
     if not text:
-        raise InvalidInput.of("text", "must not be blank")
+        raise InvalidInput("text", "must not be blank")
     comment, is_new = put_comment(session, alert, comment_id, by=principal.actor, text=text)
     if is_new:
         deployment = deployments.by_no(alert.deployment_no)
@@ -266,5 +266,5 @@ def check_note(text: str | None, field: str = "note") -> str:
     stripped = (text or "").strip()
     wrong = character_problem(stripped.replace("\n", " ").replace("\r", " ").replace("\t", " "))
     if wrong is not None:
-        raise InvalidInput.of(field, wrong)
+        raise InvalidInput(field, wrong)
     return stripped

@@ -42,7 +42,7 @@ def decode_parts(chunks: Iterable[bytes], encoding: str, field: str) -> Iterator
             if isinstance(error, UnicodeDecodeError):
                 # The decoder may have kept bytes of the part before.
                 where = locate_fault(error, offset + len(chunk) - len(error.object), line)
-            raise InvalidInput.of(
+            raise InvalidInput(
                 field,
                 f"{where} is not {encoding.upper()}. Name the encoding that it has: --encoding {guess}, for "
                 f"example, or at an upload charset={guess} in the content type",

@@ -65,11 +65,6 @@ class InvalidInput(EvenhandError):
         self.problems = tuple(problems)
         super().__init__("; ".join(f"{p.field}: {p.message}" for p in self.problems))
 
-    @classmethod
-    def of(cls, field: str, message: str) -> "InvalidInput":
-        """Returns the common case: one field, one message."""
-        return cls(field, message)
-
 
 def refuse(problems: Sequence[FieldProblem]) -> None:
     """Raises InvalidInput if there are any."""

@@ -34,7 +34,8 @@ class Pauses:
 
 def work_until(stop: threading.Event, work: Callable[[], bool]) -> None:
     """Calls `work`, which returns whether there was any, until `stop` is set."""
-    log, pauses = structlog.get_logger(__name__, thread=threading.current_thread().name), Pauses(stop)
+    log = structlog.get_logger(__name__, thread=threading.current_thread().name)
+    pauses = Pauses(stop)
     while not stop.is_set():
         try:
             has_worked = work()

@@ -36,11 +36,9 @@ class SecretFiles(PydanticBaseSettingsSource):
             # Editors and `echo` end a file with a line break.
             text = path.read_text(encoding="utf-8").rstrip("\r\n")
         except (OSError, ValueError) as error:
-            raise InvalidInput.of(
-                variable, f"names the file {path}, which cannot be read: {error}"
-            ) from error
+            raise InvalidInput(variable, f"names the file {path}, which cannot be read: {error}") from error
         if not text:
-            raise InvalidInput.of(variable, f"names the file {path}, which is empty")
+            raise InvalidInput(variable, f"names the file {path}, which is empty")
         return text, key, False
 
     def __call__(self) -> dict[str, Any]:

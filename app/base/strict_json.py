@@ -2,12 +2,12 @@
 
 import json
 import re
-from typing import Any, TypeAlias
+from typing import Any
 
 from .encodings import locate_fault
 from .errors import InvalidInput
 
-JsonObject: TypeAlias = dict[str, Any]
+JsonObject = dict[str, Any]
 
 _SHOWN = 100
 
@@ -36,13 +36,13 @@ def require_strict(body: bytes) -> None:
         text = body.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         # Another reader could guess another encoding.
-        raise InvalidInput.of("body", f"is not JSON in UTF-8: {locate_fault(error)}") from error
+        raise InvalidInput("body", f"is not JSON in UTF-8: {locate_fault(error)}") from error
     if "\0" in text:
-        raise InvalidInput.of("body", "is not JSON in UTF-8")
+        raise InvalidInput("body", "is not JSON in UTF-8")
     try:
         json.loads(text, object_pairs_hook=_refuse_repeated, parse_float=_refuse_vanishing)
     except _NotStrict as error:
-        raise InvalidInput.of("body", str(error)) from error
+        raise InvalidInput("body", str(error)) from error
     except (ValueError, RecursionError):
         return
 

@@ -77,7 +77,8 @@ def failure_of_status(response: httpx.Response, answer: bytes, *, quotes: bool =
 
 def failure_of_error(error: httpx.RequestError, *, by_tls: bool = False) -> CallFailure:
     """Without a complete answer; `by_tls`: the request went to an https address."""
-    reason, causes = str(error) or type(error).__name__, list(_list_causes(error))
+    reason = str(error) or type(error).__name__
+    causes = list(_list_causes(error))
     alerts = (
         cause.reason
         for cause in causes

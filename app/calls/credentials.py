@@ -34,11 +34,14 @@ def build_auth_header(credentials: Credentials | None) -> list[tuple[bytes, byte
     match credentials.kind:
         case CredentialsKind.BASIC:
             pair = f"{credentials.name}:{credentials.secret}".encode()
-            name, value = "Authorization", f"Basic {base64.b64encode(pair).decode()}"
+            name = "Authorization"
+            value = f"Basic {base64.b64encode(pair).decode()}"
         case CredentialsKind.BEARER:
-            name, value = "Authorization", f"Bearer {credentials.secret}"
+            name = "Authorization"
+            value = f"Bearer {credentials.secret}"
         case _:
-            name, value = credentials.name, credentials.secret
+            name = credentials.name
+            value = credentials.secret
     return [encode_header(name, value)]
 
 

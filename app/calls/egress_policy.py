@@ -135,7 +135,8 @@ class OwnAddress:
     port: int
 
     def covers(self, url: httpx.URL) -> bool:
-        host, own_host = _bare(url.host), _bare(self.host)
+        host = _bare(url.host)
+        own_host = _bare(self.host)
         is_same = host == own_host or (_is_this_machine(host) and _is_this_machine(own_host))
         return is_same and _find_port(url) == self.port
 

@@ -64,7 +64,9 @@ def check_files(uri: str, prefixes: Sequence[str]) -> str:
     checked = check_model(uri, prefixes)
     if checked.startswith(_REGISTRY):
         return checked
-    waiting, visited, files = [Path(checked)], {Path(checked)}, 0
+    waiting = [Path(checked)]
+    visited = {Path(checked)}
+    files = 0
     while waiting:
         # Folders that links lead to are read like the model's own.
         for file in _list(waiting.pop()):

@@ -191,7 +191,8 @@ def build_forest(
     """Forest of the newest of the checks, which measured `measured`; without rows where the metric is none of
     them.
     """
-    names, newest = GroupWords.of(monitor), next(iter(recent.checks), None)
+    names = GroupWords.of(monitor)
+    newest = next(iter(recent.checks), None)
     unseen = {} if newest is None else notes_on_unseen(newest.unseen)
     figures: dict[str, dict[str, dict[DataSet, Measurement]]] = {}
     for figure in measured:
@@ -323,7 +324,8 @@ def _read_recent(
     session: Session, check: CheckRun, metric: str, measured: Sequence[Measurement]
 ) -> RecentFigures:
     """The check and those before it."""
-    counted, window = counted_check(session, check), check.window or {}
+    counted = counted_check(session, check)
+    window = check.window or {}
     newest = RecentCheck(
         no=check.no,
         id=check.id,

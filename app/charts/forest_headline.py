@@ -5,7 +5,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain
 from operator import itemgetter
-from typing import TypeAlias
 
 from ..base.clock import HOUR
 from ..base.frozen import frozen_by_name
@@ -34,7 +33,7 @@ SHARED_RECORDS = "Checks share records: hours with few are topped up with earlie
 
 _FROM_BEFORE = "it may have been so before: no earlier hour was counted with this monitor and model revision"
 
-Ends: TypeAlias = tuple[float | None, float | None]
+Ends = tuple[float | None, float | None]
 """None is unbounded."""
 
 
@@ -100,10 +99,8 @@ def word_forest(forest: Forest) -> ForestHeadline:
         return ForestHeadline(lead="No comparison has a verdict", parts=(sizes, *age), row=row)
 
     clause = allow_for_choice(forest, row)
-    remarks, windows = (
-        (*say_history(forest, row), *age),
-        tuple(say_windows(forest, row, is_turned=clause.is_turned)),
-    )
+    remarks = (*say_history(forest, row), *age)
+    windows = tuple(say_windows(forest, row, is_turned=clause.is_turned))
     if row.verdict is Verdict.UNFAIR and share_records(row.leading.strip):
         windows = (*windows, SHARED_RECORDS)
     # A row is as grave as its gravest figure, so no other comparison is outside its limits.
@@ -128,7 +125,8 @@ OF_ATTRIBUTE = "The verdict allows for the choice among the groups of its attrib
 
 
 def allow_for_choice(forest: Forest, row: ForestRow) -> Clause:
-    figure, measurement = row.leading, row.leading.measurement
+    figure = row.leading
+    measurement = row.leading.measurement
     clause = word_figure(row, figure, forest.words)
     if forest.compared <= 1 or measurement.value is None:
         return clause
@@ -165,7 +163,8 @@ def word_figure(
 
     `ends` replace the figure's own interval, which is `own_interval` then.
     """
-    measurement, metric = figure.measurement, CATALOGUE[figure.measurement.metric]
+    measurement = figure.measurement
+    metric = CATALOGUE[figure.measurement.metric]
     is_favoured = (
         is_ratio(metric) and isinstance(metric.measure, ComparedRate) and metric.measure.rate == _FAVOURED
     )
@@ -173,7 +172,8 @@ def word_figure(
     # Copies of an attribute that the model does not see are not the same records.
     if measurement.value is None or not is_favoured or (is_counterfactual and row.is_unseen):
         return Clause(text=describe_measurement(names.rename(measurement)).rstrip("."))
-    value, groups = measurement.value, (row.group, row.reference)
+    value = measurement.value
+    groups = (row.group, row.reference)
     intervals = [(measurement.lower, measurement.upper), *([] if ends is None else [ends])]
     limits = (measurement.lower_limit, measurement.upper_limit)
     marks = [mark for mark in (*limits, *mirror_limits(metric, limits)) if mark is not None]
@@ -182,7 +182,8 @@ def word_figure(
         mirror for bounds in intervals if is_turned and (mirror := turned(value, *bounds)) is not None
     ]
     if mirrored:
-        value, groups = mirrored[0].value, (row.reference, row.group)
+        value = mirrored[0].value
+        groups = (row.reference, row.group)
         intervals = [(mirror.lower, mirror.upper) for mirror in mirrored]
         marks = [1 / mark for mark in marks if mark > 0]
     shown = [end for end in (value, *chain(*intervals)) if end is not None]
@@ -192,7 +193,8 @@ def word_figure(
         f"{lower or 0:.{digits}f}{' and more' if upper is None else f'–{upper:.{digits}f}'}"
         for lower, upper in intervals
     ]
-    interval, own_interval = texts[-1], "" if ends is None else texts[0]
+    interval = texts[-1]
+    own_interval = "" if ends is None else texts[0]
     if is_counterfactual:
         first, second = (names.role(row.attribute, group) for group in groups)
         text = f"scored as {first}, the same records {names.favourable} {times} when scored as {second}"
@@ -215,7 +217,8 @@ def say_windows(forest: Forest, row: ForestRow, *, is_turned: bool) -> Iterator[
             else ""
         )
         yield f"In this check (up to {_say_moment(forest, forest.check.measured_at)}): {sizes}{scored}."
-    measurement, state = row.leading.measurement, row.evidence
+    measurement = row.leading.measurement
+    state = row.evidence
     if (
         measurement.value is None
         or state is None
@@ -285,7 +288,8 @@ def share_records(strip: Sequence[StripPoint]) -> bool:
 
 
 def say_history(forest: Forest, row: ForestRow) -> Iterator[str]:
-    figure, measurement = row.leading, row.leading.measurement
+    figure = row.leading
+    measurement = row.leading.measurement
     match row.verdict:
         case Verdict.UNFAIR:
             since, may_be_older = _find_oldest([figure])

@@ -59,7 +59,7 @@ def filter_figures(
         require_metric(key, data)
     computed = next((key for key in metrics if not CATALOGUE[key].is_stored), None)
     if computed is not None and len(metrics) > 1:
-        raise InvalidInput.of("metric", f"{computed} is measured when somebody asks for it; ask for it alone")
+        raise InvalidInput("metric", f"{computed} is measured when somebody asks for it; ask for it alone")
     return SeriesFilter(metrics=metrics, data=data, scope=scope, attribute=attribute, group=group)
 
 
@@ -72,12 +72,10 @@ def wanted_series(figures: FilteredFigures, since: Moment = None, until: Moment 
 
 def require_metric(metric: str, data: DataSet | None) -> None:
     if metric not in CATALOGUE:
-        raise InvalidInput.of("metric", unknown_metric(metric, CATALOGUE))
+        raise InvalidInput("metric", unknown_metric(metric, CATALOGUE))
     data_sets = CATALOGUE[metric].data
     if data is not None and data.value not in data_sets:
-        raise InvalidInput.of(
-            "data", f"{data} data have no {metric}; it is measured on {', '.join(data_sets)}"
-        )
+        raise InvalidInput("data", f"{data} data have no {metric}; it is measured on {', '.join(data_sets)}")
 
 
 Wanted = Annotated[SeriesFilter, Depends(wanted_series)]
@@ -177,7 +175,7 @@ def _roll_up_series(
             session, deployment.no, of_logged, outcomes=monitor.outcomes, most=MOST_TABLES + 1
         )
     if sum(table.hours for table in tables) > MOST_TABLES:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "since",
             f"leaves more than {MOST_TABLES} hourly tables to add up; narrow since, until, data or attribute",
         )

@@ -1,7 +1,7 @@
 """Routes of charts: the picture and its figures."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Query, Response
 
@@ -38,8 +38,8 @@ router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["charts"])
 LONGEST = timedelta(days=366)
 """Max range of a series without a roll-up."""
 
-Form: TypeAlias = Literal["svg", "png", "csv"]
-Part: TypeAlias = Literal["groups", "sub_ranges", "with_copies"]
+Form = Literal["svg", "png", "csv"]
+Part = Literal["groups", "sub_ranges", "with_copies"]
 ThemeIn = Annotated[Theme, Query(description="For what background. The chart's own is transparent.")]
 Rollup = Annotated[Period | None, Query(description="Sum up checked hours by day, week or month (UTC).")]
 
@@ -78,13 +78,14 @@ def wanted_range(
     now: NowIn, *, since: Moment = None, until: Moment = None, rollup: Rollup = None
 ) -> TimeRange:
     """Range, by default the year before `until`, which is the longest without a roll-up."""
-    begin, end = in_utc("since", since), in_utc("until", until)
+    begin = in_utc("since", since)
+    end = in_utc("until", until)
     if rollup is not None:
         return TimeRange(begin, end, rollup)
     last = end or now
     first = begin or last - min(LONGEST, last - datetime.min.replace(tzinfo=UTC))
     if last - first > LONGEST:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "since", f"leaves more than {LONGEST.days} days of single checks; choose a later one, or a rollup"
         )
     return TimeRange(first, end, None)
@@ -105,7 +106,7 @@ def chosen_series(
 ) -> Series:
     require_metric(metric, data)
     if not CATALOGUE[metric].is_stored and period.rollup is None:
-        raise InvalidInput.of("rollup", f"is required, because checks do not store {metric}")
+        raise InvalidInput("rollup", f"is required, because checks do not store {metric}")
     choice = SeriesWanted(
         metric=metric,
         data=data,
@@ -218,7 +219,8 @@ def chart_check(
             ranges_twin(shares) if part == "sub_ranges" else shares_twin(shares),
             f"{view.check.id}-{view.kind.value}",
         )
-    named, look = rename_shares(names, shares), LOOKS[theme]
+    named = rename_shares(names, shares)
+    look = LOOKS[theme]
     if part == "sub_ranges":
         return _draw(ranges_chart(view.kind, named, look), form)
     return _draw(shares_chart(view.kind, named, look, with_copies=part == "with_copies"), form)

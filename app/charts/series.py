@@ -220,7 +220,8 @@ def _group_points(
         upper_limit,
         definition,
     ) in stored:
-        run, subject = runs.get(check_no), (scope, group)
+        run = runs.get(check_no)
+        subject = (scope, group)
         if run is None:  # it ended between the two statements, and is there the next time
             continue
         points = by_subject.setdefault(subject, [])
@@ -244,7 +245,7 @@ def _roll_up_series(session: Session, deployment_no: int, query: SeriesWanted, p
     )
     tables = summed_tables(session, deployment_no, chosen, outcomes=monitor.outcomes, most=MOST_TABLES + 1)
     if sum(table.hours for table in tables) > MOST_TABLES:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "since", f"leaves more than {MOST_TABLES:,} checked hours to add up; choose a later one"
         )
     only = replace(monitor, metrics=(query.metric,))

@@ -94,7 +94,7 @@ class RangeChoice:
         if self.start is not None:
             end = self.end or now
             if self.start >= end:
-                raise InvalidInput.of(
+                raise InvalidInput(
                     "from", f"must lie before {'to' if self.end else 'now'}, {write_moment(end)}"
                 )
             return Span(start=self.start, end=end)
@@ -125,9 +125,9 @@ def read_choice(sent: Mapping[str, str]) -> RangeChoice:
     preset = _read_word("range", sent.get("range", ""), RangePreset)
     start, end = (read_moment(name, sent[name], zone) if sent.get(name) else None for name in ("from", "to"))
     if preset is not None and (start is not None or end is not None):
-        raise InvalidInput.of("range", "is given together with from or to; give a range, or from and to")
+        raise InvalidInput("range", "is given together with from or to; give a range, or from and to")
     if end is not None and start is None:
-        raise InvalidInput.of("from", "is missing: to needs it; give both")
+        raise InvalidInput("from", "is missing: to needs it; give both")
     earlier = _read_word("compare", sent.get("compare", ""), Earlier)
     choice = RangeChoice(preset=preset, start=start, end=end, earlier=earlier, zone=zone)
     if start is not None and end is not None:
@@ -141,7 +141,7 @@ def read_zone(name: str) -> ZoneInfo:
         return ZoneInfo(name[: MAX_ZONE + 1] or "UTC")
     # A name that is a path, or a folder of the database, raises other errors.
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "zone", "must be a time zone of the IANA database, such as UTC or Europe/Berlin"
         ) from error
 
@@ -154,19 +154,19 @@ def read_moment(name: str, text: str, zone: ZoneInfo) -> datetime:
     InvalidInput: it is no moment, or the clock of the zone skips it.
     """
     if not _FORM.fullmatch(text):
-        raise InvalidInput.of(name, _EXPECTED)
+        raise InvalidInput(name, _EXPECTED)
     try:
         read = datetime.fromisoformat(text.upper())
     except ValueError as error:
-        raise InvalidInput.of(name, _EXPECTED) from error
+        raise InvalidInput(name, _EXPECTED) from error
     try:
         if read.tzinfo is not None:
             return read.astimezone(UTC)
         moment = read.replace(tzinfo=zone).astimezone(UTC)
         if moment.astimezone(zone).replace(tzinfo=None) != read:
-            raise InvalidInput.of(name, f"does not exist in {zone.key}: its clocks skip this hour")
+            raise InvalidInput(name, f"does not exist in {zone.key}: its clocks skip this hour")
     except OverflowError as error:
-        raise InvalidInput.of(name, "lies outside the years 1 to 9999 in UTC") from error
+        raise InvalidInput(name, "lies outside the years 1 to 9999 in UTC") from error
     return moment
 
 
@@ -206,4 +206,4 @@ def _read_word(name: str, text: str, kind: type[_Word]) -> _Word | None:
     try:
         return kind(text) if text else None
     except ValueError as error:
-        raise InvalidInput.of(name, f"must be one of {', '.join(kind)}") from error
+        raise InvalidInput(name, f"must be one of {', '.join(kind)}") from error

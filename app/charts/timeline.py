@@ -356,10 +356,8 @@ def _join(rows: Sequence[FigureStep], start: datetime, span: Span, step: timedel
     if unjudged > 0:
         verdicts[None] = unjudged
     value, check_no = (None, None) if furthest is None else (furthest[0], int(furthest[1]))
-    lowest, highest = (
-        None if row.lowest is None else row.lowest[0],
-        None if row.highest is None else row.highest[0],
-    )
+    lowest = None if row.lowest is None else row.lowest[0]
+    highest = None if row.highest is None else row.highest[0]
     # By position, which takes half the time.
     time = (max(start, span.start), min(start + step, span.end), row.last_at)
     values = (value, lowest, highest, row.lower, row.upper)

@@ -23,7 +23,8 @@ def say_steps(metric: str, steps: Iterable[TimeStep], unit: str = "check") -> st
     for step in listed:
         for verdict, count in step.verdicts.items():  # `update()` takes four times as long
             verdicts[verdict] += count
-    figures, carried = sum(step.figures for step in listed), sum(step.carried for step in listed)
+    figures = sum(step.figures for step in listed)
+    carried = sum(step.carried for step in listed)
     lowest = min((step.lowest for step in listed if step.lowest is not None), default=None)
     highest = max((step.highest for step in listed if step.highest is not None), default=None)
     limits = listed[-1].limits if listed else (None, None)

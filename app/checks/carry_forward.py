@@ -32,7 +32,8 @@ def find_earlier_check(session: Session, subject: Subject) -> EarlierCheck | Non
     The window is read anyway for a requested range, after refused records in the earlier check of a
     requested one, and after a change of monitor, revision, schema, or settings of `describe_setting`.
     """
-    check, deployment = subject.check, subject.deployment
+    check = subject.check
+    deployment = subject.deployment
     if check.trigger is Trigger.RANGE:
         return None
     earlier = find_origin(session, subject.last) if subject.last else None
@@ -56,7 +57,9 @@ def still_holds(reader: ArrowReader, subject: Subject, earlier: EarlierCheck) ->
 
     Its span is read again: imports and late writes add records where a check has read already.
     """
-    deployment, span, window = subject.deployment, earlier.span, earlier.window
+    deployment = subject.deployment
+    span = earlier.span
+    window = earlier.window
     if is_logged_between(reader, deployment.no, Span(start=span.end, end=subject.check.span.end)):
         return False
     query = WindowQuery(deployment.no, deployment.schema, ())
@@ -99,7 +102,8 @@ def carry_forward(
 
     There are tables only if both spans begin together: then both checks have the same records.
     """
-    together, window = _begin_together(earlier, subject), earlier.window
+    together = _begin_together(earlier, subject)
+    window = earlier.window
     window = window | {"copies_to_score": 0, "carried_from": earlier.id}
     if not together:  # nothing was logged in the later span
         window |= {

@@ -184,7 +184,8 @@ def _read_files(subject: Subject, payload: PayloadTable, places: TablePlaces, re
         else None
     )
     details = describe_window(subject, evidence) | (counted.described() if counted else {})
-    deployment, endpoint = subject.deployment, subject.deployment.endpoint
+    deployment = subject.deployment
+    endpoint = subject.deployment.endpoint
     copies = (
         None
         if endpoint is None
@@ -198,8 +199,11 @@ def _read_files(subject: Subject, payload: PayloadTable, places: TablePlaces, re
 def _measure_window(
     subject: Subject, window: _ReadWindow, database: Database, calls: Calls, step: Step
 ) -> Findings:
-    deployment, report = subject.deployment, calls.report
-    evidence, details, counted = window.evidence, window.details, window.counted
+    deployment = subject.deployment
+    report = calls.report
+    evidence = window.evidence
+    details = window.details
+    counted = window.counted
     subject = subject.without(evidence.find_unmeasured())
     if len(evidence.window) < subject.monitor.min_records:
         version = deployment.schema.version
@@ -209,7 +213,8 @@ def _measure_window(
             CheckState.INSUFFICIENT_DATA, details, f"{shortage}; {subject.monitor.min_records:,} are needed."
         )
 
-    answers, predicted = Answers(CounterfactualLines(), {}), Predicted(keep_scored(evidence.feedback))
+    answers = Answers(CounterfactualLines(), {})
+    predicted = Predicted(keep_scored(evidence.feedback))
     failure: ScoringFailed | None = None
     if deployment.endpoint and window.copies:
         try:
@@ -309,7 +314,9 @@ def _require_outcomes(evidence: CheckEvidence, answers: Answers) -> None:
 
 
 def _store(subject: Subject, findings: Findings, database: Database) -> None:
-    check, deployment, failure = subject.check, subject.deployment, findings.failure
+    check = subject.check
+    deployment = subject.deployment
+    failure = findings.failure
     with database.transaction() as session:
         # First, because it raises if the lease is gone.
         finish(

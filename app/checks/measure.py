@@ -88,7 +88,8 @@ def leave_unmeasured(
 def find_gaps(
     subject: Subject, evidence: CheckEvidence, labels: Labelled | None, *, has_all: bool
 ) -> list[MeasuredRows]:
-    monitor, in_files = subject.monitor, subject.deployment.payload is not None
+    monitor = subject.monitor
+    in_files = subject.deployment.payload is not None
     no_endpoint = subject.deployment.endpoint is None
     unscored = UNSCORED_LABELS if no_endpoint else REFUSED_LABELS
     no_labels = None if labels else unscored if len(evidence.feedback) else NO_LABELS
@@ -270,7 +271,8 @@ def _measurement(
     members: Sequence[MonitoredAttribute],
     at: datetime,
 ) -> Measurement:
-    number, limits = result.number, strictest_limits(members, result.metric)
+    number = result.number
+    limits = strictest_limits(members, result.metric)
     value = number if isinstance(number, Value) else None
     metric = CATALOGUE[result.metric]
     allowing = result.for_choice

@@ -261,7 +261,7 @@ def request_check(
                 "must be a value of `partition_by` in the path of a file with records; files are listed "
                 "every minute"
             )
-            raise InvalidInput.of("batch", f"{expected}, and none has the value {batch!r}")
+            raise InvalidInput("batch", f"{expected}, and none has the value {batch!r}")
     elif span:
         span = require_past(session, span)
     else:
@@ -288,12 +288,12 @@ def require_past(session: Session, span: Span) -> Span:
     """
     now = current_time(session)
     if span.start < EPOCH:
-        raise InvalidInput.of("from", "must not be before 1970")
+        raise InvalidInput("from", "must not be before 1970")
     if span.end > now + CLOCK_TOLERANCE:
-        raise InvalidInput.of("to", f"must not be in the future: it is {now:%Y-%m-%dT%H:%M:%SZ} here")
+        raise InvalidInput("to", f"must not be in the future: it is {now:%Y-%m-%dT%H:%M:%SZ} here")
     end = min(span.end, now)
     if span.start >= end:
-        raise InvalidInput.of("from", "must be before `to`, and in the past")
+        raise InvalidInput("from", "must be before `to`, and in the past")
     return Span(start=span.start, end=end)
 
 

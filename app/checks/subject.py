@@ -68,7 +68,7 @@ class Subject:
             attribute for attribute in monitor.attributes if Comparison((attribute.feature,)) not in reasons
         )
         if not attributes:
-            raise InvalidInput.of("attributes", next(iter(reasons.values())))
+            raise InvalidInput("attributes", next(iter(reasons.values())))
         intersections = tuple(
             features for features in monitor.intersections if Comparison(features) not in reasons
         )
@@ -81,7 +81,8 @@ class Subject:
         Raises:
             InvalidInput: the changed schema no longer has one.
         """
-        names, strata = require_attributes(self.deployment, self.monitor.attributes), self.monitor.strata
+        names = require_attributes(self.deployment, self.monitor.attributes)
+        strata = self.monitor.strata
         return names if strata is None else [*names, require_column(self.deployment, strata, "strata").name]
 
     def is_feature(self, name: str) -> bool:
@@ -94,11 +95,12 @@ class Subject:
         Raises:
             InvalidInput: the training data do not hold them.
         """
-        name, features = grouping.column.name, self.attribute(grouping).correlated_features
+        name = grouping.column.name
+        features = self.attribute(grouping).correlated_features
         if not features:
             return None
         if name not in self.donors:
-            raise InvalidInput.of(f"attributes.{name}.correlated_features", describe_missing_field(name))
+            raise InvalidInput(f"attributes.{name}.correlated_features", describe_missing_field(name))
         return donors_of_groups(
             self.donors[name], grouping.groups, grouping.column, self.deployment.schema, features
         )
@@ -136,7 +138,7 @@ def require_column(deployment: Deployment, feature: str, member: str = "attribut
     """
     column = deployment.schema.column(feature)
     if column is None:
-        raise InvalidInput.of(
+        raise InvalidInput(
             member,
             f"{feature} is named by the monitor but no longer a column of {deployment.id}; change the "
             "monitor",

@@ -56,7 +56,8 @@ def measure_training_data(deployment: ReadableDeployment, session: SessionIn) ->
 def _measure(data: TrainingData, monitor: Monitor, deployment: Deployment) -> Iterator[Measurement]:
     metrics = tuple(metric for metric in metrics_on("training") if "rows" not in metric.needs)
     of_rows = tuple(metric for metric in metrics_on("training") if "rows" in metric.needs)
-    every, at = replace(monitor, metrics=tuple(metric.key for metric in metrics)), data.summary.processed_at
+    every = replace(monitor, metrics=tuple(metric.key for metric in metrics))
+    at = data.summary.processed_at
     for present in present_tables(data, monitor, deployment.schema):
         if present.table is None:
             absent = leave_unmeasured(DataSet.TRAINING, present.comparison, metrics, present.reason)

@@ -92,7 +92,8 @@ class ArrowPool:
                     # it.
                     # It stays open, so it must never be in a transaction.
                     self._root = dbapi.connect(self._url, autocommit=True)
-                root, idle = self._root, self._idle.pop() if self._idle else None
+                root = self._root
+                idle = self._idle.pop() if self._idle else None
                 connection = root.adbc_clone() if idle is None else idle
             try:
                 with connection.cursor() as cursor:

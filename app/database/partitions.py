@@ -37,10 +37,8 @@ def ensure_months(session: Session, months: Iterable[tuple[int, int]]) -> None:
         session.execute(text("SELECT pg_advisory_xact_lock(4540261127)"))
         if session.scalar(text("SELECT to_regclass(:name)"), {"name": name}) is not None:
             continue
-        start, end = (
-            f"{year:04}-{month:02}-01 00:00+00",
-            f"{year + month // 12:04}-{month % 12 + 1:02}-01 00:00+00",
-        )
+        start = f"{year:04}-{month:02}-01 00:00+00"
+        end = f"{year + month // 12:04}-{month % 12 + 1:02}-01 00:00+00"
         session.execute(text(f"CREATE TABLE {name} (LIKE payload_records INCLUDING DEFAULTS)"))
         session.execute(
             text(
@@ -53,7 +51,9 @@ def ensure_months(session: Session, months: Iterable[tuple[int, int]]) -> None:
 def months_ahead(session: Session, now: datetime) -> int:
     """Returns how many months after this one have a partition, without a gap."""
     existing = set(session.scalars(_PARTITIONS))
-    count, month = 0, now.year * 12 + now.month
+    count = 0
+    month = now.year * 12 + now.month
     while _name_partition(month // 12, month % 12 + 1) in existing:
-        count, month = count + 1, month + 1
+        count = count + 1
+        month = month + 1
     return count

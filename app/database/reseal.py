@@ -83,7 +83,8 @@ def name_first(secrets: Sequence[str]) -> str:
 def reseal_batch(session: Session, kind: SealedColumn, sealer: Resealer, *, after_id: str) -> ResealedBatch:
     """Encrypts the next secrets, by ids, under the present key; skips those that are so already."""
     column = kind.column
-    row, batch = column.class_, ResealedBatch()
+    row = column.class_
+    batch = ResealedBatch()
     statement = _select_sealed(column).where(row.id > after_id).limit(BATCH_ROWS)
     # FOR NO KEY UPDATE: records are logged meanwhile.
     for row_id, sealed in session.execute(statement.with_for_update(key_share=True)).all():

@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any
 
 from ..base.strict_json import parse_json, vanishes
 from ..base.values import (
@@ -38,10 +38,10 @@ class CellRefused(ValueError):
     pass
 
 
-Json: TypeAlias = Any
+Json = Any
 """A decoded JSON value of unknown type."""
 
-Check: TypeAlias = Callable[[Json], Any]
+Check = Callable[[Json], Any]
 """From a decoded JSON value to the value to store. Raises CellRefused."""
 
 

@@ -52,7 +52,8 @@ class GroupWords:
     def rename(self, measurement: Measurement) -> Measurement:
         if measurement.attribute is None or not self.names.groups:
             return measurement
-        details, named = measurement.details, {}
+        details = measurement.details
+        named = {}
         for side in ("subject", "monitored", "reference"):
             group = getattr(details, side)
             named[side] = group and (self._say_names(measurement.attribute, group) or group)

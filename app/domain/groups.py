@@ -102,13 +102,13 @@ def describe_twins(
     """Returns a sentence on each of the `MAX_TWINS` with the most records, and on its fate."""
     sentences = []
     for twin, count in twins.most_common(MAX_TWINS):
-        value, original, by = repr(twin.value), repr(twin.original), "by a blank"
+        value = repr(twin.value)
+        original = repr(twin.original)
+        by = "by a blank"
         if collapse_blanks(twin.value) != collapse_blanks(twin.original):
-            value, original, by = (
-                ascii(twin.value),
-                ascii(twin.original),
-                "in characters that look alike or cannot be seen",
-            )
+            value = ascii(twin.value)
+            original = ascii(twin.original)
+            by = "in characters that look alike or cannot be seen"
         end = "and is a group of its own" if twin.is_group else fate
         sentences.append(
             f"{twin.feature!r}: {value} ({count:,} record{'s' * (count > 1)}) differs from {original} {by}, "
@@ -230,7 +230,7 @@ def combine_groups(features: Sequence[str], groups: Sequence[Sequence[NamedGroup
     field = f"intersections.{TOGETHER.join(features)}"
     too_many = describe_too_many(features, [len(of_one) for of_one in groups])
     if len(features) > 1 and too_many:
-        raise InvalidInput.of(
+        raise InvalidInput(
             field,
             f"{too_many}; list fewer values for its attributes, list the reference values where they are "
             "left out, or remove the"
@@ -241,7 +241,7 @@ def combine_groups(features: Sequence[str], groups: Sequence[Sequence[NamedGroup
     # Of listed values the rules of monitors refuse this; values merely seen are known only now.
     if len(set(labels)) < len(labels):
         label = next(label for index, label in enumerate(labels) if label in labels[:index])
-        raise InvalidInput.of(
+        raise InvalidInput(
             field,
             f"has two groups called {label!r}, because of values that hold × as a word of its own; list the "
             "reference values of its"

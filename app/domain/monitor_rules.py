@@ -47,7 +47,8 @@ def monitor_problems(
 
     `conditional_metrics` are those of the known ones that compare within strata.
     """
-    picked, strata = monitor.metrics, monitor.strata
+    picked = monitor.metrics
+    strata = monitor.strata
     problems = [
         *_check_outcomes(monitor, problem_type),
         *_check_attributes(monitor, schema, known_metrics),
@@ -181,7 +182,8 @@ def _check_attributes(
             yield from _check_groups(field, attribute, column)
         yield from _check_limits(field, attribute, known_metrics)
 
-        picked, features = attribute.correlated_features, {column.name for column in schema.features}
+        picked = attribute.correlated_features
+        features = {column.name for column in schema.features}
         listed = f"{field}.correlated_features"
         if picked and attribute.feature in features:
             yield FieldProblem(
@@ -266,7 +268,8 @@ def fits_type(value: Scalar, column: Column) -> bool:
 def _check_limits(
     field: str, attribute: MonitoredAttribute, known_metrics: Collection[str]
 ) -> Iterator[FieldProblem]:
-    threshold, upper = attribute.threshold, attribute.upper_threshold
+    threshold = attribute.threshold
+    upper = attribute.upper_threshold
     if not 0 < threshold <= 1:
         percent = f"; {threshold:g} % is {threshold / 100:g}" if threshold > 1 else ""
         yield FieldProblem(

@@ -102,7 +102,7 @@ def parse_moment(option: str, at: object) -> datetime:
         moment = datetime.fromisoformat(f"{at}")
         return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     except (ValueError, OverflowError) as error:
-        raise InvalidInput.of(
+        raise InvalidInput(
             option,
             "must be a time such as 2026-03-01T09:00Z (UTC where no offset is stated), found "
             f"{f'{at}'!r:.100}",
@@ -185,7 +185,7 @@ class TimeRule:
         }
         if len(possible) > 1:
             described = " or ".join(f"{at:%Y-%m-%d %H:%M} ({form})" for form, at in possible.items())
-            raise InvalidInput.of(
+            raise InvalidInput(
                 "time", f"{text!r} may be {described}; say how it is written with --time-format"
             )
         if _DEFAULT_CELL.fullmatch(text) or any(map(_is_default, (possible or readings).values())):
@@ -193,7 +193,8 @@ class TimeRule:
         if not possible:
             return TimeReading(Impossible.NOT_A_TIME)
         [(form, at)] = possible.items()
-        early, late = at < self.earliest, at > self.latest
+        early = at < self.earliest
+        late = at > self.latest
         reason = Impossible.TOO_EARLY if early else Impossible.FUTURE if late else None
         return TimeReading(
             reason,

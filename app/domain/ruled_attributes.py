@@ -92,7 +92,8 @@ def _check_condition(field: str, condition: Condition, column: Column) -> Iterat
 
 
 def _find_interval_problem(interval: NumberInterval) -> str | None:
-    above, up_to = interval.above, interval.up_to
+    above = interval.above
+    up_to = interval.up_to
     if above is None and up_to is None:
         return "must have an end: above, up_to or both"
     if not all(end is None or math.isfinite(end) for end in (above, up_to)):

@@ -100,7 +100,7 @@ class HoursInFiles:
             InvalidInput: the files cannot be read, or the monitor cannot be applied to them.
         """
         if self.followed.monitor.evidence.person is not None:
-            raise InvalidInput.of("evidence.person", NO_PERSON)
+            raise InvalidInput("evidence.person", NO_PERSON)
         counted = self._count_payload(span) if data is DataSet.AS_LOGGED else self._count_labels(span)
         # Pieces come in any order, and another order would look like changed counts.
         return [
@@ -119,7 +119,8 @@ class HoursInFiles:
         return WindowQuery(deployment.no, deployment.schema, tuple(names))
 
     def _count_payload(self, span: Span) -> list[CountedHour]:
-        files, followed = self._open(span), self.followed
+        files = self._open(span)
+        followed = self.followed
         records = SpanOfFiles(files.form, files.reader(), self._query(), span)
         task = HoursTask(records, followed.deployment.schema, followed.monitor, followed.era.model_revision)
         answers = self.places.engine.run(
@@ -128,7 +129,8 @@ class HoursInFiles:
         return merge_hours(msgspec.json.decode(answer, type=list[CountedHour]) for answer in answers)
 
     def _count_labels(self, span: Span) -> list[CountedHour]:
-        feedback, followed = self.followed.deployment.feedback, self.followed
+        feedback = self.followed.deployment.feedback
+        followed = self.followed
         if feedback is None:
             return []
         observed = Span(start=span.start, end=span.end + followed.horizon + RESOLUTION)
@@ -182,7 +184,8 @@ class HoursTask:
         return msgspec.json.encode(merge_hours(self._count(rows) for rows in of_revision if rows.num_rows))
 
     def _count(self, rows: pa.Table) -> Iterator[CountedHour]:
-        span, codes = self.records.span, rows.drop_columns(["logged_at"])
+        span = self.records.span
+        codes = rows.drop_columns(["logged_at"])
         hours = pa.array(number_hours(rows["logged_at"], span)).dictionary_encode()
         kinds, repeats = merge_equal(codes.append_column("hour", hours))
         read = _read(kinds, self.schema, self.monitor, self.records.query.columns)

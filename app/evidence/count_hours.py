@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -66,7 +66,7 @@ def _define_attribute(attribute: MonitoredAttribute) -> Definition:
     return {"feature": attribute.feature, "all_but": attribute.monitored}
 
 
-Mask: TypeAlias = npt.NDArray[np.bool_]
+Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,8 @@ def tabulate_payload(batch: ReadRecords, monitor: Monitor, span: Span) -> Iterat
         try:
             batch.read.compare(comparison)
         except InvalidInput as error:
-            counted, problem = EVERYBODY, error.problems[0].message
+            counted = EVERYBODY
+            problem = error.problems[0].message
         for number in np.unique(batch.hours).tolist():
             records = count_table(
                 batch.read,
@@ -174,7 +175,8 @@ def count_labels(
 
 def tabulate_labels(batch: ReadRecords, followed: FollowedEra, span: Span) -> Iterator[CountedHour]:
     """Yields what `count_labels` counts; the rows have `label` and `outcome` as JSON texts."""
-    predicted, rule = batch.read.outcomes, followed.monitor.outcomes
+    predicted = batch.read.outcomes
+    rule = followed.monitor.outcomes
     labels = compare_texts(
         batch.rows["label"],
         batch.rows["outcome"],
@@ -183,7 +185,8 @@ def tabulate_labels(batch: ReadRecords, followed: FollowedEra, span: Span) -> It
         problem_type=followed.deployment.problem_type,
     )
     is_known = (labels.actual != Outcome.UNCLASSIFIED) & (predicted != Outcome.UNCLASSIFIED)
-    is_favourable, actual = predicted == Outcome.FAVOURABLE, labels.actual
+    is_favourable = predicted == Outcome.FAVOURABLE
+    actual = labels.actual
     columns: list[Mask] = []
     for outcome in (Outcome.FAVOURABLE, Outcome.UNFAVOURABLE):
         columns += [is_known & (actual == outcome) & is_favourable, is_known & (actual == outcome)]
@@ -218,7 +221,8 @@ def count_pairs(table: CounterfactualCells) -> Cells:
     """
     if not table.copies_classified.any() or table.has_unequal_weights:
         return []
-    paired, references = Paired(COUNTERFACTUAL, table), of_role(table.groups, "reference")
+    paired = Paired(COUNTERFACTUAL, table)
+    references = of_role(table.groups, "reference")
     cells: Cells = []
     is_counted = np.zeros(len(table.count), np.bool_)
     for position in of_role(table.groups, "monitored"):

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import chain, repeat
-from typing import TypeAlias
 
 import msgspec
 import numpy as np
@@ -87,14 +86,15 @@ class PairSeries:
         return unfair, fair
 
 
-Series: TypeAlias = RateSeries | PairSeries
+Series = RateSeries | PairSeries
 
 
 def read_series(
     definition: RateDefinition, counted: Mapping[datetime, Cells], span: Span, groups: Sequence[str]
 ) -> list[Series]:
     """Series of these groups over the span; hours without counts have zeros."""
-    first, size = number_hour(span.start), (span.end - span.start) // HOUR
+    first = number_hour(span.start)
+    size = (span.end - span.start) // HOUR
     position_of = {group: position for position, group in enumerate(groups)}
     if definition.is_paired:
         kinds: list[list[Sequence[Kind]]] = [[()] * size for _ in groups]
@@ -108,7 +108,8 @@ def read_series(
     columns = list(zip(*chain.from_iterable(counted.values()), strict=True))
     labels, roles, *numbers = columns or [()] * (2 + max(definition.part, definition.whole) + 1)
     # The last place but one is that of all reference groups together, the last one that of all others.
-    of_reference, of_others = len(groups), len(groups) + 1
+    of_reference = len(groups)
+    of_others = len(groups) + 1
     positions = map(position_of.get, labels, repeat(of_others))
     # Other roles are those of records that are left out.
     at_groups = [
@@ -141,7 +142,7 @@ def weigh_series(
     return list(zip(*(np.split(logs, len(rates)) for logs in weighed), strict=True))
 
 
-Interval: TypeAlias = RunningInterval | RunningPairedInterval
+Interval = RunningInterval | RunningPairedInterval
 
 MOST_TOGETHER = 24
 """Max hours added to several intervals in one call; more would need gigabytes."""
@@ -149,13 +150,13 @@ MOST_TOGETHER = 24
 LONG_BLOCK = 1_000
 """Hours added to a single interval in one call."""
 
-LogThreshold: TypeAlias = Callable[[int], float]
+LogThreshold = Callable[[int], float]
 """Ln A for the hour of that number."""
 
-Closed: TypeAlias = Mapping[UnfairSide, Collection[int]]
+Closed = Mapping[UnfairSide, Collection[int]]
 """Hours before which a person closed an alarm, by the direction of its limit."""
 
-Lookup: TypeAlias = Callable[[int, int], Series]
+Lookup = Callable[[int, int], Series]
 """Counts of a figure from one hour to another, exclusive."""
 
 
@@ -263,7 +264,8 @@ def weigh_hours(
 ) -> list[list[WeighedHour]]:
     """Hours from `start` to `end` (exclusive) as a follower of that limit reads them, for each figure."""
     numbers = range(start, end)
-    months, levels = [number_month(hour) for hour in numbers], [log_threshold(hour) for hour in numbers]
+    months = [number_month(hour) for hour in numbers]
+    levels = [log_threshold(hour) for hour in numbers]
     weighed = weigh_series([course.series for course in courses], limit, start, end)
     weighed_hours = []
     for course, (unfair, fair) in zip(courses, weighed, strict=True):
@@ -294,7 +296,9 @@ def advance(
         course.state.begin_chapter(watched)
     together: list[tuple[RunningInterval, Hours]] = []
     for course in courses:
-        interval, series, begin = course.state.interval, course.series, max(course.state.chapter, start)
+        interval = course.state.interval
+        series = course.series
+        begin = max(course.state.chapter, start)
         if isinstance(interval, RunningPairedInterval):
             assert isinstance(series, PairSeries), "counts of pairs"  # noqa: S101 - made for one another
             for at in range(begin, end, BLOCK):

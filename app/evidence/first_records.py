@@ -3,7 +3,6 @@
 import hashlib
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -64,7 +63,8 @@ class FirstRecords:
             if self.remembers
             else (coded.codes, np.arange(len(coded.codes)))
         )
-        times, numbers = rows["logged_at"], rows["record_no"]
+        times = rows["logged_at"]
+        numbers = rows["record_no"]
         for code, row in zip(codes.tolist(), first.tolist(), strict=True):
             if code == MISSING:
                 continue
@@ -79,5 +79,5 @@ class FirstRecords:
         return chosen
 
 
-ChoosesRecords: TypeAlias = FirstOfSpan | FirstRecords
+ChoosesRecords = FirstOfSpan | FirstRecords
 """Chooses the records that count when a column says whose record each is."""

@@ -235,7 +235,8 @@ def _describe(
             "time can be given.",
         )
     records = math.ceil(needed * (traffic.monitored + traffic.reference))
-    noun, times = "record" if records == 1 else "records", "hour" if needed == 1 else "hours"
+    noun = "record" if records == 1 else "records"
+    times = "hour" if needed == 1 else "hours"
     sentence = f"{figure} would be found with {detection.chance * 100:g} % probability"
     words = f"{sentence} after about {records:,} {noun}, {needed:,} {times} at this traffic."
     return replace(comparison, hours=needed, records=records, words=words)

@@ -217,7 +217,8 @@ def _list_absent(
 
 
 def _explain_absence(watched: WatchedMetric, followed: FollowedEra) -> str:
-    data, settings = watched.definition.data, followed.monitor.evidence
+    data = watched.definition.data
+    settings = followed.monitor.evidence
     if followed.era.problem is not None:
         return followed.era.problem
     if data is DataSet.LABELLED:
@@ -283,7 +284,8 @@ def _explain_labels(
     if watched.place.data is not DataSet.LABELLED:
         return {}
     logged = CountedPlace(DataSet.AS_LOGGED, watched.place.attribute)
-    labels, predictions = _cut(counted[watched.place], span), _cut(counted[logged], span)
+    labels = _cut(counted[watched.place], span)
+    predictions = _cut(counted[logged], span)
     counts: dict[tuple[str, str], IntArray] = defaultdict(lambda: np.zeros((2, 2), np.int64))
     for label, role, favourable, total in chain.from_iterable(predictions.values()):
         counts[role, label if role == "monitored" else ""] += [[total - favourable, 0], [favourable, 0]]
@@ -326,9 +328,13 @@ def _describe(
     for limit, follower, summary in zip(
         watched.limits, state.followers, summarise(watched, state), strict=True
     ):
-        opened, last, since = follower.open_episode, next(reversed(summary.alarms), None), summary.since
+        opened = follower.open_episode
+        last = next(reversed(summary.alarms), None)
+        since = summary.since
         log_threshold = follower.log_threshold if math.isfinite(follower.log_threshold) else level
-        more_hours, begin, end = None, max(recent.first, follower.chapter), number_hour(figure.until)
+        more_hours = None
+        begin = max(recent.first, follower.chapter)
+        end = number_hour(figure.until)
         if since is None and end > begin:
             progress = EvidenceProgress(log_threshold, follower.log_evidence, follower.log_fairness)
             match recent:

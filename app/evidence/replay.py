@@ -62,7 +62,8 @@ def replay_figure(session: Session, deployment_no: int, figure_id: str) -> list[
         NotFound: the deployment's present era has no such figure.
     """
     era_no, figure = get_figure(session, deployment_no, figure_id)
-    monitor, deployment = find_monitor(session, deployment_no), followed_deployment(session, deployment_no)
+    monitor = find_monitor(session, deployment_no)
+    deployment = followed_deployment(session, deployment_no)
     era = find_era(session, deployment_no, deployment.model_revision)
     if monitor is None or era is None or era.no != era_no:
         raise NotFound("comparison", figure_id)
@@ -75,7 +76,8 @@ def replay_figure(session: Session, deployment_no: int, figure_id: str) -> list[
     lag = count_lag_hours(watched.definition.data, followed.monitor)
     span = Span(start=figure.first_hour - UNSTEADINESS_HOURS * HOUR, end=figure.until)
     (series,) = load_series(session, era.no, watched, span, [figure.group])
-    start, end = number_hour(figure.first_hour), number_hour(figure.until)
+    start = number_hour(figure.first_hour)
+    end = number_hour(figure.until)
     closed = select_closed(read_closures(session, era.no), watched, figure.key)
     course = Course(FigureState.starting(watched, start), series, lambda *_: series, closed)
     lives: list[list[EvidenceOfHour]] = []

@@ -132,7 +132,8 @@ def plan_evidence(
     """Returns the same for a monitor that is not set, from the newest records of the last days. Nothing is
     stored.
     """
-    monitor, detection = body.to_domain(), WantedDetection(ratio, chance)
+    monitor = body.to_domain()
+    detection = WantedDetection(ratio, chance)
     refuse(fitting_problems(session, deployment, monitor))
     until = current_hour_bound(session, grace_seconds=0)
     with arrow_reader(services.database) as reader:

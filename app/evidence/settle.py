@@ -66,7 +66,8 @@ def settle_figures(
     Another number of comparisons in an hour that states contain makes these stale, too: all share one
     budget. None if any figure was changed here, else the stored ones.
     """
-    stored, lag = known_figures(session, followed.era.no), count_lag_hours(data, followed.monitor)
+    stored = known_figures(session, followed.era.no)
+    lag = count_lag_hours(data, followed.monitor)
     seen_hours: dict[tuple[CountedPlace, str], set[datetime]] = defaultdict(set)
     for hour in counted:
         for label, role, *_ in hour.cells:
@@ -142,10 +143,8 @@ class Budget:
     def of(
         cls, figures: Sequence[KnownFigure], ended: Sequence[EndedFigure], followed: FollowedEra
     ) -> "Budget":
-        monitor, directions = (
-            followed.monitor,
-            {metric.key: len(metric.limits) for metric in followed.metrics},
-        )
+        monitor = followed.monitor
+        directions = {metric.key: len(metric.limits) for metric in followed.metrics}
         changes = [
             (
                 number_hour(figure.first_hour) + count_lag_hours(figure.place.data, monitor),
@@ -282,7 +281,8 @@ class _Stored:
         self._closures = read_closures(session, era_no)
 
     def course(self, due: _Late) -> Course:
-        watched, figure = due.metric, due.figure
+        watched = due.metric
+        figure = due.figure
 
         def look_up(start: int, end: int) -> Series:
             span = Span(start=find_hour_start(start), end=find_hour_start(end))
@@ -299,7 +299,9 @@ class _Stored:
         )
 
     def _load(self, due: _Late) -> Series:
-        span, place, definition = due.with_past, due.figure.place, due.metric.definition
+        span = due.with_past
+        place = due.figure.place
+        definition = due.metric.definition
         key = (span, place, definition.part, definition.whole)
         if key not in self._series:
             groups = list(self._groups[span][place])
@@ -316,7 +318,8 @@ class _Stored:
 def _take_together(
     followed: FollowedEra, late: Sequence[_Late], stored: _Stored, budget: Budget
 ) -> list[ReachedState]:
-    watched, end = late[0].metric, late[0].end
+    watched = late[0].metric
+    end = late[0].end
     courses = [stored.course(due) for due in late]
     # An hour's counts are known `lag` hours after its own time.
     lag = count_lag_hours(watched.definition.data, followed.monitor)

@@ -10,7 +10,8 @@ def summarise(watched: WatchedMetric, state: FigureState) -> list[LimitSummary]:
     """Summary of each limit, in order."""
     summaries = []
     for limit, follower in zip(watched.limits, state.followers, strict=True):
-        opened, shown = follower.open_episode, follower.proof.since
+        opened = follower.open_episode
+        shown = follower.proof.since
         since = shown if opened is None else opened.since.hour
         alarms = [
             Alarm(

@@ -120,7 +120,8 @@ def _follow(session: Session, deployment_no: int) -> FollowedEra | None:
     if monitor is None:
         return None
     deployment = followed_deployment(session, deployment_no)
-    revision, changed = deployment.model_revision, changed_at(session, deployment_no)
+    revision = deployment.model_revision
+    changed = changed_at(session, deployment_no)
     starts_at = None if changed is None else floor_to_hour(changed - timedelta(microseconds=1)) + HOUR
     era = find_era(session, deployment_no, revision)
     if era is not None and (changed is None or era.monitor_version == monitor.version):
@@ -143,7 +144,9 @@ def _rewind(session: Session, followed: FollowedEra, latest: datetime) -> Follow
     """Lets hours that were counted while the database's clock was ahead be counted again once they have
     ended.
     """
-    era, no, horizon = followed.era, followed.deployment.no, followed.horizon
+    era = followed.era
+    no = followed.deployment.no
+    horizon = followed.horizon
     if era.counted_until is None or era.counted_until <= current_time(session):
         return followed
     labels_until = era.labels_until and min(era.labels_until, floor_to_hour(latest - horizon))
@@ -239,13 +242,12 @@ class _Step:
         notes = changed_hours(self.session, no, self._era)
         if not notes:
             return False
-        hours, first = {hour for _, hour in notes}, notes[0][1]
+        hours = {hour for _, hour in notes}
+        first = notes[0][1]
         hours_in_a_row = next(number for number in count() if first + number * HOUR not in hours)
         span = self._bound(Span(start=first, end=first + hours_in_a_row * HOUR))
-        counted_until, labels_until = (
-            self._era.counted_until or BEGINNING,
-            self._era.labels_until or BEGINNING,
-        )
+        counted_until = self._era.counted_until or BEGINNING
+        labels_until = self._era.labels_until or BEGINNING
         self._count(DataSet.AS_LOGGED, Span(start=span.start, end=min(span.end, counted_until)))
         self._count(DataSet.LABELLED, Span(start=span.start, end=min(span.end, labels_until)))
         self._count_counterfactual(span)
@@ -257,7 +259,8 @@ class _Step:
 
     def _count_new(self) -> bool:
         """Counts new hours; whether any was due."""
-        era, no = self._era, self.followed.deployment.no
+        era = self._era
+        no = self.followed.deployment.no
         latest = self.latest if self.files is None else self.files.end(self.latest, DataSet.AS_LOGGED)
         # A person's first record may be from before the first hour that counts.
         earliest = (
@@ -288,10 +291,8 @@ class _Step:
             if self.files is None
             else self.files.end(self.latest, DataSet.LABELLED) or self.latest
         )
-        start, latest = (
-            max(era.labels_until or earliest, earliest),
-            floor_to_hour(end - self.followed.horizon),
-        )
+        start = max(era.labels_until or earliest, earliest)
+        latest = floor_to_hour(end - self.followed.horizon)
         if start >= latest:
             return False
         self._note_progress(labels_until=self._count_next(DataSet.LABELLED, start, latest))

@@ -103,7 +103,8 @@ def watched_metrics(monitor: Monitor) -> Iterator[WatchedMetric]:
 
 
 def _list_limits(definition: RateDefinition, limits: Limits) -> Iterator[Limit]:
-    lower, upper = limits.lower, limits.upper
+    lower = limits.lower
+    upper = limits.upper
     if definition.is_reversed:
         lower, upper = (None if upper is None else -upper), (None if lower is None else -lower)
     for direction, value, opposite in ((UnfairSide.BELOW, lower, upper), (UnfairSide.ABOVE, upper, lower)):

@@ -99,7 +99,8 @@ def order_by_gravity(comparisons: Sequence[ComparisonState]) -> list[ComparisonS
 
 
 def list_remarks(evidence: DeploymentEvidence) -> Iterator[str]:
-    era, settings = evidence.era, evidence.monitor.evidence
+    era = evidence.era
+    settings = evidence.monitor.evidence
     if era.counted_until is None:
         yield "No hour has been counted yet; a worker counts each hour after its end."
     else:

@@ -96,7 +96,7 @@ def fit_to(
         grouping = group_records(attribute, column, values[name], limit=math.inf)
         if attribute.correlated_features:
             if name not in donors:
-                raise InvalidInput.of(f"attributes.{name}.correlated_features", describe_missing_field(name))
+                raise InvalidInput(f"attributes.{name}.correlated_features", describe_missing_field(name))
             of_groups = donors_of_groups(
                 donors[name], grouping.groups, column, schema, attribute.correlated_features
             )

@@ -259,17 +259,20 @@ def rank_deployment(deployment: DeploymentOverview, sort: OverviewSort) -> Overv
 
 def _describe(entry: OverviewEntry, by: JudgedBy, outlook: Outlook, now: datetime) -> DeploymentOverview:
     worst = by.worst
-    last, success = entry.last, entry.success
+    last = entry.last
+    success = entry.success
     state = DeploymentState.WAITING
     if entry.monitor_version is None:
-        state, because = DeploymentState.NO_MONITOR, Because(cause=Cause.NO_MONITOR, outlook=outlook)
+        state = DeploymentState.NO_MONITOR
+        because = Because(cause=Cause.NO_MONITOR, outlook=outlook)
     elif last is None:
         because = of_first_check(entry, outlook)
     elif last.state is not CheckState.SUCCEEDED or success is None:
         state = DeploymentState.FAILING if last.state is CheckState.FAILED else state
         because = of_ended_check(last, outlook)
     elif now - success.measured_at > STALE_AFTER:
-        state, because = DeploymentState.STALE, of_stale_figures(entry, success, outlook)
+        state = DeploymentState.STALE
+        because = of_stale_figures(entry, success, outlook)
     else:
         state = (
             DeploymentState.UNDECIDED

@@ -149,7 +149,8 @@ def judge_measured(entry: OverviewEntry, measured: Sequence[Measurement]) -> Jud
     """The same of one deployment by all measurements of its newest success."""
     if entry.success is None or entry.monitor_version is None:
         return NOTHING_JUDGED
-    metric, beyond = _choose_metric(entry), Distances()
+    metric = _choose_metric(entry)
+    beyond = Distances()
     ranked = [
         read_row(RankedFigure, figure, no=position, check_no=entry.success.no)
         for position, figure in enumerate(measured)

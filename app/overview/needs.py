@@ -106,10 +106,8 @@ def list_needs(overview: Overview, *, now: datetime, may_manage: bool, may_ackno
     for deployment in sorted(needing, key=gravity)[:MOST_LINES]:
         address = f"/deployments/{deployment.id}"
         step = STEPS.get(deployment.cause, _LOOK) if may_manage else _LOOK
-        verb, page = (
-            step.verb,
-            step.page.format(check=deployment.last_check.id if deployment.last_check else ""),
-        )
+        verb = step.verb
+        page = step.page.format(check=deployment.last_check.id if deployment.last_check else "")
         acknowledges = None
         # A failed check is fixed first, and its alert then resolves.
         if deployment.unacknowledged is not None and deployment.state is not DeploymentState.FAILING:
@@ -166,7 +164,8 @@ def is_needing(deployment: DeploymentOverview) -> bool:
 def describe_need(deployment: DeploymentOverview, now: datetime) -> str:
     worst = deployment.worst
     if deployment.state is DeploymentState.UNFAIR and worst is not None:
-        group, side = _name(deployment, worst.group), worst.disadvantaged_group
+        group = _name(deployment, worst.group)
+        side = worst.disadvantaged_group
         to = "Unfair" if side is None else f"Unfair to {_name(deployment, side)}"
         number = 0.0 if worst.value is None else worst.value
         digits = digits_apart(number, (worst.lower_limit, worst.upper_limit), 2)

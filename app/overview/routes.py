@@ -33,7 +33,7 @@ def place_in_overview(sort: Sort = OverviewSort.SEVERITY, cursor: PlaceCursor = 
         return None
     # Ranks of two sorts cannot be compared: the next page would leave deployments out.
     if position.sort is not sort:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "cursor",
             f"belongs to the sort {position.sort.value}; send that one, or begin again without a cursor",
         )

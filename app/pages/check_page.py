@@ -86,7 +86,8 @@ def checks_page(
     time_range: RangeIn,
     state: State = None,
 ) -> Response:
-    deployment, span = watched.deployment, chosen_span(time_range, now)
+    deployment = watched.deployment
+    span = chosen_span(time_range, now)
     paging = Paging(SHOWN + 1, before_no)
     shown, cursor = cut(checks.page(session, deployment.no, paging, state=state, ends_in=span), paging)
     older = f"?{urlencode({'state': state or '', 'cursor': cursor})}" if cursor else None
@@ -149,7 +150,8 @@ def check_page(
     check_id: str,
     chosen: Annotated[ChosenCheck, Query()],
 ) -> Response:
-    deployment, monitor = watched.deployment, watched.monitor
+    deployment = watched.deployment
+    monitor = watched.monitor
     check = _get_check(session, deployment, check_id)
     states = list_views(session, deployment, check)
     kind = chosen.view or next((state.kind for state in states if state.reason is None), ViewKind.OPENSCALE)
@@ -210,7 +212,8 @@ def figure_page(
     check_id: str,
     address: Annotated[FigureAddress, Query()],
 ) -> Response:
-    deployment, names = watched.deployment, GroupWords.of(watched.monitor)
+    deployment = watched.deployment
+    names = GroupWords.of(watched.monitor)
     check = _get_check(session, deployment, check_id)
     counted = counted_check(session, check)
     explanation = explain_figure(session, deployment, counted, FigureKey(**dict(address)), names)

@@ -150,7 +150,8 @@ def duration(check: CheckRun) -> str | None:
 
 def span(of: Span) -> str:
     """`2026-11-22 09:00 to 10:00 UTC`; the end of a day is 24:00."""
-    start, end = of.start.astimezone(UTC), of.end.astimezone(UTC)
+    start = of.start.astimezone(UTC)
+    end = of.end.astimezone(UTC)
     if start.date() == end.date():
         return f"{start:%Y-%m-%d %H:%M} to {end:%H:%M} UTC"
     is_end_of_day = end.time() == time.min and start.date() == (end - timedelta(days=1)).date()
@@ -261,7 +262,9 @@ class ShownChange:
 
 def round_change(changed: Change) -> ShownChange:
     """Shows the digits at which the three agree, or the gap of the rounded shares."""
-    before, after, change = changed.before, changed.after, changed.change
+    before = changed.before
+    after = changed.after
+    change = changed.change
     if before.value is None or after is None or after.value is None or change is None or change.value is None:
         return ShownChange(before, after, change, _TENTHS)
     gap = round_gap(100 * after.value, 100 * before.value)

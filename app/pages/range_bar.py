@@ -186,7 +186,8 @@ def keep_range(page: str, choice: RangeChoice) -> str:
         return page
 
     def extend(match: re.Match[str]) -> str:
-        name, address = match[1], html.unescape(match[2])
+        name = match[1]
+        address = html.unescape(match[2])
         path, _, fragment = address.partition("#")
         path, _, query = path.partition("?")
         present = parse_qsl(query, keep_blank_values=True)

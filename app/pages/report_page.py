@@ -83,7 +83,8 @@ def regulator_report_page(
     time_range: RangeIn,
     chosen: Annotated[ChosenContent, Depends()],
 ) -> Response:
-    deployment, monitor = watched.deployment, watched.monitor
+    deployment = watched.deployment
+    monitor = watched.monitor
     retention = read_retention_policy(session, deployment.no)
     span = chosen_span(time_range, now) or Span(start=now - USUAL_PERIOD, end=now)
     query = {

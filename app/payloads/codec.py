@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 from ..base.errors import FieldProblem, InvalidInput
 from ..base.frozen import frozen, frozen_by_name
@@ -30,7 +30,7 @@ class Objects:
     rows: list[Any]
 
 
-AskedRows: TypeAlias = Tables | Objects
+AskedRows = Tables | Objects
 """Values as decoded: unchecked, possibly None."""
 
 
@@ -86,7 +86,7 @@ class Asking:
 NOTHING_KNOWN = Asking()
 
 
-Headers: TypeAlias = list[tuple[bytes, bytes]]
+Headers = list[tuple[bytes, bytes]]
 
 
 @frozen
@@ -168,7 +168,7 @@ def read_records(rows: object, path: str, columns: Names) -> Table:
     these.
     """
     if not isinstance(rows, list):
-        raise InvalidInput.of(path, f"must be an array of records, found {name_kind(rows)}")
+        raise InvalidInput(path, f"must be an array of records, found {name_kind(rows)}")
     records = list(map(_unwrap_dense, rows))
     if any(isinstance(record, dict) for record in records):
         return read_objects(records, path)
@@ -200,7 +200,7 @@ def read_objects(rows: Sequence[object], path: str) -> Table:
         if record.keys() != first_names:
             name = min(record.keys() ^ first_names)
             has = "has" if name in record else "lacks"
-            raise InvalidInput.of(
+            raise InvalidInput(
                 f"{path}[{position}]", f"{has} the column '{printable(name)}', unlike the first record"
             )
     return Table(path, path, names, [[record[name] for name in names] for record in objects])

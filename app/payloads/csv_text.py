@@ -106,11 +106,9 @@ def read_csv_request(body: bytes) -> RowList:
     try:
         return list(read_csv(body.decode("utf-8-sig")))
     except UnicodeDecodeError as error:
-        raise InvalidInput.of(
-            "body", f"must be text in UTF-8 ({error.reason} at byte {error.start})"
-        ) from error
+        raise InvalidInput("body", f"must be text in UTF-8 ({error.reason} at byte {error.start})") from error
     except CsvUnclear as error:
-        raise InvalidInput.of(f"body[{error.line - 1}]", str(error)) from error
+        raise InvalidInput(f"body[{error.line - 1}]", str(error)) from error
 
 
 def _write_cell(cell: object) -> str:

@@ -147,22 +147,21 @@ class FieldsValuesCodec(Codec):
         # Answers may name a column twice that is no output.
         response = read_repeating_table(*_unwrap(pair.get("response"), "response", _PREDICTIONS))
         require_length(response, request.table)
-        fields, rows = request.table.fields, request.table.values
+        fields = request.table.fields
+        rows = request.table.values
         if request.meta is not None:
-            fields, rows = (
-                [*fields, *request.meta.fields],
-                [[*row, *meta] for row, meta in zip(rows, request.meta.values, strict=True)],
-            )
+            fields = [*fields, *request.meta.fields]
+            rows = [[*row, *meta] for row, meta in zip(rows, request.meta.values, strict=True)]
         try:
             order = find_order(fields, rows, response.fields, response.values, outputs)
         except ScoringFailed as error:
-            raise InvalidInput.of(response.values_path, str(error)) from error
+            raise InvalidInput(response.values_path, str(error)) from error
         if order is not None:
             response = replace(response, values=[response.values[position] for position in order])
         try:
             at = find_outputs(response.fields, outputs)
         except OutputsUnclear as error:
-            raise InvalidInput.of(response.fields_path, str(error)) from error
+            raise InvalidInput(response.fields_path, str(error)) from error
         predictions, probabilities, labels = (
             None if position is None else [row[position] for row in response.values]
             for position in (at.prediction, at.probability, at.label)
@@ -235,10 +234,11 @@ def _unwrap(document: object, path: str, wrapper: str) -> tuple[JsonObject, str]
     table = require_object(document, path)
     if wrapper not in table:
         return table, path
-    inner, where = table[wrapper], place(path, wrapper)
+    inner = table[wrapper]
+    where = place(path, wrapper)
     if not isinstance(inner, list) or len(inner) != 1:
         content = f"{len(inner)} of them" if isinstance(inner, list) else name_kind(inner)
-        raise InvalidInput.of(where, f"must be an array of exactly one table, found {content}")
+        raise InvalidInput(where, f"must be an array of exactly one table, found {content}")
     return require_object(inner[0], f"{where}[0]"), f"{where}[0]"
 
 

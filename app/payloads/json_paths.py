@@ -4,7 +4,7 @@ of many places.
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from ..base.frozen import frozen
 
@@ -16,7 +16,7 @@ column.
 
 _STEP = re.compile(r"\.([^\W\d][\w-]*)|\[(?:'((?:[^'\\]|\\['\\])*)'|([0-9]{1,3})|(\*))\]")
 
-Step: TypeAlias = str | int
+Step = str | int
 
 
 class PathUnclear(ValueError):

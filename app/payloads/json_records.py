@@ -26,7 +26,7 @@ class RecordsCodec(ListedCodec):
         if is_by_column(records):
             return read_by_column(records, "body")
         if not isinstance(records, list):
-            raise InvalidInput.of("body", f"must be an array of records, found {name_kind(records)}")
+            raise InvalidInput("body", f"must be an array of records, found {name_kind(records)}")
         return read_objects(records, "body")
 
     def read_elements(self, body: bytes) -> Elements:

@@ -1,6 +1,6 @@
 """Answers that list one element a record: `{"predictions": […]}`."""
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 
@@ -14,7 +14,7 @@ from .wire import Names, Rows, decode_answer
 PREDICTIONS = "predictions"
 
 
-Elements: TypeAlias = list[Any] | dict[str, list[Any]]
+Elements = list[Any] | dict[str, list[Any]]
 """An element a record, or the columns by name."""
 
 

@@ -75,12 +75,12 @@ class MappedCodec(Codec):
         try:
             records = self._records.find(decode_request(body))
         except PathUnclear as error:
-            raise InvalidInput.of("body", f"the path of the records {error}") from error
+            raise InvalidInput("body", f"the path of the records {error}") from error
         for position, record in enumerate(records if self._records.is_of_many else [records]):
             try:
                 rows.append([self._path_of(name).find(record) for name in columns])
             except PathUnclear as error:
-                raise InvalidInput.of(f"body[{position}]", f"a column's path {error}") from error
+                raise InvalidInput(f"body[{position}]", f"a column's path {error}") from error
         return Table("body", "body", list(columns), rows)
 
     def build_answer(self, columns: Names, rows: Rows) -> object:

@@ -70,7 +70,7 @@ class _Records(_Dataframe):
         require_members(sent, "", [_RECORDS], next_to=_RECORDS)
         rows = sent[_RECORDS]
         if not isinstance(rows, list):
-            raise InvalidInput.of(_RECORDS, "must be an array of records")
+            raise InvalidInput(_RECORDS, "must be an array of records")
         return Objects(_RECORDS, rows)
 
     def request_schema(self, max_rows: int) -> Schema:
@@ -92,7 +92,7 @@ class MlflowCodec(ListedCodec):
         sent = decode_object(body)
         form = RECORDS if _RECORDS in sent else SPLIT
         if form.member not in sent:
-            raise InvalidInput.of(form.member, "is required")
+            raise InvalidInput(form.member, "is required")
         # Next to it are `params`, or an id of the client.
         return tabulate_rows(form.read_request({form.member: sent[form.member]}))
 

@@ -56,10 +56,11 @@ class OpenInferenceCodec(Codec):
             tensors = _read_tensors(body, _INPUTS)
             rows = table_rows(tensors)
         except TensorUnclear as error:
-            raise InvalidInput.of(printable(error.name), str(error)) from error
+            raise InvalidInput(printable(error.name), str(error)) from error
         names = [tensor.name for tensor in tensors]
         if len(names) == 1 and prod(tensors[0].shape[1:]) == len(columns) and names[0] not in columns:
-            names, rows = list(columns), [row[0] if len(columns) > 1 else row for row in rows]
+            names = list(columns)
+            rows = [row[0] if len(columns) > 1 else row for row in rows]
         return Table(_INPUTS, _INPUTS, names, rows)
 
     def write_answer(self, columns: Names, rows: Rows) -> bytes:
@@ -225,17 +226,20 @@ def _read_tensors(body: bytes, member: str) -> list[Tensor]:
         document = decode_object(body[:end])
     except InvalidInput as error:
         raise TensorUnclear("body", error.problems[0].message) from error
-    described, data = document.get(member), body[end:]
+    described = document.get(member)
+    data = body[end:]
     if not isinstance(described, list) or not described:
         raise TensorUnclear(member, f"must be an array of tensors, found {name_kind(described)}")
-    tensors, at = [], 0
+    tensors = []
+    at = 0
     for position, entry in enumerate(described):
         head = read_head(entry, f"{member}[{position}]")
         if head.binary_size is None:
             values = flatten(entry.get("data"), head.name)
         else:
             end = at + head.binary_size
-            values, at = unpack(head, data[at:end]), end
+            values = unpack(head, data[at:end])
+            at = end
         tensors.append(Tensor(**asdict(head), values=values))
     names = [tensor.name for tensor in tensors]
     if len(set(names)) < len(names):

@@ -63,7 +63,7 @@ def read_call(request: bytes, response: bytes, codecs: Iterable[Codec], columns:
         try:
             table = codec.read_request(request, names)
             if missing := [name for name in names if name not in table.fields]:
-                error = InvalidInput.of(f"features.{missing[0]}", "is not a column of the request")
+                error = InvalidInput(f"features.{missing[0]}", "is not a column of the request")
                 # A format that takes anything for columns finds none of the schema's.
                 refusals.append(_Refusal(_COLUMNS if len(missing) < len(names) else _NOTHING, error))
                 continue
@@ -74,7 +74,7 @@ def read_call(request: bytes, response: bytes, codecs: Iterable[Codec], columns:
         except ScoringFailed as error:
             refusals.append(_Refusal(_ANSWER, error))
     if not refusals:
-        raise InvalidInput.of("request", "is in no format that is read here")
+        raise InvalidInput("request", "is in no format that is read here")
     members: set[str] = set()
     with suppress(InvalidInput):
         document = decode_request(request)

@@ -159,7 +159,8 @@ def fit_probability(prediction: Prediction) -> Prediction:
     probability = prediction.probability
     if probability is None or (isinstance(probability, float) and 0 <= probability <= 1):
         return prediction
-    numbers, fitted = probability if isinstance(probability, tuple) else (probability,), []
+    numbers = probability if isinstance(probability, tuple) else (probability,)
+    fitted = []
     for number in numbers:
         rounded = round_probability(number)
         if rounded is None:

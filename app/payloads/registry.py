@@ -69,11 +69,11 @@ def bind_codec(endpoint: Endpoint) -> Codec:
 def codec_named(name: str, endpoint: Endpoint | None) -> Codec:
     """Returns the codec that a caller named; a mapping is that of the endpoint."""
     if name not in [*PayloadFormat]:
-        raise InvalidInput.of("payload_format", f"must be one of {', '.join(PayloadFormat)}")
+        raise InvalidInput("payload_format", f"must be one of {', '.join(PayloadFormat)}")
     if endpoint is not None and name == endpoint.payload_format:
         return bind_codec(endpoint)
     if name == PayloadFormat.MAPPED:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "payload_format",
             f"is {name}, but the deployment's endpoint has no mapping; give it one, or send records",
         )

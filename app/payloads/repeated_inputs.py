@@ -82,13 +82,15 @@ def find_order(
 
 
 def _are_same(sent: Any, repeated: Any) -> bool:  # noqa: ANN401 - cells as decoded
-    sent_value, repeated_value = _read_cell(sent), _read_cell(repeated)
+    sent_value = _read_cell(sent)
+    repeated_value = _read_cell(repeated)
     if sent_value is None or sent_value == repeated_value:
         return True
     if not isinstance(sent_value, int | float) or not isinstance(repeated_value, int | float):
         return False
     # No tolerance: numbers of customers hardly differ.
-    single, decimals = _round_to_single(sent_value), len(canonical(repeated_value).partition(".")[2])
+    single = _round_to_single(sent_value)
+    decimals = len(canonical(repeated_value).partition(".")[2])
     return repeated_value in (
         float(single),
         float(str(single)),

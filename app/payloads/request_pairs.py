@@ -30,5 +30,5 @@ def read_stated(pair: JsonObject, member: str) -> str | None:
     """Reads a text that a pair may state. Raises InvalidInput for anything else."""
     value = pair.get(member)
     if value is not None and not isinstance(value, str):
-        raise InvalidInput.of(member, f"must be text, found {name_kind(value)}")
+        raise InvalidInput(member, f"must be text, found {name_kind(value)}")
     return value

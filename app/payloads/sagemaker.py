@@ -81,7 +81,7 @@ class SagemakerLinesCodec(ListedCodec):
     def read_request(self, body: bytes, columns: Names) -> Table:
         lines = [decode_request(line) for line in body.splitlines() if line.strip()]
         if len(lines) == 1 and is_by_column(lines[0]) and lines[0].keys() != {_FEATURES}:
-            raise InvalidInput.of("body", "is one object of columns, not a record a line")
+            raise InvalidInput("body", "is one object of columns, not a record a line")
         return read_records(lines, "body", columns)
 
     def write_answer(self, columns: Names, rows: Rows) -> bytes:

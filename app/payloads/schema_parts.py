@@ -1,8 +1,8 @@
 """Pieces of JSON schemas for the OpenAPI document."""
 
-from typing import Any, TypeAlias
+from typing import Any
 
-Schema: TypeAlias = dict[str, Any]
+Schema = dict[str, Any]
 
 CELL: Schema = {"type": ["string", "number", "boolean", "null"]}
 CELLS: Schema = {"type": "object", "additionalProperties": CELL}

@@ -185,14 +185,16 @@ def pack(tensor: Tensor) -> bytes:
 
 def unpack(head: Head, data: bytes) -> list[Any]:
     """Returns the values of a tensor's bytes; NaN is null. Raises TensorUnclear."""
-    name, datatype = head.name, head.datatype
+    name = head.name
+    datatype = head.datatype
     if len(data) != head.binary_size:
         raise TensorUnclear(name, f"has {len(data)} bytes where its {BINARY_SIZE} is {head.binary_size}")
     if datatype == BYTES:
         return unpack_texts(name, data)
     if datatype == "BF16":
         # BF16: the upper half of a single-precision number.
-        data, datatype = b"".join(b"\0\0" + data[at : at + 2] for at in range(0, len(data), 2)), "FP32"
+        data = b"".join(b"\0\0" + data[at : at + 2] for at in range(0, len(data), 2))
+        datatype = "FP32"
     item = struct.Struct(f"<{_FORMATS[datatype]}")
     if len(data) % item.size:
         raise TensorUnclear(name, f"has {len(data)} bytes, which are no whole number of {datatype}")
@@ -205,7 +207,8 @@ def unpack(head: Head, data: bytes) -> list[Any]:
 
 def unpack_texts(name: str, data: bytes) -> list[str]:
     """Returns texts that follow their length in four bytes, the lowest first. Raises TensorUnclear."""
-    texts, at = [], 0
+    texts = []
+    at = 0
     while at < len(data):
         end = at + _LENGTH.size
         length = int.from_bytes(data[at:end], "little")

@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -13,13 +13,13 @@ from ..base.frozen import frozen
 from ..base.strict_json import JsonObject
 from ..base.values import printable
 
-Names: TypeAlias = Sequence[str]
+Names = Sequence[str]
 """Names of columns."""
 
-Rows: TypeAlias = Sequence[Sequence[Any]]
+Rows = Sequence[Sequence[Any]]
 """Records of one page, or answers to them, in the order of the columns."""
 
-RowList: TypeAlias = list[list[Any]]
+RowList = list[list[Any]]
 """The same, in lists of their own."""
 
 BOM = b"\xef\xbb\xbf"
@@ -105,9 +105,9 @@ def decode_request(body: bytes) -> Any:  # noqa: ANN401 - any value of JSON
     try:
         return _decode_json(body.removeprefix(BOM))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput.of("body", f"must be JSON ({error})") from error
+        raise InvalidInput("body", f"must be JSON ({error})") from error
     except RecursionError as error:
-        raise InvalidInput.of("body", "is nested too deeply to read") from error
+        raise InvalidInput("body", "is nested too deeply to read") from error
 
 
 def decode_object(body: bytes) -> JsonObject:
@@ -144,7 +144,7 @@ def read_table(document: object, path: str, *, fields: str = "fields", values: s
     table = read_repeating_table(document, path, fields=fields, values=values)
     if len(set(table.fields)) < len(table.fields):
         index = next(index for index, name in enumerate(table.fields) if name in table.fields[:index])
-        raise InvalidInput.of(
+        raise InvalidInput(
             f"{table.fields_path}[{index}]", f"names the column '{table.fields[index]}' a second time"
         )
     return table
@@ -155,13 +155,15 @@ def read_repeating_table(
 ) -> Table:
     """Reads the same, but columns may be named twice."""
     members = require_object(document, path)
-    names, rows = members.get(fields), members.get(values)
-    fields_path, values_path = place(path, fields), place(path, values)
+    names = members.get(fields)
+    rows = members.get(values)
+    fields_path = place(path, fields)
+    values_path = place(path, values)
     # Types are compared in bulk for speed.
     if not isinstance(names, list) or not set(map(type, names)) <= {str}:
-        raise InvalidInput.of(fields_path, f"must be an array of column names, found {name_kind(names)}")
+        raise InvalidInput(fields_path, f"must be an array of column names, found {name_kind(names)}")
     if not isinstance(rows, list):
-        raise InvalidInput.of(values_path, f"must be an array of rows, found {name_kind(rows)}")
+        raise InvalidInput(values_path, f"must be an array of rows, found {name_kind(rows)}")
     width = len(names)
     if not set(map(type, rows)) <= {list}:
         faults = [
@@ -200,15 +202,15 @@ def read_by_column(document: object, path: str) -> Table:
     for name, cells in members.items():
         where = place(path, printable(name))
         if not isinstance(cells, list):
-            raise InvalidInput.of(where, f"must be an array of values, found {name_kind(cells)}")
+            raise InvalidInput(where, f"must be an array of values, found {name_kind(cells)}")
         if len(cells) != len(first):
-            raise InvalidInput.of(where, f"has {len(cells)} values where the first column has {len(first)}")
+            raise InvalidInput(where, f"has {len(cells)} values where the first column has {len(first)}")
     return Table(path, path, list(members), list(map(list, zip(*members.values(), strict=True))))
 
 
 def require_length(table: Table, request: Table) -> None:
     if len(table.values) != len(request.values):
-        raise InvalidInput.of(
+        raise InvalidInput(
             table.values_path,
             f"has {len(table.values)} rows where {request.values_path} has {len(request.values)}",
         )
@@ -218,14 +220,14 @@ def require_members(document: JsonObject, path: str, allowed: Collection[str], *
     """Raises InvalidInput for an unknown member, as a misspelt `meta`; `next_to` is for the message."""
     unknown = sorted(document.keys() - set(allowed))
     if unknown:
-        raise InvalidInput.of(
+        raise InvalidInput(
             place(path, printable(unknown[0])), f"is not a member that is known next to {next_to}"
         )
 
 
 def require_object(document: object, path: str) -> JsonObject:
     if not isinstance(document, dict):
-        raise InvalidInput.of(path, f"must be an object, found {name_kind(document)}")
+        raise InvalidInput(path, f"must be an object, found {name_kind(document)}")
     return document
 
 

@@ -109,13 +109,13 @@ def list_matching_records(session: Session, deployment_no: int, query: RecordsWa
     next_place: RecordPlace | GapPlace | None
     if query.sort is RecordSort.GAP:
         if isinstance(query.after, RecordPlace):
-            raise InvalidInput.of("cursor", "is not a cursor of the list by gap")
+            raise InvalidInput("cursor", "is not a cursor of the list by gap")
         by_gap = find_by_gap(session, deployment_no, condition, after=query.after, limit=query.limit)
         page = by_gap.records
         next_place = by_gap.next_place
     else:
         if isinstance(query.after, GapPlace):
-            raise InvalidInput.of("cursor", "is a cursor of the list by gap")
+            raise InvalidInput("cursor", "is a cursor of the list by gap")
         matched = find_records(session, deployment_no, condition, after=query.after, limit=query.limit + 1)
         page = matched.records[: query.limit]
         is_full = matched.is_cut or len(matched.records) > query.limit
@@ -185,18 +185,16 @@ def build_record_filter(query: RecordsWanted, lens: Lens, window: CheckWindow | 
             "group. Set one first."
         )
     if query.group is not None and query.attribute is None:
-        raise InvalidInput.of("attribute", "must say of which attribute the group is")
+        raise InvalidInput("attribute", "must say of which attribute the group is")
     members = []
     if monitor is not None and query.attribute is not None:
         comparison = find_comparison(monitor, query.attribute)
         if comparison is None:
             listed = ", ".join(comparison.label for comparison in list_comparisons(monitor))
-            raise InvalidInput.of(
-                "attribute", f"is none that the monitor watches, which are: {listed}"[:1000]
-            )
+            raise InvalidInput("attribute", f"is none that the monitor watches, which are: {listed}"[:1000])
         members = comparison.members(monitor)
         if any(member.rule is not None for member in members):
-            raise InvalidInput.of(
+            raise InvalidInput(
                 "attribute",
                 "has a rule over several columns, by which records cannot be listed; filter by its columns",
             )
@@ -211,7 +209,7 @@ def build_record_filter(query: RecordsWanted, lens: Lens, window: CheckWindow | 
         )
         if len(divisions[0]) != len(members):
             names = TOGETHER.join(member.feature for member in members)
-            raise InvalidInput.of("group", f"must name a group of each of {names}, joined by ×")
+            raise InvalidInput("group", f"must name a group of each of {names}, joined by ×")
         groups = tuple(
             tuple(
                 _test_group(member, label, lens.schemas)
@@ -241,7 +239,7 @@ def _test_group(attribute: MonitoredAttribute, label: str, schemas: Mapping[int,
     value = next((value for value in attribute.listed if name_value(value) == label), None)
     if value is None and attribute.labels is not None:
         names = quote_names(attribute.labels)
-        raise InvalidInput.of(
+        raise InvalidInput(
             "group", f"is none of {attribute.feature!r} in the monitor, whose groups are: {names}"
         )
     versions_by_column = defaultdict[tuple[bool, int, Column], list[int]](list)

@@ -7,7 +7,7 @@ All texts are plain texts.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, field
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any
 
 from ..base.bidi import isolate
 from ..base.frozen import frozen, frozen_by_name
@@ -57,10 +57,10 @@ class ReportChart:
     draw: Callable[[ThemeLook], Chart]
 
 
-Json: TypeAlias = dict[str, Any]
+Json = dict[str, Any]
 """Part of the data of a report."""
 
-Block: TypeAlias = Paragraph | Bullets | ReportTable | ReportChart
+Block = Paragraph | Bullets | ReportTable | ReportChart
 
 
 @frozen

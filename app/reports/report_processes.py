@@ -1,7 +1,7 @@
 """Makes reports in processes of their own: drawing charts holds Python's lock."""
 
 import asyncio
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import structlog
 
@@ -36,7 +36,7 @@ WAIT_SECONDS = 60.0
 MAKE_SECONDS = 55.0
 """Max seconds that a report takes."""
 
-Form: TypeAlias = Literal["html", "pdf", "json"]
+Form = Literal["html", "pdf", "json"]
 """`json` is the data that the report is made from."""
 
 

@@ -79,7 +79,7 @@ def wanted_period(now: NowIn, *, since: Moment = None, until: Moment = None) -> 
     # Near the year 1 there are no 30 days before `end`.
     start = in_utc("since", since) or end - min(USUAL, end - earliest)
     if start >= end:
-        raise InvalidInput.of("since", f"must lie before until, {end.isoformat()}")
+        raise InvalidInput("since", f"must lie before until, {end.isoformat()}")
     return Span(start=start, end=end)
 
 

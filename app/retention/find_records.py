@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 from sqlalchemy import text
@@ -23,7 +23,7 @@ class MetaPlace:
     column: Column
 
 
-SearchPlace: TypeAlias = StoredPlace | str
+SearchPlace = StoredPlace | str
 """Where a search for a person goes on: after a record or, once all were looked through, the id of a label."""
 
 

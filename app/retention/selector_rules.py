@@ -39,7 +39,7 @@ def complete_policy(sent: RetentionPolicy) -> RetentionPolicy:
     refuse(problems)
     longest = policy.records_months
     if longest is not None and policy.answers_months is not None and policy.answers_months > longest:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "answers_months",
             "must not exceed records_months: the model's answers to copies go with their record at the "
             "latest",
@@ -53,7 +53,7 @@ def check_reason(reason: str) -> str:
     if len(text) > MAX_REASON:
         problem = f"must have at most {MAX_REASON:,} characters, found {len(text):,}"
     if problem:
-        raise InvalidInput.of("reason", problem)
+        raise InvalidInput("reason", problem)
     return text
 
 
@@ -64,27 +64,25 @@ def check_selector(
     columns.
     """
     if (selector.field is None) == (not selector.record_ids):
-        raise InvalidInput.of("record_ids", "name either record_ids, or field and value")
+        raise InvalidInput("record_ids", "name either record_ids, or field and value")
     if selector.field is None:
         ids = selector.record_ids
         if len(ids) > MAX_ERASED_IDS:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 "record_ids",
                 f"must have at most {MAX_ERASED_IDS:,} ids, found {len(ids):,}; send the others in "
                 "another request",
             )
         if any(not record_id or len(record_id) > MAX_TEXT or _is_broken(record_id) for record_id in ids):
-            raise InvalidInput.of("record_ids", "must be ids of records: texts that are not empty")
+            raise InvalidInput("record_ids", "must be ids of records: texts that are not empty")
         return replace(selector, record_ids=tuple(sorted(set(ids))))
     if selector.value is None:
-        raise InvalidInput.of("value", "is required with a field")
+        raise InvalidInput("value", "is required with a field")
     if isinstance(selector.value, str) and (len(selector.value) > MAX_TEXT or _is_broken(selector.value)):
-        raise InvalidInput.of(
-            "value", f"must be text of at most {MAX_TEXT:,} characters that a record may hold"
-        )
+        raise InvalidInput("value", f"must be text of at most {MAX_TEXT:,} characters that a record may hold")
     meta_columns = [] if _is_broken(selector.field) else meta_places(session, deployment_no, selector.field)
     if not meta_columns:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "field",
             "is not a meta field of this deployment; a person is found by a meta field or by record ids",
         )
@@ -98,7 +96,7 @@ def _in_stored_form(
 ) -> RecordSelector:
     kinds = {column.storage.kind if column.storage else None for column in columns}
     if StorageKind.GROUPS in kinds:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "field",
             "is stored as groups, so everybody in the person's group would be erased; name the "
             "person's record_ids",
@@ -109,7 +107,7 @@ def _in_stored_form(
     try:
         pseudonym = check_for(newest, column_key)(value)
     except CellRefused as error:
-        raise InvalidInput.of("value", str(error)) from error
+        raise InvalidInput("value", str(error)) from error
     # The plain value is stored with the request only while records hold it, too.
     return replace(selector, pseudonym=pseudonym) if None in kinds else replace(selector, value=pseudonym)
 

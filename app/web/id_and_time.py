@@ -45,4 +45,4 @@ def in_utc(field: str, moment: datetime | None) -> datetime | None:
     try:
         return None if moment is None else moment.astimezone(UTC)
     except OverflowError as error:
-        raise InvalidInput.of(field, "lies outside the years 1 to 9999 in UTC") from error
+        raise InvalidInput(field, "lies outside the years 1 to 9999 in UTC") from error

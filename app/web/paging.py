@@ -99,7 +99,7 @@ def _decode(cursor: str) -> bytes:
 
 
 def _refuse_cursor() -> InvalidInput:
-    return InvalidInput.of("cursor", "is not a cursor from this list")
+    return InvalidInput("cursor", "is not a cursor from this list")
 
 
 def read_record_cursor(cursor: str | None, sort: RecordSort) -> RecordPlace | GapPlace | None:

@@ -230,9 +230,10 @@ request.
 
 
 def _answer_http(request: Request, error: HTTPException, request_id: str | None) -> Response:
-    status, headers = error.status_code, dict(error.headers or {})
+    status = error.status_code
+    headers = dict(error.headers or {})
     if status == HTTPStatus.BAD_REQUEST and "form" not in request.headers.get("content-type", ""):
-        return problem_response(InvalidInput.of("body", "is not JSON in UTF-8"), request_id)
+        return problem_response(InvalidInput("body", "is not JSON in UTF-8"), request_id)
     if status == KINDS[Unavailable].status:
         return problem_response(Unavailable(error.detail), request_id)
     if status == KINDS[TooLarge].status:

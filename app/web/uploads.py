@@ -94,11 +94,11 @@ async def spooled(request: Request, *, room: Room, actor: str, max_bytes: int) -
                     raise _too_large(max_bytes)
                 await run_in_threadpool(file.write, chunk)
         except TimeoutError as error:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 "body", f"did not arrive: nothing came for {SILENCE_SECONDS} seconds"
             ) from error
         except ClientDisconnect as error:
-            raise InvalidInput.of("body", "did not arrive completely") from error
+            raise InvalidInput("body", "did not arrive completely") from error
         except OSError as error:
             raise Unavailable("There is no room on the disk for the upload. Nothing was changed.") from error
         await run_in_threadpool(file.seek, 0)

@@ -113,7 +113,8 @@ def explain_alert(
         # All four in one division into bins, else their cells could not be compared.
         counts = count_cells(content, records.is_favourable, (early[0], late[0], early[1], late[1]))
         change = explain_change_of_gap(*counts)
-        rates, ratio = change.of_difference, change.of_log_ratio
+        rates = change.of_difference
+        ratio = change.of_log_ratio
         if rates is not None:
             changes.append(
                 ChangedParts(
@@ -220,7 +221,8 @@ def perform_attribution(
         model = ModelOfCheck(trigger, deployment, deployment.endpoint, database=database, calls=calls)
         scorer = HybridScorer(database, records, model, run.no)
         gaps = scorer.attribute(plan, seed=seed)
-        result, asked_rows = replace(_count_records(records, Method.HYBRIDS), gaps=gaps), scorer.asked
+        result = replace(_count_records(records, Method.HYBRIDS), gaps=gaps)
+        asked_rows = scorer.asked
     report(Progress(step="storing the result"))
     with database.transaction() as session:
         # First, because it raises if the lease is gone.
@@ -255,7 +257,7 @@ def _explain_alert(
     about = alert.subject
     comparison = None if about.attribute is None else find_comparison(monitor, about.attribute)
     if comparison is None or about.group is None:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "attributes",
             f"no longer include {about.attribute}, which the alert is about; its change cannot be explained "
             "any more",

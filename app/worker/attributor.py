@@ -76,7 +76,8 @@ class Attributor:
         """Runs the next attribution with one of those triggers; returns whether there was one. Raises
         LeaseLost and Unavailable.
         """
-        attempts, lease = CHECK_POLICY.max_attempts, CHECK_POLICY.lease
+        attempts = CHECK_POLICY.max_attempts
+        lease = CHECK_POLICY.lease
         with self._database.transaction() as session:
             end_abandoned(session, max_attempts=attempts, problem=INTERRUPTED.format(attempts=attempts))
             forget_answers(session)

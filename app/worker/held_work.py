@@ -107,7 +107,9 @@ class HeldWork:
         if self._order is not None:
             raise self._order
         if monotonic_seconds() > self._ends_at:
-            progress, minutes, at = self._progress, self._limit.total_seconds() / 60, ""
+            progress = self._progress
+            minutes = self._limit.total_seconds() / 60
+            at = ""
             if progress is not None:
                 done = f", {progress.done:,} of {progress.total:,} done" if progress.total else ""
                 at = f" It was {progress.step}{done}."

@@ -76,7 +76,8 @@ def delayed_as(event: str) -> Iterator[None]:
 
 @contextmanager
 def _ending_as(work: str) -> Iterator[None]:
-    lost, broke = f"{work}_lost", f"{work}_broke"
+    lost = f"{work}_lost"
+    broke = f"{work}_broke"
     try:
         with delayed_as(f"{work}_delayed"):
             yield

@@ -50,7 +50,8 @@ class ClockWatch:
 
     def look(self) -> None:
         """Runs all jobs now if the clock was set back since the last look."""
-        now, elapsed = self._now(), self._elapsed()
+        now = self._now()
+        elapsed = self._elapsed()
         set_back = self._seen_at + timedelta(seconds=elapsed - self._seen_elapsed) - now
         self._seen_at, self._seen_elapsed = now, elapsed
         if set_back <= TOLERANCE:

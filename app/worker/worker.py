@@ -330,10 +330,8 @@ class Worker:
 
     def _fail(self, check: CheckRun, reason: str, failure: Failure, model_answer: str | None = None) -> None:
         with self._database.transaction() as session:
-            alerts_due, pause = (
-                self._policy.alerts_follow(check, CheckState.FAILED),
-                self._policy.retry_after(check),
-            )
+            alerts_due = self._policy.alerts_follow(check, CheckState.FAILED)
+            pause = self._policy.retry_after(check)
             finish(
                 session,
                 check,

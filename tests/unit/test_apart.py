@@ -56,7 +56,7 @@ class Adder:
 
     def add(self, first: int, second: int) -> int | InvalidInput:
         """Their sum."""
-        return first + second if second else InvalidInput.of("second", "must not be 0")
+        return first + second if second else InvalidInput("second", "must not be 0")
 
 
 def test_a_result_comes_back_from_another_process() -> None:

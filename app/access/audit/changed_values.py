@@ -21,7 +21,8 @@ def changes_between(before: Mapping[str, Any] | None, after: Mapping[str, Any] |
     Members, and items with a name, are joined by dots. Beyond `MOST_CHANGES` fields `more_changes` counts
     the rest.
     """
-    old, new = dict(_flat("", before or {})), dict(_flat("", after or {}))
+    old = dict(_flat("", before or {}))
+    new = dict(_flat("", after or {}))
     # Compared as JSON, too: to Python 1 and true are equal.
     differing = [
         field

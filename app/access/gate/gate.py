@@ -167,7 +167,8 @@ def is_read_by_a_person(scope: Scope) -> bool:
 
 def is_opened_by_a_person(scope: Scope) -> bool:
     """A browser would keep the log-in page under the name of a download."""
-    headers, name = Headers(scope=scope), scope["path"].rpartition("/")[2]
+    headers = Headers(scope=scope)
+    name = scope["path"].rpartition("/")[2]
     is_page = headers.get("sec-fetch-mode") == "navigate" and "text/html" in headers.get("accept", "")
     is_shown = "." not in name or name.endswith(".html")
     return (

@@ -100,7 +100,8 @@ def require_logout_token(claims: Mapping[str, Any]) -> str:
     Raises:
     Unauthenticated: they are of another kind of token.
     """
-    events, jti = claims.get("events"), claims.get("jti")
+    events = claims.get("events")
+    jti = claims.get("jti")
     if not isinstance(events, Mapping) or not isinstance(events.get(LOGOUT_EVENT), Mapping):
         raise Unauthenticated("The token is not a notice of a log-out.")
     if "nonce" in claims:  # an ID token must not pass for a notice
@@ -119,7 +120,8 @@ def require_access_token(claims: Mapping[str, Any]) -> None:
 
 
 def _find_key(header: Mapping[str, Any], keys: Sequence[Mapping[str, Any]]) -> jwt.PyJWK:
-    algorithm, kid = header.get("alg"), header.get("kid")
+    algorithm = header.get("alg")
+    kid = header.get("kid")
     if algorithm not in _ALGORITHMS:
         raise Unauthenticated("The token is signed by an algorithm that is not accepted here.")
     try:

@@ -73,15 +73,13 @@ def create_key(
 ) -> str:
     """Stores a new key and returns its text, which cannot be read again."""
     if role is Role.ADMIN and deployment_no is not None:
-        raise InvalidInput.of(
-            "deployment", "an admin key cannot be bound to a deployment; use the role manage"
-        )
+        raise InvalidInput("deployment", "an admin key cannot be bound to a deployment; use the role manage")
     if expires_at is not None and not timedelta(0) < expires_at - utc_now() <= MAX_LIFE:
         rule = (
             f"must lie in the future and within {MAX_LIFE.days // 365} years, or be left out for a key "
             "that does not expire"
         )
-        raise InvalidInput.of("expires_at", rule)
+        raise InvalidInput("expires_at", rule)
     text = make_key()
     add_key(
         session,
@@ -110,7 +108,7 @@ def rotate_key(
     InvalidInput: `overlap` is out of range, or the new key would have expired already.
     """
     if not timedelta(0) <= overlap <= MAX_OVERLAP:
-        raise InvalidInput.of("overlap_hours", f"must be between 0 and {MAX_OVERLAP // timedelta(hours=1)}")
+        raise InvalidInput("overlap_hours", f"must be between 0 and {MAX_OVERLAP // timedelta(hours=1)}")
     now = utc_now()
     old = lock_key(session, key_id)
     refusal = key_refusal(old, now)

@@ -106,7 +106,8 @@ class LimitKeeper:
         limits = self._limits.get(key_id)
         if limits is None:
             return
-        now, bucket = self._clock(), None
+        now = self._clock()
+        bucket = None
         for kind, rate, count in (
             (KeyLimit.RECORDS, limits.records_per_second, 0),
             (KeyLimit.REQUESTS, limits.requests_per_second, 1),

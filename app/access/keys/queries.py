@@ -199,7 +199,8 @@ class UsedKey:
 
 def read_key_use(session: Session) -> list[UsedKey]:
     """Keys that have a limit or logged something, in the order of ids."""
-    limits, use = all_limits(session), find_key_use(session)
+    limits = all_limits(session)
+    use = find_key_use(session)
     names = name_keys(session, {*limits, *use})
     return [
         UsedKey(

@@ -54,7 +54,7 @@ def create_api_key(body: KeyIn, admin: Admin, session: SessionIn) -> NewKeyOut:
     """Creates a key. Its text is in this answer only; Evenhand stores just a hash."""
     problem = name_problem(body.name)
     if problem:
-        raise InvalidInput.of("name", problem)
+        raise InvalidInput("name", problem)
     # The only place that has the text; the database gets its hash.
     bound = bound_to(body.deployment_id, session)
     text = create_key(
@@ -107,7 +107,7 @@ def bound_to(deployment_id: str | None, session: Session) -> int | None:
         return None
     no = number_of_deployment(session, deployment_id)
     if no is None:
-        raise InvalidInput.of("deployment_id", str(NotFound("deployment", deployment_id)))
+        raise InvalidInput("deployment_id", str(NotFound("deployment", deployment_id)))
     return no
 
 
@@ -123,7 +123,8 @@ def put_key_limits(key_id: KeyId, body: KeyLimitsIn, admin: Admin, session: Sess
     429 or 507 with `Retry-After`.
     """
     stored = get_key(session, key_id)
-    before, after = find_key_limits(session, stored.id), body.read_as(KeyLimits)
+    before = find_key_limits(session, stored.id)
+    after = body.read_as(KeyLimits)
     put_limits(session, stored.id, after)
     if before != after:
         details = changes_between(asdict(before), asdict(after))

@@ -60,7 +60,7 @@ def change_user(name: UserName, body: UserPatch, admin: Admin, session: SessionI
     user = users.get(session, name)
     # An admin who locks themselves out could not undo it.
     if admin.actor == f"user:{name}" and (body.disabled or body.role is not None):
-        raise InvalidInput.of(
+        raise InvalidInput(
             "disabled" if body.disabled else "role",
             "cannot be changed by the user it is about; ask another admin",
         )

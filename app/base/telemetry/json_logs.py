@@ -23,7 +23,7 @@ def configure_logging(level: str) -> None:
     """
     level_name = level.upper()
     if level_name not in LEVELS:
-        raise InvalidInput.of("EVENHAND_LOG_LEVEL", f"must be one of {', '.join(LEVELS)}, found {level!r}")
+        raise InvalidInput("EVENHAND_LOG_LEVEL", f"must be one of {', '.join(LEVELS)}, found {level!r}")
     structlog.configure(
         processors=[*_build_shared(), structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         wrapper_class=structlog.make_filtering_bound_logger(level_name),

@@ -144,7 +144,8 @@ def main(uri: str) -> None:
     """Answers the pages on standard input. What the model prints is dropped: it may hold people's data."""
     with suppress(OSError):  # where memory runs out, the model ends before its worker and the database
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
-    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    requests = os.fdopen(os.dup(0), "rb")
+    answers = os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
         os.dup2(nothing, standard)

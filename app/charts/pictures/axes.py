@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterable, Iterator
 from datetime import MAXYEAR, UTC, datetime, timedelta
 from itertools import islice
-from typing import TypeAlias
 from zoneinfo import ZoneInfo
 
 from ...base.clock import HOUR
@@ -48,7 +47,7 @@ class LinearAxis:
         return self.low <= number <= self.high
 
 
-Axis: TypeAlias = LogAxis | LinearAxis
+Axis = LogAxis | LinearAxis
 
 
 def number_axis(metric: str, values: Iterable[float], limits: Iterable[float | None]) -> LinearAxis:
@@ -63,18 +62,21 @@ def number_axis(metric: str, values: Iterable[float], limits: Iterable[float | N
         *(limit for limit in limits if limit is not None),
         *([] if row.ideal is None else [row.ideal]),
     ]
-    least, largest = min(shown, default=0.0), max(shown, default=1.0)
+    least = min(shown, default=0.0)
+    largest = max(shown, default=1.0)
     if row.lowest == 0 and row.highest == 1:
         low, high = 0.0, 1.0
     elif row.lowest == 0:
-        low, high = 0.0, (largest or 1.0) * ROOM
+        low = 0.0
+        high = (largest or 1.0) * ROOM
     elif row.ideal == 0:
         high = max(abs(least), abs(largest)) * ROOM or 0.1
         low = -high
     else:
         # If all values are alike, the value itself gives the distance.
         room = (largest - least) * (ROOM - 1) or abs(largest) * (ROOM - 1) or 1.0
-        low, high = least - room, largest + room
+        low = least - room
+        high = largest + room
     return LinearAxis(low, high if high > low else low + 1)
 
 
@@ -104,21 +106,25 @@ def time_ticks(span: Span, zone: ZoneInfo, *, limit: int = MOST_TICKS) -> tuple[
     length = span.end - span.start
     every_hours = next((step for step in _HOURS if length <= step * HOUR * (limit - 1)), None)
     every_days = next((step for step in _DAYS if length <= step * DAY * (limit - 1)), None)
-    moments, form = iter((span.start, span.end)), "%H:%M"
+    moments = iter((span.start, span.end))
+    form = "%H:%M"
     if length >= 2 * HOUR:
         if every_hours is not None:
             moments = _hours(span, zone, every_hours)
         elif every_days is not None:
-            moments, form = _days(span, zone, every_days), "%d %b"
+            moments = _days(span, zone, every_days)
+            form = "%d %b"
         else:
             every = next(
                 step for step in _MONTHS if length <= step * _MONTH * (limit - 1) or step == _MONTHS[-1]
             )
-            moments, form = _months(span, zone, every), "%b %Y"
+            moments = _months(span, zone, every)
+            form = "%b %Y"
     shown = list(islice(moments, limit))
     texts = [f"{moment.astimezone(zone):{form}}" for moment in shown]
     # Among hours the dates stay: without them nobody sees of which day an hour is.
-    first, every = texts.index("00:00") if "00:00" in texts else 0, -(-len(shown) // _MOST_NARROW)
+    first = texts.index("00:00") if "00:00" in texts else 0
+    every = -(-len(shown) // _MOST_NARROW)
     return tuple(
         TimeTick(
             moment=moment.astimezone(UTC),

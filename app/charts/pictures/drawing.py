@@ -188,7 +188,8 @@ class Drawing:
     def ticks(self, marks: list[tuple[float, str, bool]]) -> None:
         """Adds the axis below: places as shares, texts, and whether a narrow page leaves the text out."""
         for share, text, is_spare in marks:
-            x, anchor = self.across(share), "start" if share < 0.05 else "end" if share > 0.95 else "middle"  # noqa: PLR2004 - else cut
+            x = self.across(share)
+            anchor = "start" if share < 0.05 else "end" if share > 0.95 else "middle"  # noqa: PLR2004 - else cut
             self.add(
                 f'<line x1="{x}" x2="{x}" y1="{self.height:g}" y2="{self.height + 4:g}" '
                 f'stroke="{self.look.muted}"/>'
@@ -204,7 +205,8 @@ class Drawing:
         self.height += LINE + _DESCENT
 
     def finish(self, description: str) -> Chart:
-        width, height = self.look.width, ceil(self.height)
+        width = self.look.width
+        height = ceil(self.height)
         about = (
             f'role="img" aria-label="{write_text(description)}" font-family="{self.look.font}" '
             f'font-size="{_SIZE}"'

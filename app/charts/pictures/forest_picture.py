@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from ...base.frozen import frozen, frozen_by_name
 from ...base.values import TOGETHER
@@ -23,7 +23,7 @@ SHAPES = ("circle", "square", "diamond", "triangle")
 FEWEST_TO_JOIN = 6
 """Groups of two features together from which on one makes rows and the other marks."""
 
-Clipped: TypeAlias = Literal["", "left", "right"]
+Clipped = Literal["", "left", "right"]
 TICKS = (0.25, 0.5, 1.0, 2.0, 4.0)
 
 
@@ -164,7 +164,8 @@ def draw_forest(forest: Forest) -> ForestPicture:
             for position, (figure, row, shape) in enumerate(pairs)
         ]
         leading = rows[0].leading.measurement
-        low, high = leading.lower_limit, leading.upper_limit
+        low = leading.lower_limit
+        high = leading.upper_limit
         if (
             leading.metric in CATALOGUE
         ):  # beyond the mirror image of the only limit the verdict is not fair either
@@ -191,7 +192,8 @@ def strip_runs(strip: Sequence[StripPoint], checks: int) -> tuple[StripRun, ...]
     There are as many places as `checks`, but at least a third of all that a strip can have.
     """
     slots = max(checks, STRIP_CHECKS // 3)
-    runs, position = [], slots - len(strip)
+    runs = []
+    position = slots - len(strip)
     for verdict, points in groupby(strip, key=lambda point: point.verdict or "none"):
         length = len(list(points))
         runs.append(StripRun(_percent(position / slots), _percent(length / slots), verdict))
@@ -228,7 +230,8 @@ def _mark(axis: Axis, figure: ForestFigure, row: ForestRow, shape: str, *, y: fl
     measurement = figure.measurement
     if measurement.value is None:
         return None
-    position, is_on_axis = axis.place(measurement.value), axis.holds(measurement.value)
+    position = axis.place(measurement.value)
+    is_on_axis = axis.holds(measurement.value)
     limits = measurement.lower_limit, measurement.upper_limit
     return Mark(
         figure=figure,

@@ -132,7 +132,8 @@ def volume_chart(
     logged: Counter[datetime] = Counter()
     for volume in volumes:
         logged[volume.at if rollup else find_step_start(volume.at, step)] += volume.records
-    highest, total = max(logged.values(), default=0), sum(logged.values())
+    highest = max(logged.values(), default=0)
+    total = sum(logged.values())
     per = count_step(max(step, HOUR)) if rollup is None else f"one {rollup.value}"
     summary = f"{total:,} records, at most {highest:,} in {per}"
 
@@ -238,7 +239,8 @@ def _describe(series: Series, sentences: Sequence[str]) -> str:
 def _titles(series: Series, picture: PanelPicture) -> str:
     if len(picture.places) > _MOST_TITLED:
         return ""
-    back, unit = _find_middle(series.rollup), _name_unit(series.rollup)
+    back = _find_middle(series.rollup)
+    unit = _name_unit(series.rollup)
     return "".join(
         f'<rect x="{bar.x - bar.width / 2:.1f}" width="{bar.width:g}" height="{picture.height:g}" '
         'fill-opacity="0">'

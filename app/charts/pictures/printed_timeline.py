@@ -62,10 +62,8 @@ def time_axis_svg(span: Span) -> str:
     """Axis below the panels, in UTC."""
     elements = []
     for tick in time_ticks(span, ZoneInfo("UTC"), limit=_MOST_TICKS):
-        x, anchor = (
-            _across(tick.at),
-            "start" if tick.at < _NEAR_END else "end" if tick.at > 100 - _NEAR_END else "middle",
-        )
+        x = _across(tick.at)
+        anchor = "start" if tick.at < _NEAR_END else "end" if tick.at > 100 - _NEAR_END else "middle"
         elements.append(
             f'<line x1="{x:.2f}" x2="{x:.2f}" y1="0" y2="2.5" stroke="{LINE}" stroke-width="0.5"/>'
         )

@@ -104,21 +104,25 @@ def _draw(rows: Sequence[_Rates], title: str, records: str, equality: float | No
 def _draw_bar(
     drawing: Drawing, row: _Rates, outcomes: Outcomes | SubRange, stage: str, *, is_hollow: bool
 ) -> None:
-    look, y = drawing.look, drawing.height
+    look = drawing.look
+    y = drawing.height
     drawing.add(
         f'<rect y="{y:g}" width="{drawing.across(1)}" height="{_BAR}" fill="{look.line}" fill-opacity="0.4"/>'
     )
     drawing.height += _BAR + _GAP
     if outcomes.share is None:
         return
-    lower, upper = outcomes.lower or 0.0, 1.0 if outcomes.upper is None else outcomes.upper
+    lower = outcomes.lower or 0.0
+    upper = 1.0 if outcomes.upper is None else outcomes.upper
     name = ", ".join(text for text in (row.name, stage) if text)
     sentence = (
         f"{name}: {_percent(outcomes.share)} of {outcomes.records:,.10g}, 95 %: {_percent(lower)} to "
         f"{_percent(upper)}"
     )
     shade = look.monitored if row.role == "monitored" else look.link
-    low, high, middle = drawing.across(lower), drawing.across(upper), y + _BAR / 2
+    low = drawing.across(lower)
+    high = drawing.across(upper)
+    middle = y + _BAR / 2
     drawing.add(
         f"<g><title>{write_text(sentence)}</title>",
         f'<rect y="{y:g}" width="{drawing.across(outcomes.share)}" height="{_BAR}"',

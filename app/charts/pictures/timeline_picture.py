@@ -156,10 +156,8 @@ def draw_panel(
     carried = []
     beyond = 0
     for bar in bars:
-        over, under = (
-            _reaches_beyond(bar.step.highest, 1, levels.values),
-            _reaches_beyond(bar.step.lowest, 0, levels.values),
-        )
+        over = _reaches_beyond(bar.step.highest, 1, levels.values)
+        under = _reaches_beyond(bar.step.lowest, 0, levels.values)
         beyond += over or under
         path = _draw_bar(bar, levels, over=over, under=under)
         if bar.step.figures:
@@ -225,7 +223,8 @@ def draw_stretches(
             runs.append((start, start + step))
     boxes = []
     for first, last in runs:
-        left, right = max(time.place(first), 0.0), min(time.place(last), WIDTH)
+        left = max(time.place(first), 0.0)
+        right = min(time.place(last), WIDTH)
         boxes.append(_box(left, 0, max(right - left, 2.0), height))
     return "".join(boxes)
 
@@ -241,7 +240,8 @@ def _bars(steps: Sequence[TimeStep], time: TimeAxis, levels: LevelAxis) -> list[
     for step in steps:
         if step.lowest is None or step.highest is None:
             continue
-        left, right = time.place(step.start), time.place(step.end)
+        left = time.place(step.start)
+        right = time.place(step.end)
         is_single = step.figures + step.carried == 1
         middle = time.place(step.at) if is_single else (left + right) / 2
         top = levels.down(step.highest)
@@ -270,7 +270,9 @@ def _reaches_beyond(value: float | None, end: int, axis: Axis) -> bool:
 
 def _draw_bar(bar: Bar, levels: LevelAxis, *, over: bool, under: bool) -> str:
     """A box with arrows at the ends it reaches beyond; only the arrow if nothing of it is on the axis."""
-    left, right, foot = bar.x - _ARROW_WIDTH, bar.x + _ARROW_WIDTH, levels.height
+    left = bar.x - _ARROW_WIDTH
+    right = bar.x + _ARROW_WIDTH
+    foot = levels.height
     is_on_axis = any(
         end is not None and levels.values.holds(end) for end in (bar.step.lowest, bar.step.highest)
     )
@@ -310,16 +312,15 @@ def _hull(bars: Sequence[Bar], levels: LevelAxis) -> str:
 
 def _band(steps: Sequence[TimeStep], metric: str, time: TimeAxis, levels: LevelAxis) -> str:
     """A box for each run of equal limits, the first from the start, the last to the end."""
-    boxes, left = [], 0.0
+    boxes = []
+    left = 0.0
     runs = [(limits, list(members)) for limits, members in groupby(steps, key=lambda step: step.limits)]
     for position, (limits, members) in enumerate(runs):
         right = float(WIDTH) if position == len(runs) - 1 else time.place(members[-1].end)
         low, high = both_sides(CATALOGUE[metric], limits)
         if (low, high) != (None, None):
-            top, bottom = (
-                0.0 if high is None else levels.down(high),
-                levels.height if low is None else levels.down(low),
-            )
+            top = 0.0 if high is None else levels.down(high)
+            bottom = levels.height if low is None else levels.down(low)
             boxes.append(_box(left, top, right - left, bottom - top))
         left = right
     return "".join(boxes)

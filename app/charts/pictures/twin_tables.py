@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from datetime import datetime
 from operator import attrgetter, itemgetter
-from typing import TypeAlias
 
 from ...base.frozen import frozen
 from ...checks.views.view_shapes import AttributeView, Outcomes
 from ..series import Series, Volume, disadvantaged_at
 
-Cell: TypeAlias = str | int | float | bool | datetime | None
+Cell = str | int | float | bool | datetime | None
 
 
 @frozen

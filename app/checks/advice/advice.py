@@ -351,12 +351,17 @@ def write_advice(because: Because) -> Advice:
     # The usual case of hundreds of deployments.
     if not any(_TEXTS[because.cause]):
         return Advice(cause=because.cause, reason=None, next_step=None)
-    workers, compared, have, needed = because.outlook.workers, because.compared, because.have, because.needed
-    notice, silence = choose_notice(workers), describe_silence(workers) or ""
+    workers = because.outlook.workers
+    compared = because.compared
+    have = because.have
+    needed = because.needed
+    notice = choose_notice(workers)
+    silence = describe_silence(workers) or ""
 
     if because.is_of_check:
         # The page of a check shows its times itself.
-        background, is_busy = "", because.outlook.under_way is CheckState.RUNNING
+        background = ""
+        is_busy = because.outlook.under_way is CheckState.RUNNING
         begins = (
             "when the check of this deployment that is running has ended"
             if is_busy
@@ -364,7 +369,8 @@ def write_advice(because: Because) -> Advice:
         )
         queued = f"It begins {begins}."
     else:
-        newest, measured = _moment(because.since), _moment(because.measured_at)
+        newest = _moment(because.since)
+        measured = _moment(because.measured_at)
         background = (
             f"Records are logged, the newest at {newest}, but no check has measured anything since "
             f"{measured}."
@@ -398,8 +404,10 @@ def write_advice(because: Because) -> Advice:
         else _records(max(1, needed - have), "more record"),
     }
     if compared:
-        monitored, reference = because.group or "", compared.reference or "the reference group"
-        of_monitored, of_reference = compared.monitored_records or 0, compared.reference_records or 0
+        monitored = because.group or ""
+        reference = compared.reference or "the reference group"
+        of_monitored = compared.monitored_records or 0
+        of_reference = compared.reference_records or 0
         # The side with the fewer records, which may have none.
         smaller, fewest = (
             (monitored, of_monitored) if of_monitored <= of_reference else (reference, of_reference)
@@ -418,7 +426,8 @@ def write_advice(because: Because) -> Advice:
 
 
 def _follows(because: Because) -> str:
-    outlook, silence = because.outlook, describe_silence(because.outlook.workers)
+    outlook = because.outlook
+    silence = describe_silence(because.outlook.workers)
     if silence:
         return f"{silence} No check runs before one does."
     if outlook.under_way:
@@ -440,7 +449,8 @@ def _moment(at: datetime | None) -> str:
 
 def read_outlook(session: Session, deployment_no: int) -> Outlook:
     """Outlook on the database's clock."""
-    monitor, busy = find_monitor(session, deployment_no), under_way(session, deployment_no)
+    monitor = find_monitor(session, deployment_no)
+    busy = under_way(session, deployment_no)
     schedule = monitor.schedule if monitor else None
     return Outlook(
         workers=workers_seen(session),

@@ -67,7 +67,8 @@ class CopyTarget:
         return json.dumps(self.value) if isinstance(self.value, Range) else canonical(self.value)
 
     def changes(self, record_id: str, draw: int) -> Mapping[str, Scalar | None]:
-        name, value = self.column.name, self.value
+        name = self.column.name
+        value = self.value
         if not name:
             return {}
         if self.donors:
@@ -77,7 +78,8 @@ class CopyTarget:
 
         share = uniform(json.dumps([self.seed, record_id, name, *value, draw]))
         if self.column.type is FieldType.INTEGER:
-            lo, hi = math.ceil(value.lo), math.floor(value.hi)
+            lo = math.ceil(value.lo)
+            hi = math.floor(value.hi)
             return {name: lo + int(share * (hi - lo + 1))}
         if math.isinf(value.hi - value.lo):
             # The width overflows. This form does not, but loses digits.
@@ -227,7 +229,7 @@ def plan_copies(
     """
     is_copied = seen_by_model or donors is not None
     if is_copied and any(isinstance(group.value, EverybodyElse) for group in grouping.groups):
-        raise InvalidInput.of(
+        raise InvalidInput(
             f"attributes.{grouping.column.name}.reference",
             f"was left out, and more than {MOST_REFERENCE_VALUES} other values are too many to copy each "
             "record into; list some of them",
@@ -326,7 +328,8 @@ def draw_repeats(repeats: CopyOutcomes, copies: Sequence[CopyOutcomes], subject:
 def describe_repeats(repeats: CopyOutcomes, outcomes: IntArray, equal_checks: int) -> dict[str, object]:
     """Members of a window; `equal_checks` are those in a row before."""
     answers = repeats.classified[:, 0]
-    repeated, differ = int((answers > 0).sum()), int((repeats.favourable[:, 0] != answers * outcomes).sum())
+    repeated = int((answers > 0).sum())
+    differ = int((repeats.favourable[:, 0] != answers * outcomes).sum())
     return {
         REPEATS: {"asked": repeated, "differ": differ},
         EQUAL_CHECKS: 0 if differ else equal_checks + bool(repeated),
@@ -339,7 +342,8 @@ def count_repeats(
     """Counts records of a part [records]: any of as many repeats as they have copies of the attribute may
     differ.
     """
-    draws, of_each = repeats.targets[0].draws, {}
+    draws = repeats.targets[0].draws
+    of_each = {}
     unchanged = draws - np.abs(repeats.favourable[:, 0] - draws * outcomes)
     is_asked = members & (repeats.classified[:, 0] == draws)
     for code, group in enumerate(copies.grouping.groups):
@@ -359,8 +363,10 @@ def subtract_repeats(result: Measured, data: DataSet, repeats: Repeats) -> Measu
     A group with few repeats is compared with those of all.
     """
     of_all = repeats.get("", NO_REPEATS)
-    group_counts, differ = repeats.get(result.group or "", of_all), of_all[1] + of_all[2]
-    is_flips, number = result.metric == "flip_rate", result.number
+    group_counts = repeats.get(result.group or "", of_all)
+    differ = of_all[1] + of_all[2]
+    is_flips = result.metric == "flip_rate"
+    number = result.number
     is_mitigated = data in (DataSet.MITIGATED, DataSet.MITIGATED_LABELLED) and not result.metric.endswith(
         "_before"
     )

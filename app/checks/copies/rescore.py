@@ -105,7 +105,8 @@ class AskTask:
         copies = msgspec.json.decode(piece[4:], type=list[CopyToAsk])
         answers = self._find_kept(copies)
         features = self.deployment.schema.features
-        names, types = [column.name for column in features], [column.type for column in features]
+        names = [column.name for column in features]
+        types = [column.type for column in features]
         loaded = (
             LoadedHere(self.endpoint.uri, self.policy.model_prefixes, self.turn)
             if self.endpoint.is_loaded
@@ -158,7 +159,8 @@ class AskTask:
                 if copy.key == key and isinstance(answer, Prediction)
             ]
             if answered:
-                ids, draws = [copy.record_id for copy, _ in answered], [copy.draw for copy, _ in answered]
+                ids = [copy.record_id for copy, _ in answered]
+                draws = [copy.draw for copy, _ in answered]
                 files.append(self.kept.keep(key, ids, draws, [answer for _, answer in answered]))
         return files
 
@@ -259,7 +261,8 @@ class LoggedCopies:
         Raises:
             ScoringFailed: the model gave no usable answer.
         """
-        answers, record_nos = model.score(rows, progress), window.record_nos()
+        answers = model.score(rows, progress)
+        record_nos = window.record_nos()
         answered = [
             (copy, answer)
             for copy, answer in zip(copies, answers, strict=True)
@@ -287,14 +290,15 @@ class FiledCopies:
     lines: CounterfactualLines = field(default_factory=CounterfactualLines)
 
     def features(self, window: PayloadWindow, positions: Sequence[int]) -> dict[int, Row]:
-        reach, ids = window.reach(), window.rows["record_id"]
+        reach = window.reach()
+        ids = window.rows["record_id"]
         of_position = {position: str(ids[position]) for position in positions}
         # A span does not hold its end, the time of the newest record.
         span = Span(start=reach.start, end=reach.end + RESOLUTION)
         features = self.files.features(list(of_position.values()), span)
         missing = next((record_id for record_id in of_position.values() if record_id not in features), None)
         if missing is not None:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 "payload.location",
                 f"record {missing} vanished from the table while the check ran; check again",
             )
@@ -312,7 +316,8 @@ class FiledCopies:
         progress: Progress,
     ) -> list[Scored]:
         """Answers, written here or on the executors of the engine as they come."""
-        ids, calls = window.rows["record_id"], model.calls
+        ids = window.rows["record_id"]
+        calls = model.calls
         questions = [
             CopyToAsk(copy.kind.key, str(ids[copy.position]), copy.draw, row)
             for copy, row in zip(copies, rows, strict=True)
@@ -364,10 +369,11 @@ def rescore(source: CopySource, model: ModelOfCheck, subject: Subject, evidence:
         InvalidInput: the monitor needs more copies than one check scores.
     """
     attributes = (*evidence.copies, evidence.repeats)
-    window, schema = evidence.window, subject.deployment.schema
+    window = evidence.window
+    schema = subject.deployment.schema
     missing = sum(attribute.to_score for attribute in attributes)
     if missing > MOST_COPIES:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "max_records",
             f"asks for {missing:,} copies in one check, and {MOST_COPIES:,} are the most; reduce it, or "
             "watch fewer values",
@@ -388,7 +394,8 @@ def rescore(source: CopySource, model: ModelOfCheck, subject: Subject, evidence:
             copies += [AnsweredCopy(kind, record, draw) for record in records.tolist() for draw in draws]
     copies.sort(key=lambda copy: copy.position)
 
-    classify, record_nos = OutcomeClassifier(subject.monitor.outcomes), window.record_nos()
+    classify = OutcomeClassifier(subject.monitor.outcomes)
+    record_nos = window.record_nos()
     unclassified: str | None = None
     refused: list[RefusedRecord] = []
     rounded = 0
@@ -418,8 +425,10 @@ def rescore(source: CopySource, model: ModelOfCheck, subject: Subject, evidence:
 def _build_rows(
     source: CopySource, window: PayloadWindow, chunk: Sequence[AnsweredCopy], columns: Sequence[Column]
 ) -> list[Row]:
-    records, record_ids = sorted({copy.position for copy in chunk}), window.rows["record_id"]
-    features, ids = source.features(window, records), {record: str(record_ids[record]) for record in records}
+    records = sorted({copy.position for copy in chunk})
+    record_ids = window.rows["record_id"]
+    features = source.features(window, records)
+    ids = {record: str(record_ids[record]) for record in records}
     numbers = {column.name: number for number, column in enumerate(columns)}
     rows = []
     for copy in chunk:

@@ -166,7 +166,8 @@ class CountTask:
     revision: str
 
     def __call__(self, piece: bytes) -> bytes:
-        read, counted = FilePiece.from_bytes(piece), CountedSpan()
+        read = FilePiece.from_bytes(piece)
+        counted = CountedSpan()
         names = self.records.query.columns
         for rows in self.records.batches(read, with_times=not read.is_within):
             kinds, repeats = merge_equal(
@@ -213,7 +214,8 @@ def count_span(files: PayloadFiles, subject: Subject, report: Report, engine: En
     Raises:
         InvalidInput: the files cannot be read.
     """
-    span, schema = subject.check.span, subject.deployment.schema
+    span = subject.check.span
+    schema = subject.deployment.schema
     query = WindowQuery(subject.deployment.no, schema, tuple(dict.fromkeys(subject.columns())))
     stored = [piece.to_bytes() for piece in files.pieces(span)]
     records = SpanOfFiles(files.form, files.reader(), query, span)

@@ -87,7 +87,9 @@ def describe_left_out(
     window.
     """
     records_of: dict[DataSet, list[CountedRecords]] = {data: [] for data in DataSet}
-    window, weights, read = evidence.window, evidence.window.weights(), evidence.read
+    window = evidence.window
+    weights = evidence.window.weights()
+    read = evidence.read
     of_other_revision = ~window.is_of(evidence.model_revision)
     copies_of = {copies.grouping.column.name: copies for copies in evidence.copies}
     sampled_out = 0 if weights is None else round(float((weights - 1).sum()))

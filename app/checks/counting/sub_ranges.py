@@ -91,7 +91,8 @@ def count_inside(
     if not ranges:
         return {}
     numbers = values.combine_chunks().to_numpy(zero_copy_only=False)[selected]
-    codes, outcomes = grouping.codes[selected], outcomes[selected]
+    codes = grouping.codes[selected]
+    outcomes = outcomes[selected]
     is_whole = grouping.column.type is FieldType.INTEGER
     sub_ranges = []
     for code, group, bounds in ranges:

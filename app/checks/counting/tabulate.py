@@ -339,7 +339,8 @@ def count_payload(
     attributes = comparison.members(read.monitor)
     if len(attributes) == 1 and attributes[0].rule is None:
         feature = attributes[0].feature
-        grouping, values = read.grouping(feature), read.values(feature)
+        grouping = read.grouping(feature)
+        values = read.values(feature)
         inside = [count_inside(grouping, values, read.outcomes, selected, repeats) for selected in parts]
     return Tabulated(DataSet.AS_LOGGED, comparison, periods, *_describe_lacking(read), inside=inside)
 
@@ -378,7 +379,8 @@ def tabulate_revisions(evidence: CheckEvidence, copies: CopyOutcomes) -> tuple[O
 
 
 def _count_feedback(labels: Labelled, comparison: Comparison) -> Tabulated:
-    read, compared = labels.read, labels.comparison
+    read = labels.read
+    compared = labels.comparison
     named, codes = read.compare(comparison)
     scores = read.scores.values if read.scores else None
     periods = [

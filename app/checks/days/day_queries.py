@@ -400,7 +400,8 @@ def whole_days(span: Span) -> Span:
 
 def stretches_between(stored_days: Iterable[datetime], stretch: Stretch) -> list[Stretch]:
     """Returns the parts of a time in none of the kept days, all oldest first."""
-    stretches, first = [], stretch.first
+    stretches = []
+    first = stretch.first
     for day in stored_days:
         if first is None or first < day:
             stretches.append(Stretch(first, day))

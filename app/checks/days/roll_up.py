@@ -97,7 +97,8 @@ def roll_up(
         ]
         return merged(source, counts)
 
-    results, names = [], GroupWords.of(monitor)
+    results = []
+    names = GroupWords.of(monitor)
     points = {point: list(members) for point, members in groupby(sorted(present, key=of_point), key=of_point)}
     for (start, source, features), sums in points.items():
         total = add_up(source, sums)

@@ -199,7 +199,8 @@ def _is_same(now: Prediction, logged: Prediction) -> bool:
         return False
     if now.probability is None or logged.probability is None:
         return True
-    present, past = _as_list(now.probability), _as_list(logged.probability)
+    present = _as_list(now.probability)
+    past = _as_list(logged.probability)
     return len(present) == len(past) and all(
         math.isclose(a, b, abs_tol=ROUNDING) for a, b in zip(present, past, strict=True)
     )

@@ -78,11 +78,13 @@ def why_no_training(session: Session, deployment_no: int) -> str | None:
 def fill_training_view(
     session: Session, deployment: Deployment, check: CheckRun, view: CheckView
 ) -> CheckView:
-    summary, monitor = find_training_summary(session, deployment.no), find_monitor(session, deployment.no)
+    summary = find_training_summary(session, deployment.no)
+    monitor = find_monitor(session, deployment.no)
     if summary is None or monitor is None:
         return replace(view, reason=NO_MONITOR if summary else NO_DATA)
 
-    attributes, names = [], GroupWords.of(monitor)
+    attributes = []
+    names = GroupWords.of(monitor)
     for present, measured in _measure_labels(session, deployment, monitor, summary):
         if present.table is None:
             attributes.append(AttributeView(comparison=present.comparison, reason=present.reason))
@@ -226,10 +228,8 @@ def _fill_view(view: CheckView, source: CheckSource) -> CheckView:
             notes += notes_on_copies(source, attributes) + notes_on_intervals(source, attributes)
             return replace(view, attributes=attributes, notes=notes)
         case ViewKind.MITIGATED:
-            attributes, counterfactual = (
-                tuple(mitigated_attributes(source)),
-                tuple(counterfactual_attributes(source)),
-            )
+            attributes = tuple(mitigated_attributes(source))
+            counterfactual = tuple(counterfactual_attributes(source))
             notes += notes_on_mitigation(source) + notes_on_copies(source, counterfactual)
             mode = read_mitigation(source).get("mode")
             return replace(
@@ -271,7 +271,8 @@ def explain_figure(
     """
     figures: Iterable[Measurement] = ()
     if key.data is DataSet.TRAINING:
-        summary, monitor = find_training_summary(session, deployment.no), find_monitor(session, deployment.no)
+        summary = find_training_summary(session, deployment.no)
+        monitor = find_monitor(session, deployment.no)
         if summary and monitor:
             figures = [
                 figure

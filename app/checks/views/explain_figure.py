@@ -113,7 +113,8 @@ def explained(measurement: Measurement) -> Explanation:
     Raises:
         KeyError: the catalogue has no metric of that key.
     """
-    metric, details = CATALOGUE[measurement.metric], measurement.details
+    metric = CATALOGUE[measurement.metric]
+    details = measurement.details
     group = details.subject or details.monitored or str(measurement.group)
     subject = {
         Scope.GROUP: f"{group}, the monitored group furthest out"
@@ -158,7 +159,8 @@ def describe_limits(measurement: Measurement) -> str:
 
 
 def judged_figure(measurement: Measurement) -> JudgedFigure:
-    details, group = measurement.details, measurement.group
+    details = measurement.details
+    group = measurement.group
     # The details of older measurements do not name the groups that they are about.
     named = replace(
         details,

@@ -124,7 +124,8 @@ def why_not_perturbed(counted: CountedCheck) -> str | None:
 
 
 def notes_on_copies(source: CheckSource, with_copies: tuple[AttributeView, ...]) -> tuple[str, ...]:
-    unseen, through = notes_on_unseen(source.window), source.window.get("correlated_features", {})
+    unseen = notes_on_unseen(source.window)
+    through = source.window.get("correlated_features", {})
     other_revisions = int(source.window.get("records_of_other_revisions", 0))
     copied = [view for view in with_copies if view.attribute not in unseen or view.attribute in through]
     # With one group on each side every record is in both; else some are in more groups than others.

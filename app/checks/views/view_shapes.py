@@ -257,7 +257,8 @@ def divide_shares(
     after: GroupFigures | None = None,
 ) -> AttributeView:
     """Groups in the order of the table, and the monitored and the reference ones as a whole."""
-    table, additional = stored.whole, stored.additional
+    table = stored.whole
+    additional = stored.additional
     counts = own_outcomes(table)
     # Earlier hours may have had other groups: their counts go under those of the whole table.
     of_label = {

@@ -62,7 +62,8 @@ class CountedCheck:
     @property
     def hours(self) -> Span:
         """Hours of the window: the span's, back to its oldest record."""
-        span, oldest = self.origin.span, self.window.get("oldest_record_at")
+        span = self.origin.span
+        oldest = self.window.get("oldest_record_at")
         start = span.start if oldest is None else min(span.start, datetime.fromisoformat(oldest))
         # The first moment after the span belongs to no hour of it.
         return Span(start=floor_to_hour(start), end=floor_to_hour(span.end - timedelta.resolution) + HOUR)
@@ -129,7 +130,8 @@ class CheckSource:
         self, data: DataSet, comparison: Comparison, metric: str, table: Table
     ) -> list[Measurement]:
         """Measures a table under the present limits."""
-        check, stored = self.counted.check, self.tables.get((data, comparison))
+        check = self.counted.check
+        stored = self.tables.get((data, comparison))
         revisions = merge_revisions(() if stored is None else stored.cells)
         measured = measure_table(
             data,
@@ -177,7 +179,8 @@ def read_present(session: Session, deployment_no: int, newest_no: int | None) ->
         CheckRow.id == carried_from.scalar_subquery(),
     )
     statement = SELECT_RUNS.add_columns(_DATA_SETS).where(CheckRow.deployment_no == deployment_no, shown)
-    runs, data_sets = {}, {}
+    runs = {}
+    data_sets = {}
     for row, deployment_id, stored in session.execute(statement):
         runs[row.no] = to_run(row, deployment_id)
         data_sets[row.id] = frozenset(map(DataSet, stored or ()))
@@ -253,7 +256,8 @@ class CheckWindow:
 
     def part_of(self, record: StoredRecord) -> WindowPart | None:
         """Whether the check read the record as of its span or as additional; None if not at all."""
-        oldest, at = self.oldest, record.logged_at
+        oldest = self.oldest
+        at = record.logged_at
         is_read = at < self.span.end and self.version in (None, record.schema_version)
         if not is_read or oldest is None or (at, record.record_no) < (oldest.logged_at, oldest.record_no):
             return None
@@ -273,10 +277,12 @@ def window_of_check(session: Session, deployment_no: int, check_id: str) -> Chec
     if check.carried_from:
         check = get(session, deployment_no, check.carried_from)
     if check.window is None:
-        raise InvalidInput.of("check", f"has read no records: it is {check.state.value}")
-    window, span = check.window, check.span
+        raise InvalidInput("check", f"has read no records: it is {check.state.value}")
+    window = check.window
+    span = check.span
     version = window.get("schema_version")
-    in_span, additional = window.get("records", 0), window.get("additional_records", 0)
+    in_span = window.get("records", 0)
+    additional = window.get("additional_records", 0)
     if in_span + additional == 0:
         return CheckWindow(span, version, None)
     if not additional and in_span == window.get("logged_in_span"):
@@ -323,7 +329,8 @@ def notes_of_check(session: Session, counted: CountedCheck, attribute: str | Non
 
 def notes_on_records(session: Session, counted: CountedCheck, lost: NotStored) -> tuple[str, ...]:
     """How the records were sampled, and how many of their values were corrected since."""
-    sampling, hours = counted.window.get(SAMPLING), counted.hours
+    sampling = counted.window.get(SAMPLING)
+    hours = counted.hours
     start, end = (f"{moment:%Y-%m-%d %H:%M}" for moment in (hours.start, hours.end))
     notes = []
     if sampling:
@@ -349,7 +356,8 @@ def notes_on_records(session: Session, counted: CountedCheck, lost: NotStored) -
 
 
 def _rates(lowest: float, highest: float) -> str:
-    low, high = f"{lowest:.4g}", f"{highest:.4g}"
+    low = f"{lowest:.4g}"
+    high = f"{highest:.4g}"
     return low if low == high else f"{low} to {high}"
 
 

@@ -172,7 +172,8 @@ class Labelled:
         if self.cohort is None:
             return None
         named, codes = self.cohort.compare(comparison)
-        counts, outcomes = np.zeros((len(named) + 1, 2, 2), np.int64), self.cohort.outcomes
+        counts = np.zeros((len(named) + 1, 2, 2), np.int64)
+        outcomes = self.cohort.outcomes
         for column, members in enumerate(
             (outcomes < Outcome.UNCLASSIFIED, (outcomes < Outcome.UNCLASSIFIED) & self.has_label)
         ):
@@ -247,7 +248,9 @@ class CheckEvidence:
 
 
 def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
-    deployment, monitor, span = subject.deployment, subject.monitor, subject.check.span
+    deployment = subject.deployment
+    monitor = subject.monitor
+    span = subject.check.span
     # Required here: a name that the schema lacks could not be read.
     names = subject.columns()
     names += (
@@ -320,7 +323,8 @@ LABELS_OF_SOME = "labels_of_some"
 
 def describe_window(subject: Subject, evidence: CheckEvidence) -> dict[str, object]:
     """Counts and times of the rows that a check read; JSON-safe."""
-    window, reach = evidence.window, evidence.window.reach()
+    window = evidence.window
+    reach = evidence.window.reach()
     return {
         "records": window.own,
         "additional_records": window.additional,
@@ -410,7 +414,8 @@ def describe_sampling(weights: FloatArray | None) -> Mapping[str, object]:
     """
     if weights is None:
         return {}
-    total, squares = float(weights.sum()), float((weights * weights).sum())
+    total = float(weights.sum())
+    squares = float((weights * weights).sum())
     return {
         SAMPLING: {
             "records": len(weights),

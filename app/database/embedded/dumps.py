@@ -91,7 +91,8 @@ def load(file: Path, url: str, *, first: str) -> None:
                 stderr=reader_words,
             ) as reader,
         ):
-            source, target = cast("IO[bytes]", reader.stdout), cast("IO[bytes]", writer.stdin)
+            source = cast("IO[bytes]", reader.stdout)
+            target = cast("IO[bytes]", writer.stdin)
             with contextlib.suppress(BrokenPipeError):  # its output says why
                 target.write(f"BEGIN;\n{first}\n".encode())
                 for _ in range(HEADER_LINES):
@@ -129,7 +130,8 @@ def _run(
 
 def _connection(url: str) -> tuple[str, dict[str, str]]:
     """The process list would show a password: the environment holds it."""
-    settings, environment = conninfo_to_dict(url), _plain_environment()
+    settings = conninfo_to_dict(url)
+    environment = _plain_environment()
     if (password := settings.pop("password", None)) is not None:
         environment["PGPASSWORD"] = str(password)
     return make_conninfo("", **settings), environment

@@ -34,12 +34,12 @@ def list_correlated_features(
     monitored attribute, and list all that are `recommended`, together. Looking switches nothing on.
     """
     if any(column.name == attribute for column in deployment.schema.features):
-        raise InvalidInput.of(
+        raise InvalidInput(
             "attribute",
             f"{attribute!r:.210} is a feature, which the model sees itself; only meta fields are compared",
         )
     if deployment.schema.column(attribute) is None:
-        raise InvalidInput.of("attribute", f"{attribute!r:.210} is not a meta field of the deployment")
+        raise InvalidInput("attribute", f"{attribute!r:.210} is not a meta field of the deployment")
     summary = require_summary(session, deployment)
 
     associations = read_associations(session, deployment.no, [attribute]).get(attribute)

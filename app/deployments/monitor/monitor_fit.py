@@ -47,7 +47,7 @@ def keep_origins(monitor: Monitor, before: Monitor | None) -> Monitor:
                 "must be left out, or be as it was read with the same rule: POST "
                 "…/fairness-monitor/found-groups sets it"
             )
-            raise InvalidInput.of(f"attributes[{position}].found_by", message)
+            raise InvalidInput(f"attributes[{position}].found_by", message)
         attributes.append(replace(attribute, found_by=origin))
     return replace(monitor, attributes=tuple(attributes))
 

@@ -143,7 +143,7 @@ class AcceptRecommendationsIn(In):
                 f"must list 1 to {MAX_ATTRIBUTES} attributes, found {len(self.attributes):,}; leave "
                 "it out to accept what is sure"
             )
-            raise InvalidInput.of("attributes", message)
+            raise InvalidInput("attributes", message)
         return [attribute.accepted() for attribute in self.attributes]
 
     def outcomes(self) -> OutcomeRule | None:
@@ -152,7 +152,7 @@ class AcceptRecommendationsIn(In):
         if self.favourable is None and self.unfavourable is None:
             return None
         missing = "favourable" if self.favourable is None else "unfavourable"
-        raise InvalidInput.of(missing, "must be sent together with the other list of outcomes")
+        raise InvalidInput(missing, "must be sent together with the other list of outcomes")
 
 
 class SuggestedOutcomesOut(Out):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from ...base.frozen import frozen, frozen_by_name
 from ...base.values import GroupValue, name_value
@@ -15,7 +15,7 @@ from ...statistics.intervals.verdicts import MINIMUM_GROUP_SIZE
 from ..training.from_distributions import Inexact, classify_cell_label
 from ..training.training_facts import Cell, Distribution
 
-Role: TypeAlias = Literal["monitored", "reference", "neither"]
+Role = Literal["monitored", "reference", "neither"]
 
 MIN_RECORDS = 30
 

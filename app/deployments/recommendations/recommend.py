@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 from sqlalchemy.orm import Session
 
@@ -29,7 +29,7 @@ from .value_match import MAX_VALUES
 
 DEFAULT_UPPER_THRESHOLD = mirrored_ratio(DEFAULT_THRESHOLD)
 
-Picked: TypeAlias = Literal["proposed", "customary"]
+Picked = Literal["proposed", "customary"]
 
 _PLACE = re.compile(r"attributes\[(\d+)\]")
 
@@ -278,7 +278,7 @@ def merge_into_monitor(
             Accepted(proposal.feature, {}) for proposal in recommended.proposals if proposal.by_default
         ]
         if not requested and monitor is None:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 "attributes",
                 "is required: no proposal is sure enough to be accepted unseen; list those you want",
             )

@@ -4,7 +4,6 @@ field with every feature.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 import numpy as np
 
@@ -85,7 +84,7 @@ class CountedBins:
         return codes
 
 
-Axis: TypeAlias = Values | CountedBins
+Axis = Values | CountedBins
 """Places of a column's values; `codes` are those of the rows of a piece, or MISSING."""
 
 

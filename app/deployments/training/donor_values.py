@@ -69,7 +69,7 @@ def donors_of_groups(
     for name in features:
         now = schema.column(name)
         if now is None or (name, now.type) not in donors.features:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 f"attributes.{column.name}.correlated_features", describe_missing_feature(name)
             )
     columns = [(index, kind) for index, (name, kind) in enumerate(donors.features) if name in features]
@@ -117,7 +117,7 @@ def representative_donors(donors: GroupDonors, limit: int = MOST_REPRESENTATIVES
 def require_donors(donors: GroupDonors, group: Group, column: Column) -> None:
     """Raises InvalidInput if the group has no donor."""
     if not donors.rows:
-        raise InvalidInput.of(
+        raise InvalidInput(
             f"attributes.{column.name}.correlated_features",
             f"the training data keep no record of the group {name_value(group.value)!r:.100} of "
             f"{column.name}, from which copies would take their correlated features: they hold none, or too "

@@ -223,7 +223,7 @@ def require_outcomes(labels: Distribution, monitor: Monitor | None) -> None:
     if monitor is None or unlisted is None or unlisted.records < sum(cell.records for cell in _known(labels)):
         return
     rule = monitor.outcomes
-    raise InvalidInput.of(
+    raise InvalidInput(
         "label",
         f"no label is among the monitor's outcomes: found {_listed(unlisted.examples) or 'none'}; "
         f"favourable are {_listed(rule.favourable)}, unfavourable {_listed(rule.unfavourable)}",

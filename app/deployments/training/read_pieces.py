@@ -164,7 +164,7 @@ def read_pieces(file: TrainingFile, layout: Layout) -> Iterator[Piece]:
             if len(bad):
                 shown = "none" if np.isnan(weights[bad[0]]) else weights[bad[0]]
                 reason = f"must be 0 or a weight between {MIN_WEIGHT:g} and {MAX_WEIGHT:g}, found {shown}"
-                raise InvalidInput.of(f"columns.{layout.weight}", f"row {before + int(bad[0]) + 1}: {reason}")
+                raise InvalidInput(f"columns.{layout.weight}", f"row {before + int(bad[0]) + 1}: {reason}")
         yield Piece(batch.num_rows, parts, label, weights)
         before += batch.num_rows
 
@@ -273,11 +273,11 @@ def survey_file(file: TrainingFile, layout: Layout) -> Survey:
             [(piece.label if name == LABEL else piece.parts[name]).floats() for name in quantities]
         )
     if not survey.records:
-        raise InvalidInput.of("body", "holds no records")
+        raise InvalidInput("body", "holds no records")
     if not survey.labels.values and survey.labels.too_many is None:
-        raise InvalidInput.of(f"columns.{layout.label}", "holds no label in any row")
+        raise InvalidInput(f"columns.{layout.label}", "holds no label in any row")
     if survey.labels.too_many and not layout.has_numeric_label:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "label", f"the column {layout.label!r:.210} {survey.labels.too_many}: it is no class label"
         )
     return survey

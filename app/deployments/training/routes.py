@@ -140,7 +140,7 @@ def _process(file: BinaryIO, upload: Upload) -> TrainingData:
     if upload.form is not TrainingForm.DISTRIBUTION:
         return process_file(file, upload)
     if upload.weight is not None:
-        raise InvalidInput.of("weight", "is of files only: a ready distribution counts records")
+        raise InvalidInput("weight", "is of files only: a ready distribution counts records")
     # Small: ready distributions have a limit of their own.
     body = file.read()
     require_strict(body)

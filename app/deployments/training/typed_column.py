@@ -5,7 +5,7 @@ import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,7 @@ from ...sources.arrays.column_cells import Coded, holds_numbers, holds_text, rea
 from ...statistics.group_labels import MISSING
 from .training_limits import BATCH_ROWS, LONGEST_VALUE, MAX_LINE_BYTES
 
-Numbers: TypeAlias = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.float64]
 
 HEADER = 1
 
@@ -112,7 +112,7 @@ def _read_coded(name: str, array: pa.Array, before: int, check: Callable[[Any], 
     try:
         cells = encoded.dictionary.take(pa.array(used)).to_pylist()
     except UnicodeDecodeError as error:
-        raise InvalidInput.of(f"columns.{name}", "holds text that is not UTF-8") from error
+        raise InvalidInput(f"columns.{name}", "holds text that is not UTF-8") from error
     for code, cell in zip(used.tolist(), cells, strict=True):
         try:
             value = None if cell is None else check(cell)
@@ -125,7 +125,7 @@ def _read_coded(name: str, array: pa.Array, before: int, check: Callable[[Any], 
     if faults:
         # The first row, not the first value of the dictionary.
         row, reason = min(faults)
-        raise InvalidInput.of(f"columns.{name}", f"row {before + row + 1}: {reason}")
+        raise InvalidInput(f"columns.{name}", f"row {before + row + 1}: {reason}")
     return Coded(values, of_code[codes])
 
 
@@ -147,11 +147,11 @@ class CsvFile:
         for _ in texts:
             pass  # a byte of another encoding is refused before anything is counted
         if not head.strip():
-            raise InvalidInput.of("body", "is empty")
+            raise InvalidInput("body", "is empty")
         try:
             header = next((names for names in csv.reader(io.StringIO(head, newline="")) if names), [])
         except csv.Error as error:
-            raise InvalidInput.of("body", f"has a header that is not CSV ({error})") from error
+            raise InvalidInput("body", f"has a header that is not CSV ({error})") from error
         self.names = _require_unique(header)
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -188,7 +188,7 @@ class CsvFile:
                 reason = f"has a line of more than {MAX_LINE_BYTES // 2**20} MiB"
             else:
                 reason = "is not CSV with a header"
-            raise InvalidInput.of("body", reason) from error
+            raise InvalidInput("body", reason) from error
 
 
 class ParquetFile:
@@ -198,7 +198,7 @@ class ParquetFile:
             opened = self._open()
             schema = opened.schema_arrow
         except _BROKEN as error:
-            raise InvalidInput.of("body", "is not a Parquet file") from error
+            raise InvalidInput("body", "is not a Parquet file") from error
         # Of row groups only, not of their columns: asking a damaged file for these ends the process (pyarrow
         # 26).
         groups = map(opened.metadata.row_group, range(opened.metadata.num_row_groups))
@@ -218,7 +218,7 @@ class ParquetFile:
         except MemoryError as error:
             raise too_much() from error
         except _BROKEN as error:
-            raise InvalidInput.of("body", "is a Parquet file that cannot be read to its end") from error
+            raise InvalidInput("body", "is a Parquet file that cannot be read to its end") from error
 
     def _open(self, **options: list[str]) -> arrow_parquet.ParquetFile:
         self._file.seek(0)
@@ -227,7 +227,7 @@ class ParquetFile:
         )
 
 
-TrainingFile: TypeAlias = CsvFile | ParquetFile
+TrainingFile = CsvFile | ParquetFile
 """`batches` yields the rows of these columns, from the first one on."""
 
 
@@ -258,5 +258,5 @@ class _Unclosed(io.RawIOBase):
 def _require_unique(names: Sequence[str]) -> list[str]:
     twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
     if twice:
-        raise InvalidInput.of("body", f"names the column {twice[0]!r:.100} twice")
+        raise InvalidInput("body", f"names the column {twice[0]!r:.100} twice")
     return list(names)

@@ -4,7 +4,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +23,7 @@ from ...sources.stored.window_queries import WindowQuery
 from ...statistics.group_labels import FloatArray, IntArray
 from .attribution import AttributedGap, SideCounts
 
-BoolArray: TypeAlias = npt.NDArray[np.bool_]
+BoolArray = npt.NDArray[np.bool_]
 
 MAX_CELLS = 1_000
 """Max cells of a feature; with more, hardly any has records of both groups."""
@@ -130,11 +129,11 @@ def require_comparisons(monitor: Monitor, requested: Sequence[Sequence[str]] | N
             choices = "; ".join(
                 json.dumps(comparison.features, ensure_ascii=False) for comparison in comparisons
             )
-            raise InvalidInput.of(
+            raise InvalidInput(
                 f"comparisons[{index}]", f"must be one of the monitor's comparisons: {choices}"
             )
         if match in required:
-            raise InvalidInput.of(f"comparisons[{index}]", "must be listed once")
+            raise InvalidInput(f"comparisons[{index}]", "must be listed once")
         required.append(match)
     return required
 

@@ -104,7 +104,7 @@ def plan_attribution(
     ]
     players = join_players(measure_strengths(columns))
     if len(players) > MAX_PLAYERS:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "features",
             f"of the deployment move in {len(players)} ways, and at most {MAX_PLAYERS} are attributed; send "
             "the model fewer",
@@ -126,7 +126,7 @@ def _fit_pairs(gaps: Sequence[GapRecords], players: int, max_pairs: int, max_row
 
     fewest = min(max_pairs, MIN_UNITS)
     if max_cost(fewest) > max_rows:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "max_rows",
             f"must be at least {max_cost(fewest):,} for this window, found {max_rows:,}: {fewest} pairs of "
             f"each gap (here {len(gaps)}) are the fewest that say something. Raise it, or watch fewer values",

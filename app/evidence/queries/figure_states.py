@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from itertools import accumulate
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 from sqlalchemy import delete, insert, select, text, update
@@ -19,7 +19,7 @@ from .eras import Era
 from .hour_counts import CountedPlace
 from .summaries import LimitSummary
 
-Definitions: TypeAlias = Mapping[tuple[CountedPlace, str], Mapping[str, Any]]
+Definitions = Mapping[tuple[CountedPlace, str], Mapping[str, Any]]
 """Definitions of figures, by place and metric."""
 
 

@@ -98,7 +98,7 @@ def watch_group(
     """
     before = require_monitor(session, deployment)
     if (body.scan_id is None) is (body.search is None):
-        raise InvalidInput.of("scan_id", "must be sent, or search in its place, and not both")
+        raise InvalidInput("scan_id", "must be sent, or search in its place, and not both")
     if body.search is not None:
         rule = body.search.rule.read_as(GroupRule)
         found_by = body.search.read_as(FoundBy, scan_id=None)

@@ -25,16 +25,16 @@ def check_scan(
     monitor = find_monitor(session, deployment_no)
     listed = features or ()
     if features is not None and not 1 <= len(features) <= MAX_FEATURES:
-        raise InvalidInput.of("features", f"must name 1 to {MAX_FEATURES} columns, found {len(features)}")
+        raise InvalidInput("features", f"must name 1 to {MAX_FEATURES} columns, found {len(features)}")
     for position, name in enumerate(listed):
         if name in listed[:position]:
-            raise InvalidInput.of(f"features[{position}]", f"{name!r} is named twice")
+            raise InvalidInput(f"features[{position}]", f"{name!r} is named twice")
         if schema.column(name) is None:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 f"features[{position}]", f"{name!r} is not a feature or meta field of the deployment"
             )
         if monitor is not None and name == monitor.evidence.person:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 f"features[{position}]", f"{name!r} says whose record it is, so it makes no subgroup"
             )
     if monitor is None:

@@ -37,12 +37,12 @@ def watch_found_group(monitor: Monitor, rule: GroupRule, found_by: FoundBy, *, n
     if problem is not None:
         raise Conflict(problem)
     if found_by.subsets < 1:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "search.subsets",
             f"must be the number of groups that were searched, 1 or more, found {found_by.subsets}",
         )
     if not 0 <= found_by.p_value <= 1:
-        raise InvalidInput.of("search.p_value", f"must be a number from 0 to 1, found {found_by.p_value}")
+        raise InvalidInput("search.p_value", f"must be a number from 0 to 1, found {found_by.p_value}")
     if find_watched(monitor, rule) is not None:
         return monitor
     attribute = MonitoredAttribute.of_rule(

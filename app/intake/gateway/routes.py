@@ -78,7 +78,7 @@ class GatewayRoute(KnownCallerRoute):
         principal = await self._find_logger(request)
         plan = await self._find_plan(principal, request.deployment_id)
         if request.scope["query_string"]:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 "query", "must be empty: the model is called at the address of the deployment's endpoint"
             )
         model = plan.require_model()
@@ -156,9 +156,7 @@ def _read_record_id(request: HotRequest) -> str:
     """Id that the caller gives the record; empty if it gives none."""
     sent = request.header(RECORD_ID)
     if sent and not SANE_REQUEST_ID.fullmatch(sent):
-        raise InvalidInput.of(
-            "Evenhand-Record-Id", "must have 1 to 128 letters, digits or characters of ._:-"
-        )
+        raise InvalidInput("Evenhand-Record-Id", "must have 1 to 128 letters, digits or characters of ._:-")
     return sent
 
 
@@ -180,7 +178,7 @@ class EventRoute(KnownCallerRoute):
         if request.scope["path"] == AZURE_PATH:
             deployment_id = read_user_name(request.header(b"authorization"))
         if not deployment_id:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 "AZUREML_MDC_HOST", "must hold the deployment's id and a key: DEPLOYMENT:KEY@HOST"
             )
         plan = await self._find_plan(principal, deployment_id)

@@ -2,7 +2,6 @@
 
 from datetime import datetime
 from enum import StrEnum
-from typing import TypeAlias
 
 import msgspec
 import structlog
@@ -75,7 +74,7 @@ class CallHalf(Struct, frozen=True, kw_only=True, tag="half"):
     body: CapturedBody
 
 
-Entry: TypeAlias = CompleteCall | CallHalf
+Entry = CompleteCall | CallHalf
 
 log = structlog.get_logger("evenhand.spool")
 

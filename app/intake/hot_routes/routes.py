@@ -161,7 +161,7 @@ def _read_options(query: bytes, parameters: Mapping[str, bool]) -> JsonObject:
         if name in options:
             text = options[name].lower()
             if text not in BOOLEANS:
-                raise InvalidInput.of(name, f"must be true or false, found {text[:20]!r}")
+                raise InvalidInput(name, f"must be true or false, found {text[:20]!r}")
             options[name] = BOOLEANS[text]
     return options
 

@@ -42,18 +42,18 @@ def read_bento_schema(file: InputFile) -> BentoSchema:
     if not isinstance(columns, list) or not all(
         isinstance(column, dict) and isinstance(column.get("name"), str) for column in columns
     ):
-        raise InvalidInput.of(file.name, "is not a schema file of BentoML's monitor: it has no columns")
+        raise InvalidInput(file.name, "is not a schema file of BentoML's monitor: it has no columns")
     features, predictions, targets = (
         [column for column in columns if column.get("role") == role]
         for role in ("feature", "prediction", "target")
     )
     if len(predictions) != 1:
-        raise InvalidInput.of(
+        raise InvalidInput(
             file.name, f"must have one column of the role prediction, found {len(predictions)}"
         )
     for column in (*features, *predictions):
         if column.get("type") not in _TYPES:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 f"{file.name} {column['name']:.50}",
                 f"must be {' or '.join(_TYPES)}, found {column.get('type')!r:.50}",
             )

@@ -36,11 +36,12 @@ def limits_of_baseline(constraints: object) -> dict[str, dict[str, dict[str, flo
     Of several values of a facet the widest limits count.
     """
     if not isinstance(constraints, dict):
-        raise InvalidInput.of("constraints", "must be a JSON object")
+        raise InvalidInput("constraints", "must be a JSON object")
     # Of the ratio a factor of at least 1, of a difference an amount.
     distances = defaultdict[str, dict[str, float]](dict)
     for facet, metric in _list_metrics(constraints):
-        key, value = CLARIFY_KEYS.get(str(metric.get("name"))), metric.get("value")
+        key = CLARIFY_KEYS.get(str(metric.get("name")))
+        value = metric.get("value")
         if key is None or not is_number(value) or not math.isfinite(value) or (key == IMPACT and value <= 0):
             continue
         distance = max(value, 1 / value) if key == IMPACT else abs(value)
@@ -109,12 +110,12 @@ class TranslatedMonitor:
 class ClarifyConfig:
     def __init__(self, config: object) -> None:
         if not isinstance(config, dict):
-            raise InvalidInput.of("analysis_config", "must be a JSON object")
+            raise InvalidInput("analysis_config", "must be a JSON object")
         self._config: JsonObject = config
         self._headers = _read_member(config, "headers", list)
         facets = config.get("facet")
         if not isinstance(facets, list) or not facets or not all(isinstance(facet, dict) for facet in facets):
-            raise InvalidInput.of("analysis_config.facet", "must be an array of at least one facet")
+            raise InvalidInput("analysis_config.facet", "must be an array of at least one facet")
         self._facets: list[JsonObject] = facets
 
     def monitor(
@@ -133,7 +134,7 @@ class ClarifyConfig:
             name = self._name(facet.get("name_or_index"), f"facet[{position}].name_or_index")
             column = schema.column(name)
             if column is None:
-                raise InvalidInput.of(
+                raise InvalidInput(
                     f"analysis_config.facet[{position}]",
                     f"names {name!r:.100}, which is no column of the deployment",
                 )
@@ -168,7 +169,7 @@ class ClarifyConfig:
             and 0 <= name_or_index < len(self._headers)
         ):
             return str(self._headers[name_or_index])
-        raise InvalidInput.of(f"analysis_config.{where}", "must be a name, or a position among the headers")
+        raise InvalidInput(f"analysis_config.{where}", "must be a name, or a position among the headers")
 
     def _outcomes(
         self, outputs: OutputFields, problem_type: ProblemType, choices: ClarifyChoices
@@ -184,7 +185,7 @@ class ClarifyConfig:
         if not unfavourable and values in ([1], [0]):
             unfavourable = [1 - values[0]]
         if not unfavourable:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 "unfavourable", "must be given: the configuration names the favourable labels only"
             )
         return values, unfavourable
@@ -194,7 +195,7 @@ class ClarifyConfig:
         stated = configured if choices.score_threshold is None else choices.score_threshold
         threshold = _HALF if stated is None else stated
         if not is_number(threshold) or not 0 < threshold <= 1:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 "probability_threshold", f"must be a number above 0 and at most 1, found {threshold!r:.50}"
             )
         notes.append(
@@ -205,7 +206,8 @@ class ClarifyConfig:
 
     def _metrics(self, notes: list[str]) -> list[str] | None:
         """None: all metrics."""
-        methods, requested = _read_member(self._config, "methods", dict), list[str]()
+        methods = _read_member(self._config, "methods", dict)
+        requested = list[str]()
         for name in _METHODS:
             method = _read_member(methods, name, dict)
             if method.get("methods") == "all":
@@ -246,9 +248,10 @@ def list_violations(config: object, measurements: Iterable[Mapping[str, Any]]) -
 def monitored_attribute(
     column: Column, listed: object, choices: ClarifyChoices, where: str, notes: list[str]
 ) -> JsonObject:
-    where, name = f"{where}.value_or_threshold", column.name
+    where = f"{where}.value_or_threshold"
+    name = column.name
     if listed is None:
-        raise InvalidInput.of(where, "is missing: name the values of the monitored groups")
+        raise InvalidInput(where, "is missing: name the values of the monitored groups")
     values = _require_values(listed, where)
     if column.kind is FieldKind.CATEGORICAL or len(values) > 1 or name in choices.categories:
         # Some versions of the SDK write text only.
@@ -260,11 +263,9 @@ def monitored_attribute(
         try:
             return {"feature": name, "monitored": list(map(read, values))}
         except ValueError as error:
-            raise InvalidInput.of(
-                where, f"must be of the type {column.type.value}, like the column"
-            ) from error
+            raise InvalidInput(where, f"must be of the type {column.type.value}, like the column") from error
     if name not in choices.thresholds:
-        raise InvalidInput.of(
+        raise InvalidInput(
             where,
             f"may be a threshold or a category of the numeric column {name!r:.100}, which Clarify decides "
             "by the data: import with"
@@ -287,7 +288,7 @@ def _require_values(values: object, where: str) -> list[Any]:
         or not values
         or not all(isinstance(value, str | int | float | bool) for value in values)
     ):
-        raise InvalidInput.of(where, "must be an array of at least one value")
+        raise InvalidInput(where, "must be an array of at least one value")
     return values
 
 
@@ -295,5 +296,5 @@ def _number(values: Sequence[Any], where: str) -> float:
     try:
         (number,) = map(float, values)
     except (TypeError, ValueError) as error:
-        raise InvalidInput.of(where, "must be one number") from error
+        raise InvalidInput(where, "must be one number") from error
     return number

@@ -41,7 +41,9 @@ class FlatTable:
         scalar: Callable[[Any], Any],
     ) -> None:
         self._subject, self._file, self._cell, self._scalar = subject, file, cell, scalar
-        schema, outputs, column_names = subject.schema, subject.outputs, subject.columns
+        schema = subject.schema
+        outputs = subject.outputs
+        column_names = subject.columns
         columns = {column.name for column in (*schema.features, *schema.meta)}
         self._names = frozenset(names)
         self._features = [column for column in schema.features if column.name in self._names]
@@ -64,14 +66,15 @@ class FlatTable:
             self._require("prediction", self._prediction)
             missing = [column.name for column in schema.features if column.name not in self._names]
             if missing:
-                raise InvalidInput.of(
+                raise InvalidInput(
                     file.name,
                     f"has no column {missing[0]!r:.200}, which is a feature; it has {quote_names(names)}",
                 )
 
     def records(self, row: JsonObject, _: int) -> list[JsonObject]:
         """Returns the native record of a row."""
-        cell, scalar = self._cell, self._scalar
+        cell = self._cell
+        scalar = self._scalar
         features = {column.name: cell(row[column.name], column) for column in self._features}
         record: JsonObject = {"features": features or None}
         if self._meta:
@@ -96,7 +99,7 @@ class FlatTable:
     def _pick(self, chosen: str | None, usual: Sequence[str], free: Sequence[str]) -> str | None:
         if chosen is not None:
             if chosen not in self._names:
-                raise InvalidInput.of(
+                raise InvalidInput(
                     self._file.name,
                     f"has no column {chosen!r:.200}; it has {quote_names(sorted(self._names))}",
                 )
@@ -106,7 +109,7 @@ class FlatTable:
     def _require(self, what: str, column: str | None) -> None:
         if column is None:
             columns = quote_names(sorted(self._names))
-            raise InvalidInput.of(
+            raise InvalidInput(
                 self._file.name,
                 f"has no column of the {what}; name it with --{what}-column. It has {columns}",
             )
@@ -123,13 +126,13 @@ def read_csv(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[Imp
         try:
             header = next(lines, [])
             if len(set(header)) < len(header):
-                raise InvalidInput.of(file.name, "names a column twice in its header")
+                raise InvalidInput(file.name, "names a column twice in its header")
             table = FlatTable(
                 header, subject, file, lambda text, column: parse_text(text, column.sent), read_label
             )
             yield from read_rows(file, _read_lines(reader, lines, header), table.records)
         except csv.Error as error:
-            raise InvalidInput.of(f"{file.name} line {reader.number}", f"is not CSV ({error})") from error
+            raise InvalidInput(f"{file.name} line {reader.number}", f"is not CSV ({error})") from error
 
 
 def _read_lines(reader: "_Numbered", lines: Iterable[list[str]], header: list[str]) -> NumberedRows:
@@ -194,7 +197,7 @@ class _Numbered:
             reason = (
                 f"is in a record of more than {MAX_LINE_BYTES // 2**20} MiB. Is a quote missing before it?"
             )
-            raise InvalidInput.of(f"{self._file} line {self.number}", reason)
+            raise InvalidInput(f"{self._file} line {self.number}", reason)
         return line.decode()
 
 

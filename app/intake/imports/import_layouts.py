@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 from ...base.errors import InvalidInput
 from ...base.strict_json import parse_json
@@ -16,7 +16,7 @@ from .kserve_logs import read_kserve
 from .month_files import read_export, read_head
 from .sagemaker_captures import read_sagemaker
 
-Reader: TypeAlias = Callable[[Sequence[InputFile], ImportSubject], Iterator[ImportRow]]
+Reader = Callable[[Sequence[InputFile], ImportSubject], Iterator[ImportRow]]
 
 
 class ImportLayout(StrEnum):
@@ -59,18 +59,18 @@ _WITHOUT_LABELS = (ImportLayout.AZURE, ImportLayout.DATABRICKS, ImportLayout.KSE
 def find_layout(files: Sequence[InputFile], chosen: ImportLayout | None, kind: LogKind) -> ImportLayout:
     """Returns the given layout, or the first file's; the others must have the same."""
     if not files:
-        raise InvalidInput.of("files", "must be at least one")
+        raise InvalidInput("files", "must be at least one")
     layout = chosen or _detect_layout(files[0])
     for file in files[1:] if chosen is None else ():
         other_layout = _detect_layout(file)
         if other_layout is not layout:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 file.name,
                 f"is {other_layout.words}, unlike {files[0].name}, which is {layout.words}; import them "
                 "apart",
             )
     if kind is LogKind.FEEDBACK and layout in _WITHOUT_LABELS:
-        raise InvalidInput.of("layout", f"{layout.value} holds no labels; import it as payload")
+        raise InvalidInput("layout", f"{layout.value} holds no labels; import it as payload")
     return layout
 
 

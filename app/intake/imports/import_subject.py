@@ -9,7 +9,7 @@ from dataclasses import field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 from msgspec import Struct
@@ -88,7 +88,7 @@ class RowRefused(RecordRefused):
         return ImportRow(file=file, line=line, field=self.field, reason=self.reason)
 
 
-NumberedRows: TypeAlias = Iterator[tuple[int, JsonObject | RowRefused]]
+NumberedRows = Iterator[tuple[int, JsonObject | RowRefused]]
 
 MAX_LINE_BYTES = 8 * 2**20
 """Max bytes of a line: memory must not depend on a file without line ends."""
@@ -135,7 +135,7 @@ class InputFile:
         try:
             return cls(str(path), lambda: path.open("rb"), path.stat().st_size, encoding)
         except OSError as error:
-            raise InvalidInput.of(str(path), f"cannot be read ({error.strerror})") from error
+            raise InvalidInput(str(path), f"cannot be read ({error.strerror})") from error
 
     @property
     def hour_of_path(self) -> datetime | None:
@@ -162,7 +162,7 @@ class InputFile:
                     number += 1
                     self.bytes_read += len(line)
                     if len(line) > MAX_LINE_BYTES:
-                        raise InvalidInput.of(
+                        raise InvalidInput(
                             f"{self.name} line {number}", f"is longer than {MAX_LINE_BYTES // 2**20} MiB"
                         )
                     yield number, line
@@ -192,7 +192,8 @@ class InputFile:
     def parquet_rows(self) -> NumberedRows:
         self.bytes_read = 0
         with self._parquet() as table:
-            number, total = 0, max(table.rows, 1)
+            number = 0
+            total = max(table.rows, 1)
             for batch in table.batches(table.names):
                 # A few at a time: Python objects take many times a batch's size.
                 for start in range(0, batch.num_rows, _ROWS_AT_ONCE):
@@ -222,7 +223,7 @@ class InputFile:
             except InvalidInput as error:
                 if error.problems[0].field != "body":
                     raise
-                raise InvalidInput.of(self.name, error.problems[0].message) from error
+                raise InvalidInput(self.name, error.problems[0].message) from error
 
     def rows(self, *, takes_arrays: bool = False) -> NumberedRows:
         return self.parquet_rows() if self.is_parquet else self.json_lines(takes_arrays=takes_arrays)

@@ -26,7 +26,8 @@ def _read_half(row: dict[str, Any], file: InputFile, line: int, subject: ImportS
     call = row.get("id")
     if not isinstance(call, str) or not call:
         raise RowRefused("id", "is missing")
-    is_request, time = kind == "request", read_time(None, "time", file, subject)
+    is_request = kind == "request"
+    time = read_time(None, "time", file, subject)
     return Half(
         call=call,
         is_request=is_request,

@@ -95,29 +95,27 @@ def read_head(file: InputFile) -> ExportHead | None:
             "has a head of `evenhand export` that was changed, or is of another version of Evenhand "
             f"({error})"
         )
-        raise InvalidInput.of(file.name, reason) from error
+        raise InvalidInput(file.name, reason) from error
 
 
 def read_export(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
     for file in files:
         head = read_head(file)
         if head is None:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 file.name, "is not a file of `evenhand export`: its metadata have no deployment"
             )
         _require_fit(head, subject, file)
         try:
             yield from read_rows(file, file.parquet_rows(), partial(_convert_row, head, file, subject))
         except KeyError as error:
-            raise InvalidInput.of(
-                file.name, f"has no column {error}, which `evenhand export` writes"
-            ) from error
+            raise InvalidInput(file.name, f"has no column {error}, which `evenhand export` writes") from error
 
 
 def _require_fit(head: ExportHead, subject: ImportSubject, file: InputFile) -> None:
     new = "Import it into a new deployment, with evenhand import payload --register"
     if head.kind is not subject.kind:
-        raise InvalidInput.of(
+        raise InvalidInput(
             file.name, f"holds {head.kind.value} records; import it with evenhand import {head.kind.value}"
         )
     for section in ("features", "meta"):
@@ -131,14 +129,14 @@ def _require_fit(head: ExportHead, subject: ImportSubject, file: InputFile) -> N
                 f"is of another schema: either the file or the deployment alone has {name!r:.200} in "
                 f"its {section}. {new}"
             )
-            raise InvalidInput.of(file.name, reason)
+            raise InvalidInput(file.name, reason)
         for name, storage in exported.items():
             if storage is not None and storage.kind is StorageKind.PSEUDONYM and columns[name] is not None:
                 reason = (
                     f"holds pseudonyms in {section}.{name:.200}, of which the deployment would make "
                     f"others. {new}"
                 )
-                raise InvalidInput.of(file.name, reason)
+                raise InvalidInput(file.name, reason)
 
 
 def _convert_row(

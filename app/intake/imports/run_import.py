@@ -54,16 +54,16 @@ class CheckpointFile(Checkpoint):
 
     def resume(self) -> tuple[ImportReport, int]:
         """Returns where the earlier attempt was; removes rejected rows after its last note."""
-        report, rows_done, written = ImportReport(), 0, 0
+        report = ImportReport()
+        rows_done = 0
+        written = 0
         # Without a readable note it begins again; nothing is stored twice.
         with suppress(OSError, ValueError, KeyError, TypeError):
             stored = json.loads(self._path.read_bytes())
             if stored["key"] == self._key:
-                report, rows_done, written = (
-                    ImportReport.of(stored["report"]),
-                    int(stored["done"]),
-                    int(stored["rejections_bytes"]),
-                )
+                report = ImportReport.of(stored["report"])
+                rows_done = int(stored["done"])
+                written = int(stored["rejections_bytes"])
         if self._rejections is not None:
             self._file = self._rejections.open("r+b" if rows_done and self._rejections.exists() else "wb")
             self._file.truncate(written)
@@ -145,7 +145,7 @@ def run_import(
                 f"The file has more than {max_rows:,} rows. Send parts of it, or use `evenhand import`."
             )
         if (refusal := subject.tally.refusal(subject.times)) is not None:
-            raise InvalidInput.of("time", f"{refusal}; nothing was stored.")
+            raise InvalidInput("time", f"{refusal}; nothing was stored.")
     digests = {file.name: file.digest for file in files}
     # Of sampled logs, by fraction and hour.
     sampled = defaultdict[float, Counter[datetime]](Counter)
@@ -166,7 +166,8 @@ def run_import(
         size += len(line.text)
         if len(waiting) >= BATCH_ROWS or size >= BATCH_BYTES:
             _send(waiting, sink, report, checkpoint)
-            waiting, size = [], 0
+            waiting = []
+            size = 0
             checkpoint.note(report, position)
             notice(report)
     if waiting:
@@ -214,7 +215,8 @@ def encode_record(row: ImportRow, digest: str, subject: ImportSubject) -> bytes:
 
 def _classify(record: Mapping[str, Any], subject: ImportSubject) -> JsonObject:
     """Returns the record with the class of a score and the score as its probability."""
-    only_scores, threshold = subject.outputs.has_only_probabilities, subject.score_threshold
+    only_scores = subject.outputs.has_only_probabilities
+    threshold = subject.score_threshold
     score = record.get("probability" if only_scores else "prediction")
     if threshold is None or not isinstance(score, float) or not 0 < score < 1:
         return dict(record)

@@ -25,8 +25,10 @@ def read_sagemaker(files: Sequence[InputFile], subject: ImportSubject) -> Iterat
 def _read_capture(
     reader: LoggedCallReader, file: InputFile, subject: ImportSubject, line: JsonObject, _: int
 ) -> list[JsonObject]:
-    capture, path = _member(line, _CAPTURE, ""), f"{_CAPTURE}."
-    call, time = _read_id(line), _member(line, "eventMetadata", "").get("inferenceTime")
+    capture = _member(line, _CAPTURE, "")
+    path = f"{_CAPTURE}."
+    call = _read_id(line)
+    time = _member(line, "eventMetadata", "").get("inferenceTime")
     return reader.records(
         call,
         read_time(time, "eventMetadata.inferenceTime", file, subject),
@@ -36,7 +38,8 @@ def _read_capture(
 
 
 def _read_truth(file: InputFile, subject: ImportSubject, line: JsonObject, _: int) -> list[JsonObject]:
-    labels, call = read_labels(_read_body(line, _TRUTH, ""), f"{_TRUTH}.data"), _read_id(line)
+    labels = read_labels(_read_body(line, _TRUTH, ""), f"{_TRUTH}.data")
+    call = _read_id(line)
     time = read_time(None, "labelled_at", file, subject)
     return [
         {"id": record_id, "label": label, "labelled_at": time}

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
@@ -23,7 +23,7 @@ from ...domain.cells import (
 from ...domain.record import Rejection
 from ...payloads.schema_parts import CELL, Schema, array_of
 
-Cells: TypeAlias = Sequence[Any]
+Cells = Sequence[Any]
 """In schema order; None where missing."""
 
 
@@ -72,7 +72,7 @@ class CheckedPayload(Checked, kw_only=True):
 
 Integer = Annotated[int, Meta(ge=INT64_MIN, le=INT64_MAX)]
 Text = Annotated[str, Meta(max_length=MAX_TEXT)]
-ScalarCell: TypeAlias = Integer | float | Text | bool
+ScalarCell = Integer | float | Text | bool
 _Share = Annotated[float, Meta(ge=0, le=1)]
 _SHARE = {"type": "number", "minimum": 0, "maximum": 1}
 

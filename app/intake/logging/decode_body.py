@@ -89,16 +89,16 @@ def decompressed(body: bytes, encoding: str, most_bytes: int = MAX_BODY_BYTES) -
     room = most_bytes + 1
     while body and room > 0:
         if len(unpacked) == _MOST_MEMBERS:
-            raise InvalidInput.of("body", f"is gzip of more than {_MOST_MEMBERS} members")
+            raise InvalidInput("body", f"is gzip of more than {_MOST_MEMBERS} members")
         member = zlib.decompressobj(_GZIP)
         try:
             chunk = member.decompress(body, room)
         except zlib.error as error:
-            raise InvalidInput.of("body", "is not gzip, though Content-Encoding says so") from error
+            raise InvalidInput("body", "is not gzip, though Content-Encoding says so") from error
         room -= len(chunk)
         unpacked.append(chunk)
         if not member.eof and room > 0:
-            raise InvalidInput.of("body", "is gzip that ends too soon")
+            raise InvalidInput("body", "is gzip that ends too soon")
         body = member.unused_data
     if room <= 0:
         raise too_large()
@@ -134,9 +134,9 @@ def decoded_json(body: bytes) -> Any:  # noqa: ANN401 - any value of JSON
     try:
         return json.loads(body.decode("utf-8-sig"))
     except RecursionError as error:
-        raise InvalidInput.of("body", "is nested too deeply") from error
+        raise InvalidInput("body", "is nested too deeply") from error
     except ValueError as error:
-        raise InvalidInput.of("body", f"is not JSON ({error})") from error
+        raise InvalidInput("body", f"is not JSON ({error})") from error
 
 
 def is_evidently_strict(body: bytes, members: int, times: int) -> bool:
@@ -168,7 +168,8 @@ def _may_hold_vanished(body: bytes) -> bool:
 
 
 def _members(decoded: Any, enough: int) -> int:  # noqa: ANN401 - as above
-    count, layer = 0, [decoded]
+    count = 0
+    layer = [decoded]
     while layer and count < enough:
         deeper: list[Any] = []
         for node in layer:

@@ -44,7 +44,8 @@ def payload_batch(
     numbers: Sequence[int],
 ) -> PayloadBatch:
     """`ids` and `numbers` (ascending) have one per record; absent times become the receipt's."""
-    target, no = plan.target, plan.target.no
+    target = plan.target
+    no = plan.target.no
     times = _write_moments(checked.times, moments.now)
     cells: dict[str, Iterable[str]] = {
         "deployment_no": repeat(str(no)),
@@ -87,7 +88,8 @@ def feedback_batch(
     numbers: Sequence[int],
 ) -> Batch:
     """Like `payload_batch`. A stated prediction is taken for one of the present model revision."""
-    target, revision = plan.target, copy_text(plan.target.model_revision)
+    target = plan.target
+    revision = copy_text(plan.target.model_revision)
     cells: dict[str, Iterable[str]] = {
         "deployment_no": repeat(str(target.no)),
         "feedback_no": map(str, numbers),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 from operator import attrgetter, itemgetter
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType, structs
@@ -86,7 +86,7 @@ _TYPES: dict[FieldType, Any] = {
     FieldType.BOOLEAN: bool,
 }
 
-_Pick: TypeAlias = Callable[[Any], Sequence[Any]]
+_Pick = Callable[[Any], Sequence[Any]]
 
 
 class FastReader:
@@ -120,11 +120,13 @@ class FastReader:
         # A list: the builtins take twice as long over a generator.
         if not all([record_id is None or record_id.isprintable() for record_id in ids]):  # noqa: C419
             return None
-        count, without_time = len(records), scored_at.count(None)
+        count = len(records)
+        without_time = scored_at.count(None)
         if moments.historical and without_time:
             return None
         if without_time < count:
-            earliest, latest = moments.rule.earliest, moments.rule.latest
+            earliest = moments.rule.earliest
+            latest = moments.rule.latest
             if not all(time is None or earliest <= time <= latest for time in scored_at):
                 return None
         if meta.count(None) < len(meta):

@@ -62,7 +62,7 @@ def read_payload(
     """
     body = decompressed(request.body, request.encoding, most_bytes)
     if request.is_csv:
-        raise InvalidInput.of("body", "payload records are taken as JSON only")
+        raise InvalidInput("body", "payload records are taken as JSON only")
     require_decodable(body)
     checked = plan.fast.read(body, moments) if plan.fast else None
     if checked is None:
@@ -75,7 +75,7 @@ def read_payload(
             pairs = value if isinstance(value, list) else [value]
             _check_count(len(pairs))
             if not isinstance(pairs[0], dict) or pairs[0].keys().isdisjoint(("request", "response")):
-                raise InvalidInput.of(
+                raise InvalidInput(
                     "body",
                     "must be records {features: {…}, prediction: …}, or logged pairs {request, response}",
                 )
@@ -96,20 +96,20 @@ def read_feedback(
     if request.is_csv:
         header, *lines = read_lines("".join(decode_parts([body], request.charset, "body")))
         if request.label not in header:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 "label", f"the header has no column {request.label!r:.210}; it has {quote_names(header)}"
             )
         records = [_build_csv_record(header, line, plan, request) for line in lines]
     elif (native := _native_records(value)) is not None:
         if request.label != LABEL:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 "label", "names a column, and records have none: each holds its label as `label`"
             )
         records = native
     else:
         rows = [value] if _is_table(value) else value
         if not isinstance(rows, list):
-            raise InvalidInput.of(
+            raise InvalidInput(
                 "body",
                 "must be {records: […]}, an array of objects of columns, or {fields, values} or an array of "
                 "them",
@@ -132,18 +132,16 @@ def _native_records(value: Json) -> list[Any] | None:
         return bare if has_features else None
     records = value["records"]
     if not isinstance(records, list):
-        raise InvalidInput.of("records", "must be an array of records")
+        raise InvalidInput("records", "must be an array of records")
     unknown = sorted(value.keys() - {"records"})
     if unknown:
-        raise InvalidInput.of(
-            ascii(unknown[0])[1:-1], "is not a member that is known here; send only records"
-        )
+        raise InvalidInput(ascii(unknown[0])[1:-1], "is not a member that is known here; send only records")
     return records
 
 
 def _check_count(count: int) -> None:
     if count == 0:
-        raise InvalidInput.of("records", "must hold at least one record")
+        raise InvalidInput("records", "must hold at least one record")
     if count > MAX_RECORDS:
         raise TooLarge(f"The request holds {count:,} records; at most {MAX_RECORDS:,} are taken at once.")
 
@@ -158,7 +156,7 @@ def _require_times(checked: Checked) -> None:
     if checked.sent > 1 and 2 * len(refused) > checked.sent:
         first = refused[0]
         refusal = f"has no usable time in {len(refused):,} of {checked.sent:,} records, so none is stored"
-        raise InvalidInput.of(f"records[{first.index}].{first.field}", f"{refusal}; here it {first.reason}")
+        raise InvalidInput(f"records[{first.index}].{first.field}", f"{refusal}; here it {first.reason}")
 
 
 def _records_of_tables(tables: Iterable[Any], plan: IngestPlan, request: LogRequest) -> list[Any]:
@@ -166,7 +164,7 @@ def _records_of_tables(tables: Iterable[Any], plan: IngestPlan, request: LogRequ
     for position, table in enumerate(tables):
         fields = table["fields"]
         if not all(isinstance(name, str) for name in fields):
-            raise InvalidInput.of(f"[{position}].fields", "must be an array of column names")
+            raise InvalidInput(f"[{position}].fields", "must be an array of column names")
         for row in table["values"]:
             if not isinstance(row, list):
                 records.append(RecordRefused("values", "must be an array"))
@@ -191,9 +189,9 @@ def read_lines(text: str) -> list[list[str]]:
     try:
         header, *lines = csv.reader(io.StringIO(text, newline=""), strict=True) if text else ([],)
     except csv.Error as error:
-        raise InvalidInput.of("body", f"is not CSV ({error})") from error
+        raise InvalidInput("body", f"is not CSV ({error})") from error
     if len(set(header)) < len(header):
-        raise InvalidInput.of("body", "the header names a column twice")
+        raise InvalidInput("body", "the header names a column twice")
     return [header, *filter(None, lines)]
 
 

@@ -36,7 +36,7 @@ def check_pairs(pairs: Sequence[Any], plan: IngestPlan, moments: StatedTimes) ->
     for position, pair in enumerate(pairs):
         where = f"[{position}]"
         if not isinstance(pair, dict):
-            raise InvalidInput.of(where, "must be an object with request and response")
+            raise InvalidInput(where, "must be an object with request and response")
         try:
             tables.append(_read_pair(pair, plan))
         except InvalidInput as error:
@@ -48,7 +48,7 @@ def check_pairs(pairs: Sequence[Any], plan: IngestPlan, moments: StatedTimes) ->
         try:
             rates.append(read_optional("sample_rate", sample_rate, pair))
         except RecordRefused as refused:
-            raise InvalidInput.of(f"{where}.{refused.field}", refused.reason) from refused
+            raise InvalidInput(f"{where}.{refused.field}", refused.reason) from refused
 
     sent = sum(map(len, tables))
     if sent > MAX_RECORDS:
@@ -66,7 +66,8 @@ def check_pairs(pairs: Sequence[Any], plan: IngestPlan, moments: StatedTimes) ->
 def _add_table(
     checked: CheckedPayload, first: int, table: LoggedTable, plan: IngestPlan, moments: StatedTimes
 ) -> None:
-    rows, refusals = len(table), Refusals()
+    rows = len(table)
+    refusals = Refusals()
     _check_names(table, plan, refusals)
     scored_at: datetime | None = None
     try:
@@ -149,11 +150,13 @@ def _check_names(table: LoggedTable, plan: IngestPlan, refusals: Refusals) -> No
 def _check_meta(table: LoggedTable, plan: IngestPlan, refusals: Refusals) -> list[Any]:
     """Some senders put meta fields among the features."""
     columns = plan.meta.columns
-    names, rows = table.meta_fields, table.meta_rows
+    names = table.meta_fields
+    rows = table.meta_rows
     if rows is None:
         if not columns or not plan.meta.names.intersection(table.fields):
             return [None] * len(table)
-        names, rows = table.fields, [list(row) for row in table.rows]
+        names = table.fields
+        rows = [list(row) for row in table.rows]
     picked = pick_columns(rows, names, columns)
     check_rows(picked, columns, plan.meta.checks, refusals)
     return picked
@@ -161,18 +164,17 @@ def _check_meta(table: LoggedTable, plan: IngestPlan, refusals: Refusals) -> lis
 
 def _read_pair(pair: JsonObject, plan: IngestPlan) -> LoggedTable:
     """Rows of a decoded pair; bodies that are not JSON are texts or base64."""
-    columns, codec = plan.call_columns, _find_codec(pair, plan)
+    columns = plan.call_columns
+    codec = _find_codec(pair, plan)
     if codec is PAIRED:
         return PAIRED.read_pair(pair, outputs=columns.outputs)
     stated: JsonObject = {member: read_stated(pair, member) for member in ("scoring_id", "scoring_timestamp")}
-    request, response = (
-        _read_body(pair, "request", codec.content_type),
-        _read_body(pair, "response", codec.accept),
-    )
+    request = _read_body(pair, "request", codec.content_type)
+    response = _read_body(pair, "response", codec.accept)
     with _name_parts():
         table = codec.read_request(request, [column.name for column in columns.features])
     if not table.values:
-        raise InvalidInput.of("request", "holds no record")
+        raise InvalidInput("request", "holds no record")
     with _name_parts():
         answer = codec.read_answer(response, outputs=columns.outputs, expected_rows=len(table.values))
         logged = join_call(table, answer, columns)
@@ -180,7 +182,8 @@ def _read_pair(pair: JsonObject, plan: IngestPlan) -> LoggedTable:
 
 
 def _find_codec(pair: JsonObject, plan: IngestPlan) -> Codec:
-    named, endpoint = read_stated(pair, "payload_format"), plan.target.endpoint
+    named = read_stated(pair, "payload_format")
+    endpoint = plan.target.endpoint
     if named is not None:
         return codec_named(named, endpoint)
     own_codec = None if endpoint is None else bind_codec(endpoint)
@@ -190,7 +193,8 @@ def _find_codec(pair: JsonObject, plan: IngestPlan) -> Codec:
     if codec is not None or not isinstance(pair.get("request"), dict):
         # The last reports the fault of a pair of no format.
         return codec or own_codec or PAIRED
-    request, response = _read_body(pair, "request", JSON), _read_body(pair, "response", JSON)
+    request = _read_body(pair, "request", JSON)
+    response = _read_body(pair, "response", JSON)
     with _name_parts():
         return read_call(request, response, candidates(own_codec, is_csv=False), plan.call_columns).codec
 
@@ -201,30 +205,30 @@ def _name_parts() -> Iterator[None]:
     try:
         yield
     except InvalidInput as error:
-        raise InvalidInput.of(f"request.{error.problems[0].field}", error.problems[0].message) from error
+        raise InvalidInput(f"request.{error.problems[0].field}", error.problems[0].message) from error
     except ScoringFailed as error:
-        raise InvalidInput.of("response", f"cannot be read: {error}") from error
+        raise InvalidInput("response", f"cannot be read: {error}") from error
 
 
 def _read_body(pair: JsonObject, member: str, media: str) -> bytes:
     """`media` is the part's type on the wire, or several."""
     content = pair.get(member)
     if content is None:
-        raise InvalidInput.of(member, "is missing")
+        raise InvalidInput(member, "is missing")
     if isinstance(content, str) and _BINARY in media:
         try:
             return base64.b64decode(content, validate=True)
         except ValueError as error:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 member, f"must be base64: in this format bodies are no text ({error})"
             ) from error
     if isinstance(content, str):
         try:
             return content.encode()
         except UnicodeEncodeError as error:
-            raise InvalidInput.of(member, "holds half of a surrogate pair, which is no text") from error
+            raise InvalidInput(member, "holds half of a surrogate pair, which is no text") from error
     if JSON not in media and _BINARY not in media:
-        raise InvalidInput.of(
+        raise InvalidInput(
             member, f"must be text: in this format bodies are {media}, found {name_kind(content)}"
         )
     return json.dumps(content).encode()
@@ -275,12 +279,14 @@ def read_exchange(
         UnsupportedMediaType, TooLarge: a body cannot be decompressed, or is too large.
         ScoringFailed: the answer has no usable prediction for each record.
     """
-    request, answer = exchange.request.read(most_bytes), exchange.answer.read(most_bytes)
+    request = exchange.request.read(most_bytes)
+    answer = exchange.answer.read(most_bytes)
     require_bounded(request)
     require_bounded(answer)
     codecs = candidates(codec, is_csv="csv" in exchange.request.content_type.lower())
     logged = read_call(request, answer, codecs, plan.call_columns).table
-    rows, refusals = len(logged), Refusals()
+    rows = len(logged)
+    refusals = Refusals()
     ids = ids_of_call(exchange.call_id, rows)
     for index, row_id in enumerate(ids):
         try:

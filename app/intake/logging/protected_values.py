@@ -17,7 +17,8 @@ def check_for(column: Column, key: bytes | None) -> Check:
 
 
 def _check_known(column: Column, key: bytes | None) -> Check:
-    storage, check = column.storage, CHECKS[column.sent]
+    storage = column.storage
+    check = CHECKS[column.sent]
     if storage is None:
         return check
     if storage.kind is StorageKind.GROUPS:

@@ -42,7 +42,9 @@ def _find_alike_ids(ids: Sequence[str | None]) -> list[ReceiptWarning]:
 
 def _find_unlisted(checked: Checked, plan: IngestPlan) -> Sequence[ReceiptWarning]:
     """Labels and predictions that are in no outcome list of the monitor, the most frequent first."""
-    outcomes, classify, predictions = plan.target.outcomes, plan.classify, checked.predictions
+    outcomes = plan.target.outcomes
+    classify = plan.classify
+    predictions = checked.predictions
     if outcomes is None or classify is None:
         return ()
     if isinstance(checked, CheckedPayload):

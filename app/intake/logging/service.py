@@ -184,7 +184,7 @@ class Ingestion:
         """
         moments = StatedTimes(now, historical=False)
         for position, problem in _find_erased(checked.ids, plan.target).items():
-            raise InvalidInput.of(f"records[{position}].id", problem)
+            raise InvalidInput(f"records[{position}].id", problem)
         ids = _with_fresh_ids(checked.ids, now)
         batch = payload_batch(checked, plan, moments, ids, await self._numbers.take(len(ids)))
         try:
@@ -198,7 +198,7 @@ class Ingestion:
             self._plans.pop(plan.target.id, None)
             raise
         except RowsRefused as error:
-            raise InvalidInput.of("records", f"the database cannot hold one of them ({error})") from error
+            raise InvalidInput("records", f"the database cannot hold one of them ({error})") from error
         _count(_PAYLOAD, _receipt(_PAYLOAD, checked, outcome, plan))
         return ids, outcome
 
@@ -219,7 +219,7 @@ class Ingestion:
                 self._months.clear()
                 await asyncio.to_thread(_make_partitions, self._database, ensure_coming_months, now)
             except RowsRefused as error:
-                raise InvalidInput.of("records", f"the database cannot hold one of them ({error})") from error
+                raise InvalidInput("records", f"the database cannot hold one of them ({error})") from error
         raise Unavailable("The deployment is being changed or deleted. Send the records again in a moment.")
 
     async def _check_and_store(

@@ -30,11 +30,12 @@ def make_pseudonyms(
     """
     column = deployment.schema.column(body.column)
     if column is None or column.storage is None or column.storage.kind is not StorageKind.PSEUDONYM:
-        raise InvalidInput.of("column", "is not a column of this deployment that is stored as pseudonyms")
+        raise InvalidInput("column", "is not a column of this deployment that is stored as pseudonyms")
     check = check_for(
         column, Deployments(session, services.secret_box).column_keys([deployment.no])[deployment.no]
     )
-    pseudonyms, faults = [], []
+    pseudonyms = []
+    faults = []
     for index, value in enumerate(body.values):
         try:
             pseudonyms.append(check(value))

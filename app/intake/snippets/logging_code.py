@@ -58,7 +58,8 @@ def write_snippets(
     """
     base_url = base_url.rstrip("/")
     root = f"{base_url}/v1/deployments/{deployment.id}"
-    payload, feedback = f"{root}/payload-records", f"{root}/feedback-records"
+    payload = f"{root}/payload-records"
+    feedback = f"{root}/feedback-records"
     example = _Example(deployment, monitor, newest)
     asking = _write_asking(deployment, example, "example-asked-1", base_url=base_url)
     return [
@@ -240,7 +241,8 @@ def _write_asking(
     deployment: Deployment, example: _Example, record_id: str, *, base_url: str
 ) -> Snippet | None:
     """None without an endpoint, and for formats whose bodies are not JSON or cannot carry the row."""
-    endpoint, outputs = deployment.endpoint, deployment.outputs
+    endpoint = deployment.endpoint
+    outputs = deployment.outputs
     if endpoint is None or not endpoint.url or outputs.has_only_probabilities:
         return None
     codec = bind_codec(endpoint)

@@ -24,7 +24,8 @@ def list_logging_snippets(
     is none of the present columns; `has_values_of_record` says which. Records logged with them count in
     the next check, so put in your own values first.
     """
-    monitor, newest = find_monitor(session, deployment.no), newest_record(session, deployment.no)
+    monitor = find_monitor(session, deployment.no)
+    newest = newest_record(session, deployment.no)
     snippets = write_snippets(deployment, monitor, newest, base_url=str(request.base_url))
     return SnippetsOut(
         snippets=[SnippetOut.from_object(snippet) for snippet in snippets],

@@ -47,7 +47,6 @@ class MissingHour:
     senders: int
 
 
-
 MOST_WAITING = 1000
 """Max labels without a record that are counted; more are shown as "more than"."""
 

@@ -196,7 +196,8 @@ def _by_hour(
     )
     for arrival in arrivals:
         arrived[arrival.hour][arrival.kind][arrival.source] = arrival.records
-    rejected, unreadable = Counter[datetime](), Counter[datetime]()
+    rejected = Counter[datetime]()
+    unreadable = Counter[datetime]()
     for rejection in rejections:
         (unreadable if rejection.reason is RejectionReason.UNREADABLE else rejected)[rejection.hour] += (
             rejection.records

@@ -55,7 +55,7 @@ def read_hours(
 ) -> HoursWanted:
     before = read_place_cursor(cursor, datetime)
     if before is not None and before.tzinfo is None:
-        raise InvalidInput.of("cursor", "is not a cursor from this list")
+        raise InvalidInput("cursor", "is not a cursor from this list")
     ends = [end for end in (in_utc("until", until), in_utc("cursor", before)) if end is not None]
     return HoursWanted(in_utc("since", since), min(ends, default=None), limit + 1)
 
@@ -79,7 +79,8 @@ def put_missing_records(
     these hours.
     """
     totals = [hour.read_as(MissingTotals) for hour in body.hours]
-    rule, hours = TimeRule.at(now, deployment.earliest), Counter(hour_totals.hour for hour_totals in totals)
+    rule = TimeRule.at(now, deployment.earliest)
+    hours = Counter(hour_totals.hour for hour_totals in totals)
     problems = []
     # Hours must be whole, plausible, and there once.
     for index, hour in enumerate(hour_totals.hour for hour_totals in totals):

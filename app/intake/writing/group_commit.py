@@ -128,7 +128,8 @@ class GroupCommit:
 
     def _take_group(self) -> list[_Pending]:
         first = self._queue.popleft()
-        group, records = [first], len(first.batch.numbers)
+        group = [first]
+        records = len(first.batch.numbers)
         of_other_kinds: list[_Pending] = []
         while self._queue and records < FLUSH_RECORDS:
             pending = self._queue.popleft()

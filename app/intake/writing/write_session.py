@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import psycopg
 from psycopg.pq import TransactionStatus
@@ -18,7 +18,7 @@ WRITE_SECONDS = 10.0
 
 _CONNECT_SECONDS = 5
 
-Rows: TypeAlias = list[tuple[Any, ...]]
+Rows = list[tuple[Any, ...]]
 
 # Skipped, not waited for: a deletion may take long.
 _PREPARATION = f"""

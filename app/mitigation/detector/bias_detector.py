@@ -160,26 +160,26 @@ class BiasDetector:
         packed = stored[start:]
         # The digest comes first, because a damaged archive fails in many ways.
         if not stored.startswith(_MARK) or stored[len(_MARK) : start] != hashlib.sha256(packed).digest():
-            raise InvalidInput.of("model", "is no bias detector, or was damaged")
+            raise InvalidInput("model", "is no bias detector, or was damaged")
         try:
             content = io.loads(packed, trusted=list(TRUSTED))
         except UntrustedTypesFoundException as error:
-            raise InvalidInput.of("model", f"holds objects of types that are not trusted: {error}") from error
+            raise InvalidInput("model", f"holds objects of types that are not trusted: {error}") from error
         except (zipfile.BadZipFile, KeyError, TypeError, ValueError) as error:
-            raise InvalidInput.of("model", f"cannot be read as a bias detector: {error}") from error
+            raise InvalidInput("model", f"cannot be read as a bias detector: {error}") from error
         from sklearn.ensemble import HistGradientBoostingClassifier  # noqa: PLC0415
 
         if not isinstance(content, dict) or not isinstance(
             classifier := content.get("classifier"), HistGradientBoostingClassifier
         ):
-            raise InvalidInput.of("model", "holds no classifier of a bias detector")
+            raise InvalidInput("model", "holds no classifier of a bias detector")
         text = content.get("description")
         try:
             description = msgspec.json.decode(text if isinstance(text, str) else "", type=_Description)
         except msgspec.DecodeError as error:
-            raise InvalidInput.of("model", f"has no description of a bias detector: {error}") from error
+            raise InvalidInput("model", f"has no description of a bias detector: {error}") from error
         if description.made_by != LIBRARY:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 "model", f"was written by {description.made_by} and cannot be used by {LIBRARY}"
             )
         return cls(

@@ -105,7 +105,7 @@ def read_asked(
         if codec is None:
             codec = of_endpoint
             if codec.forms:
-                raise InvalidInput.of("body", f"must be {', '.join(_SHAPES[:-1])} or {_SHAPES[-1]}")
+                raise InvalidInput("body", f"must be {', '.join(_SHAPES[:-1])} or {_SHAPES[-1]}")
         table = codec.read_request(body, [column.name for column in plan.features.columns])
         sent = _read_tables(Tables(table), plan)
 
@@ -149,7 +149,7 @@ def read_asked(
 
 def _read_records(records: Any) -> _Sent:  # noqa: ANN401 - a decoded JSON value of which nothing is known yet
     if not isinstance(records, list):
-        raise InvalidInput.of(_RECORDS, "must be an array of records")
+        raise InvalidInput(_RECORDS, "must be an array of records")
     _require_count(len(records), _RECORDS)
     ids = []
     problems = []
@@ -252,6 +252,6 @@ def _read_tables(sent: Tables, plan: IngestPlan) -> _Sent:
 
 def _require_count(count: int, where: str) -> None:
     if count == 0:
-        raise InvalidInput.of(where, "must hold at least one record")
+        raise InvalidInput(where, "must hold at least one record")
     if count > MAX_RECORDS:
         raise TooLarge(f"The request holds {count:,} records; at most {MAX_RECORDS:,} are taken at once.")

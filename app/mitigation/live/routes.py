@@ -63,7 +63,7 @@ async def predict_mitigated(
             request.receive, request.headers.get("content-length", "").encode("latin-1"), principal.actor
         )
     except (ClientGone, ClientDisconnect) as error:
-        raise InvalidInput.of("body", "did not arrive completely") from error
+        raise InvalidInput("body", "did not arrive completely") from error
     try:
         encoding = request.headers.get("content-encoding", "").strip().lower()
         live = LiveRequest(

@@ -92,7 +92,8 @@ def mitigate_window(
         ]
         new, likely, detected = detect(reader, database, subject, evidence, treated, profile)
 
-    attributes, tables = list(zip(treated, compared, strict=True)), []
+    attributes = list(zip(treated, compared, strict=True))
+    tables = []
     for treated_window, of_labels in attributes:
         if picked_on(subject.monitor, DataSet.MITIGATED):
             tables.append(_tabulate(subject, evidence, treated_window))
@@ -128,7 +129,8 @@ def mitigate_window(
         details["bias_detector"] = detected
 
     def store(session: Session, check_no: int) -> None:
-        no, every = subject.deployment.no, [*flags, *likely]
+        no = subject.deployment.no
+        every = [*flags, *likely]
         if not only_new:
             drop_unwatched_flags(
                 session, no, {of_attribute.attribute: of_attribute.groups for of_attribute in every}
@@ -144,7 +146,8 @@ def mitigate_window(
 def _treat(
     subject: Subject, evidence: CheckEvidence, several: Sequence[CopyOutcomes], profile: Profile
 ) -> list[TreatedWindow]:
-    judge, treated = Judge.of(subject.monitor.outcomes, profile), []
+    judge = Judge.of(subject.monitor.outcomes, profile)
+    treated = []
     for copies in several:
         name = copies.grouping.column.name
         fitted = profile.attribute(name) or AttributeProfile(name, (), 0.0, NOTHING_FITTED)
@@ -193,7 +196,8 @@ def _count_changes(treated: TreatedWindow, labels: LabelTables | None) -> dict[s
 def flag_records_in_files(subject: Subject, evidence: CheckEvidence) -> Further:
     if not evidence.copies:
         return Further()
-    window, mitigation = evidence.window, subject.mitigation
+    window = evidence.window
+    mitigation = subject.mitigation
     profile = fit_to(
         subject.deployment,
         subject.monitor,
@@ -241,7 +245,8 @@ def detect(
         return (), (), {}
     if reason := why_missing():
         return (), (), {"left_out": reason}
-    window, known_records = evidence.window, []
+    window = evidence.window
+    known_records = []
     for treated_window in treated:
         # The window has its newest record first, and training wants the oldest first.
         is_wanted = (
@@ -311,7 +316,8 @@ def _mark_left_out(
     """Returns likely biased records of the span that the window leaves out: monitored, unfavourable, and
     of the present model.
     """
-    monitor, deployment = subject.monitor, subject.deployment
+    monitor = subject.monitor
+    deployment = subject.deployment
     query = WindowQuery(
         deployment.no, deployment.schema, tuple(treated_window.profile.feature for treated_window in treated)
     )

@@ -133,9 +133,11 @@ def find_counted_references(grouping: Grouping, profile: AttributeProfile) -> li
 def read_reference_answers(
     copies: CopyOutcomes, profile: AttributeProfile, judge: Judge, records: IntArray
 ) -> CopyAnswers:
-    shares, counted = profile.shares(), find_counted_references(copies.grouping, profile)
+    shares = profile.shares()
+    counted = find_counted_references(copies.grouping, profile)
     positions: list[IntArray] = [np.zeros(0, dtype=np.int64)]
-    outcomes, weights = list(positions), [np.zeros(0)]
+    outcomes = list(positions)
+    weights = [np.zeros(0)]
     probabilities: list[Probability] = []
     numbers: list[float | None] = []
     for answers in copies.answers:
@@ -182,7 +184,8 @@ def tabulate_labels(
     """
     name = treated.grouping.column.name
     grouping = labels.read.grouping(name)
-    made_by, revision = labels.window.rows["model_revision"], subject.deployment.model_revision
+    made_by = labels.window.rows["model_revision"]
+    revision = subject.deployment.model_revision
     # A prediction without a revision was requested in this check.
     present = np.array([made_with in (None, revision) for made_with in made_by.to_pylist()], dtype=np.bool_)
     before = labels.comparison.predicted
@@ -261,13 +264,15 @@ def _find_as_reference(
 
     remaining = np.flatnonzero(needs & ~are_known & (record_nos != NO_RECORD))
     if len(remaining):
-        nos, is_reference = record_nos[remaining], ~grouping.is_monitored()
+        nos = record_nos[remaining]
+        is_reference = ~grouping.is_monitored()
         copies = CopyOutcomes(
             replace(grouping, codes=grouping.codes[remaining]),
             targets,
             np.tile(is_reference, (len(remaining), 1)),
         )
-        revision, version = subject.deployment.model_revision, subject.deployment.schema.version
+        revision = subject.deployment.model_revision
+        version = subject.deployment.schema.version
         for position in np.flatnonzero(is_reference).tolist():
             number = evidence.known_targets.get(
                 target_key(targets[position], model_revision=revision, schema_version=version)
@@ -347,7 +352,8 @@ def describe_flags(
 ) -> list[FlaggedRecord]:
     if not len(changed):
         return []
-    times, reading = window.rows["logged_at"], treated.judge.reading
+    times = window.rows["logged_at"]
+    reading = treated.judge.reading
     means = mean_probabilities(
         read_reference_answers(treated.copies, treated.profile, treated.judge, changed), len(window)
     )

@@ -152,9 +152,11 @@ def rank_alert(alert: Alert) -> tuple[int, int, float]:
     if alert.state is AlertState.RESOLVED or metric is None:
         return rank, len(GRAVEST), 0.0
     lower_limit, upper_limit = (_number(alert.facts.get(name)) for name in ("lower_limit", "upper_limit"))
-    value, verdict = _number(alert.facts.get("value")), alert.facts.get("verdict")
+    value = _number(alert.facts.get("value"))
+    verdict = alert.facts.get("verdict")
     if alert.kind is RuleKind.EVIDENCE:
-        verdict, ends = Verdict.UNFAIR, alert.facts.get("interval")
+        verdict = Verdict.UNFAIR
+        ends = alert.facts.get("interval")
         if isinstance(ends, list):
             value = _number(ends[0] if lower_limit is None else ends[1])
     grade = Verdict(verdict) if isinstance(verdict, str) else None
@@ -223,7 +225,8 @@ def start_of_alert(alert: Alert) -> datetime:
 
 def read_trend(session: Session, alert: Alert) -> AlertTrend | None:
     """None for an alert about no single group, or without a figure there."""
-    about, since = alert.subject, start_of_alert(alert)
+    about = alert.subject
+    since = start_of_alert(alert)
     if about.data is None or about.metric is None or about.group is None:
         return None
     latest = recent_figures(
@@ -252,10 +255,12 @@ def affected_records(alert: Alert) -> RecordsWanted | None:
 
     Of copies those that another group would turn favourable, else those with the unfavourable outcome.
     """
-    about, facts = alert.subject, alert.facts
+    about = alert.subject
+    facts = alert.facts
     if about.attribute is None or about.group is None:
         return None
-    check_id, until = facts.get("check_id"), facts.get("alarm_at")
+    check_id = facts.get("check_id")
+    until = facts.get("alarm_at")
     is_counterfactual = about.data is DataSet.COUNTERFACTUAL
     return RecordsWanted(
         check_id=str(check_id) if check_id is not None else None,

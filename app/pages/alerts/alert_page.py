@@ -69,7 +69,8 @@ def alert_page(
     if not principal.sees(alert.deployment_no):
         raise NotFound("alert", alert_id)
     comments = comments_page(session, alert, Paging(MOST_COMMENTS + 1))
-    trend, query = read_trend(session, alert), affected_records(alert) if principal.may_read_records else None
+    trend = read_trend(session, alert)
+    query = affected_records(alert) if principal.may_read_records else None
     is_in_files = followed_deployment(session, alert.deployment_no).payload is not None
     limits = [alert.facts.get(name) for name in ("lower_limit", "upper_limit")]
     bounds = [float(limit) if isinstance(limit, int | float) else None for limit in limits]

@@ -109,7 +109,8 @@ def deployment_alerts_page(
     before_no: NumberCursor,
     chosen: Annotated[ChosenAlerts, Query()],
 ) -> Response:
-    deployment, monitor = watched.deployment, watched.monitor
+    deployment = watched.deployment
+    monitor = watched.monitor
     time_range = find_kept_range(request)
     span = chosen_span(time_range, now)
     query = AlertFilter(deployment_no=deployment.no, state=chosen.state, span=span)

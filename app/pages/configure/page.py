@@ -96,9 +96,11 @@ def configure_part_page(
 
 
 def _read_values(session: Session, watched: WatchedDeployment, now: datetime) -> dict[str, Any]:
-    deployment, monitor = watched.deployment, watched.monitor
+    deployment = watched.deployment
+    monitor = watched.monitor
     training = find_training_summary(session, deployment.no)
-    settings, newest = read_mitigation_settings(session, deployment.no), newest_record(session, deployment.no)
+    settings = read_mitigation_settings(session, deployment.no)
+    newest = newest_record(session, deployment.no)
     has_records = newest is not None
     busy = under_way(session, deployment.no)
     values = {

@@ -129,7 +129,8 @@ def figure_query(measurement: Measurement) -> str:
 
 
 def _describe(forest: Forest, row: ForestRow, figure: ForestFigure) -> DrawerFigure:
-    clause, measurement = word_figure(row, figure, forest.words), figure.measurement
+    clause = word_figure(row, figure, forest.words)
+    measurement = figure.measurement
     return DrawerFigure(
         figure=figure,
         clause=Clause(text=capitalise(clause.text), interval=clause.interval),

@@ -132,7 +132,8 @@ def read_over_time(
     alerts: Sequence[Alert],
 ) -> dict[str, object]:
     """Values of the template. `measured` are of the newest check; the alerts include those opened in the span."""
-    deployment, timeline = watched.deployment, None
+    deployment = watched.deployment
+    timeline = None
     if chosen.rollup is None and chosen.metric in CATALOGUE:
         stored = read_timeline(
             session,
@@ -174,7 +175,8 @@ def _list_other_data(measured: Sequence[Measurement], chosen: ChosenCharts) -> l
 
 
 def show_timeline(timeline: Timeline, deployment_id: str, zone: ZoneInfo) -> ShownTimeline:
-    axis, metric = TimeAxis(span=timeline.span), timeline.metric
+    axis = TimeAxis(span=timeline.span)
+    metric = timeline.metric
     drawn = timeline.panels[:MAX_PANELS]
     levels = level_axis(metric, drawn)
     shift = timedelta() if timeline.earlier is None else timeline.earlier.shift
@@ -228,7 +230,8 @@ def _show_panel(
     steps = []
     for bar in picture.places:
         step = bar.step
-        is_joined, count = step.figures + step.carried > 1, step.verdicts.get
+        is_joined = step.figures + step.carried > 1
+        count = step.verdicts.get
         steps.append(
             (
                 bar.x,
@@ -327,7 +330,9 @@ def _list_charts(
     is_drawn: bool,
 ) -> list[Drawn]:
     """One chart for each attribute with the metric, then volume and accuracy."""
-    metric, data, number = chosen.metric, chosen.data, watched.deployment.no
+    metric = chosen.metric
+    data = chosen.data
+    number = watched.deployment.no
     about = [
         figure
         for figure in measured
@@ -339,7 +344,8 @@ def _list_charts(
     when = {"since": span.start.isoformat(), "until": span.end.isoformat()} | (
         {} if rollup is None else {"rollup": rollup.value}
     )
-    names, charts = GroupWords.of(watched.monitor), []
+    names = GroupWords.of(watched.monitor)
+    charts = []
     opened = [alert for alert in alerts if span.start <= alert.opened_at < span.end]
 
     def add(title: str, address: str, query: dict[str, str], draw: Callable[[], Chart]) -> None:

@@ -78,9 +78,12 @@ class _ShownGroup:
 def read_subgroups(
     session: Session, watched: WatchedDeployment, evidence: DeploymentEvidence | None
 ) -> dict[str, object]:
-    deployment, monitor, obstacle = watched.deployment, watched.monitor, None
+    deployment = watched.deployment
+    monitor = watched.monitor
+    obstacle = None
     scans = read_scans(session, deployment.no, Paging(MOST_SCANS))
-    newest, ended = next(iter(scans), None), next((scan for scan in scans if scan.state == "succeeded"), None)
+    newest = next(iter(scans), None)
+    ended = next((scan for scan in scans if scan.state == "succeeded"), None)
     if evidence is None:
         obstacle = NO_MONITOR
     elif evidence.era.counted_until is None:
@@ -174,9 +177,11 @@ def fairness_page(
     chosen: Annotated[ChosenCharts, Query()],
 ) -> Response:
     """Each thing is read once: a test counts the statements."""
-    deployment, monitor = watched.deployment, watched.monitor
+    deployment = watched.deployment
+    monitor = watched.monitor
     status = look_at_deployment(session, deployment.no, now=now)
-    measured, success = status.measured, status.entry.success
+    measured = status.measured
+    success = status.entry.success
     choice = find_kept_range(request) or RangeChoice()
     shown = choose_range(choice, oldest=status.entry.first_start, now=now)
     checks = read_present(session, deployment.no, None if success is None else success.no)
@@ -192,7 +197,9 @@ def fairness_page(
         recent = recent_figures(session, deployment.no, metric, most=STRIP_CHECKS, until=success.at)
     forest = build_forest(recent, measured, monitor=monitor, evidence=evidence, metric=metric, now=now)
 
-    live, busy, newest = live_alerts(alerts), checks.under_way, checks.newest
+    live = live_alerts(alerts)
+    busy = checks.under_way
+    newest = checks.newest
     values = {
         "deployment": deployment,
         "monitor": monitor,

@@ -52,7 +52,8 @@ def draw_trend(
     values = [point.value for point in points if point.value is not None]
     if not values:
         return None
-    low, high = min(*values, *bounds, values[0]), max(*values, *bounds, values[0])
+    low = min(*values, *bounds, values[0])
+    high = max(*values, *bounds, values[0])
     # A ratio of 0 has no logarithm; it lies at the lower end.
     axis = (
         LogAxis(min(LogAxis().low, max(low, 0.01)), max(LogAxis().high, high))

@@ -167,9 +167,9 @@ def _read_pair(among: str) -> tuple[str, str | None]:
     try:
         pair = msgspec.json.decode(among, type=Annotated[list[str], msgspec.Meta(min_length=1, max_length=2)])
     except (msgspec.MsgspecError, UnicodeEncodeError) as error:
-        raise InvalidInput.of("among", "is none of the groups that the page offers") from error
+        raise InvalidInput("among", "is none of the groups that the page offers") from error
     if any(character_problem(text) for text in pair):
-        raise InvalidInput.of("among", "must not hold control characters")
+        raise InvalidInput("among", "must not hold control characters")
     return pair[0], pair[1] if len(pair) > 1 else None
 
 

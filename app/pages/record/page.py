@@ -98,14 +98,13 @@ def transactions_page(
     time_range: RangeIn,
     chosen: Annotated[ChosenRecords, Query()],
 ) -> Response:
-    deployment, monitor = watched.deployment, watched.monitor
+    deployment = watched.deployment
+    monitor = watched.monitor
     if deployment.payload is not None:
         return page_without_records(request, deployment, "Transactions")
     records_query = chosen.wanted(limit=SHOWN)
-    span, has_own_times = (
-        chosen_span(time_range, now),
-        records_query.since is not None or records_query.until is not None,
-    )
+    span = chosen_span(time_range, now)
+    has_own_times = records_query.since is not None or records_query.until is not None
     # A check has its own records, and the filter's times say more than a range chosen elsewhere.
     if span is not None and records_query.check_id is None and not has_own_times:
         records_query = replace(records_query, since=span.start, until=time_range.end)
@@ -121,7 +120,8 @@ def transactions_page(
         if has_read
         else Records(records=(), next_place=None)
     )
-    query, by_gap = write_query(records_query), records_query.sort is RecordSort.GAP
+    query = write_query(records_query)
+    by_gap = records_query.sort is RecordSort.GAP
     here = {} if records_query.after is None else {"cursor": encode_place(records_query.after)}
     counted, totals = list_flip_totals(session, deployment, monitor, check)
     values = {
@@ -163,7 +163,8 @@ def record_page(
     check: CheckId = "",
 ) -> Response:
     """Shows one record; its id is in the query where a path cannot hold it."""
-    deployment, monitor = watched.deployment, watched.monitor
+    deployment = watched.deployment
+    monitor = watched.monitor
     if deployment.payload is not None:
         return page_without_records(request, deployment, "Transactions")
     used_by = checks.get(session, deployment.no, check) if check else None

@@ -65,7 +65,8 @@ def second_look_page(
     session: SessionIn,
     chosen: Annotated[ChosenFlags, Query()],
 ) -> Response:
-    deployment, monitor = watched.deployment, watched.monitor
+    deployment = watched.deployment
+    monitor = watched.monitor
     if deployment.payload is not None:
         return page_without_records(request, deployment, "Second look")
     filters = FlaggedFilter(

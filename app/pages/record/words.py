@@ -129,7 +129,8 @@ def second(at: datetime) -> str:
 
 
 def list_shown_values(summary: RecordSummary) -> tuple[list[ShownValue], list[ShownValue]]:
-    record, schema = summary.record, summary.schema
+    record = summary.record
+    schema = summary.schema
     groups = {group.attribute: group for group in summary.groups}
 
     def show(columns: Sequence[Column], values: Sequence[Any]) -> list[ShownValue]:
@@ -157,10 +158,8 @@ def groups_together(monitor: Monitor, groups: Sequence[RecordGroup]) -> list[Rec
     joined = []
     for features in monitor.intersections:
         members = [of[feature] for feature in features]
-        name, labels = (
-            TOGETHER.join(features),
-            [member.group for member in members if member.group is not None],
-        )
+        name = TOGETHER.join(features)
+        labels = [member.group for member in members if member.group is not None]
         if len(labels) < len(members):
             joined.append(RecordGroup(name, None, None))
             continue

@@ -56,7 +56,7 @@ def read_corrections(body: bytes, charset: str | None, plan: IngestPlan) -> Sequ
             sent["corrections"] if isinstance(sent, dict) and sent.keys() == {"corrections"} else sent
         )
     if not isinstance(corrections, list) or not 1 <= len(corrections) <= MAX_RECORDS:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "corrections",
             f"must be a list of 1 to {MAX_RECORDS:,}, as the only member of the body or as the body",
         )

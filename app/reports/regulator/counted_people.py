@@ -68,7 +68,7 @@ def read_people(
     for name in names:
         column = schema.column(name)
         if column is None:
-            raise InvalidInput.of("attribute", f"{name!r} is not a column of the deployment")
+            raise InvalidInput("attribute", f"{name!r} is not a column of the deployment")
         columns[name] = column
     has_scores = chosen.with_scores and deployment.outputs.probability is not None
     query = WindowQuery(deployment.no, schema, names, with_probabilities=has_scores)
@@ -121,7 +121,7 @@ def bound_people(
     for name in mapping.weights:
         probabilities = stored_cells(values[name], columns[name]).floats()
         if probabilities is None:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 f"categories.{mapping.attribute}", f"{name!r} holds values that are no numbers"
             )
         numbers.append(probabilities)
@@ -175,7 +175,7 @@ def categorise(
         # An empty text is an unknown category, as in a file.
         filled = [value for value in coded.values if canonical(value).strip()]
         if len(filled) > MOST_CATEGORIES:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 "attribute",
                 f"{feature} has {len(filled):,} different values where at most {MOST_CATEGORIES} "
                 "categories are expected",
@@ -215,7 +215,7 @@ def choose_attributes(monitor: Monitor, names: Sequence[str]) -> tuple[str, ...]
     watched = tuple(attribute.feature for attribute in monitor.attributes if attribute.rule is None)
     for name in names:
         if name not in watched:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 "attribute",
                 f"{name!r} is no column that the monitor watches, which watches {quote_names(watched)}",
             )

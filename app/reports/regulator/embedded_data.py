@@ -65,7 +65,7 @@ def is_whole(content: bytes) -> bool:
     """
     match = _HTML_HASH.search(content) or _PDF_HASH.search(content) or _CSV_HASH.search(content)
     if match is None:
-        raise InvalidInput.of("file", NO_HASH)
+        raise InvalidInput("file", NO_HASH)
     return _digest(content[: match.start()]) == match[1]
 
 
@@ -79,7 +79,7 @@ def read_html(content: bytes) -> bytes:
     try:
         return zlib.decompress(base64.b64decode(match[1])) if match else _refuse("HTML")
     except (ValueError, zlib.error) as error:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "file", "carries a report that cannot be unpacked: the file was changed"
         ) from error
 
@@ -109,7 +109,7 @@ def read_csv(content: bytes) -> Json:
     try:
         rows = [row for row in csv.reader(io.StringIO(content.decode(), newline="")) if len(row) == 5]  # noqa: PLR2004 - columns of the file
     except (UnicodeDecodeError, csv.Error) as error:
-        raise InvalidInput.of("file", "must be a report of a deployment, and is no text") from error
+        raise InvalidInput("file", "must be a report of a deployment, and is no text") from error
     members: Json = {name: value for sheet, _, _, name, value in rows if sheet == "report"}
     chain = [{"part": part, "digest": digest} for sheet, _, part, _, digest in rows if sheet == "chain"]
     if not set(_CSV_MEMBERS) <= set(members):
@@ -128,4 +128,4 @@ def _digest(content: bytes) -> bytes:
 
 
 def _refuse(form: str) -> bytes:
-    raise InvalidInput.of("file", f"is {form} that carries no report of `evenhand report --deployment`")
+    raise InvalidInput("file", f"is {form} that carries no report of `evenhand report --deployment`")

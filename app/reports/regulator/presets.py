@@ -149,10 +149,10 @@ def choose_sheets(names: Collection[str], preset: str | None) -> tuple[PeriodShe
         InvalidInput: there is no such sheet or preset.
     """
     if preset is not None and preset not in list(ReportPreset):
-        raise InvalidInput.of("preset", f"must be one of {', '.join(ReportPreset)}, found {preset!r:.100}")
+        raise InvalidInput("preset", f"must be one of {', '.join(ReportPreset)}, found {preset!r:.100}")
     for name in names:
         if name != "all" and name not in list(PeriodSheet):
-            raise InvalidInput.of(
+            raise InvalidInput(
                 "sheets", f"must be all or one of {', '.join(PeriodSheet)}, found {name!r:.100}"
             )
     if not names and preset is not None:

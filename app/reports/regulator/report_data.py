@@ -158,18 +158,14 @@ def choose_controls(deployment: Deployment, monitor: Monitor, query: SheetsWante
     for mapping in query.categories:
         path = f"categories.{mapping.attribute}"
         if mapping.values and mapping.attribute not in features:
-            raise InvalidInput.of(
-                path, f"is not an attribute of the report, which has {quote_names(features)}"
-            )
+            raise InvalidInput(path, f"is not an attribute of the report, which has {quote_names(features)}")
         for name in mapping.weights:
             column = deployment.schema.column(name)
             if column is None or column.kind is not FieldKind.NUMERIC:
-                raise InvalidInput.of(path, f"{name!r} is not a column of numbers of the deployment")
+                raise InvalidInput(path, f"{name!r} is not a column of numbers of the deployment")
     clash = next((name for name in controls if name in features), None)
     if clash is not None:
-        raise InvalidInput.of(
-            "control", f"{clash} is an attribute of the report and cannot be its own control"
-        )
+        raise InvalidInput("control", f"{clash} is an attribute of the report and cannot be its own control")
     return controls
 
 
@@ -181,7 +177,7 @@ def require_columns(deployment: Deployment, controls: Iterable[str]) -> None:
     """
     for name in controls:
         if deployment.schema.column(name) is None:
-            raise InvalidInput.of("control", f"{name!r} is not a column of the deployment")
+            raise InvalidInput("control", f"{name!r} is not a column of the deployment")
 
 
 def describe_population(parts: SheetParts) -> Json:

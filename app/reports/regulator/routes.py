@@ -271,9 +271,9 @@ def request_kept_report(
     end = in_utc("until", body.until)
     now = current_time(session)
     if start is None or end is None or start >= end:
-        raise InvalidInput.of("since", "must lie before until")
+        raise InvalidInput("since", "must lie before until")
     if end > now:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "until",
             "must not lie in the future: a kept report never changes, and its period would not be over",
         )

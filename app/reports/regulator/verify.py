@@ -90,16 +90,16 @@ def _parse(content: bytes) -> Any:  # noqa: ANN401 - any JSON
     try:
         return json.loads(content)
     except (UnicodeDecodeError, ValueError) as error:
-        raise InvalidInput.of("file", "must be a report of a deployment as JSON, HTML, PDF or CSV") from error
+        raise InvalidInput("file", "must be a report of a deployment as JSON, HTML, PDF or CSV") from error
 
 
 def _read_members(report: Any, *, whole: bool | None, has_figures: bool = True) -> ReadReport:  # noqa: ANN401 - any JSON
     if not isinstance(report, dict) or report.get("kind") != KIND:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "file", "must be a report of `evenhand report --deployment`, and is another document"
         )
     if report.get("format") not in READABLE_FORMATS:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "file", f"must have a format up to {FORMAT}, and was made by another version of Evenhand"
         )
     try:
@@ -109,4 +109,4 @@ def _read_members(report: Any, *, whole: bool | None, has_figures: bool = True) 
             str(report["deployment"]["id"]), span, read_links(report["chain"]), report, whole, has_figures
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise InvalidInput.of("file", "lacks the deployment, the period or the chain of a report") from error
+        raise InvalidInput("file", "lacks the deployment, the period or the chain of a report") from error

@@ -78,7 +78,8 @@ class Shuffled:
         """The level that 95 of 100 shuffles stay below; of few records the highest value."""
         if self.records < FEWEST_RECORDS:
             return float(self.highest)
-        share, spread = self.mean / self.highest, self.variance / self.highest**2
+        share = self.mean / self.highest
+        spread = self.variance / self.highest**2
         if spread < _ROUNDING * share:
             return self.mean
         concentration = share * (1 - share) / spread - 1
@@ -122,12 +123,11 @@ class Moments:
             mean = float(numbers.mean())
             centred = numbers - mean
             squared = centred * centred
-            squares, cubes, fourths = (
-                float(squared.sum()),
-                sum_products(squared, centred),
-                sum_products(squared, squared),
-            )
-            mine, theirs = self.records, len(numbers)
+            squares = float(squared.sum())
+            cubes = sum_products(squared, centred)
+            fourths = sum_products(squared, squared)
+            mine = self.records
+            theirs = len(numbers)
             total = mine + theirs
             # A numpy number overflows to infinity, one of Python's raises an error.
             apart = np.float64(mean - self.mean) / total
@@ -202,7 +202,8 @@ class CramersV(AssociationCounts):
         counts = self._counts[self._counts.any(axis=1)][:, self._counts.any(axis=0)]
         if min(counts.shape) < 2:  # noqa: PLR2004 - one value
             return ONE_VALUE
-        of_first, of_second = counts.sum(axis=1), counts.sum(axis=0)
+        of_first = counts.sum(axis=1)
+        of_second = counts.sum(axis=0)
         expected = np.outer(of_first, of_second) / records
         chi_squared = float(((counts - expected) ** 2 / expected).sum())
         shapes = shape_of_categories(of_first), shape_of_categories(of_second)
@@ -223,7 +224,8 @@ class CorrelationRatio(AssociationCounts):
         has_both = (codes != MISSING) & np.isfinite(numbers)
         if not has_both.any():
             return
-        codes, numbers = codes[has_both], self._numbers.add_and_shift(numbers[has_both])
+        codes = codes[has_both]
+        numbers = self._numbers.add_and_shift(numbers[has_both])
         size = len(self._records)
         with np.errstate(all="ignore"):
             records = np.bincount(codes, minlength=size)
@@ -265,7 +267,8 @@ class AbsolutePearson(AssociationCounts):
         added = int(has_both.sum())
         if not added:
             return
-        counted, before = self.records, [quantity.moments.mean for quantity in self._numbers]
+        counted = self.records
+        before = [quantity.moments.mean for quantity in self._numbers]
         pair = [
             quantity.add_and_shift(numbers[has_both])
             for quantity, numbers in zip(self._numbers, (first, second), strict=True)

@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from ...domain.groups import typed
 from ...domain.monitor import Outcome, OutcomeRule, ValueTest
 from ...statistics.group_labels import MISSING, Codes, FloatArray
 
-Mask: TypeAlias = npt.NDArray[np.bool_]
+Mask = npt.NDArray[np.bool_]
 
 
 @frozen_arrays

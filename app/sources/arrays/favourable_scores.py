@@ -196,11 +196,10 @@ def _rises(numbers: FloatArray, outcomes: IntArray) -> bool | None:
     """True if each favourable prediction's number is at least that of each unfavourable one, False for the
     reverse, else None.
     """
-    favourable, unfavourable = (
-        numbers[outcomes == Outcome.FAVOURABLE],
-        numbers[outcomes == Outcome.UNFAVOURABLE],
-    )
-    rises, falls = favourable.min() >= unfavourable.max(), favourable.max() <= unfavourable.min()
+    favourable = numbers[outcomes == Outcome.FAVOURABLE]
+    unfavourable = numbers[outcomes == Outcome.UNFAVOURABLE]
+    rises = favourable.min() >= unfavourable.max()
+    falls = favourable.max() <= unfavourable.min()
     return None if rises == falls else bool(rises)
 
 
@@ -231,7 +230,8 @@ def _favourable_places(
     for value, place in class_places:
         if place is not None:
             of_side[rule.classify(value)].append(place)
-    favourable, unfavourable = of_side[Outcome.FAVOURABLE], of_side[Outcome.UNFAVOURABLE]
+    favourable = of_side[Outcome.FAVOURABLE]
+    unfavourable = of_side[Outcome.UNFAVOURABLE]
     if len(favourable) == len(rule.favourable):
         return favourable
     # If all classes are listed, the places left by the other side are this side's.

@@ -60,10 +60,8 @@ class ListedGroups:
     def find(self, values: Sequence[Scalar | None]) -> list[NamedGroup | None]:
         """Returns each value's group; None for a missing one and one in no group."""
         present = [value for value in values if value is not None]
-        group_positions, twins = (
-            positions(self.groups, self.column, present),
-            find_twins(present, [group.value for group in self.groups]),
-        )
+        group_positions = positions(self.groups, self.column, present)
+        twins = find_twins(present, [group.value for group in self.groups])
         named: list[NamedGroup | None] = []
         for value in values:
             position = NEITHER if value is None else next(group_positions)

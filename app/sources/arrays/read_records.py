@@ -150,7 +150,7 @@ class RecordTable:
         for grouping in self.groupings:
             if grouping.column.name == feature:
                 return grouping
-        raise InvalidInput.of(
+        raise InvalidInput(
             "attributes", f"{feature} is read from columns that not all records have; change the monitor"
         )
 
@@ -173,7 +173,7 @@ def read_table(columns: RecordColumns, schema: RecordSchema, monitor: Monitor) -
     for attribute in monitor.attributes:
         column = attribute.column_in(schema)
         if column is None:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 "attributes",
                 f"{attribute.feature} is named by the monitor but is not a column; change the monitor",
             )

@@ -94,7 +94,8 @@ def _find_without_flags(
     looked_up = find_records(
         session, deployment_no, replace(filters, without_flags=True), after=after, limit=limit + 1
     )
-    page, position = looked_up.records[:limit], looked_up.looked_through_to
+    page = looked_up.records[:limit]
+    position = looked_up.looked_through_to
     if looked_up.is_cut or len(looked_up.records) > limit:
         # A page full of flagged records has none without.
         position = page[-1].place if page else after

@@ -69,7 +69,7 @@ def count_combinations(reader: ArrowReader, query: WindowQuery, span: Span) -> p
         [query.deployment_no, span.start, span.end, query.schema.version],
     )
     if table.num_rows > MOST_ROWS:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "since",
             f"must give a shorter period: its records have more than {MOST_ROWS:,} different values and "
             "scores",

@@ -209,10 +209,8 @@ def _passes(alias: str, name: str, test: ValueTest) -> str:
 
 
 def _has_outcome(alias: str, outcome: str, filters: RecordFilter) -> str:
-    favourable, unfavourable = (
-        _passes(alias, "favourable", filters.favourable),
-        _passes(alias, "unfavourable", filters.unfavourable),
-    )
+    favourable = _passes(alias, "favourable", filters.favourable)
+    unfavourable = _passes(alias, "unfavourable", filters.unfavourable)
     match outcome:
         case "favourable":
             return favourable

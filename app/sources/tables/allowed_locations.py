@@ -90,7 +90,7 @@ def open_iceberg(location: str, field: str) -> "Dataset":
     try:
         return _open(location, field)
     except (ValidationError, ValueError, KeyError, OSError) as error:
-        raise InvalidInput.of(
+        raise InvalidInput(
             field, f"{location} cannot be read as an Iceberg table: {describe_error(error)}"
         ) from error
 
@@ -116,13 +116,13 @@ def _open(location: str, field: str) -> "Dataset":
     paths = []
     for task in StaticTable(("table",), metadata, newest, files, NoopCatalog("none")).scan().plan_files():
         if task.delete_files:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 field,
                 f"{location} is an Iceberg table with rows deleted apart from its files; rewrite its data "
                 "files",
             )
         if str(task.file.file_format.value).upper() != "PARQUET":
-            raise InvalidInput.of(
+            raise InvalidInput(
                 field,
                 f"{location} has files of the format {task.file.file_format.value}; only Parquet is read",
             )
@@ -153,12 +153,12 @@ def _find_newest(location: str, folder: fs.FileSystem, field: str) -> str:
         if matched := _NUMBERED.fullmatch(name):
             by_number[int(matched[1])].append(name)
     if not by_number:
-        raise InvalidInput.of(field, f"{location} is no Iceberg table: it has no metadata")
+        raise InvalidInput(field, f"{location} is no Iceberg table: it has no metadata")
     newest = sorted(by_number[max(by_number)])
     if len(newest) > 1:
         # Only a catalog knows which of two writers won.
         problem = f"{location} has two newest metadata files, {' and '.join(newest)}"
-        raise InvalidInput.of(field, f"{problem}; write to the table once more, or remove the unused one")
+        raise InvalidInput(field, f"{problem}; write to the table once more, or remove the unused one")
     return newest[0]
 
 
@@ -170,7 +170,7 @@ def _require_same_names(schemas: Any, location: str, field: str) -> None:  # noq
             names[column.field_id].add(column.name)
     renamed = sorted(" and ".join(sorted(spellings)) for spellings in names.values() if len(spellings) > 1)
     if renamed:
-        raise InvalidInput.of(
+        raise InvalidInput(
             field,
             f"{location} is an Iceberg table whose column has had several names ({renamed[0]}), which "
             "Evenhand does not read",
@@ -183,7 +183,7 @@ def _path_below(location: str, written: str, field: str) -> str:
         path = unquote(re.sub("^file:(//)?", "", written))
     base = location.rstrip("/") + "/"
     if not path.startswith(base) or ".." in path.split("/"):
-        raise InvalidInput.of(
+        raise InvalidInput(
             field, f"the Iceberg table at {location} names the file {written}, which is not in its folder"
         )
     return path.removeprefix(base)
@@ -206,11 +206,11 @@ def open_delta(location: str, field: str) -> "Dataset":
         table = DeltaTable(location)
         opened: Dataset = table.to_pyarrow_dataset(filesystem=open_folder(location))
     except (DeltaError, OSError, ValueError) as error:
-        raise InvalidInput.of(
+        raise InvalidInput(
             field, f"{location} cannot be read as a Delta table: {describe_error(error)}"
         ) from error
     if table.metadata().configuration.get(MAPPING, "none") != "none":
-        raise InvalidInput.of(
+        raise InvalidInput(
             field,
             f"{location} is a Delta table with columnMapping, which Evenhand does not read; write it without",
         )
@@ -311,7 +311,7 @@ def list_table(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side:
     refuse(location_problems(table, roots, side))
     if not is_in_store(location):
         if not Path(location).is_dir():
-            raise InvalidInput.of(
+            raise InvalidInput(
                 field,
                 f"{location} is not a folder on the machine of the worker; mount it there or change the "
                 "deployment",
@@ -324,7 +324,7 @@ def list_table(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side:
         listed: Listing = child.result()
     except TooLarge as error:
         limits = f"{MAX_SECONDS} seconds, or with the memory of EVENHAND_UPLOAD_MEMORY_BYTES"
-        raise InvalidInput.of(
+        raise InvalidInput(
             field, f"{location} cannot be listed in {limits}; name a folder with fewer files"
         ) from error
     finally:
@@ -347,21 +347,19 @@ def _list_table(table: PayloadTable | FeedbackTable, roots: Sequence[Root], fiel
             _list_folder(Path(location), is_wanted) if is_folder else _list_store(location, is_wanted, field)
         )
     except FileNotFoundError as error:
-        raise InvalidInput.of(
+        raise InvalidInput(
             field, f"there is nothing at {location}; write the table there or change the deployment"
         ) from error
     except (OSError, ValueError, pa.ArrowException) as error:
-        raise InvalidInput.of(field, f"{location} cannot be listed: {describe_error(error)}") from error
+        raise InvalidInput(field, f"{location} cannot be listed: {describe_error(error)}") from error
     for path in sorted(named - {file.path for file in listed}):
-        raise InvalidInput.of(field, f"the table at {location} names the file {path}, which is not there")
+        raise InvalidInput(field, f"the table at {location} names the file {path}, which is not there")
     for file in listed:
         if (problem := character_problem(file.path)) is not None:
-            raise InvalidInput.of(
-                field, f"{location} has a file whose name {problem}: {printable(file.path)}"
-            )
+            raise InvalidInput(field, f"{location} has a file whose name {problem}: {printable(file.path)}")
         # For each file: a link in an allowed folder may lead to any file.
         if is_folder and not _is_within(Path(location) / file.path, roots):
-            raise InvalidInput.of(
+            raise InvalidInput(
                 field,
                 f"{file.path} in {location} is a link to a file outside the folders that the operator allows",
             )
@@ -398,7 +396,7 @@ def _list_store(location: str, is_wanted: Callable[[str], bool], field: str) -> 
         before, listed = listed, sorted(ListedFile(info.path, info.size, info.mtime_ns) for info in objects)
         if len(infos) < PAGE or listed == before:
             return listed
-    raise InvalidInput.of(field, f"{location} changes while it is listed; it is listed again later")
+    raise InvalidInput(field, f"{location} changes while it is listed; it is listed again later")
 
 
 def _is_within(path: Path, roots: Sequence[Root]) -> bool:

@@ -4,15 +4,15 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from enum import StrEnum
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 from ...base.apart import Apart
 from ...base.errors import SetupError
 
-Task: TypeAlias = Callable[[bytes], bytes]
+Task = Callable[[bytes], bytes]
 """Pickled for Spark: holds no open file or connection."""
 
-Done: TypeAlias = Callable[[int], None]
+Done = Callable[[int], None]
 """Called with the number of finished pieces, about once a second; what it raises ends the run."""
 
 POLL_SECONDS = 1.0
@@ -60,7 +60,8 @@ class LocalEngine:
                     finished = wait(running, POLL_SECONDS, FIRST_COMPLETED)[0]
                     done(ended)
                     for future in finished:
-                        answers, answer = running.pop(future), future.result()
+                        answers = running.pop(future)
+                        answer = future.result()
                         if answer is not None:
                             ended += 1
                             running[pool.submit(next, answers, None)] = answers

@@ -196,7 +196,8 @@ def delete_answers(folder: Path, before: datetime, limit: int) -> tuple[int, int
             file.unlink()
         except OSError:  # the next run sees it again
             continue
-        files, rows = files + 1, rows + size
+        files = files + 1
+        rows = rows + size
     return files, rows
 
 
@@ -207,7 +208,8 @@ def erase_from_files(folder: Path, ids: Sequence[str]) -> Counter[str]:
     erased = Counter[str]()
     for file in _own_files(folder):
         try:
-            rows, written = pq.read_table(file), file.stat()
+            rows = pq.read_table(file)
+            written = file.stat()
         except (OSError, pa.ArrowInvalid):  # another process has just replaced it, or is writing it
             continue
         remaining = rows.filter(pc.invert(pc.is_in(rows["record_id"], pa.array(ids, "string"))))

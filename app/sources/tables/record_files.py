@@ -79,7 +79,8 @@ class PayloadForm:
 
     def as_window(self, rows: pa.Table, query: WindowQuery) -> pa.Table:
         """Returns the rows in the columns of the store's `newest_payload`, but for record numbers."""
-        counted, columns = self.as_counted(rows, query), self.columns
+        counted = self.as_counted(rows, query)
+        columns = self.columns
         arrays = {
             "logged_at": rows[columns.scored_at].cast(TIMES),
             "record_id": rows[columns.id].cast("string"),
@@ -136,7 +137,8 @@ class PayloadFiles(TableFiles):
         return _collect(empty, self.batches(query, span), limit, _cut_to_newest)
 
     def newest_before(self, query: WindowQuery, moment: Span, limit: int) -> pa.Table:
-        reach, end = HOUR, moment.end
+        reach = HOUR
+        end = moment.end
         while True:
             start = max(end - reach, moment.start)
             newest = self.newest(query, Span(start=start, end=end), limit)
@@ -151,7 +153,8 @@ class PayloadFiles(TableFiles):
 
     def features(self, ids: Sequence[str], span: Span) -> dict[str, list[Scalar | None]]:
         """Returns the features (in schema order) of these records within the span."""
-        key, stored = self._columns.id, self.form.stored
+        key = self._columns.id
+        stored = self.form.stored
         features_of: dict[str, list[Scalar | None]] = {}
         names = [key, *(stored[column.name] for column in self._features)]
         for rows in self.read(names, span, has_id(key, pa.array(ids, "string"))):
@@ -229,7 +232,8 @@ class FeedbackFiles(TableFiles):
             labels.filter(pc.is_valid(labels["label"])), "record_id", "feedback_id", join_type="inner"
         )
         logged, usable = (joined[name].cast("int64").to_numpy() for name in ("logged_at", "usable_at"))
-        hour, longest = int(HOUR / MICROSECOND), int(horizon / MICROSECOND)
+        hour = int(HOUR / MICROSECOND)
+        longest = int(horizon / MICROSECOND)
         joined = joined.filter(pa.array((usable >= logged // hour * hour) & (usable <= logged + longest)))
         return keep_first(joined, record="record_id").drop_columns(["usable_at"])
 
@@ -246,7 +250,8 @@ class FeedbackFiles(TableFiles):
         positions = pa.array([place_of.get(record_id) for record_id in ids.to_pylist()], "int64")
         is_known = pc.is_valid(positions)
         self.without_record += positions.null_count
-        joined, labels = records.take(positions.filter(is_known)), labels.filter(is_known)
+        joined = records.take(positions.filter(is_known))
+        labels = labels.filter(is_known)
         joined = name_columns_of_labels(joined.drop_columns(["record_id"]))
         return joined.append_column("label", labels["label"]).append_column(
             "feedback_id", labels["feedback_id"]
@@ -259,7 +264,8 @@ class FeedbackFiles(TableFiles):
         columns = self._columns
         only = None if records is None else has_id(columns.id, records)
         for rows in self.read([columns.id, columns.observed_at, columns.label], span, only):
-            ids, times = rows[columns.id].cast("string"), rows[columns.observed_at].cast(TIMES)
+            ids = rows[columns.id].cast("string")
+            times = rows[columns.observed_at].cast(TIMES)
             yield pa.table(
                 {"feedback_id": ids, "usable_at": times, "label": json_texts(rows[columns.label])}, _LABELS
             )

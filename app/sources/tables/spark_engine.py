@@ -196,7 +196,8 @@ class SparkEngine:
         ) from collected.error
 
     def _work(self, pieces: Sequence[bytes], task: Task, done: Done) -> Collected:
-        tag, collected = f"evenhand-{secrets.token_hex(8)}", Collected()
+        tag = f"evenhand-{secrets.token_hex(8)}"
+        collected = Collected()
         sent = cloudpickle.dumps(task)
 
         def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -249,9 +250,11 @@ def _load(sent: bytes) -> Task:
 def _answer(task: Task, piece: bytes) -> pa.RecordBatch:
     # Spark would repeat a failed piece and give up with an unreadable text.
     try:
-        answer, failure = task(piece), None
+        answer = task(piece)
+        failure = None
     except EvenhandError as error:
-        answer, failure = b"", _write_error(error)
+        answer = b""
+        failure = _write_error(error)
     return pa.record_batch({"answer": pa.array([answer], "binary"), "failure": pa.array([failure], "string")})
 
 

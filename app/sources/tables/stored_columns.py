@@ -35,13 +35,13 @@ def typed_column(values: pa.ChunkedArray, column: Column) -> pa.Array:
     }[column.type]
     fits = fits or (column.type is FieldType.BOOLEAN and _is_zero_or_one(array))
     if not fits and not pa.types.is_null(source):
-        raise InvalidInput.of(
+        raise InvalidInput(
             "payload", f"column {column.name} must hold {column.type.value} values, found {source}"
         )
     try:
         return _drop_nan(array).cast(ARROW_TYPES[column.type])
     except pa.ArrowInvalid as error:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "payload", f"column {column.name} must hold {column.type.value} values: {error}"
         ) from error
 
@@ -97,9 +97,7 @@ def _json_of_each(array: pa.Array) -> pa.Array:
         return pa.array(
             [None if value is None else format_value(value) for value in array.to_pylist()], "string"
         )
-    raise InvalidInput.of(
-        "payload", f"predictions and labels must be text, numbers or booleans, found {kind}"
-    )
+    raise InvalidInput("payload", f"predictions and labels must be text, numbers or booleans, found {kind}")
 
 
 def probability_texts(values: pa.ChunkedArray) -> pa.Array:
@@ -113,7 +111,7 @@ def probability_texts(values: pa.ChunkedArray) -> pa.Array:
             "string",
         )
     if not holds_numbers(kind):
-        raise InvalidInput.of("payload", f"probabilities must be numbers or lists of numbers, found {kind}")
+        raise InvalidInput("payload", f"probabilities must be numbers or lists of numbers, found {kind}")
     return _spell_each(_drop_nan(_plain(values)).cast("float64"), repr)
 
 

@@ -134,7 +134,7 @@ class PieceReader:
                 if batch.num_rows:
                     yield pa.Table.from_batches([batch])
         except CANNOT_READ as error:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 f"{self.field}.location",
                 f"{piece.file} in {self.location} cannot be read: {describe_error(error)}",
             ) from error
@@ -185,7 +185,7 @@ class TableFiles:
             )
             self._dataset = opened.replace_schema(_find_types(opened))
         except (pa.ArrowInvalid, OSError) as error:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 f"{field}.location", f"holds a file that cannot be read as Parquet: {describe_error(error)}"
             ) from error
 
@@ -195,13 +195,13 @@ class TableFiles:
             return
         for role, name in names.items():
             if name not in self._dataset.schema.names:
-                raise InvalidInput.of(
+                raise InvalidInput(
                     f"{self._field}.columns.{role}", f"the table at {self._location} has no column {name!r}"
                 )
         kind = self._dataset.schema.field(names[time]).type
         if not pa.types.is_timestamp(kind) or kind.tz is None:
             # It would be in another hour on another machine.
-            raise InvalidInput.of(
+            raise InvalidInput(
                 f"{self._field}.columns.{time}", f"must hold timestamps with a time zone, found {kind}"
             )
 
@@ -227,7 +227,7 @@ class TableFiles:
                 if batch.num_rows:
                     yield pack_table(pa.Table.from_batches([batch]))
         except CANNOT_READ as error:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 f"{self._field}.location",
                 f"a file of {self._location} cannot be read: {describe_error(error)}",
             ) from error
@@ -236,7 +236,7 @@ class TableFiles:
         try:
             return [] if self._dataset is None else list(find_pieces(self._dataset, self._time, span))
         except (pa.ArrowInvalid, OSError) as error:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 f"{self._field}.location",
                 f"a file of {self._location} cannot be read: {describe_error(error)}",
             ) from error
@@ -246,7 +246,8 @@ class TableFiles:
         return PieceReader(schema, self._location, self._field, self._time)
 
     def count(self, span: Span) -> int:
-        reader, counted = self.reader(), 0
+        reader = self.reader()
+        counted = 0
         for piece in self.pieces(span):
             of_piece = (
                 [piece.rows]
@@ -258,7 +259,8 @@ class TableFiles:
 
     def earliest(self, span: Span) -> datetime | None:
         earliest: datetime | None = None
-        reader, unknown = self.reader(), span.start
+        reader = self.reader()
+        unknown = span.start
         for piece in sorted(self.pieces(span), key=lambda piece: piece.oldest or unknown):
             if earliest is not None and (piece.oldest or unknown) >= earliest:
                 break

@@ -6,7 +6,7 @@ A chapter begins with the first hour, after each alarm, and after each end of an
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
@@ -59,7 +59,7 @@ class Followed:
     chapter: int
 
 
-FindOnset: TypeAlias = Callable[[int, int, bool], Onset]
+FindOnset = Callable[[int, int, bool], Onset]
 """Finds the onset between two hours, the second excluded; the flag says whether the figure left its limits
 or came back.
 """

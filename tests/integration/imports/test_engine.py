@@ -164,7 +164,7 @@ def test_a_record_that_spoils_its_whole_body_does_not_take_the_others_with_it(se
     class Picky(ImportService):
         def send(self, body: bytes) -> Receipt:
             if b"spoiled" in body:
-                raise InvalidInput.of("body", "is spoiled")
+                raise InvalidInput("body", "is spoiled")
             return super().send(body)
 
     records = [

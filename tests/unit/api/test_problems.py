@@ -24,7 +24,7 @@ def test_kinds_can_be_told_apart_by_their_type() -> None:
 
 
 def test_a_problem_names_each_field_and_the_request() -> None:
-    response = problem_response(InvalidInput.of("name", "must not be blank"), "r1")
+    response = problem_response(InvalidInput("name", "must not be blank"), "r1")
 
     assert response.status_code == 422
     assert response.media_type == "application/problem+json"
@@ -39,7 +39,7 @@ def test_a_problem_names_each_field_and_the_request() -> None:
 
 
 def test_text_that_utf8_cannot_carry_is_still_answered() -> None:
-    assert b"\\ud800" in bytes(problem_response(InvalidInput.of("\ud800", "is unknown"), None).body)
+    assert b"\\ud800" in bytes(problem_response(InvalidInput("\ud800", "is unknown"), None).body)
 
 
 def test_an_unforeseen_error_tells_nothing_of_the_inside() -> None:
