@@ -255,11 +255,9 @@ class EgressPolicy:
     def _private(self, what: str, entry: str) -> EndpointRefused:
         return EndpointRefused(
             f"The endpoint's host {what} is on this machine or in a private network. Evenhand listens on "
-            f"{self.exposed_on}, where others"
-            " reach it, so such hosts are called only if the operator allows them: start the service and "
-            "its workers with"
-            f" EVENHAND_ENDPOINT_ALLOWLIST={entry} (several with commas; then every other host has to be on "
-            "the list, too)."
+            f"{self.exposed_on}, where others reach it, so such hosts are called only if the operator allows "
+            f"them: start the service and its workers with EVENHAND_ENDPOINT_ALLOWLIST={entry} (several with "
+            "commas; then every other host has to be on the list, too)."
         )
 
 

@@ -79,9 +79,8 @@ def check_files(uri: str, prefixes: Sequence[str]) -> str:
             shown = printable(str(file.relative_to(checked)) if file.is_relative_to(checked) else file.name)
             if target is None or not _is_within(target, prefixes):
                 raise EndpointRefused(
-                    f"The MLflow model {uri} holds the link {shown}, which leads out of the folders that "
-                    "the operator"
-                    " allows (EVENHAND_MODEL_PREFIXES). Put the file itself there."
+                    f"The MLflow model {uri} holds the link {shown}, which leads out of the folders that the "
+                    "operator allows (EVENHAND_MODEL_PREFIXES). Put the file itself there."
                 )
             if target.is_dir() and target not in visited:
                 visited.add(target)

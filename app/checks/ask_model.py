@@ -112,9 +112,8 @@ class ModelOfCheck:
             until = "" if health.tried_again_at is None else f" before {health.tried_again_at:%H:%M} UTC"
             raise ScoringFailed(
                 f"The model's endpoint {self._host} was not asked: it gave no answer to {health.failures} "
-                f"checks in a row{at}, and is not"
-                f" called again{until}. Last fault: {health.reason} When it is fixed, request a check: that "
-                "calls the endpoint at once."
+                f"checks in a row{at}, and is not called again{until}. Last fault: {health.reason} When it "
+                "is fixed, request a check: that calls the endpoint at once."
             )
         with self.calls.waiting():
             try:

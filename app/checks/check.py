@@ -306,9 +306,8 @@ def _require_outcomes(evidence: CheckEvidence, answers: Answers) -> None:
         if ((needed > 0) & (copies.classified.sum(axis=0) == 0)).any():
             raise ScoringFailed(
                 f"The model's answers to copies changed in {copies.grouping.column.name} are in neither "
-                "outcome list. "
-                "Compare the endpoint's prediction, or its decoded label, with the monitor's favourable and "
-                "unfavourable outcomes.",
+                "outcome list. Compare the endpoint's prediction, or its decoded label, with the monitor's "
+                "favourable and unfavourable outcomes.",
                 quotation=answers.unclassified or "",
             )
 

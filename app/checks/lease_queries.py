@@ -102,8 +102,7 @@ def claim(session: Session, *, token: str, policy: CheckPolicy) -> CheckRun | No
     """
     reason = (
         f"The check was interrupted {policy.max_attempts} times before it could end: its worker stopped, or "
-        "lost the database. "
-        "The logs of the workers say why; queue it again once they run."
+        "lost the database. The logs of the workers say why; queue it again once they run."
     )
     alerted = [trigger.value for trigger in PRESENT_TRIGGERS]
     session.execute(_END_ABANDONED, {"reason": reason, "most": policy.max_attempts, "alerted": alerted})

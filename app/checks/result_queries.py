@@ -126,8 +126,7 @@ def store_label_predictions(
         # Sent in one pipeline; there may be thousands.
         cursor.executemany(
             "UPDATE feedback_records SET predicted = %s, predicted_label = %s, predicted_probability = %s, "
-            "predicted_revision = %s"
-            " WHERE deployment_no = %s AND feedback_id = %s",
+            "predicted_revision = %s WHERE deployment_no = %s AND feedback_id = %s",
             [
                 (
                     _json(normalised(scored.prediction)),

@@ -237,9 +237,8 @@ class Database:
 
     def _unusable(self, error: DBAPIError) -> Unavailable:
         return Unavailable(
-            f"The database {public_address(self.url)} cannot be used: {describe_cause(error)}. "
-            "Look whether Postgres runs there, and at the host, port, user, password and name in "
-            "DATABASE_URL."
+            f"The database {public_address(self.url)} cannot be used: {describe_cause(error)}. Look whether "
+            "Postgres runs there, and at the host, port, user, password and name in DATABASE_URL."
         )
 
     def close(self) -> None:

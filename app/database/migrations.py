@@ -125,8 +125,7 @@ def find_faults(database: Database) -> Iterator[DatabaseFault]:
     if encoding != "UTF8":
         yield DatabaseFault(
             f"The database {public_address(database.url)} has the encoding {encoding}; Evenhand needs UTF8. "
-            "Make another one:"
-            " CREATE DATABASE evenhand ENCODING 'UTF8' TEMPLATE template0.",
+            "Make another one: CREATE DATABASE evenhand ENCODING 'UTF8' TEMPLATE template0.",
             is_of_encoding=True,
         )
     if is_of_transactions:
@@ -149,9 +148,8 @@ def _apply_next(database: Database) -> bool:
             return False
         if revision is not None and is_too_old(revision):
             raise SetupError(
-                f"The database {public_address(database.url)} has the schema {revision}, of an early "
-                "version of Evenhand: migrate it with"
-                f" commit {OLDEST_COMMIT} first. Nothing was changed."
+                f"The database {public_address(database.url)} has the schema {revision}, of an early version "
+                f"of Evenhand: migrate it with commit {OLDEST_COMMIT} first. Nothing was changed."
             )
         # Alembic takes a third of a second to load.
         from alembic import command  # noqa: PLC0415
@@ -192,8 +190,7 @@ def require_no_months_in_files(connection: Connection, *, locked: bool = False) 
     if months:
         raise SetupError(
             f"Files hold the only copy of records of {'; '.join(months)}, and this version does not read "
-            "them: bring them back with"
-            f" `evenhand archives` of commit {OLDEST_COMMIT} before you migrate."
+            f"them: bring them back with `evenhand archives` of commit {OLDEST_COMMIT} before you migrate."
         )
 
 

@@ -53,8 +53,7 @@ FILE_FORMATS = (TableFormat.PARQUET, TableFormat.DELTA, TableFormat.ICEBERG)
 
 NOT_READ = (
     "is a table of a database, which Evenhand does not read: export it to Parquet, Delta or Iceberg files "
-    "and change the deployment to"
-    " their folder, or log the records by REST to another deployment"
+    "and change the deployment to their folder, or log the records by REST to another deployment"
 )
 """Why a stored table of a database has no checks, and what to do; follows the table's name."""
 

@@ -233,8 +233,7 @@ def combine_groups(features: Sequence[str], groups: Sequence[Sequence[NamedGroup
         raise InvalidInput(
             field,
             f"{too_many}; list fewer values for its attributes, list the reference values where they are "
-            "left out, or remove the"
-            " intersection",
+            "left out, or remove the intersection",
         )
     named = list_combinations(groups)
     labels = [label for label, _ in named]
@@ -244,8 +243,7 @@ def combine_groups(features: Sequence[str], groups: Sequence[Sequence[NamedGroup
         raise InvalidInput(
             field,
             f"has two groups called {label!r}, because of values that hold × as a word of its own; list the "
-            "reference values of its"
-            " attributes",
+            "reference values of its attributes",
         )
     return named
 

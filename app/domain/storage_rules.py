@@ -44,9 +44,8 @@ def storage_problems(
         yield FieldProblem(
             f"{field}.storage",
             "must be left out for a feature of a deployment with an endpoint: its model cannot be asked "
-            "again without the value."
-            " Log the column as a meta field, or leave the endpoint out; no copies of records are then "
-            "scored",
+            "again without the value. Log the column as a meta field, or leave the endpoint out; no copies "
+            "of records are then scored",
         )
     if is_batch:
         yield FieldProblem(

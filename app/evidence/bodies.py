@@ -28,8 +28,7 @@ _COMPARISON: dict[str, Any] = {
     "state": "unfair",
     "words": "unfair since 2026-11-19 07:00 (false-alarm budget one a year)",
     "sentence": "Disparate impact of female (Sex, as logged) must be at least 0.8: unfair since 2026-11-19 "
-    "07:00 (false-alarm budget one a"
-    " year).",
+    "07:00 (false-alarm budget one a year).",
     "since": "2026-11-19T07:00:00Z",
     "earliest": "2026-11-19T06:00:00Z",
     "latest": "2026-11-19T09:00:00Z",

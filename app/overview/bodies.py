@@ -73,16 +73,12 @@ _ENTRY: dict[str, Any] = {
 
 CAUSES = (
     "Why it is so, for programs; `reason` and `next_step` say it in words. Of a deployment and of a check: "
-    "`worker_silent` (none answers"
-    " any more), `worker_never_seen`, `check_queued`, `check_running`, `too_few_records`, `scoring_failed`, "
-    "`invalid_input`,"
-    " `interrupted`, `timed_out`, `check_failed`, `measured` (nothing is missing). Of a check only: "
-    "`cancelled`. Of a deployment only:"
-    " `no_monitor`, `no_records`, `not_scheduled`, `check_due`, `records_stopped`, `all_unclassified`, "
-    "`group_without_records`,"
-    " `group_too_small`, `reference_never_favourable`, `not_computable`, `no_limits`, `monitor_changed`, "
-    "`side_unwatched`,"
-    " `interval_outside`."
+    "`worker_silent` (none answers any more), `worker_never_seen`, `check_queued`, `check_running`, "
+    "`too_few_records`, `scoring_failed`, `invalid_input`, `interrupted`, `timed_out`, `check_failed`, "
+    "`measured` (nothing is missing). Of a check only: `cancelled`. Of a deployment only: `no_monitor`, "
+    "`no_records`, `not_scheduled`, `check_due`, `records_stopped`, `all_unclassified`, "
+    "`group_without_records`, `group_too_small`, `reference_never_favourable`, `not_computable`, "
+    "`no_limits`, `monitor_changed`, `side_unwatched`, `interval_outside`."
 )
 
 

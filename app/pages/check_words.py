@@ -43,10 +43,9 @@ VIEWS = {
         "As OpenScale counts",
         (
             "Logged records and copies with only the attribute changed, scored by the same model. Shares, "
-            "perfect equality and OpenScale's"
-            " fairness count every copy as a record, as OpenScale does. The counterfactual "
-            "disparate impact counts every record"
-            " once on each side: as it is, and as its copies are."
+            "perfect equality and OpenScale's fairness count every copy as a record, as OpenScale does. The "
+            "counterfactual disparate impact counts every record once on each side: as it is, and as its "
+            "copies are."
         ),
     ),
     ViewKind.AS_LOGGED: (

@@ -41,8 +41,7 @@ _PAGE = """<!doctype html>
 
 _CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
-    "connect-src 'self'; "
-    "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+    "connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 )
 
 _ASSETS = {

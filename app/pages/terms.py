@@ -31,29 +31,23 @@ TERMS = (
         "evidence",
         "Evidence over time",
         "What all hours together say about a limit, each record counted once. Unfair since an hour: enough "
-        "evidence has accumulated "
-        "that the figure is beyond its limit, and that most likely began in that hour; where it is the "
-        "first one that "
-        "was counted with the present monitor and model revision, it may have been so before. Shown fair "
-        "since an hour: there is enough "
-        "evidence against “at the limit or beyond it in every hour” from then on. Undecided: neither. On a "
-        "model that is inside its "
-        "limits in every hour, all comparisons together raise at most one false alarm in the budget, by "
-        "default a year, if each record is "
-        "another person, however often somebody looks. The verdict of a single check has no such bound.",
+        "evidence has accumulated that the figure is beyond its limit, and that most likely began in that "
+        "hour; where it is the first one that was counted with the present monitor and model revision, it "
+        "may have been so before. Shown fair since an hour: there is enough evidence against “at the limit "
+        "or beyond it in every hour” from then on. Undecided: neither. On a model that is inside its limits "
+        "in every hour, all comparisons together raise at most one false alarm in the budget, by default a "
+        "year, if each record is another person, however often somebody looks. The verdict of a single check "
+        "has no such bound.",
     ),
     Term(
         "counterfactual",
         "Counterfactual",
         "The same records and copies of them in which only the watched attribute is changed, for example "
-        "female to male. The "
-        "same model scores the copies. Every record counts once on each side: as it is, and as its copies "
-        "are. Everything else "
-        "about it is equal, so what still differs between the groups comes from the attribute itself. If a "
-        "group is worse off as "
-        "logged but not counterfactually, the reason lies in other things in which the groups differ; that "
-        "may still be indirect "
-        "discrimination, through an attribute that goes together with the watched one.",
+        "female to male. The same model scores the copies. Every record counts once on each side: as it is, "
+        "and as its copies are. Everything else about it is equal, so what still differs between the groups "
+        "comes from the attribute itself. If a group is worse off as logged but not counterfactually, the "
+        "reason lies in other things in which the groups differ; that may still be indirect discrimination, "
+        "through an attribute that goes together with the watched one.",
     ),
     Term(
         "perturbed",
@@ -74,10 +68,8 @@ TERMS = (
         "mitigation",
         "Mitigated",
         "What an outcome would be after mitigation. Flipping outcomes removes direct bias only: what comes "
-        "through other "
-        "attributes stays. So read the figures as logged and counterfactual together. The pages show what "
-        "would change; the model "
-        "itself is not changed.",
+        "through other attributes stays. So read the figures as logged and counterfactual together. The "
+        "pages show what would change; the model itself is not changed.",
     ),
     Term(
         "favourable",
@@ -100,42 +92,37 @@ TERMS = (
         "disparate-impact",
         "Disparate impact",
         "The favourable rate of the monitored group divided by that of the reference group. 1 is equal; 0.5 "
-        "means half as often, and "
-        "2 that the reference group gets it half as often. Below the lower limit, usually 0.8 (the "
-        "four-fifths rule), the monitored "
-        "group is at a disadvantage; above the upper one, usually 1.25, the reference group is.",
+        "means half as often, and 2 that the reference group gets it half as often. Below the lower limit, "
+        "usually 0.8 (the four-fifths rule), the monitored group is at a disadvantage; above the upper one, "
+        "usually 1.25, the reference group is.",
     ),
     Term(
         "disadvantage",
         "At a disadvantage",
         "The group that gets the favourable outcome less often than the limits allow, among like records: "
-        "the monitored or the reference "
-        "group. Inside the limits no group is. Figures that do not say who is favoured, such as accuracy, "
-        "name no such group.",
+        "the monitored or the reference group. Inside the limits no group is. Figures that do not say who is "
+        "favoured, such as accuracy, name no such group.",
     ),
     Term(
         "furthest-out",
         "Furthest out",
         "Of several monitored groups, the one whose figure lies furthest beyond its limits, or nearest to "
-        "one where all lie inside. Groups "
-        f"of fewer than {MINIMUM_GROUP_SIZE} records are chosen only if there are no others. It does not "
-        "say who is at a disadvantage: a "
-        "group that is strongly favoured is far out, too.",
+        f"one where all lie inside. Groups of fewer than {MINIMUM_GROUP_SIZE} records are chosen only if "
+        "there are no others. It does not say who is at a disadvantage: a group that is strongly favoured is "
+        "far out, too.",
     ),
     Term(
         "perfect-equality",
         "Perfect equality",
         "OpenScale's figure: the favourable rate of all reference records and all copies into the reference "
-        "group, every copy "
-        "counted as a record.",
+        "group, every copy counted as a record.",
     ),
     Term(
         "openscale-fairness",
         "OpenScale fairness",
         "The favourable rate of a monitored group and of all copies into it, divided by perfect equality. "
-        "With several values or "
-        "draws on a side some records count more often than others; the counterfactual disparate impact counts "
-        "each once, and has the verdict.",
+        "With several values or draws on a side some records count more often than others; the "
+        "counterfactual disparate impact counts each once, and has the verdict.",
     ),
     Term(
         "flip-rate",
@@ -152,10 +139,9 @@ TERMS = (
         "carried-by",
         "Carried by",
         "A feature carries the part of a gap that moves with it: the average change of the outcome when a "
-        "record of the reference gets the"
-        " feature of a record of the group. The parts of all features sum to the gap of the compared pairs. "
-        "It is arithmetic on the model's"
-        " answers: it says nothing about causes, because nobody has changed a person.",
+        "record of the reference gets the feature of a record of the group. The parts of all features sum to "
+        "the gap of the compared pairs. It is arithmetic on the model's answers: it says nothing about "
+        "causes, because nobody has changed a person.",
     ),
     Term(
         "interval",
@@ -168,39 +154,33 @@ TERMS = (
         "interval-for-choice",
         "Interval that allows for the choice",
         "The figure furthest out of several is further out than its own truth, because it was chosen for "
-        "that. A wider interval allows for"
-        " it: it is valid for whatever group is chosen. Whether a gap is larger than chance explains is "
-        "said with it and with the p-value"
-        " times the number of groups. A verdict goes by the group's own 95 % interval.",
+        "that. A wider interval allows for it: it is valid for whatever group is chosen. Whether a gap is "
+        "larger than chance explains is said with it and with the p-value times the number of groups. A "
+        "verdict goes by the group's own 95 % interval.",
     ),
     Term(
         "comparison",
         "Comparison",
         "One group set against its reference by one metric on one kind of data, for example the disparate "
-        "impact of women as logged. "
-        "Of all comparisons of a check the one furthest out is shown first. Evidence over time counts a "
-        "comparison with two limits twice, "
-        "once for each limit.",
+        "impact of women as logged. Of all comparisons of a check the one furthest out is shown first. "
+        "Evidence over time counts a comparison with two limits twice, once for each limit.",
     ),
     Term("n", "n, records", "The number of records that a figure is based on."),
     Term(
         "gap",
         "Is there a gap?",
         "A gap counts as larger than chance explains where chance alone would make one as large in fewer "
-        "than 5 of 100 such samples: the "
-        "p-value is below 0.05, or where there is none the 95 % interval leaves equality out. Otherwise it "
-        "may be chance. Where p-value "
-        "and interval disagree, it is a close call. Whether a gap is beyond a limit is another question.",
+        "than 5 of 100 such samples: the p-value is below 0.05, or where there is none the 95 % interval "
+        "leaves equality out. Otherwise it may be chance. Where p-value and interval disagree, it is a close "
+        "call. Whether a gap is beyond a limit is another question.",
     ),
     Term(
         "score-gap",
         "Score difference of a record",
         "How far apart the model's scores of a record are: as it was logged, and with reference values of "
-        "one attribute. Only records that "
-        "a check flagged for a second look have one; of several attributes it is the largest. A record "
-        "without one comes last when "
-        "records are sorted by it. The API and files call it gap; a gap on other pages is of the favourable "
-        "rates of two groups.",
+        "one attribute. Only records that a check flagged for a second look have one; of several attributes "
+        "it is the largest. A record without one comes last when records are sorted by it. The API and files "
+        "call it gap; a gap on other pages is of the favourable rates of two groups.",
     ),
     Term(
         "fair",
@@ -218,18 +198,16 @@ TERMS = (
         "unwatched",
         "Verdict: other side not watched",
         "Only one limit is set. The figure and its interval lie inside it, but the figure is beyond its "
-        "mirror image on the other side "
-        "(1/limit of a ratio, −limit of a difference), where the reference group is at a disadvantage: with "
-        "only 0.8 and more, a ratio "
-        "of 1.5. Set the other limit to have it judged.",
+        "mirror image on the other side (1/limit of a ratio, −limit of a difference), where the reference "
+        "group is at a disadvantage: with only 0.8 and more, a ratio of 1.5. Set the other limit to have it "
+        "judged.",
     ),
     Term(
         "suspected",
         "Verdict: suspected",
-        "The figure lies outside the limits, but its interval reaches inside them: there may be a clear "
-        "gap, but it is not certain"
-        " that it is beyond the limit. Of several groups, the interval is the one that allows for the "
-        "choice among them.",
+        "The figure lies outside the limits, but its interval reaches inside them: there may be a clear gap, "
+        "but it is not certain that it is beyond the limit. Of several groups, the interval is the one that "
+        "allows for the choice among them.",
     ),
     Term(
         "unfair",
@@ -258,20 +236,17 @@ TERMS = (
         "worker",
         "Worker",
         "The process that runs checks and sends alerts. While none answers, checks and alerts wait, and "
-        "every page says so; logging "
-        "goes on, and nothing that is logged is lost. evenhand serve runs one and starts it again when it "
-        "dies; evenhand worker "
-        "runs one more. What to do when none answers: read the end of its log, see that it reaches the "
-        "database, start it again. "
-        "It checks missed hours afterwards, up to 72 of them. The runbook has the steps: "
-        "docs/operations/runbook.md, “No worker answers”.",
+        "every page says so; logging goes on, and nothing that is logged is lost. evenhand serve runs one "
+        "and starts it again when it dies; evenhand worker runs one more. What to do when none answers: read "
+        "the end of its log, see that it reaches the database, start it again. It checks missed hours "
+        "afterwards, up to 72 of them. The runbook has the steps: docs/operations/runbook.md, “No worker "
+        "answers”.",
     ),
     Term(
         "carried-forward",
         "Carried forward",
         "Nothing was logged since the check before, and the records and labels that it read are still the "
-        "same, so its figures are kept. "
-        "Charts show such points hollow.",
+        "same, so its figures are kept. Charts show such points hollow.",
     ),
     Term(
         "additional",

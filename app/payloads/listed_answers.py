@@ -67,11 +67,9 @@ def _read_columns(elements: Elements, outputs: OutputFields, expected_rows: int)
         if len(row) != 1:
             raise ScoringFailed(
                 f"The model's endpoint gave {len(row)} unnamed values in row {index + 1}; let the model "
-                "return a data frame whose"
-                " columns are named, so that the prediction can be distinguished from the rest. If they are "
-                "the probabilities of the"
-                " classes, list those in outputs.classes, and give outputs.prediction and "
-                "outputs.probability one name."
+                "return a data frame whose columns are named, so that the prediction can be distinguished "
+                "from the rest. If they are the probabilities of the classes, list those in outputs.classes, "
+                "and give outputs.prediction and outputs.probability one name."
             )
     return [row[0] for row in elements]
 

@@ -97,9 +97,8 @@ class MappedCodec(Codec):
             )
         except PathUnclear as error:
             raise ScoringFailed(
-                f"An answer with the columns {', '.join(columns)} cannot be written by endpoint.mapping: "
-                f"one of them {error}."
-                " Ask for another payload_format."
+                f"An answer with the columns {', '.join(columns)} cannot be written by endpoint.mapping: one "
+                f"of them {error}. Ask for another payload_format."
             ) from error
 
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:

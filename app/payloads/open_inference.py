@@ -91,10 +91,8 @@ class OpenInferenceCodec(Codec):
             if any(isinstance(cell, list) for cell in columns[0]) and not outputs.has_only_probabilities:
                 raise ScoringFailed(
                     f"The model's endpoint gave one tensor with {len(columns[0][0])} values a row, and no "
-                    "tensor"
-                    f" '{outputs.prediction}'. If they are the probabilities of the classes, list those in "
-                    "outputs.classes, and give"
-                    " outputs.prediction and outputs.probability its name."
+                    f"tensor '{outputs.prediction}'. If they are the probabilities of the classes, list "
+                    "those in outputs.classes, and give outputs.prediction and outputs.probability its name."
                 )
             return Answer([outputs.prediction], rows, predict_alone(columns[0], outputs))
         return Answer(names, rows, read_outputs(names, columns.__getitem__, outputs))

@@ -74,10 +74,8 @@ def find_order(
     no, position = fault
     raise ScoringFailed(
         "The model's endpoint gave an answer that repeats inputs that are not those of the request: row "
-        f"{no + 1} is the first that"
-        f" differs, in '{fields[position]}', and no other order has each row once. Let it answer in the "
-        "order of the request, or leave out"
-        " the columns named as inputs."
+        f"{no + 1} is the first that differs, in '{fields[position]}', and no other order has each row once. "
+        "Let it answer in the order of the request, or leave out the columns named as inputs."
     )
 
 

@@ -107,7 +107,6 @@ def _name_cells(row: list[Any], names: list[str], outputs: OutputFields, line: i
     if len(cells) > len(names) or not cells:
         raise ScoringFailed(
             f"The model's endpoint answered {len(cells)} values in line {line}, where the deployment names "
-            f"{len(names)} outputs"
-            f" ({', '.join(names)})."
+            f"{len(names)} outputs ({', '.join(names)})."
         )
     return dict(zip(names, cells, strict=False))

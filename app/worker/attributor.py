@@ -35,8 +35,7 @@ ATTRIBUTORS = len(QUEUES)
 
 INTERRUPTED = (
     "The attribution was interrupted {attempts} times before it could end: its worker stopped, or lost the "
-    "database. The logs of the"
-    " workers say why; request it again once they run."
+    "database. The logs of the workers say why; request it again once they run."
 )
 
 log = structlog.get_logger(__name__)

@@ -40,8 +40,7 @@ class LeasedWork:
 def leased_check(check: CheckRun) -> LeasedWork:
     advice = (
         "Let the model's endpoint answer faster (a larger page size or concurrency, if it can take them), "
-        "lower the monitor's"
-        " max_records, or give checks more time with EVENHAND_CHECK_MINUTES."
+        "lower the monitor's max_records, or give checks more time with EVENHAND_CHECK_MINUTES."
     )
     return LeasedWork(f"check {check.id}", advice, partial(renew, check=check), partial(release, check=check))
 
@@ -49,8 +48,7 @@ def leased_check(check: CheckRun) -> LeasedWork:
 def leased_attribution(run: AttributionRun) -> LeasedWork:
     advice = (
         "Ask for fewer rows (max_rows) or pairs, let the model's endpoint answer faster (a larger page size "
-        "or concurrency, if it can take"
-        " them), or give it more time with EVENHAND_CHECK_MINUTES."
+        "or concurrency, if it can take them), or give it more time with EVENHAND_CHECK_MINUTES."
     )
     return LeasedWork(
         f"attribution {run.id}",

@@ -73,10 +73,9 @@ class ModelProcesses(httpx.AsyncBaseTransport):
                 if self._crashes > MOST_RESTARTS:
                     raise EndpointDown(
                         f"The process of the MLflow model {self._uri} {ended.how}, and again after a "
-                        "restart. Answers until then are kept."
-                        " Signal 9 mostly means that memory ran out: reduce endpoint.concurrency or "
-                        "endpoint.page_size, or give the"
-                        " worker more. Then check again."
+                        "restart. Answers until then are kept. Signal 9 mostly means that memory ran out: "
+                        "reduce endpoint.concurrency or endpoint.page_size, or give the worker more. Then "
+                        "check again."
                     ) from ended
                 continue
             except BaseException:  # a time-out or a cancelled check among them

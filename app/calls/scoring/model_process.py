@@ -65,10 +65,8 @@ def load_model(uri: str) -> Any:  # noqa: ANN401 - of a package that few install
         else:
             reason = (
                 f"{type(error).__name__}: {hide_secrets(str(error))[:_SHOWN_CHARACTERS]}. Load it with "
-                "mlflow.pyfunc.load_model in the"
-                " worker's Python, or the executor's on Spark, and with its variables: the packages that "
-                "the model needs must be"
-                " installed there."
+                "mlflow.pyfunc.load_model in the worker's Python, or the executor's on Spark, and with its "
+                "variables: the packages that the model needs must be installed there."
             )
         raise ModelNotLoaded(reason) from error
     raise ModelNotLoaded(

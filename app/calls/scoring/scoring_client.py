@@ -139,8 +139,7 @@ class RefusalSearch:
         if self._calls > (MOST_CALLS + self._whole_pages if self.is_answered else MOST_CALLS_UNANSWERED):
             message = (
                 f"{error} Parts of pages were refused {self._calls} times while the refused records were "
-                "looked for:"
-                " there are too many of them."
+                "looked for: there are too many of them."
             )
             raise PageRefused(message, quotation=error.quotation, answer=error.answer) from error
 

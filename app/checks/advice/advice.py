@@ -278,8 +278,7 @@ _TEXTS = {
         ),
         (
             "Write the outcomes in the monitor exactly as the model answers them; if records have a label, "
-            "as the labels are written."
-            " {follows}"
+            "as the labels are written. {follows}"
         ),
     ),
     Cause.GROUP_WITHOUT_RECORDS: (
@@ -303,13 +302,11 @@ _TEXTS = {
     Cause.REFERENCE_NEVER_FAVOURABLE: (
         (
             "No record of the reference group {reference} ({attribute}) got the favourable outcome, in "
-            "{reference_records},"
-            " so no ratio to it can be computed for {group}."
+            "{reference_records}, so no ratio to it can be computed for {group}."
         ),
         (
             "More records do not help as long as that is so. Check that the monitor's favourable outcomes "
-            "are what the model"
-            " answers, and that {reference} is the group to compare with."
+            "are what the model answers, and that {reference} is the group to compare with."
         ),
     ),
     Cause.NOT_COMPUTABLE: (
@@ -334,8 +331,7 @@ _TEXTS = {
     Cause.INTERVAL_OUTSIDE: (
         (
             "No figure is outside its limits, but the 95 % interval of {group} ({attribute}) reaches "
-            "outside: so few records"
-            " do not rule out a gap beyond a limit."
+            "outside: so few records do not rule out a gap beyond a limit."
         ),
         (
             "Raise the minimum of records in the monitor, so that each check includes more, or go by the "

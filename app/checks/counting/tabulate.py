@@ -144,8 +144,7 @@ def _find_reason(null: Measurement, groups: Groups, revisions: OtherRevisions) -
             )
             return (
                 f"{count} answered by {_list_revisions(of_others)}, and the deployment is at model revision "
-                f"{revisions.present!r}:"
-                " the next records of that revision will be compared"
+                f"{revisions.present!r}: the next records of that revision will be compared"
             )
     for of_member, _, of_others in sides:
         total = of_others.total()

@@ -295,9 +295,7 @@ _OF_SERIES = """
 """
 _POINTS = (
     "SELECT check_no, {subject}, value, lower, upper, n, verdict, reason, carried_forward, lower_limit, "
-    "upper_limit, definition"
-    f" {_OF_SERIES}"
-    " ORDER BY at, no"
+    f"upper_limit, definition {_OF_SERIES} ORDER BY at, no"
 )
 
 _ENDED = """

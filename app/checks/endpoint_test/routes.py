@@ -130,8 +130,7 @@ def _build_question(
     if newest.schema_version != deployment.schema.version:
         raise Conflict(
             f"The columns of {deployment.id} were changed since its newest record was logged, so it cannot "
-            "be asked about. Send a record"
-            " in `records`."
+            "be asked about. Send a record in `records`."
         )
     return replace(
         question, rows=[newest.features], logged=newest.answer, logged_revision=newest.model_revision

@@ -11,8 +11,7 @@ _SILENT = {
     "answering": 0,
     "last_seen_at": "2026-11-20T15:00:05Z",
     "sentence": "No worker has answered since 2026-11-20 15:00:05 UTC. Checks and alerts wait; logging goes "
-    "on, and nothing that is logged"
-    " is lost.",
+    "on, and nothing that is logged is lost.",
     "next_step": "The end of the worker's log says why it stopped. Start it again with evenhand worker or "
     "evenhand serve.",
     "runbook": RUNBOOK,

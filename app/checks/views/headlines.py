@@ -19,8 +19,7 @@ DATA_NAMES = {DataSet.AS_LOGGED: "as logged", DataSet.COUNTERFACTUAL: "counterfa
 
 NOT_TOGETHER = (
     "There is no counterfactual figure of attributes that are watched together: the model is asked about "
-    "copies in which one attribute is"
-    " changed."
+    "copies in which one attribute is changed."
 )
 NOT_MEASURED = "This check measured no comparison here."
 

@@ -27,32 +27,26 @@ NOT_PERTURBED = (
 )
 NOT_PICKED = "the monitor picks no metric of counterfactual data, so no copies were scored"
 LIKE_PAYLOAD = (
-    "The model does not see {attribute}, and no correlated features are set for it: it answers every copy "
-    "as it answered the record, so the"
-    " counterfactual figures say nothing that those as logged do not."
+    "The model does not see {attribute}, and no correlated features are set for it: it answers every copy as "
+    "it answered the record, so the counterfactual figures say nothing that those as logged do not."
 )
 THROUGH = (
     "The model does not see {attribute}. Its copies take {features} from training records of the other "
-    "group, so counterfactual figures"
-    " measure what goes through these features."
+    "group, so counterfactual figures measure what goes through these features."
 )
 UNEQUAL = (
-    "Counterfactual rates, perfect equality and OpenScale's fairness count every copy as a record. A side "
-    "of {attribute} has several"
-    " values, or ranges with several copies a record, so these figures hold some records more often than "
-    "others, and part of a difference"
-    " may be due to who the records are. The counterfactual disparate impact counts every record once on "
-    "each side."
+    "Counterfactual rates, perfect equality and OpenScale's fairness count every copy as a record. A side of "
+    "{attribute} has several values, or ranges with several copies a record, so these figures hold some "
+    "records more often than others, and part of a difference may be due to who the records are. The "
+    "counterfactual disparate impact counts every record once on each side."
 )
 INTERVALS_DIFFER = (
     "Intervals of the shares come from resampled records, those of the counterfactual shares before "
-    "mitigation, in the view Mitigated, from"
-    " a formula: they may differ a little."
+    "mitigation, in the view Mitigated, from a formula: they may differ a little."
 )
 NOT_SCORED = (
     "Records that were not scored, because the model gave no usable answer to copies of them: {records}. "
-    "They are on neither side. Why:"
-    " {because}"
+    "They are on neither side. Why: {because}"
 )
 ROUNDED = "{count:,} probabilities that the model answered, within 0.000001 of 0 to 1, count as 0 or 1."
 OTHER_REVISIONS = (

@@ -15,29 +15,23 @@ from .explain_figure import describe_measurement, judged_figure
 
 VERDICT = (
     "`fair`: inside the limits with the whole interval. `undecided`: inside, but the interval reaches "
-    "outside. `unwatched`: inside the one"
-    " limit that is set with the whole interval, but beyond its mirror image (1/limit of a ratio, -limit of "
-    "a difference) on the side that"
-    " has none. `suspected`: outside, but the interval reaches inside. `unfair`: outside with the whole "
-    "interval; both, of one of several"
-    " groups, by the interval that allows for the choice among them. `insufficient_data`, `not_computable`: "
-    "nothing is judged."
-    " Null where no limit is set. OpenScale's fairness is judged by its value alone, as there."
+    "outside. `unwatched`: inside the one limit that is set with the whole interval, but beyond its mirror "
+    "image (1/limit of a ratio, -limit of a difference) on the side that has none. `suspected`: outside, but "
+    "the interval reaches inside. `unfair`: outside with the whole interval; both, of one of several groups, "
+    "by the interval that allows for the choice among them. `insufficient_data`, `not_computable`: nothing "
+    "is judged. Null where no limit is set. OpenScale's fairness is judged by its value alone, as there."
 )
 DISADVANTAGED = (
     "Who gets the favourable outcome less often than the limits, and the mirror image of a lone one, allow: "
-    "`monitored`, `reference`, or"
-    " `nobody` inside them; by the value, whether or not chance may explain it. Null where nothing is "
-    "judged and where the metric does"
-    " not say who is favoured (accuracy, distances, figures of everybody). In the scope `worst_pair` the "
-    "two are the sides of"
-    " `details`, whatever their role."
+    "`monitored`, `reference`, or `nobody` inside them; by the value, whether or not chance may explain it. "
+    "Null where nothing is judged and where the metric does not say who is favoured (accuracy, distances, "
+    "figures of everybody). In the scope `worst_pair` the two are the sides of `details`, whatever their "
+    "role."
 )
 DISADVANTAGED_GROUP = "Its name; null where `disadvantaged` is `nobody` or null."
 GAP = (
     "Whether there is a gap at all: by the p-value, or where there is none by the interval, of several "
-    "groups allowing for the choice among"
-    " them. Null where that cannot be asked."
+    "groups allowing for the choice among them. Null where that cannot be asked."
 )
 BEYOND_LIMIT = "Whether the value is beyond a limit, and how sure that is."
 
@@ -77,8 +71,7 @@ MEASUREMENT = {
     "chosen_lower": None,
     "chosen_upper": None,
     "sentence": "Of every 100 records of female, 60 were predicted favourable; of every 100 of male, 75: a "
-    "ratio of 0.800"
-    " (95 %: 0.694 to 0.922).",
+    "ratio of 0.800 (95 %: 0.694 to 0.922).",
     "gap": "The gap is larger than chance explains (p = 0.0013).",
     "beyond_limit": "Whether it is beyond the limit of 0.85 is not certain: its interval reaches 0.922.",
     "details": {
@@ -122,11 +115,10 @@ RECORDS = {
     "Sex unknown 9.",
 }
 RECORDS_MEANING = (
-    "Records of the range: how many are counted, and how many are left out for which reason, by group "
-    "(null: none is known). Counted and"
-    " left out add up to `of`. A caution names a group of which another share is left out than of the "
-    "reference, or (`group` null) that"
-    " favourable and unfavourable outcomes differ in it. `text` is the line in words."
+    "Records of the range: how many are counted, and how many are left out for which reason, by group (null: "
+    "none is known). Counted and left out add up to `of`. A caution names a group of which another share is "
+    "left out than of the reference, or (`group` null) that favourable and unfavourable outcomes differ in "
+    "it. `text` is the line in words."
 )
 _EVIDENCE = {
     "id": "0b6f9d38-5f7e-4a66-9b1c-2f4d5e6a7b8c",
@@ -350,8 +342,7 @@ class SeriesPage(MeasurementPage):
 
     records: list[dict[str, Any]] = Field(
         description="Of each check of the page, or period of a roll-up (`at`), each data set and attribute: "
-        "`check_id`, `at`, `data`,"
-        f" `attribute` and these. {RECORDS_MEANING}"
+        f"`check_id`, `at`, `data`, `attribute` and these. {RECORDS_MEANING}"
     )
     evidence: list[SeriesEvidenceOut]
     """Evidence on the figures that the filter allows, under the present monitor version and model

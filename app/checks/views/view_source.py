@@ -296,19 +296,16 @@ def window_of_check(session: Session, deployment_no: int, check_id: str) -> Chec
 
 SAMPLED = (
     "Sampled at {rate}: the programs that log left {records} of the hours from {start} to {end} UTC out on "
-    "purpose. Every figure and"
-    " every number of records is of those that were logged."
+    "purpose. Every figure and every number of records is of those that were logged."
 )
 REPRESENTED = (
     "Sampled at {rate}: {records} represent {represented:,}. In rates and comparisons each counts for as "
-    "many as it represents; the"
-    " intervals are as wide as those of {effective:,} records that all count alike. Numbers of records are "
-    "of those that were logged."
+    "many as it represents; the intervals are as wide as those of {effective:,} records that all count "
+    "alike. Numbers of records are of those that were logged."
 )
 UNDECIDED = (
-    " The rates differ: figures that cannot allow for that are not computable, and evidence over time "
-    "leaves out the hours in which they"
-    " differ."
+    " The rates differ: figures that cannot allow for that are not computable, and evidence over time leaves "
+    "out the hours in which they differ."
 )
 UNEQUALLY = (
     " The rates differ, so a logged record does not always represent the same number of decisions; "

@@ -66,9 +66,8 @@ def settle(data_dir: Path, system_dir: Path) -> Place:
         if not account.can_reach(data):
             if data.exists():
                 raise SetupError(
-                    f"The account {account.name}, which runs the server of {data}, cannot reach it: a "
-                    "folder above it is closed to that "
-                    "account."
+                    f"The account {account.name}, which runs the server of {data}, cannot reach it: a folder "
+                    "above it is closed to that account."
                 )
             data = _create_elsewhere(home, system_dir, account)
         return Place(account, data, _choose_socket_dir(data, account), home / "postgres.log")

@@ -83,8 +83,7 @@ def unprivileged_account() -> Account:
     if created is None:
         raise SetupError(
             f"Postgres does not run as root, and no account for it could be created: {reason}. Create one "
-            f"named {OWN_NAME}, or run as an "
-            "ordinary user."
+            f"named {OWN_NAME}, or run as an ordinary user."
         )
     log.warning("account_created", account=OWN_NAME, reason="Postgres does not run as root")
     return created

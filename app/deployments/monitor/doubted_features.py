@@ -69,8 +69,7 @@ def find_warning(attribute: str, association: Association) -> str | None:
     if not association.is_corrected:
         return (
             f"whether {feature} goes together with {attribute} more strongly than chance is not known: the "
-            "training data were uploaded"
-            " when strengths were not yet corrected for chance; upload them again"
+            "training data were uploaded when strengths were not yet corrected for chance; upload them again"
         )
     if association.strength is None or association.is_above_chance:
         return None

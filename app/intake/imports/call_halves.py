@@ -31,8 +31,7 @@ class Halves:
         database.execute("PRAGMA synchronous = OFF")
         database.execute(
             "CREATE TABLE halves (call TEXT, is_request INTEGER, body BLOB, file TEXT, line INTEGER, time "
-            "TEXT,"
-            " no INTEGER PRIMARY KEY AUTOINCREMENT, UNIQUE (call, is_request))"
+            "TEXT, no INTEGER PRIMARY KEY AUTOINCREMENT, UNIQUE (call, is_request))"
         )
 
     def match(self, half: Half) -> Half | None:

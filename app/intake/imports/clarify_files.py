@@ -267,10 +267,9 @@ def monitored_attribute(
     if name not in choices.thresholds:
         raise InvalidInput(
             where,
-            f"may be a threshold or a category of the numeric column {name!r:.100}, which Clarify decides "
-            "by the data: import with"
-            f" --threshold {name} if values above {values[0]} are monitored, with --category {name} if "
-            f"{values[0]} itself is",
+            f"may be a threshold or a category of the numeric column {name!r:.100}, which Clarify decides by "
+            f"the data: import with --threshold {name} if values above {values[0]} are monitored, with "
+            f"--category {name} if {values[0]} itself is",
         )
     threshold = _number(values, where)
     least = (

@@ -202,10 +202,9 @@ def _write_client(base_url: str, deployment_id: str, example: _Example, record_i
     ]
     options = "".join(f"    {name}={_write_python_value(value)},\n" for name, value in named)
     return (
-        "import os\n\nfrom evenhand_client import Evenhand\n\n"
-        f"evenhand = Evenhand({base_url!r}, os.environ[{KEY!r}], {deployment_id!r})\n"
-        f"evenhand.log(\n    {_write_python_value(example.features)},\n{options})\n"
-        "print(evenhand.flush())\n"
+        f"import os\n\nfrom evenhand_client import Evenhand\n\nevenhand = Evenhand({base_url!r}, "
+        f"os.environ[{KEY!r}], {deployment_id!r})\nevenhand.log(\n    "
+        f"{_write_python_value(example.features)},\n{options})\nprint(evenhand.flush())\n"
     )
 
 
@@ -266,16 +265,13 @@ def _write_asking(
     options = "".join(f"    {output}=answer{path},\n" for output, path in path_of.items() if path is not None)
     meta = f"    meta={_write_python_value(example.meta)},\n" if example.meta else ""
     code = (
-        "import os\n\nimport httpx\nfrom evenhand_client import Evenhand\n\n"
-        f"evenhand = Evenhand({base_url!r}, os.environ[{KEY!r}], {deployment.id!r})\n"
-        f"features = {_write_python_value(example.features)}\n"
-        f"request = {_write_python_value(request)}\n"
-        "# Add the credentials that the model asks for, if any.\n"
-        f"answer = httpx.post({endpoint.url!r}, json=request).raise_for_status().json()\n"
-        "# The places of the outputs in an answer of this format: compare them with an answer of your "
-        "model.\n"
-        f"evenhand.log(\n    features,\n{options}{meta}    id={record_id!r},\n)\n"
-        "print(evenhand.flush())\n"
+        "import os\n\nimport httpx\nfrom evenhand_client import Evenhand\n\nevenhand = "
+        f"Evenhand({base_url!r}, os.environ[{KEY!r}], {deployment.id!r})\nfeatures = "
+        f"{_write_python_value(example.features)}\nrequest = {_write_python_value(request)}\n# Add the "
+        f"credentials that the model asks for, if any.\nanswer = httpx.post({endpoint.url!r}, "
+        "json=request).raise_for_status().json()\n# The places of the outputs in an answer of this format: "
+        f"compare them with an answer of your model.\nevenhand.log(\n    features,\n{options}{meta}    "
+        f"id={record_id!r},\n)\nprint(evenhand.flush())\n"
     )
     return Snippet("payload", endpoint.payload_format, "python", code, asks_model=True)
 

@@ -212,7 +212,6 @@ def explain_evidence(row: ForestRow) -> str | None:
     if row.evidence is None or row.verdict not in _BY_VERDICT or (row.verdict, row.evidence.state) in _ALIKE:
         return None
     return (
-        f"The verdict is on the newest check alone: {_BY_VERDICT[row.verdict]}. The evidence is of all "
-        "hours together, with a bound on"
-        f" false alarms: they {_BY_EVIDENCE[row.evidence.state]}."
+        f"The verdict is on the newest check alone: {_BY_VERDICT[row.verdict]}. The evidence is of all hours "
+        f"together, with a bound on false alarms: they {_BY_EVIDENCE[row.evidence.state]}."
     )

@@ -51,9 +51,8 @@ MOST_SCANS = 20
 
 NO_MONITOR = "A scan needs a fairness monitor, which says what outcomes are favourable. There is none."
 NOTHING_COUNTED = (
-    "A scan reads counted hours, and none has been counted for the present monitor and model revision yet. "
-    "A worker counts each hour after"
-    " its end."
+    "A scan reads counted hours, and none has been counted for the present monitor and model revision yet. A "
+    "worker counts each hour after its end."
 )
 COUNTING_STOPPED = (
     "A scan reads counted hours, and none could be counted for the present monitor and model "

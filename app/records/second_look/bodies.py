@@ -37,8 +37,7 @@ FLAG = {
     "gap": 0.2128,
     "bias_score": None,
     "why": "Asked again with reference values of Sex instead of female, the model's answer is favourable: "
-    "the score is 0.6241 instead of"
-    " 0.4113.",
+    "the score is 0.6241 instead of 0.4113.",
 }
 _FLAGGED = {**FLAG, "record": {**LOGGED, "mitigated": None}}
 

@@ -32,13 +32,11 @@ UNTIDY = (
 )
 SEVERAL_CLASSES = (
     "the probability is one number, and there are more than two classes: it may be that of whatever was "
-    "predicted;"
-    " log a list with a number for each class"
+    "predicted; log a list with a number for each class"
 )
 TOO_FEW = (
     "at least 10 predictions with a probability, 3 of them favourable and 3 unfavourable, are needed to see "
-    "which outcome a single number"
-    " is the probability of; there are fewer"
+    "which outcome a single number is the probability of; there are fewer"
 )
 NO_DISTRIBUTION = (
     "the numbers of a list do not always add up to 1, so they are not the probabilities of the classes"

@@ -30,8 +30,7 @@ class TargetKey:
 def stored_targets(reader: ArrowReader, deployment_no: int) -> dict[TargetKey, int]:
     table = reader.table(
         "SELECT no, model_revision, schema_version::int AS schema_version, feature, target, draws::int AS "
-        "draws, seed"
-        " FROM copy_targets WHERE deployment_no = $1",
+        "draws, seed FROM copy_targets WHERE deployment_no = $1",
         [deployment_no],
     )
     return {msgspec.convert(row, TargetKey): row["no"] for row in table.to_pylist()}

@@ -23,8 +23,7 @@ _AFTER = "f.gap <= :gap AND (f.gap < :gap OR f.record_no > :record_no)"
 # A record's place is that of its largest flag.
 _IS_LARGEST = (
     "NOT EXISTS (SELECT FROM flagged_records o WHERE o.deployment_no = f.deployment_no AND o.record_no = "
-    "f.record_no"
-    " AND (o.gap > f.gap OR (o.gap = f.gap AND o.attribute < f.attribute)))"
+    "f.record_no AND (o.gap > f.gap OR (o.gap = f.gap AND o.attribute < f.attribute)))"
 )
 
 

@@ -147,10 +147,9 @@ def add_filters(statement: Statement, filters: RecordFilter) -> None:
         by = "" if filters.attribute is None else " AND r.mitigated -> 'changed_by' ? :attribute"
         of = "" if filters.attribute is None else " AND f.attribute = :attribute"
         statement.add(
-            f"(coalesce(CAST(r.mitigated ->> 'changed' AS boolean){by}, false)"
-            " OR EXISTS (SELECT FROM flagged_records f WHERE f.deployment_no = r.deployment_no AND "
-            "f.record_no = r.record_no"
-            f" AND f.kind = 'changed'{of}))",
+            f"(coalesce(CAST(r.mitigated ->> 'changed' AS boolean){by}, false) OR EXISTS (SELECT FROM "
+            "flagged_records f WHERE f.deployment_no = r.deployment_no AND f.record_no = r.record_no AND "
+            f"f.kind = 'changed'{of}))",
             attribute=filters.attribute,
         )
     if filters.without_flags:
@@ -245,10 +244,8 @@ def _has_copy(condition: str) -> str:
     """The answer is of the record's own model revision, under its own schema."""
     return (
         "EXISTS (SELECT FROM copy_targets t JOIN counterfactuals k ON k.target_no = t.no AND k.record_no = "
-        "r.record_no"
-        " WHERE t.no = ANY(:targets) AND t.model_revision = r.model_revision AND t.schema_version = "
-        "r.schema_version"
-        f" AND {condition})"
+        "r.record_no WHERE t.no = ANY(:targets) AND t.model_revision = r.model_revision AND t.schema_version "
+        f"= r.schema_version AND {condition})"
     )
 
 

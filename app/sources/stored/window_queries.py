@@ -39,8 +39,7 @@ _NEWEST_FEEDBACK = """
 """
 _HAS_LABEL = (
     "EXISTS (SELECT FROM feedback_records f WHERE f.deployment_no = $1 AND f.feedback_id = record_id AND "
-    "f.usable_at < $6"
-    " AND f.label <> 'null')"
+    "f.usable_at < $6 AND f.label <> 'null')"
 )
 _PREDICTED = (
     # A label that a correction took away takes its pair with it.
@@ -182,10 +181,9 @@ def is_logged_between(reader: ArrowReader, deployment_no: int, span: Span) -> bo
     """Returns whether something was logged in the span, or corrected since it began."""
     table = reader.table(
         "SELECT EXISTS (SELECT FROM payload_records WHERE deployment_no = $1 AND logged_at >= $2 AND "
-        "logged_at < $3)"
-        " OR EXISTS (SELECT FROM feedback_records WHERE deployment_no = $1 AND usable_at >= $2 AND "
-        "usable_at < $3)"
-        " OR EXISTS (SELECT FROM corrections WHERE deployment_no = $1 AND made_at >= $2) AS is_logged",
+        "logged_at < $3) OR EXISTS (SELECT FROM feedback_records WHERE deployment_no = $1 AND usable_at >= "
+        "$2 AND usable_at < $3) OR EXISTS (SELECT FROM corrections WHERE deployment_no = $1 AND made_at >= "
+        "$2) AS is_logged",
         [deployment_no, span.start, span.end],
     )
     return bool(table["is_logged"][0].as_py())
@@ -196,9 +194,8 @@ def read_record_features(
 ) -> dict[int, list[Scalar | None]]:
     """Returns the features (in schema order) of records that were logged in the span, ends included."""
     table = reader.table(
-        "SELECT record_no, features::text AS features FROM payload_records"
-        " WHERE deployment_no = $1 AND logged_at >= $2 AND logged_at <= $3 AND record_no = "
-        "ANY($4::text::bigint[])",
+        "SELECT record_no, features::text AS features FROM payload_records WHERE deployment_no = $1 AND "
+        "logged_at >= $2 AND logged_at <= $3 AND record_no = ANY($4::text::bigint[])",
         [deployment_no, span.start, span.end, array_text(record_nos)],
     )
     return {row["record_no"]: _DECODER.decode(row["features"]) for row in table.to_pylist()}
@@ -209,10 +206,9 @@ def read_record_probabilities(
 ) -> dict[int, str]:
     """Returns the probabilities (JSON texts) of records that were logged in the span, ends included."""
     table = reader.table(
-        "SELECT record_no, probability#>>'{}' AS probability FROM payload_records"
-        " WHERE deployment_no = $1 AND logged_at >= $2 AND logged_at <= $3 AND record_no = "
-        "ANY($4::text::bigint[])"
-        " AND probability IS NOT NULL",
+        "SELECT record_no, probability#>>'{}' AS probability FROM payload_records WHERE deployment_no = $1 "
+        "AND logged_at >= $2 AND logged_at <= $3 AND record_no = ANY($4::text::bigint[]) AND probability IS "
+        "NOT NULL",
         [deployment_no, span.start, span.end, array_text(record_nos)],
     )
     return {row["record_no"]: row["probability"] for row in table.to_pylist()}

@@ -7,9 +7,8 @@ from .change_detector import HOURS_OF_A_YEAR
 
 SINGLE_CHECKS_ALARM = (
     "Each check is judged by itself, so a rule about verdicts opens alerts on fair models, too: in "
-    "simulations with 300 records an hour"
-    " and the limit 0.8, a model whose true disparate impact is 0.85 is called unfair in about 4 hours of "
-    "1,000."
+    "simulations with 300 records an hour and the limit 0.8, a model whose true disparate impact is 0.85 is "
+    "called unfair in about 4 hours of 1,000."
 )
 """Measured frequency of false alarms of the rule about single checks."""
 
