@@ -5,8 +5,7 @@ from typing import Any, Literal, Self
 
 from pydantic import AliasPath, Field
 
-from ..domain.group_words import GroupWords
-from ..domain.groups import Role
+from ..domain.groups import GroupWords, Role
 from ..domain.mitigation import ONLY_DIRECT
 from ..web.body import Out, example
 from .record_lens import Change, OutcomeWord, name_cells

@@ -9,7 +9,7 @@ from ..access.gate.audit_requests import READS_RECORDS
 from ..access.gate.caller import SessionIn
 from ..deployments.deployment_in_address import NEEDS_LOGGED, ReadableDeployment
 from ..deployments.monitor.queries import find_monitor
-from ..domain.group_words import GroupWords
+from ..domain.groups import GroupWords
 from ..domain.mitigation import ONLY_DIRECT
 from ..sources.stored.record_conditions import RecordSort
 from ..sources.stored.record_queries import count_window

@@ -17,8 +17,7 @@ from ...database.engine import ArrowReader
 from ...deployments.training.training_facts import RECOMMENDED_ABOVE
 from ...domain.check import Span
 from ...domain.deployment import Column, Deployment, FieldKind
-from ...domain.group_words import GroupWords
-from ...domain.groups import NEITHER, list_groups, positions
+from ...domain.groups import NEITHER, GroupWords, list_groups, positions
 from ...domain.monitor import Monitor, MonitoredAttribute, Outcome
 from ...sources.arrays.association import Strength
 from ...sources.arrays.column_cells import outcome_codes, stored_cells

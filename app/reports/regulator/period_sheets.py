@@ -10,7 +10,7 @@ from ...base.frozen import frozen_by_name
 from ...base.values import name_value
 from ...charts.named_groups import rename_evidence
 from ...domain.check import DataSet, Measurement, Span
-from ...domain.group_words import GroupWords
+from ...domain.groups import GroupWords
 from ...domain.monitor import Comparison, Monitor
 from ...evidence.words import name_figure, order_by_gravity, say_limit
 from ...statistics.group_labels import MISSING, cross
