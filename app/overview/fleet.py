@@ -189,7 +189,7 @@ def overview(session: Session, query: OverviewWanted, *, now: datetime) -> Overv
 
 
 @frozen_by_name
-class Standing:
+class DeploymentStatus:
     """State of one deployment with all measurements of its newest success. `state` is without records, trend,
     evidence and interval for the choice.
     """
@@ -200,14 +200,14 @@ class Standing:
     outlook: Outlook
 
 
-def look_at_deployment(session: Session, deployment_no: int, *, now: datetime) -> Standing:
+def look_at_deployment(session: Session, deployment_no: int, *, now: datetime) -> DeploymentStatus:
     """Two statements."""
     stored = overview_entries(session, only_no=deployment_no)
     (entry,) = stored.entries
     measured = [] if entry.success is None else read_measurements(session, entry.success.no)
     outlook = _look_out(entry, stored.workers, next_due(now, entry.schedule))
     state = _describe(entry, judge_measured(entry, measured), outlook, now)
-    return Standing(entry=entry, state=state, measured=measured, outlook=outlook)
+    return DeploymentStatus(entry=entry, state=state, measured=measured, outlook=outlook)
 
 
 def _look_out(entry: OverviewEntry, workers: WorkersSeen, due_at: datetime | None) -> Outlook:

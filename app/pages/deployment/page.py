@@ -175,10 +175,10 @@ def fairness_page(
 ) -> Response:
     """Each thing is read once: a test counts the statements."""
     deployment, monitor = watched.deployment, watched.monitor
-    standing = look_at_deployment(session, deployment.no, now=now)
-    measured, success = standing.measured, standing.entry.success
+    status = look_at_deployment(session, deployment.no, now=now)
+    measured, success = status.measured, status.entry.success
     choice = find_kept_range(request) or RangeChoice()
-    shown = choose_range(choice, oldest=standing.entry.first_start, now=now)
+    shown = choose_range(choice, oldest=status.entry.first_start, now=now)
     checks = read_present(session, deployment.no, None if success is None else success.no)
     evidence = None
     if monitor is not None:
@@ -196,8 +196,8 @@ def fairness_page(
     values = {
         "deployment": deployment,
         "monitor": monitor,
-        "state": standing.state,
-        "worker_notice": choose_notice(standing.outlook.workers),
+        "state": status.state,
+        "worker_notice": choose_notice(status.outlook.workers),
         "newest": newest and newest.check,
         "missing_records": () if newest is None else notes_of_check(session, newest, forest.attribute),
         **show_forest(forest, chosen, live, attributions.done),
@@ -210,7 +210,7 @@ def fairness_page(
             session, [*(alert.acknowledged_by for alert in live), None if busy is None else busy.created_by]
         ),
         "busy": busy,
-        "busy_advice": busy and advice_on_check(busy, replace(standing.outlook, under_way=busy.state)),
+        "busy_advice": busy and advice_on_check(busy, replace(status.outlook, under_way=busy.state)),
         "configured": CONFIGURED,
         **show_attributed(forest, attributions.done),
         "attributing": attributions.newest,
