@@ -8,7 +8,7 @@ from ..checks.counting.left_out_of_check import LEFT_OUT
 from ..checks.views.explain_figure import describe_measurement, judged_figure, list_statements
 from ..domain.alert import Alert
 from ..domain.check import CheckRun, CheckState, Measurement, Scope
-from ..domain.group_words import GroupWords
+from ..domain.groups import GroupWords
 from ..evidence.present_state import ComparisonState, DeploymentEvidence, rename_state
 from ..evidence.words import QUIET, name_figure, note_first_hour, say_comparison
 from ..statistics.e_values.nulls import UnfairSide

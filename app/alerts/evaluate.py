@@ -39,7 +39,7 @@ from ..domain.alert import (
     VerdictCondition,
 )
 from ..domain.check import CheckRun, CheckState, DataSet, Scope, Span
-from ..domain.group_words import GroupWords
+from ..domain.groups import GroupWords
 from ..domain.mitigation import MitigationSettings
 from ..domain.monitor import Monitor, find_comparison, split_group
 from ..evidence.attribution.queries import queue_for_alert

@@ -13,9 +13,8 @@ from ..checks.views.headlines import IMPACT
 from ..checks.views.logged_view import notes_on_unseen
 from ..checks.views.view_source import counted_check
 from ..database.binary_rows import read_row
-from ..domain.check import CheckRun, CheckState, DataSet, FigureKey, Measurement, Scope
-from ..domain.figure_details import Side
-from ..domain.group_words import GroupWords
+from ..domain.check import CheckRun, CheckState, DataSet, FigureKey, Measurement, Scope, Side
+from ..domain.groups import GroupWords
 from ..domain.monitor import Monitor
 from ..evidence.present_state import ComparisonState, DeploymentEvidence
 from ..evidence.words import find_governing

@@ -10,7 +10,7 @@ from ..base.clock import HOUR
 from ..base.frozen import frozen_by_name
 from ..checks.views.explain_figure import describe_measurement, judged_figure
 from ..domain.check import DataSet
-from ..domain.group_words import GroupWords
+from ..domain.groups import GroupWords
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.catalogue.metric import ComparedRate
 from ..statistics.e_values.state_words import State

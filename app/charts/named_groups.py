@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from ..checks.views.view_shapes import AttributeView, CheckView
-from ..domain.group_words import GroupWords
+from ..domain.groups import GroupWords
 from ..evidence.attribution.attribution import AttributedGap, SideCounts
 from ..evidence.present_state import DeploymentEvidence, rename_state
 from .series import Series

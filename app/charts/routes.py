@@ -19,7 +19,7 @@ from ..deployments.monitor.queries import find_monitor
 from ..deployments.noted_exports import exported
 from ..domain.alert import Alert
 from ..domain.check import DataSet, Span
-from ..domain.group_words import GroupWords
+from ..domain.groups import GroupWords
 from ..statistics.catalogue import CATALOGUE
 from ..web.id_and_time import FilterText, Moment, in_utc
 from ..web.problem_answers import CONFLICT, Answers

@@ -31,7 +31,7 @@ from ..database.binary_rows import read_row
 from ..deployments.mitigation_queries import read_mitigation_settings
 from ..deployments.monitor.queries import find_monitor
 from ..domain.check import CheckRun, CheckState, DataSet, Measurement, Scope, Span
-from ..domain.group_words import GroupWords
+from ..domain.groups import GroupWords
 from ..domain.monitor import Monitor, list_comparisons
 from ..domain.paging import Paging
 from ..evidence.queries.hour_counts import count_logged

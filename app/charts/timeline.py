@@ -30,7 +30,7 @@ from ..checks.days.day_queries import (
 )
 from ..domain.alert import Alert
 from ..domain.check import DataSet, FigureKey, Scope, Span
-from ..domain.group_words import GroupWords
+from ..domain.groups import GroupWords
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.intervals.verdicts import GRAVEST, Limits, Verdict
 from ..statistics.measures.worst_group import rank

@@ -13,8 +13,7 @@ import numpy.typing as npt
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen, frozen_arrays
 from ..deployments.monitor.picked_metrics import picked_on, stored_on
-from ..domain.check import DataSet, Measurement, Progress, Scope
-from ..domain.figure_details import Details
+from ..domain.check import DataSet, Details, Measurement, Progress, Scope
 from ..domain.monitor import Comparison, Limits, Monitor, MonitoredAttribute, list_comparisons
 from ..sources.arrays.read_records import RecordTable
 from ..statistics.catalogue import CATALOGUE, Metric

@@ -12,8 +12,7 @@ from ..base.frozen import frozen, frozen_by_name
 from ..base.values import normalised
 from ..database.binary_rows import driver_connection, read_row
 from ..database.tables import CheckRow, CheckTableRow, MeasurementRow
-from ..domain.check import PRESENT_TRIGGERS, CheckState, DataSet, Measurement, Scope, Span
-from ..domain.figure_details import Details
+from ..domain.check import PRESENT_TRIGGERS, CheckState, DataSet, Details, Measurement, Scope, Span
 from ..domain.monitor import Comparison
 from ..domain.record import Prediction
 from .days.day_queries import COUNTS_ITSELF, DAY, DRAWN_SCOPES, JOINED, ORIGIN, SUPERSEDED

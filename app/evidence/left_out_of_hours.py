@@ -8,7 +8,7 @@ import numpy as np
 from sqlalchemy import Row
 
 from ..domain.check import DataSet
-from ..domain.group_words import GroupWords
+from ..domain.groups import GroupWords
 from ..domain.monitor import list_comparisons
 from ..statistics.e_values.state_words import MINUTE
 from ..statistics.group_labels import ComparedGroup, Groups, union

@@ -14,7 +14,7 @@ from ..base.clock import HOUR
 from ..base.frozen import frozen_by_name
 from ..deployments.monitor.queries import find_monitor
 from ..domain.check import DataSet, FigureKey, Span
-from ..domain.group_words import GroupWords
+from ..domain.groups import GroupWords
 from ..domain.monitor import Monitor
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.e_values.expected_hours import EvidenceProgress, expect_more_hours, expect_more_paired_hours

@@ -8,7 +8,7 @@ from pydantic import Field
 from ..checks.advice.advice import Cause
 from ..checks.views.measurement_bodies import DISADVANTAGED, DISADVANTAGED_GROUP, VERDICT
 from ..domain.check import CheckState, DataSet
-from ..domain.group_words import GroupWords
+from ..domain.groups import GroupWords
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.sentences.sides import Disadvantaged, disadvantaged
 from ..web.body import Out, example

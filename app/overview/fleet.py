@@ -27,7 +27,7 @@ from ..checks.result_queries import read_measurements
 from ..checks.schedule.worker_queries import WorkersSeen
 from ..database.binary_rows import read_row
 from ..domain.check import CheckState, Measurement
-from ..domain.group_words import GroupWords
+from ..domain.groups import GroupWords
 from ..domain.monitor import Schedule
 from ..evidence.queries.summaries import EvidenceCounts, evidence_counts
 from ..statistics.intervals.verdicts import ON_FAIRNESS

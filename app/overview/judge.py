@@ -9,8 +9,7 @@ from sqlalchemy.orm import Session
 
 from ..checks.advice.deployment_facts import Compared, GroupFigure, OverviewEntry, Success
 from ..database.binary_rows import read_row
-from ..domain.check import DataSet, Measurement, Scope
-from ..domain.figure_details import Details
+from ..domain.check import DataSet, Details, Measurement, Scope
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.figure_values import Value
 from ..statistics.intervals.verdicts import GRAVEST, ON_FAIRNESS, Limits, Verdict, verdict

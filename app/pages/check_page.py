@@ -33,7 +33,7 @@ from ..deployments.monitor.both_sides import missing_sides
 from ..domain.alert import Alert
 from ..domain.check import CheckRun, CheckState, DataSet, FigureKey, Measurement, Scope
 from ..domain.deployment import Deployment
-from ..domain.group_words import GroupWords
+from ..domain.groups import GroupWords
 from ..domain.paging import Paging
 from ..evidence.attribution.queries import newest_of_gaps
 from ..evidence.present_state import look_at_evidence

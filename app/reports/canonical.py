@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Any
 
 from ..base.values import Range
-from ..domain.figure_details import Details
+from ..domain.check import Details
 from .report_source import ReportSource
 
 FORMAT = 3

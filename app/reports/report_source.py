@@ -36,7 +36,7 @@ from ..checks.views.view_source import counted_check, notes_of_check
 from ..domain.alert import Alert
 from ..domain.check import CheckRun, CheckState, DataSet, Measurement, Scope, Span
 from ..domain.deployment import Deployment
-from ..domain.group_words import GroupWords
+from ..domain.groups import GroupWords
 from ..domain.monitor import Monitor, list_comparisons
 from ..evidence.attribution.attribution import AttributionRun
 from ..evidence.attribution.queries import newest_of_gaps

@@ -5,7 +5,7 @@ from dataclasses import field
 from typing import Literal
 
 from ..base.frozen import frozen, frozen_by_name
-from ..domain.figure_details import Details
+from ..domain.check import Details
 
 Scope = Literal["group", "worst", "pooled", "worst_pair", "reference", "attribute", "overall"]
 """Groups of a number: one, the monitored pooled, the two furthest apart, the reference pooled, all groups,

@@ -29,7 +29,7 @@ from ..deployments.queries import Deployments, hold_deployment
 from ..domain.alert import Alert, Event
 from ..domain.check import Progress, Span, Trigger
 from ..domain.deployment import Deployment
-from ..domain.group_words import GroupWords
+from ..domain.groups import GroupWords
 from ..domain.monitor import Comparison, Monitor, find_comparison
 from ..evidence.attribution.ask_hybrids import HybridScorer
 from ..evidence.attribution.attribution import (

@@ -27,7 +27,7 @@ from app.checks.days.day_queries import FiguresWanted
 from app.checks.days.roll_up import Period
 from app.database.engine import Database
 from app.domain.check import DataSet
-from app.domain.group_words import GroupWords
+from app.domain.groups import GroupWords
 from app.pages.deployment.over_time import ShownTimeline, show_timeline
 from scripts.benchmarks.lines import Line, show_lines
 from scripts.benchmarks.service import Caller, count_statements, measure_calls, service

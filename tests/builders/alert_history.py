@@ -16,9 +16,8 @@ from app.checks.result_queries import store_measurements
 from app.database.engine import Database
 from app.database.tables import AlertChannelRow, AlertRuleRow, NotificationRow
 from app.domain.alert import Alert, Condition, Rule, RuleContent, VerdictCondition
-from app.domain.check import CheckRun, CheckState, DataSet, Failure, Measurement, Scope, Span, Trigger
+from app.domain.check import CheckRun, CheckState, DataSet, Details, Failure, Measurement, Scope, Span, Trigger
 from app.domain.deployment import Column, FieldKind, FieldType
-from app.domain.figure_details import Details
 from app.domain.monitor import Comparison, Monitor, MonitoredAttribute, OutcomeRule
 from app.domain.paging import Paging
 from tests.connections import connect

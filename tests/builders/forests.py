@@ -11,8 +11,7 @@ from app.base.values import Range
 from app.charts.forest import STRIP_CHECKS, Forest, build_forest, choose_metric
 from app.checks.result_queries import RecentCheck, RecentFigure, RecentFigures, read_measurements, recent_figures
 from app.deployments.monitor.queries import find_monitor
-from app.domain.check import DataSet, Measurement, Scope
-from app.domain.figure_details import Details
+from app.domain.check import DataSet, Details, Measurement, Scope
 from app.domain.monitor import Comparison, DisplayNames, GroupName, Monitor, MonitoredAttribute, OutcomeRule
 from app.evidence.present_state import ComparisonState, look_at_evidence
 from tests.builders.comparison_states import evidence_of

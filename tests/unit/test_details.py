@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.domain.figure_details import Details
+from app.domain.check import Details
 from app.statistics.catalogue import CATALOGUE
 from app.statistics.figure_values import Measured
 from tests.builders.every_figure import everything

@@ -307,7 +307,7 @@ class PageScorer:
         attempts: int,
         deadline: float = math.inf,
     ) -> Fitted:
-        """What `fit` makes of the answer to one page, with its rows in order."""
+        """Result of `fit` for the answer to one page, with its rows in order."""
         key = self._key
         message = self._codec.write_message(
             key.columns, rows, asking=Asking(outputs=key.outputs, types=key.types)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...domain.check import DataSet
-from ...domain.group_words import GroupWords
+from ...domain.groups import GroupWords
 from ...domain.monitor import Comparison, Outcome, list_comparisons
 from ...sources.arrays.read_records import RecordTable
 from ...statistics.group_labels import IntArray, as_groups

@@ -17,8 +17,7 @@ from sqlalchemy.orm import Session
 from ...base.frozen import frozen
 from ...base.values import name_value
 from ...domain.check import DataSet, Measurement
-from ...domain.group_words import GroupWords
-from ...domain.groups import NamedGroup, list_combinations
+from ...domain.groups import GroupWords, NamedGroup, list_combinations
 from ...domain.mitigation import MitigationSettings
 from ...domain.monitor import Comparison, Monitor, list_comparisons, split_group
 from ...statistics.sentences.left_out import CountedRecords

@@ -13,7 +13,7 @@ from ...deployments.training.tables_of_monitor import Present, present_tables
 from ...deployments.training.training_facts import TrainingData, TrainingSummary
 from ...domain.check import CheckRun, CheckState, DataSet, FigureKey, Measurement
 from ...domain.deployment import Deployment
-from ...domain.group_words import GroupWords
+from ...domain.groups import GroupWords
 from ...domain.monitor import Monitor
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.sentences.left_out import CountedRecords

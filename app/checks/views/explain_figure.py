@@ -5,8 +5,7 @@ from dataclasses import replace
 
 from ...base.frozen import frozen_by_name
 from ...database.binary_rows import read_row
-from ...domain.check import DataSet, Measurement, Scope
-from ...domain.figure_details import SIDES, Details
+from ...domain.check import SIDES, DataSet, Details, Measurement, Scope
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.intervals.rate_estimates import RESAMPLING
 from ...statistics.sentences.sides import mirror_limits

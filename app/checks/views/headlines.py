@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...base.frozen import frozen_by_name
-from ...domain.check import DataSet, Measurement
-from ...domain.figure_details import SIDES
+from ...domain.check import SIDES, DataSet, Measurement
 from ...domain.monitor import Comparison
 from ...statistics.intervals.verdicts import GRAVEST, Verdict
 from ...statistics.sentences.figure_sentences import find_share, format_to

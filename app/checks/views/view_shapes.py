@@ -12,8 +12,7 @@ import numpy as np
 
 from ...base.frozen import frozen, frozen_by_name
 from ...database.binary_rows import read_row
-from ...domain.check import CheckRun, Measurement, Scope, Span
-from ...domain.figure_details import SIDES
+from ...domain.check import SIDES, CheckRun, Measurement, Scope, Span
 from ...domain.groups import Role
 from ...domain.monitor import Comparison
 from ...statistics.group_labels import IntArray, of_role

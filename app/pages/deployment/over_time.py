@@ -35,7 +35,7 @@ from ...checks.days.roll_up import Period
 from ...deployments.queries import WatchedDeployment
 from ...domain.alert import Alert
 from ...domain.check import DataSet, Measurement, Scope, Span
-from ...domain.group_words import GroupWords
+from ...domain.groups import GroupWords
 from ...overview.judge import HEADLINE
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.catalogue.metric import CountOf, RateOf

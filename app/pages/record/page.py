@@ -15,7 +15,7 @@ from ...charts.time_ranges import RangePreset
 from ...checks import queries as checks
 from ...deployments.deployment_in_address import Watched
 from ...domain.check import WindowCounts
-from ...domain.group_words import GroupWords
+from ...domain.groups import GroupWords
 from ...domain.mitigation import ONLY_DIRECT
 from ...domain.paging import Paging
 from ...records.corrections.queries import page as page_corrections

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from ...access.gate.audit_requests import READS_RECORDS
 from ...access.gate.caller import SessionIn
 from ...deployments.deployment_in_address import Watched
-from ...domain.group_words import GroupWords
+from ...domain.groups import GroupWords
 from ...domain.mitigation import ONLY_DIRECT
 from ...domain.monitor import outcome_label
 from ...mitigation.window.flag_queries import FlaggedFilter, FlagPlace, count_flags, flagged_page

@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 from pydantic import AliasPath, Field
 
 from ...base.values import shown_value
-from ...domain.group_words import GroupWords
+from ...domain.groups import GroupWords
 from ...domain.mitigation import ONLY_DIRECT, FlaggedRecord
 from ...mitigation.window.flag_queries import FlaggedPayload
 from ...web.body import Out, example

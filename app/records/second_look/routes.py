@@ -12,7 +12,7 @@ from ...base.errors import Conflict
 from ...deployments.deployment_in_address import NEEDS_LOGGED, ReadableDeployment
 from ...deployments.monitor.queries import find_monitor
 from ...deployments.noted_exports import exported
-from ...domain.group_words import GroupWords
+from ...domain.groups import GroupWords
 from ...domain.mitigation import ONLY_DIRECT
 from ...mitigation.window.flag_queries import FlaggedFilter, FlaggedPayload, FlagPlace, flagged_page
 from ...web.id_and_time import FilterText, Moment, in_utc

@@ -11,7 +11,7 @@ from ...checks.result_queries import read_measurements
 from ...checks.views.view_source import counted_check
 from ...domain.check import CheckRun, CheckState, DataSet, Scope
 from ...domain.deployment import Deployment
-from ...domain.group_words import GroupWords
+from ...domain.groups import GroupWords
 from ...domain.mitigation import FlaggedRecord
 from ...domain.monitor import Monitor, MonitoredAttribute
 from ...domain.paging import Paging

@@ -14,8 +14,7 @@ from ...base.values import canonical, name_value, quote_names
 from ...database.engine import ArrowReader
 from ...domain.check import Span
 from ...domain.deployment import Column, Deployment, FieldKind
-from ...domain.group_words import GroupWords
-from ...domain.groups import NEITHER, list_groups, positions
+from ...domain.groups import NEITHER, GroupWords, list_groups, positions
 from ...domain.monitor import Monitor, MonitoredAttribute, Outcome
 from ...sources.arrays.column_cells import Coded, outcome_codes, stored_cells
 from ...sources.arrays.favourable_scores import favourable_scores

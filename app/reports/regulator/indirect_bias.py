@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ...deployments.training.training_facts import RECOMMENDED_ABOVE
 from ...domain.deployment import Column, FieldKind
-from ...domain.group_words import GroupWords
+from ...domain.groups import GroupWords
 from ...domain.monitor import Outcome
 from ...sources.arrays.association import associate
 from ...sources.arrays.column_cells import outcome_codes, stored_cells

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...base.values import name_value
 from ...domain.check import Span
-from ...domain.group_words import GroupWords
+from ...domain.groups import GroupWords
 from ...domain.monitor import Comparison, Monitor
 from ...statistics.group_labels import MISSING, cross
 from ...statistics.selections.category_people import (

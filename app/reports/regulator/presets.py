@@ -11,7 +11,7 @@ from ...base.errors import InvalidInput
 from ...base.frozen import frozen, frozen_by_name
 from ...base.values import Range, name_value
 from ...domain.deployment import Deployment
-from ...domain.group_words import GroupWords
+from ...domain.groups import GroupWords
 from ...domain.monitor import Monitor
 from ...retention.policy import RetentionPolicy, RetentionPreset
 from ...statistics.selections.category_schemes import SCHEMES, CategoryMapping

@@ -12,7 +12,7 @@ from ...checks.views.build_views import CARRIED
 from ...checks.views.explain_figure import DATA_SETS
 from ...domain.check import CheckRun, DataSet
 from ...domain.deployment import Deployment
-from ...domain.group_words import GroupWords
+from ...domain.groups import GroupWords
 from ...domain.monitor import Monitor, MonitoredAttribute, outcome_label
 from ...statistics.sentences.statements import limits_in_words
 from ..document import ABSENT, Fact, Paragraph, ReportTable, Section, caution, moment

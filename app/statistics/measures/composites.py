@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...domain.figure_details import Details
+from ...domain.check import Details
 from ..catalogue.metric import Across, Metric, Need, OfPair, OfSet, Over, OverStrata, PairFunction
 from ..figure_values import Measured, Undefined, Value
 from ..formulas.conditional_disparity import StrataOutcomes

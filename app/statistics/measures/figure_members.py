@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from ...domain.figure_details import SIDES, Details
+from ...domain.check import SIDES, Details
 from ..figure_values import Measured, Scope, Undefined, Value
 from ..group_labels import Groups, Role, of_role
 from ..intervals.cautions import caution

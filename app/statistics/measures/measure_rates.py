@@ -5,7 +5,7 @@ import math
 from scipy.special import ndtri
 
 from ...base.frozen import frozen
-from ...domain.figure_details import Details
+from ...domain.check import Details
 from ..catalogue.metric import ComparedRate, CountOf, Metric, RateOf
 from ..figure_values import Measured, Undefined, Value
 from ..intervals.confusion_cells import PARTS, RATES

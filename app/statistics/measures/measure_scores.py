@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ...domain.figure_details import Details
+from ...domain.check import Details
 from ..figure_values import Measured, Undefined, Value
 from ..formulas.mean_limits import IntervalEnds
 from ..formulas.score_distances import EQUALIZED_ODDS, GAPS

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from ...base.frozen import frozen_arrays
-from ...domain.figure_details import Details
+from ...domain.check import Details
 from ..catalogue import CATALOGUE, Data
 from ..figure_values import Measured, Undefined, Value
 from ..group_labels import BoolArray, FloatArray, IntArray

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from ...base.frozen import frozen_by_name
-from ...domain.figure_details import SIDES, Counts, Details, Side
+from ...domain.check import SIDES, Counts, Details, Side
 from ..catalogue import CATALOGUE, Metric
 from ..catalogue.metric import ComparedRate, CountOf, RateOf
 from ..intervals.confusion_cells import PARTS, RATES

@@ -4,7 +4,7 @@ import math
 from collections.abc import Hashable, Sequence
 
 from ...base.frozen import frozen_by_name
-from ...domain.figure_details import Details, Side
+from ...domain.check import Details, Side
 from ..catalogue import CATALOGUE
 from ..catalogue.metric import ComparedRate, Metric, OfPair, OverStrata
 from ..intervals.verdicts import (

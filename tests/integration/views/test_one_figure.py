@@ -13,7 +13,7 @@ from app.checks.views.view_source import counted_check
 from app.database.engine import Database
 from app.domain.check import CheckRun, DataSet, FigureKey, Measurement, Scope, Trigger
 from app.domain.deployment import Endpoint
-from app.domain.group_words import GroupWords
+from app.domain.groups import GroupWords
 from app.domain.monitor import MonitoredAttribute
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.builders.training import put_training

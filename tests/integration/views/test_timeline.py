@@ -16,7 +16,7 @@ from app.checks.result_queries import DAY, join_day
 from app.database.engine import Database
 from app.domain.check import DataSet, Span, Trigger
 from app.domain.deployment import Endpoint
-from app.domain.group_words import GroupWords
+from app.domain.groups import GroupWords
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.statements import counted
 from tests.models.rules import RuleScorer

@@ -17,8 +17,7 @@ from app.checks.schedule.worker_queries import WorkersSeen
 from app.checks.views.measurement_bodies import SeriesMeasurementOut
 from app.deployments.bodies import DeploymentIn, DeploymentOut
 from app.deployments.monitor.bodies import MonitorIn, MonitorOut
-from app.domain.check import DataSet, Measurement, Scope
-from app.domain.figure_details import Details
+from app.domain.check import DataSet, Details, Measurement, Scope
 from app.domain.mitigation import MitigationSettings
 from app.domain.monitor import Comparison
 from app.main import _create_api

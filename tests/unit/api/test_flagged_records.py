@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from app.charts.figures_csv import csv_file
 from app.charts.pictures.twin_tables import Twin
 from app.domain.deployment import Column, FieldKind, FieldType, RecordSchema
-from app.domain.group_words import GroupWords
+from app.domain.groups import GroupWords
 from app.domain.mitigation import FlaggedRecord
 from app.domain.monitor import DisplayNames, GroupName
 from app.mitigation.window.flag_queries import FlaggedPayload

@@ -9,8 +9,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from app.checks.views.headlines import NOT_TOGETHER, headlines, say_parts, summary
 from app.checks.views.view_shapes import Change, SubRange
-from app.domain.check import CheckRun, CheckState, DataSet, Measurement, Scope, Span, Trigger
-from app.domain.figure_details import Details
+from app.domain.check import CheckRun, CheckState, DataSet, Details, Measurement, Scope, Span, Trigger
 from app.domain.monitor import Comparison
 from app.pages.check_words import (
     counted,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.domain.group_words import GroupWords
+from app.domain.groups import GroupWords
 from app.domain.monitor import DisplayNames, GroupName
 
 NAMES = {("sex", "female"): "women", ("age", "18-25"): "aged 18–25", ("age", "26-75"): "over 25", ("region", "north"): "Northerners"}

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.figure_details import Details
+from app.domain.check import Details
 from app.statistics.catalogue import CATALOGUE
 from app.statistics.catalogue.metric import ComparedRate, CountOf
 from app.statistics.sentences.figure_sentences import format_figure, sentence

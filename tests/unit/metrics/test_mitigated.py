@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.domain.figure_details import Details
+from app.domain.check import Details
 from app.statistics.group_labels import IntArray, Role
 from app.statistics.measures.measure import measure_as_logged, measure_labelled
 from app.statistics.measures.perturbed_data import measure_counterfactual, measure_mitigated, measure_mitigated_labelled

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.domain.figure_details import Details
+from app.domain.check import Details
 from app.statistics.catalogue import CATALOGUE, Data
 from app.statistics.group_labels import FloatArray, IntArray, as_groups
 from app.statistics.records.measure_rows import measure_rows

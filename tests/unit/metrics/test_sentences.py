@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.domain.figure_details import Details
+from app.domain.check import Details
 from app.statistics.figure_values import Measured, Value
 from app.statistics.sentences.figure_sentences import sentence
 from tests.builders.page_words import says

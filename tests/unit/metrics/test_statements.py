@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.domain.figure_details import Details
+from app.domain.check import Details
 from app.statistics.sentences.statements import (
     FEW_RECORDS,
     NO_NUMBER,

@@ -10,8 +10,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from app.checks.views.explain_figure import DATA_SETS, INTERVALS, describe_limits, describe_measurement, explained, list_statements
 from app.checks.views.headlines import VERDICT_WORDS
-from app.domain.check import DataSet, Measurement, Scope
-from app.domain.figure_details import Details
+from app.domain.check import DataSet, Details, Measurement, Scope
 from app.domain.monitor import Comparison
 from app.statistics.figure_values import Value
 from app.statistics.intervals.verdicts import Verdict, verdict

@@ -11,7 +11,7 @@ from app.checks.advice.advice import Cause
 from app.checks.advice.deployment_facts import Compared, EndedCheck, Unacknowledged
 from app.checks.schedule.worker_queries import WorkersSeen
 from app.domain.check import CheckState, DataSet, WindowCounts
-from app.domain.group_words import GroupWords
+from app.domain.groups import GroupWords
 from app.domain.monitor import DisplayNames, GroupName
 from app.overview.fleet import DeploymentOverview, DeploymentState, Overview
 from app.overview.judge import WorstGroup

@@ -3,7 +3,7 @@
 from syrupy.assertion import SnapshotAssertion
 
 from app.charts.named_groups import rename_gap
-from app.domain.group_words import GroupWords
+from app.domain.groups import GroupWords
 from app.domain.monitor import DisplayNames, GroupName
 from app.evidence.attribution.attribution import AttributedGap, SideCounts
 from app.evidence.attribution.words import say_gap

@@ -10,7 +10,7 @@ from app.alerts.alert_facts import facts_of_figure
 from app.checks.views.explain_figure import describe_limits, describe_measurement, explained, judged_figure, list_statements
 from app.checks.views.headlines import headlines, word_figure
 from app.domain.check import CheckRun, CheckState, DataSet, Measurement, Scope, Span, Trigger
-from app.domain.group_words import GroupWords
+from app.domain.groups import GroupWords
 from app.domain.monitor import Limits
 from app.reports.check_report import headline_section
 from app.reports.document import Bullets
