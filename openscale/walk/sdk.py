@@ -25,7 +25,7 @@ from tests.service import running_service
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SDKS = REPOSITORY / ".openscale-sdk"
-RECORDED = REPOSITORY / "openscale" / "tests" / "recorded.json"
+RECORDED = REPOSITORY / "tests" / "openscale" / "recorded.json"
 PAGE = REPOSITORY / "openscale" / "README.md"
 LAST = "and writes what follows.\n\n"
 

@@ -5,11 +5,7 @@ import re
 from tests.builders.docs_pages import REPOSITORY
 from tests.builders.sources import snapshot_tests
 
-SNAPSHOTS = {
-    file: file.read_text(encoding="utf-8")
-    for folder in ("tests", "openscale/tests")
-    for file in sorted((REPOSITORY / folder).rglob("__snapshots__/*.ambr"))
-}
+SNAPSHOTS = {file: file.read_text(encoding="utf-8") for file in sorted((REPOSITORY / "tests").rglob("__snapshots__/*.ambr"))}
 
 _NAME = re.compile(r"^# name: (\w+)", re.MULTILINE)
 _VARYING = re.compile(r"pytest-of-|\b[0-9a-f]{8}(?:-?[0-9a-f]{4}){3}-?[0-9a-f]{12}\b|(?:127\.0\.0\.1|localhost):\d{5}|\bevk_")

@@ -80,7 +80,7 @@ def test_the_mitigated_endpoint_agrees_with_exact_counterfactual_mitigation(
     assert sum((one["prediction"], one["mitigated_prediction"]) == (0, 1) for one in changed) == after["unfavorable_to_favorable"]
     assert sum((one["prediction"], one["mitigated_prediction"]) == (1, 0) for one in changed) == after["favorable_to_unfavorable"]
     assert all(answer["changed_by"] == ([attribute] if answer["changed"] else []) for answer in answers)
-    assert {answer["debiasing"] for answer in of_group[reference]} == {"reference"}
+    assert {answer["mitigation"] for answer in of_group[reference]} == {"reference"}
     for column, figures in (("prediction", expected["before"]), ("mitigated_prediction", after)):
         for value in config["monitored"]:
             as_monitored, as_reference = as_other[value]

@@ -150,7 +150,7 @@ def test_it_shows_results_ends_cleanly_and_a_second_run_goes_on_from_there(home:
         "sex male",
         "age 18-25",
         "female × 26-75",
-        "as_logged",
+        "as logged",
         "counterfactual",
         "unfair",
         "fair",

@@ -36,7 +36,7 @@ def test_the_tab_key_reaches_the_end_of_a_page_and_every_stop_is_seen(browser: B
 
 
 def test_a_figure_opens_over_the_page_and_closing_it_leads_back_to_its_link(visit: Visit, example: Example) -> None:
-    page = visit.go(pages(example.client)["check-payload"])
+    page = visit.go(pages(example.client)["check-as_logged"])
     link = page.locator("a[data-figure]").first
     link.focus()
 

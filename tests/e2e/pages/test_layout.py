@@ -129,7 +129,7 @@ def test_a_sheet_has_every_column_of_the_lists_and_no_button(visit: Visit, examp
 def test_the_letters_of_a_chart_keep_their_size_on_a_phone_and_on_a_sheet(browser: Browser, example: Example, width: int) -> None:
     with visiting(browser, example.base_url, width=width) as visit:
         visit.log_in(example.key)
-        page = visit.go(pages(example.client)["check-payload"])
+        page = visit.go(pages(example.client)["check-as_logged"])
         shown = page.evaluate(_LETTERS)
         page.emulate_media(media="print")
         page.set_viewport_size(SHEET)

@@ -21,11 +21,11 @@ from app.retention.expire import delete_left_files
 from app.sources.tables.own_files import OwnPlaces
 from app.worker.late_files import look_for_late_files
 from app.worker.looks import queue_due_checks
-from openscale.tests.bodies import added, read
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.bodies import deployment
 from tests.builders.evidence_worlds import present_era
 from tests.builders.lakes import Lake, lake_of
+from tests.builders.openscale_bodies import added, read
 from tests.builders.workers import ended, working
 from tests.connections import connect
 from tests.scenes import NOON, scene

@@ -7,7 +7,7 @@ import pytest
 
 from app.access.principals import Role
 from app.deployments.queries import Deployments
-from openscale.tests.bodies import BASE, ZERO, added, added_id, applicants, fairness, payload, read, subscription
+from tests.builders.openscale_bodies import BASE, ZERO, added, added_id, applicants, fairness, payload, read, subscription
 from tests.builders.workers import ended
 from tests.scenes import PlainSealer
 from tests.service import RunningService

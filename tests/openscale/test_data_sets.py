@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from openscale.tests.bodies import BASE, added, applicants, message_of, payload, read
+from tests.builders.openscale_bodies import BASE, added, applicants, message_of, payload, read
 from tests.service import RunningService
 
 

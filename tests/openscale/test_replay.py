@@ -11,8 +11,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from openscale.tests.replay import Replay
 from openscale.walk.shapes import missing_in, read_calls, shape_of
+from tests.openscale.replay import Replay
 from tests.service import RunningService
 
 RECORDED = json.loads((Path(__file__).parent / "recorded.json").read_text())
@@ -52,7 +52,7 @@ def test_no_answer_lacks_a_member_that_the_sdk_got(answers: list[httpx.Response]
 
 
 def test_the_page_lists_every_method_with_what_the_walk_found() -> None:
-    page = Path(__file__).parents[1].joinpath("README.md").read_text(encoding="utf-8").partition("## Every method")[2]
+    page = Path(__file__).parents[2].joinpath("openscale", "README.md").read_text(encoding="utf-8").partition("## Every method")[2]
     listed = {
         name: state
         for state, names in re.findall(r"^\*([a-z ]+)\*: (.*)\.$", page, re.MULTILINE)

@@ -1,14 +1,12 @@
-"""The fixtures of the service's own tests, and a service for all tests of a file."""
+"""A service for all tests of a file."""
 
 from collections.abc import Iterator
 
 import pytest
 
 from app.database.engine import Database
-from openscale.tests.bodies import added_id, subscription
+from tests.builders.openscale_bodies import added_id, subscription
 from tests.builders.workers import working
-from tests.conftest import *  # noqa: F403 - pytest finds fixtures by their names here
-from tests.conftest import _one_authority, _own_logging  # noqa: F401 - as above
 from tests.databases import Databases
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve

@@ -2,7 +2,7 @@
 
 import pytest
 
-from openscale.tests.bodies import BASE, FEATURES, added, applicants, payload, read
+from tests.builders.openscale_bodies import BASE, FEATURES, added, applicants, payload, read
 from tests.service import RunningService
 
 

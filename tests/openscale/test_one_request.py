@@ -8,7 +8,7 @@ import pytest
 
 from app.access.principals import Role
 from app.database.engine import Database
-from openscale.tests.bodies import BASE, added, added_id, applicants, payload, read, subscription
+from tests.builders.openscale_bodies import BASE, added, added_id, applicants, payload, read, subscription
 from tests.service import RunningService, running_service
 
 PROVIDER = {"name": "Ours", "service_type": "custom_machine_learning", "credentials": {"username": "u", "password": "p"}}

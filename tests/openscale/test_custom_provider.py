@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from openscale.tests.bodies import added, added_id, applicants, fairness, payload, subscription
+from tests.builders.openscale_bodies import added, added_id, applicants, fairness, payload, subscription
 from tests.builders.workers import ended
 from tests.models.custom_provider import CustomProvider, custom_provider
 from tests.models.rules import RuleScorer

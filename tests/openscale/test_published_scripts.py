@@ -6,7 +6,7 @@ import pytest
 
 from app.access.principals import Role
 from app.access.users.user_rules import create_user
-from openscale.tests.bodies import BASE, ZERO, added, added_id, applicants, fairness, message_of, payload, read, subscription
+from tests.builders.openscale_bodies import BASE, ZERO, added, added_id, applicants, fairness, message_of, payload, read, subscription
 from tests.builders.workers import ended
 from tests.service import RunningService
 

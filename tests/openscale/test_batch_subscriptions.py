@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from app.database.engine import Database
-from openscale.tests.bodies import BASE, subscription
+from tests.builders.openscale_bodies import BASE, subscription
 from tests.service import RunningService, running_service
 
 
