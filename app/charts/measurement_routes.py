@@ -56,7 +56,7 @@ def filter_figures(
 ) -> SeriesFilter:
     metrics = tuple(metric or ())
     for key in metrics:
-        require_metric(key, data)
+        check_metric(key, data)
     computed = next((key for key in metrics if not CATALOGUE[key].is_stored), None)
     if computed is not None and len(metrics) > 1:
         raise InvalidInput("metric", f"{computed} is measured when somebody asks for it; ask for it alone")
@@ -70,7 +70,7 @@ def wanted_series(figures: FilteredFigures, since: Moment = None, until: Moment 
     return replace(figures, since=in_utc("since", since), until=in_utc("until", until))
 
 
-def require_metric(metric: str, data: DataSet | None) -> None:
+def check_metric(metric: str, data: DataSet | None) -> None:
     if metric not in CATALOGUE:
         raise InvalidInput("metric", unknown_metric(metric, CATALOGUE))
     data_sets = CATALOGUE[metric].data
@@ -78,14 +78,14 @@ def require_metric(metric: str, data: DataSet | None) -> None:
         raise InvalidInput("data", f"{data} data have no {metric}; it is measured on {', '.join(data_sets)}")
 
 
-Wanted = Annotated[SeriesFilter, Depends(wanted_series)]
+WantedSeries = Annotated[SeriesFilter, Depends(wanted_series)]
 
 
 @router.get("", responses=CONFLICT)
 def list_measurements(
     deployment: ReadableDeployment,
     session: SessionIn,
-    filters: Wanted,
+    filters: WantedSeries,
     paging: NumberPaging,
     rollup: Annotated[
         Period | None,
@@ -106,36 +106,61 @@ def list_measurements(
     With one `metric`, the first page also has the evidence over time on its figures: since when one is
     unfair, and all alarms so far.
     """
-    evidence = []
-    if len(filters.metrics) == 1 and filters.scope in {None, Scope.GROUP} and not paging.after:
-        summaries = read_summaries(
-            session,
-            deployment.no,
-            filters.metrics[0],
-            data=filters.data,
-            attribute=filters.attribute,
-            group=filters.group,
-        )
-        evidence = [SeriesEvidenceOut.from_object(summary) for summary in summaries]
+    evidence = [] if paging.after else _read_evidence(session, deployment, filters)
     if rollup is None:
-        points = read_points(session, deployment.no, filters, paging)
-        page, next_cursor = cut(points, paging)
-        measurements = [SeriesMeasurementOut.of(point.measurement, check_id=point.check_id) for point in page]
-        windows = read_window_members(session, {point.check_id for point in page}, LEFT_OUT)
-        counted = [
-            windows[point.check_id].get(point.measurement.data, {}).get(point.measurement.attribute)
-            for point in page
-        ]
-        return SeriesPage(
-            measurements=measurements,
-            records=_list_records(measurements, counted),
-            evidence=evidence,
-            next_cursor=next_cursor,
-        )
-    results = _roll_up_series(session, deployment, filters, rollup)
-    measurements = [SeriesMeasurementOut.of(r.measurement, hours=r.hours) for r in results]
-    json_of = {id(r.records): r.records.to_json() for r in results if r.records is not None}
-    records = _list_records(measurements, [json_of.get(id(r.records)) for r in results])
+        return _measured_page(session, deployment, filters, paging, evidence)
+    return _rolled_up_page(session, deployment, filters, rollup, evidence)
+
+
+def _read_evidence(
+    session: SessionIn, deployment: Deployment, filters: SeriesFilter
+) -> list[SeriesEvidenceOut]:
+    """Evidence on the figures of one metric; none of several, or of other scopes than groups."""
+    if len(filters.metrics) != 1 or filters.scope not in {None, Scope.GROUP}:
+        return []
+    summaries = read_summaries(
+        session,
+        deployment.no,
+        filters.metrics[0],
+        data=filters.data,
+        attribute=filters.attribute,
+        group=filters.group,
+    )
+    return [SeriesEvidenceOut.from_object(summary) for summary in summaries]
+
+
+def _measured_page(
+    session: SessionIn,
+    deployment: Deployment,
+    filters: SeriesFilter,
+    paging: NumberPaging,
+    evidence: list[SeriesEvidenceOut],
+) -> SeriesPage:
+    points, next_cursor = cut(read_points(session, deployment.no, filters, paging), paging)
+    measurements = [SeriesMeasurementOut.of(point.measurement, check_id=point.check_id) for point in points]
+    windows = read_window_members(session, {point.check_id for point in points}, LEFT_OUT)
+    counted = [
+        windows[point.check_id].get(point.measurement.data, {}).get(point.measurement.attribute)
+        for point in points
+    ]
+    records = _list_records(measurements, counted)
+    return SeriesPage(measurements=measurements, records=records, evidence=evidence, next_cursor=next_cursor)
+
+
+def _rolled_up_page(
+    session: SessionIn,
+    deployment: Deployment,
+    filters: SeriesFilter,
+    period: Period,
+    evidence: list[SeriesEvidenceOut],
+) -> SeriesPage:
+    results = _roll_up_series(session, deployment, filters, period)
+    measurements = [SeriesMeasurementOut.of(rolled.measurement, hours=rolled.hours) for rolled in results]
+    # Many results share the records of one period.
+    json_of = {
+        id(rolled.records): rolled.records.to_json() for rolled in results if rolled.records is not None
+    }
+    records = _list_records(measurements, [json_of.get(id(rolled.records)) for rolled in results])
     return SeriesPage(measurements=measurements, records=records, evidence=evidence, next_cursor=None)
 
 
