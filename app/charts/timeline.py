@@ -81,6 +81,10 @@ class TimeStep(NamedTuple):
     check_no: int | None
 
     @property
+    def is_single(self) -> bool:
+        return self.figures + self.carried == 1
+
+    @property
     def gravest(self) -> Verdict | None:
         """Most serious verdict; None where no limit is set, or all were carried forward."""
         for verdict in GRAVEST:  # a generator takes twice as long, and a year has a thousand steps

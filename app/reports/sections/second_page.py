@@ -262,7 +262,7 @@ def time_rows(source: ReportSource, histories: list[History]) -> tuple[TimeRow, 
         ]
         drawn = draw_panel(panel, IMPACT, axis, levels)
         picture = print_panel(drawn, PrintedMarks(changes=changes, gaps=gaps, alerts=alerts))
-        summary = "; ".join(filter(None, (say_steps(IMPACT, panel.steps), drawn.words)))
+        summary = "; ".join(filter(None, (say_steps(IMPACT, panel.steps), drawn.beyond_note)))
         rows.append(TimeRow(panel.name, picture, summary))
     return tuple(rows)
 
