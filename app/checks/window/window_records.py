@@ -362,7 +362,7 @@ def describe_setting(subject: Subject) -> dict[str, object]:
         "mitigation_settings_version": subject.mitigation.version,
         "mitigation_profile_version": subject.profile_version,
     }
-    through = {
+    correlated = {
         attribute.feature: {
             "features": sorted(attribute.correlated_features),
             "donors": subject.donors[attribute.feature].digest
@@ -370,12 +370,12 @@ def describe_setting(subject: Subject) -> dict[str, object]:
             else None,
             **find_doubts(
                 attribute.correlated_features, subject.associations.get(attribute.feature, ())
-            ).described(),
+            ).to_members(),
         }
         for attribute in subject.monitor.attributes
         if attribute.correlated_features
     }
-    return setting | ({"correlated_features": through} if through else {})
+    return setting | ({"correlated_features": correlated} if correlated else {})
 
 
 def describe_answers(copies: Sequence[CopyOutcomes], rounded: int) -> dict[str, object]:
