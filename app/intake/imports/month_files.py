@@ -18,7 +18,9 @@ from ...base.strict_json import JsonObject
 from ...domain.arrival import LogKind
 from ...domain.deployment import OutputFields, ProblemType, RecordSchema, StorageKind
 from ..logging.checked_records import OPTIONAL_COLUMNS
-from .import_subject import ImportRow, ImportSubject, InputFile, RowRefused, read_time, shown
+from .import_row import ImportRow, RowRefused, quoted
+from .import_subject import ImportSubject, read_time
+from .input_file import InputFile
 from .logged_calls import read_rows
 
 _HEAD = b"evenhand"
@@ -161,7 +163,7 @@ def _read_json(row: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401 - any 
     try:
         return None if row[name] is None else json.loads(row[name], parse_int=_read_whole)
     except (TypeError, ValueError, RecursionError) as error:
-        raise RowRefused(name, f"must be a value as JSON, found {shown(row[name])}") from error
+        raise RowRefused(name, f"must be a value as JSON, found {quoted(row[name])}") from error
 
 
 def _read_whole(text: str) -> int | float:

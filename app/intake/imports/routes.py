@@ -32,7 +32,8 @@ from ..writing.write_target import Target
 from .bodies import ImportReportOut
 from .import_layouts import ImportLayout, find_layout
 from .import_report import ImportReport, RejectedRow
-from .import_subject import ColumnNames, ImportSubject, InputFile, reopen
+from .import_subject import ColumnNames, ImportSubject
+from .input_file import InputFile, reopen
 from .run_import import Checkpoint, run_import
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/imports", tags=["records"])
@@ -122,7 +123,7 @@ async def import_records(
         lists_texts=target.lists_texts,
         columns=columns,
         times=times,
-        at=in_utc("at", at),
+        default_time=in_utc("at", at),
         endpoint=target.endpoint,
     )
     async with spooled(
