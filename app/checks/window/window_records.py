@@ -16,7 +16,7 @@ from ...base.errors import InvalidInput
 from ...base.frozen import frozen, frozen_arrays
 from ...calls.scoring.scoring_client import Refusal
 from ...database.engine import Database
-from ...deployments.monitor.doubted_features import find_doubts
+from ...deployments.monitor.doubted_features import describe_doubts
 from ...deployments.monitor.picked_metrics import is_needed, picked_on
 from ...domain.check import DataSet, Measurement, Progress
 from ...domain.deployment import Deployment, ProblemType
@@ -368,9 +368,7 @@ def describe_setting(subject: Subject) -> dict[str, object]:
             "donors": subject.donors[attribute.feature].digest
             if attribute.feature in subject.donors
             else None,
-            **find_doubts(
-                attribute.correlated_features, subject.associations.get(attribute.feature, ())
-            ).to_members(),
+            **describe_doubts(attribute.correlated_features, subject.associations.get(attribute.feature, ())),
         }
         for attribute in subject.monitor.attributes
         if attribute.correlated_features

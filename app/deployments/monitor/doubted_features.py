@@ -6,7 +6,6 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from ...base.errors import FieldProblem
-from ...base.frozen import frozen
 from ...domain.deployment import Deployment
 from ...domain.monitor import Monitor
 from ..training.queries import read_associations
@@ -19,33 +18,19 @@ NOT_CORRECTED_MEMBER = "not_corrected_for_chance"
 """Member of a window that lists features whose strength an earlier version measured."""
 
 
-@frozen
-class Doubts:
-    """Picked features of a meta field that are no stronger than chance, and those not compared with it."""
-
-    chance: tuple[Association, ...]
-    not_corrected: tuple[Association, ...]
-
-    def to_members(self) -> dict[str, object]:
-        """Members of a check's window, JSON-safe; empty without doubt."""
-        levels = {
-            association.feature: {"strength": association.strength, "chance_level": association.chance_level}
-            for association in self.chance
-        }
-        members = {
-            CHANCE_MEMBER: levels,
-            NOT_CORRECTED_MEMBER: [association.feature for association in self.not_corrected],
-        }
-        return {name: member for name, member in members.items() if member}
-
-
-def find_doubts(picked: Collection[str], associations: Sequence[Association]) -> Doubts:
-    """Doubts about the picked features, in the order of the schema."""
+def describe_doubts(picked: Collection[str], associations: Sequence[Association]) -> dict[str, object]:
+    """Members of a check's window, JSON-safe: picked features that are no stronger than chance, and those
+    not compared with it. Empty without doubt.
+    """
     mine = [association for association in associations if association.feature in picked]
-    return Doubts(
-        tuple(association for association in mine if association.is_within_chance),
-        tuple(association for association in mine if not association.is_corrected),
-    )
+    levels = {
+        association.feature: {"strength": association.strength, "chance_level": association.chance_level}
+        for association in mine
+        if association.is_within_chance
+    }
+    not_corrected = [association.feature for association in mine if not association.is_corrected]
+    members = {CHANCE_MEMBER: levels, NOT_CORRECTED_MEMBER: not_corrected}
+    return {name: member for name, member in members.items() if member}
 
 
 def chance_warnings(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
