@@ -4,8 +4,6 @@ from collections.abc import Sequence
 
 import structlog
 from apscheduler.schedulers.background import BackgroundScheduler
-from apscheduler.triggers.cron import CronTrigger
-from apscheduler.triggers.interval import IntervalTrigger
 from sqlalchemy.exc import SQLAlchemyError
 
 from ..access.audit.event_queries import AuditEvent, audit_line, seal_events
@@ -41,13 +39,11 @@ def start_ticker(
     scheduler = BackgroundScheduler(
         timezone="UTC", job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
     )
-    scheduler.add_job(
-        looks.beat, IntervalTrigger(seconds=BEAT_SECONDS), (database, worker_id), next_run_time=utc_now()
-    )
-    scheduler.add_job(
-        tick, CronTrigger(second=TICK_SECOND, timezone="UTC"), (database,), next_run_time=utc_now()
-    )
-    scheduler.add_job(looks.look_at_the_clock, CronTrigger(second=ALERTS_SECOND, timezone="UTC"), (database,))
+    now = utc_now()
+    worker = (database, worker_id)
+    scheduler.add_job(looks.beat, "interval", worker, seconds=BEAT_SECONDS, next_run_time=now)
+    scheduler.add_job(tick, "cron", (database,), second=TICK_SECOND, next_run_time=now)
+    scheduler.add_job(looks.look_at_the_clock, "cron", (database,), second=ALERTS_SECOND)
     pauses = {
         looks.look_for_ended_checks: 5,
         looks.look_for_evidence: 10,
@@ -55,18 +51,22 @@ def start_ticker(
         looks.look_for_scans: 10,
     }
     for look, pause in pauses.items():
-        scheduler.add_job(look, IntervalTrigger(seconds=pause), (database,))
-    hourly = IntervalTrigger(hours=1)
-    own_places = OwnPlaces(places.roots, places.answers)
-    scheduler.add_job(looks.look_for_erasures, IntervalTrigger(seconds=10), (database, own_places))
-    scheduler.add_job(looks.look_for_aged_records, hourly, (database, own_places), next_run_time=utc_now())
+        scheduler.add_job(look, "interval", (database,), seconds=pause)
+    own_files = (database, OwnPlaces(places.roots, places.answers))
+    scheduler.add_job(looks.look_for_erasures, "interval", own_files, seconds=10)
+    scheduler.add_job(looks.look_for_aged_records, "interval", own_files, hours=1, next_run_time=now)
     if places.roots:
-        minutely = IntervalTrigger(seconds=60)
         scheduler.add_job(
-            late_files.look_for_late_files, minutely, (database, places.roots), next_run_time=utc_now()
+            late_files.look_for_late_files,
+            "interval",
+            (database, places.roots),
+            minutes=1,
+            next_run_time=now,
         )
         # A job of its own: it may read files for minutes.
-        scheduler.add_job(looks.look_for_evidence, minutely, (database, places), id="evidence-in-files")
+        scheduler.add_job(
+            looks.look_for_evidence, "interval", (database, places), id="evidence-in-files", minutes=1
+        )
     scheduler.start()
     watch_clock(scheduler)
     return scheduler

@@ -10,7 +10,6 @@ from functools import partial
 from typing import Protocol
 
 import structlog
-from apscheduler.triggers.interval import IntervalTrigger
 from sqlalchemy.exc import SQLAlchemyError
 
 from ..access.secret_box import open_secret_box
@@ -92,7 +91,7 @@ def run_worker(settings: Settings, stop: threading.Event) -> None:
         database, partial(perform_attribution, database=database, sealer=sealer, egress=egress), limit=limit
     )
     ticker = start_ticker(database, worker_id=str(uuid.uuid4()), places=places)
-    ticker.add_job(look_for_reports, IntervalTrigger(seconds=10), (database, sealer))
+    ticker.add_job(look_for_reports, "interval", (database, sealer), seconds=10)
     notifier.start(stop)
     attributor.start(stop)
     try:
