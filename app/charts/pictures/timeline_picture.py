@@ -198,15 +198,13 @@ def draw_volume(checks: Sequence[CheckStep], step: timedelta, time: TimeAxis) ->
     highest = max((check.logged or 0 for check in checks), default=0) or 1
     boxes = []
     for check in checks:
+        if not check.logged:
+            continue
         # The counts are of hours, also where a step is a part of one.
         right = min(time.place(check.start + step), WIDTH)
         left = max(time.place(check.start + step - max(step, HOUR)), 0.0)
-        height = (check.logged or 0) / highest * VOLUME_HEIGHT
-        boxes.append(
-            _box(left, VOLUME_HEIGHT - height, max((right - left) * _FILLED, 1.0), height)
-            if check.logged
-            else ""
-        )
+        height = check.logged / highest * VOLUME_HEIGHT
+        boxes.append(_box(left, VOLUME_HEIGHT - height, max((right - left) * _FILLED, 1.0), height))
     return "".join(boxes)
 
 

@@ -29,7 +29,7 @@ from ...payloads.codec import Headers
 from ...web.middleware import SANE_REQUEST_ID
 from ..hot_routes.hot_route import Bodies, HotRequest, HotRoute
 from ..logging.model_call import CapturedBody, Exchange
-from .call_events import EventUnclear, ReportedHalf, read_events
+from .call_events import EventUnclear, read_events
 from .call_plans import CallPlan, LastAnswers
 from .forward import PASSED_ON, hold_answer, pick_answer_headers
 from .service import Gateway
@@ -201,11 +201,11 @@ class EventRoute(KnownCallerRoute):
         except (EventUnclear, TooLarge, Unavailable, RateReached, QuotaReached) as error:
             reports = [EventUnclear(str(error))]
         unclear = [report for report in reports if isinstance(report, EventUnclear)]
-        for report in unclear:
-            self._gateway.ignore(plan.deployment.no, str(report), now=now)
-        halves = [report for report in reports if isinstance(report, ReportedHalf)]
-        are_kept = []
-        for half in halves:
+        kept = []
+        for half in reports:
+            if isinstance(half, EventUnclear):
+                self._gateway.ignore(plan.deployment.no, str(half), now=now)
+                continue
             entry = read_row(
                 CallHalf,
                 half,
@@ -214,16 +214,15 @@ class EventRoute(KnownCallerRoute):
                 source=CallSource.EVENTS,
                 received_at=now,
             )
-            are_kept.append(await self._gateway.keep(entry, plan))
-        # A half is half a record, and the answer completes most calls.
-        records = sum(
-            is_kept and half.side is CallSide.RESPONSE for half, is_kept in zip(halves, are_kept, strict=True)
-        )
-        if any(are_kept):
+            if await self._gateway.keep(entry, plan):
+                kept.append(half)
+        if kept:
+            # A half is half a record, and the answer completes most calls.
+            records = sum(half.side is CallSide.RESPONSE for half in kept)
             self._limits.note_stored(principal.actor, sent=records, records=records, size=size)
         return JSONResponse(
             {
-                "received": sum(are_kept),
+                "received": len(kept),
                 "ignored": len(unclear),
                 "reasons": [str(report) for report in unclear[:MAX_REASONS]],
             }

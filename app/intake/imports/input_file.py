@@ -28,7 +28,7 @@ MAX_LINE_BYTES = 8 * 2**20
 PARQUET_START = b"PAR1"
 
 _HASHED_BYTES = 2**20
-_PATH_HOUR = re.compile(r"(?<!\d)(\d{4})/(\d{2})/(\d{2})/(\d{2})(?!\d)")
+_PATH_HOUR = re.compile(r"(?<!\d)\d{4}/\d{2}/\d{2}/\d{2}(?!\d)")
 _ROWS_AT_ONCE = 256
 _READ_ERRORS = (pa.ArrowException, ValueError, OverflowError)
 
@@ -72,13 +72,10 @@ class InputFile:
     def hour_of_path(self) -> datetime | None:
         """Hour that the path states as yyyy/mm/dd/hh, as vendors' stores name it."""
         matches = _PATH_HOUR.findall(self.name.replace("\\", "/"))
-        if not matches:
-            return None
-        year, month, day, hour = map(int, matches[-1])
-        try:
-            return datetime(year, month, day, hour, tzinfo=UTC)
-        except ValueError:
-            return None
+        if matches:
+            with suppress(ValueError):
+                return datetime.strptime(matches[-1], "%Y/%m/%d/%H").replace(tzinfo=UTC)
+        return None
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
         """Yields line numbers, from 1, and lines."""
