@@ -31,8 +31,8 @@ from ..domain.deployment import Deployment
 from ..domain.monitor_rules import unknown_metric
 from ..evidence.queries.summaries import read_summaries
 from ..statistics.catalogue import CATALOGUE
-from ..web.id_and_time import FilterText, Moment, in_utc
 from ..web.paging import NumberPaging, cut
+from ..web.parameters import FilterText, OptionalMoment, in_utc
 from ..web.problem_answers import CONFLICT
 from .series import MOST_TABLES, read_points
 
@@ -66,7 +66,9 @@ def filter_figures(
 FilteredFigures = Annotated[SeriesFilter, Depends(filter_figures)]
 
 
-def wanted_series(figures: FilteredFigures, since: Moment = None, until: Moment = None) -> SeriesFilter:
+def wanted_series(
+    figures: FilteredFigures, since: OptionalMoment = None, until: OptionalMoment = None
+) -> SeriesFilter:
     return replace(figures, since=in_utc("since", since), until=in_utc("until", until))
 
 
@@ -192,13 +194,17 @@ def _roll_up_series(
         )
     # Figures of several data sets are computed from the tables of one.
     of_tables = replace(filters, data=None if filters.data is None else table_data(filters.data))
-    tables = summed_tables(session, deployment.no, of_tables, outcomes=monitor.outcomes, most=MOST_TABLES + 1)
+    parts = [of_tables]
     if of_tables.data in LOGGED_AS:
         # They tell which records are left out of the figures.
-        of_logged = replace(filters, data=LOGGED_AS[of_tables.data])
-        tables += summed_tables(
-            session, deployment.no, of_logged, outcomes=monitor.outcomes, most=MOST_TABLES + 1
+        parts.append(replace(filters, data=LOGGED_AS[of_tables.data]))
+    tables = [
+        table
+        for part in parts
+        for table in summed_tables(
+            session, deployment.no, part, outcomes=monitor.outcomes, most=MOST_TABLES + 1
         )
+    ]
     if sum(table.hours for table in tables) > MOST_TABLES:
         raise InvalidInput(
             "since",

@@ -21,7 +21,7 @@ from ..domain.alert import Alert
 from ..domain.check import DataSet, Span
 from ..domain.groups import GroupWords
 from ..statistics.catalogue import CATALOGUE
-from ..web.id_and_time import FilterText, Moment, in_utc
+from ..web.parameters import FilterText, OptionalMoment, in_utc
 from ..web.problem_answers import CONFLICT, Answers
 from ..web.uploads import FILE_POLICY
 from .figures_csv import csv_file
@@ -75,7 +75,7 @@ class TimeRange:
 
 
 def wanted_range(
-    now: NowIn, *, since: Moment = None, until: Moment = None, rollup: Rollup = None
+    now: NowIn, *, since: OptionalMoment = None, until: OptionalMoment = None, rollup: Rollup = None
 ) -> TimeRange:
     """Range, by default the year before `until`, which is the longest without a roll-up."""
     begin = in_utc("since", since)

@@ -29,7 +29,7 @@ from ...payloads.schema_parts import (
     complete_object,
     open_object,
 )
-from ...web.id_and_time import ID_PATTERN
+from ...web.parameters import ID_PATTERN
 from ...web.problem_answers import PROBLEM_SCHEMA, problems
 from ...web.problems import MEDIA_TYPE
 from ..logging.checked_records import OPTIONAL_SCHEMAS

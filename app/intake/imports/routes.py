@@ -19,7 +19,7 @@ from ...base.frozen import frozen
 from ...domain.arrival import LogKind, RecordSource
 from ...domain.record import Receipt
 from ...domain.record_times import TimeRule
-from ...web.id_and_time import Moment, in_utc
+from ...web.parameters import OptionalMoment, in_utc
 from ...web.strict_requests import takes
 from ...web.uploads import read_apart, sent_type, spooled
 from ..hot_routes.routes import IngestionIn
@@ -82,7 +82,7 @@ async def import_records(
         ImportLayout | None,
         Query(description="The file's layout; without it, it is found from its beginning."),
     ] = None,
-    at: Moment = None,
+    at: OptionalMoment = None,
     time_format: Annotated[str | None, Query(max_length=100, description=_TIME_FORMAT)] = None,
     id_column: ColumnName = None,
     time_column: ColumnName = None,
