@@ -353,9 +353,7 @@ def _join(rows: Sequence[FigureStep], start: datetime, span: Span, step: timedel
             row.highest if _is_further_out(row.highest[0], row.lowest[0], metric, limits) else row.lowest
         )
     counts = [getattr(row, name) for name in _COUNTS]
-    verdicts: dict[Verdict | None, int] = {
-        verdict: count for verdict, count in zip(GRAVEST, counts, strict=False) if count
-    }
+    verdicts = {verdict: count for verdict, count in zip(GRAVEST, counts, strict=False) if count}
     unjudged = row.figures - sum(counts)
     if unjudged > 0:
         verdicts[None] = unjudged

@@ -356,7 +356,7 @@ def describe_window(subject: Subject, evidence: CheckEvidence) -> dict[str, obje
 
 
 def describe_setting(subject: Subject) -> dict[str, object]:
-    setting: dict[str, object] = {
+    setting = {
         "schema_version": subject.deployment.schema.version,
         "with_endpoint": subject.deployment.endpoint is not None,
         "mitigation_settings_version": subject.mitigation.version,

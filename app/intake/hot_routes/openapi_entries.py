@@ -85,7 +85,7 @@ def ingestion_paths() -> Schema:
 
 def _describe_payload() -> Schema:
     named = {"type": ["string", "null"], "enum": [*PayloadFormat, None]}
-    bodies: list[dict[str, Schema]] = [PAIRED.pair_schemas(), {"payload_format": named}]
+    bodies = [PAIRED.pair_schemas(), {"payload_format": named}]
     pairs = [
         open_object(
             ["request", "response"],

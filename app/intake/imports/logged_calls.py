@@ -60,7 +60,7 @@ class LoggedCallReader:
             zip(ids_of_call(call, len(table)), table.rows, strict=True)
         ):
             row = dict(zip(table.fields, cells, strict=True))
-            record: JsonObject = {
+            record = {
                 "id": record_id,
                 "scored_at": time,
                 "features": {name: row[name] for name in subject.feature_names},

@@ -48,7 +48,7 @@ class ExportHead(Struct, frozen=True, kw_only=True):
         ]
 
     def registration(self, deployment_id: str) -> JsonObject:
-        registered: JsonObject = {name: msgspec.to_builtins(getattr(self, name)) for name in _REGISTERED}
+        registered = {name: msgspec.to_builtins(getattr(self, name)) for name in _REGISTERED}
         sections = {"features": self.schema.features, "meta": self.schema.meta}
         return {"id": deployment_id, **registered} | {
             section: [{"name": column.name, "type": column.type, "kind": column.kind} for column in columns]

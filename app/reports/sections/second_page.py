@@ -294,7 +294,7 @@ def alerts_section(source: ReportSource) -> Section:
 
 
 def tracing_section(check: CheckRun | None) -> Section:
-    blocks: list[Block] = [Paragraph(f"This report was made with {versions()}")]
+    blocks = [Paragraph(f"This report was made with {versions()}")]
     if check is not None:
         address = f"/v1/deployments/{check.deployment_id}/checks/{check.id}"
         blocks.append(
