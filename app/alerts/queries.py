@@ -222,7 +222,9 @@ def unresolved_about(session: Session, alert: Alert) -> list[Alert]:
 
 
 def find_counterparts(session: Session, alerts: Sequence[Alert], state: AlertState | None) -> list[Alert]:
-    """Returns unresolved alerts of the same rules and groups on the other data (counterfactual or as logged)."""
+    """Returns unresolved alerts of the same rules and groups on the other data (counterfactual or as
+    logged).
+    """
     counterpart = {DataSet.AS_LOGGED: DataSet.COUNTERFACTUAL, DataSet.COUNTERFACTUAL: DataSet.AS_LOGGED}
     subjects = [
         (alert.rule_no, _digest_subject(replace(alert.subject, data=counterpart[alert.subject.data])))

@@ -55,8 +55,8 @@ class EvenhandError(Exception):
 
 
 class InvalidInput(EvenhandError):
-    """Input that breaks a stated rule; `problems` names every offending field, never none: made of them, or of
-    one field and its message.
+    """Input that breaks a stated rule; `problems` names every offending field, never none: made of them,
+    or of one field and its message.
     """
 
     def __init__(self, problems: Sequence[FieldProblem] | str, message: str = "") -> None:

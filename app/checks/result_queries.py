@@ -1,4 +1,4 @@
-"""Results of a finished check, written once; and the newest checks, with one metric of every group in each."""
+"""Results of a finished check, written once; and the newest checks with one metric of every group."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -309,8 +309,8 @@ _RECENT = text("""
 def recent_figures(
     session: Session, deployment_no: int, metric: str, *, most: int, until: datetime | None = None
 ) -> RecentFigures:
-    """Returns at most `most` newest checks with figures, one for each end, up to `until`, and their figures of
-    the metric.
+    """Returns at most `most` newest checks with figures, one for each end, up to `until`, and their figures
+    of the metric.
     """
     rows = session.execute(
         _RECENT, {"deployment_no": deployment_no, "metric": metric, "most": most, "until": until}

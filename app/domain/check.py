@@ -1,5 +1,5 @@
-"""A check: the fairness of a deployment over one span of time, its measurements, and details that show how each
-was computed.
+"""A check: the fairness of a deployment over one span of time, its measurements, and details that show how
+each was computed.
 """
 
 from collections.abc import Mapping

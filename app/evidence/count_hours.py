@@ -213,8 +213,8 @@ def tabulate_labels(batch: ReadRecords, followed: FollowedEra, span: Span) -> It
 
 
 def count_pairs(table: CounterfactualCells) -> Cells:
-    """Each monitored group's kinds of records of a counterfactual table: pairs of outcomes, and how many have each;
-    records in any pair.
+    """Each monitored group's kinds of records of a counterfactual table: pairs of outcomes, and how many have
+    each; records in any pair.
 
     Empty without counterfactuals, or if some records represent more: the bet is only proved for records
     that count alike.

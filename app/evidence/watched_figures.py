@@ -15,8 +15,8 @@ from .queries.hour_counts import CountedPlace
 class RateDefinition:
     """A metric as a rate in each group: positions of part and whole among its counts.
 
-    `is_reversed`: it is reference - monitored. A paired metric is the ratio of counterfactual rates: its counts
-    are kinds of records, without positions.
+    `is_reversed`: it is reference - monitored. A paired metric is the ratio of counterfactual rates: its
+    counts are kinds of records, without positions.
     """
 
     data: DataSet

@@ -13,7 +13,8 @@ _SCHEDULE = "schedule"
 def people(session: Session, actors: Iterable[str | None]) -> dict[str, str]:
     """Each actor's name. A key that is no longer stored keeps its id alone."""
     named = {actor for actor in actors if actor is not None}
-    keys = name_keys(session, [actor for actor in named if not actor.startswith(USER) and actor != _SCHEDULE])
+    key_ids = [actor for actor in named if not actor.startswith(USER) and actor != _SCHEDULE]
+    keys = name_keys(session, key_ids) if key_ids else {}
     names = {}
     for actor in named:
         if actor == _SCHEDULE:

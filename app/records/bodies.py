@@ -3,9 +3,7 @@
 from datetime import datetime
 from typing import Any, Literal, Self
 
-from ..domain.groups import GroupWords
-from ..domain.groups import Role, GroupWords
-from pydantic import AliasPath, Field
+from ..domain.groups import GroupWords, Role
 from ..domain.mitigation import ONLY_DIRECT
 from ..web.body import Out, example
 from .record_lens import Change, OutcomeWord, name_cells

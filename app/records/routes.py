@@ -15,7 +15,6 @@ from ..deployments.monitor.queries import find_monitor
 from ..deployments.noted_exports import exported
 from ..domain.deployment import RecordSchema
 from ..domain.groups import GroupWords
-from ..domain.groups import GroupWords
 from ..domain.mitigation import ONLY_DIRECT
 from ..sources.stored.record_conditions import GapPlace, RecordPlace, RecordSort
 from ..sources.stored.record_queries import count_window

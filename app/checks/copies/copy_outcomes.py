@@ -1,7 +1,7 @@
 """Outcomes of the perturbed copies of one attribute: stored, just scored, missing, or refused by the model.
 
-Records are also asked again unchanged, because some models answer the same record differently. Source: spec of
-the fairness check, section 4.
+Records are also asked again unchanged, because some models answer the same record differently. Source:
+spec of the fairness check, section 4.
 """
 
 import hashlib
@@ -221,8 +221,8 @@ def plan_copies(
 ) -> CopyOutcomes:
     """Copies that an attribute needs, none of them known.
 
-    A column that the model never sees has none (its counterfactual data are the logged ones), unless it has `donors`,
-    one entry a group.
+    A column that the model never sees has none (its counterfactual data are the logged ones), unless it has
+    `donors`, one entry a group.
 
     Raises:
         InvalidInput: records would be copied into everybody else, or into a group without a donor.

@@ -1,7 +1,7 @@
 """Sends the model the copies without outcome. Stores nothing: the check does, once all are there.
 
-No transaction is open meanwhile; features are read in chunks. Copies come from Postgres, or from files next to
-whose payload the answers are kept.
+No transaction is open meanwhile; features are read in chunks. Copies come from Postgres, or from files
+next to whose payload the answers are kept.
 """
 
 import json

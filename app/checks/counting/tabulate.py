@@ -1,8 +1,8 @@
 """Reduces a window to small count tables. Source: spec of the fairness check, section 5.
 
 Each is made twice: of the span's records, and of additional ones from before it. A check's metrics read
-both; roll-ups read only the span's, so that no record counts twice. Records of other model revisions are in no
-group of counterfactual and mitigated data.
+both; roll-ups read only the span's, so that no record counts twice. Records of other model revisions are
+in no group of counterfactual and mitigated data.
 """
 
 from collections import Counter

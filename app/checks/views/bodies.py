@@ -156,7 +156,9 @@ class GroupShareOut(OutcomesOut):
     comparison_after: MeasurementOut | None
     openscale_fairness: MeasurementOut | None
     """With copies: OpenScale's own figure of these outcomes, every copy counted as a record. It bears no
-    verdict; that of `comparison`, the counterfactual disparate impact, counts every record once on each side."""
+    verdict; that of `comparison`, the counterfactual disparate impact, counts every record once on each
+    side.
+    """
 
     sub_ranges: list[SubRangeOut]
     """A range of a numeric attribute by intervals inside it; in the view as_logged only."""

@@ -21,7 +21,8 @@ from ...statistics.sentences.statements import (
 DATA_WORDS = {
     DataSet.AS_LOGGED: "logged records",
     DataSet.OPENSCALE: "logged records and their perturbed copies, each copy counted as a record",
-    DataSet.COUNTERFACTUAL: "logged records, each once on either side: as it is, and as its perturbed copies are",
+    DataSet.COUNTERFACTUAL: "logged records, each once on either side: as it is, and as its perturbed "
+    "copies are",
     DataSet.LABELLED: "labelled records",
     DataSet.TRAINING: "training data",
     DataSet.MITIGATED: "logged records before and after mitigation",

@@ -170,7 +170,9 @@ def notes_on_unseen(window: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
 
 
 def _with_copies(source: CheckSource, view: AttributeView) -> AttributeView:
-    """Adds the numbers of copies in the attribute and of those in neither outcome list; None where unknown."""
+    """Adds the numbers of copies in the attribute and of those in neither outcome list; None where
+    unknown.
+    """
     perturbed, unclassified = (
         source.window.get(name, {}).get(view.attribute)
         for name in ("perturbed_records", "unclassified_copies")

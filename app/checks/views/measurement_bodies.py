@@ -163,10 +163,10 @@ class MeasurementOut(Out):
     """The metric's key in the catalogue."""
 
     data: DataSet
-    """On what it was computed: as_logged; counterfactual (every record once on each side: as it is, and as its
-    perturbed copies are); openscale (every copy counted as a record, as OpenScale does);
-    labelled; training; or, before and after mitigation, mitigated (records and copies) or
-    mitigated_labelled."""
+    """On what it was computed: as_logged; counterfactual (every record once on each side: as it is, and as
+    its perturbed copies are); openscale (every copy counted as a record, as OpenScale does); labelled;
+    training; or, before and after mitigation, mitigated (records and copies) or mitigated_labelled.
+    """
 
     scope: Scope
     """Subject of the figure: one group, several monitored groups pooled, the two groups furthest apart,

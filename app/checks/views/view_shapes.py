@@ -72,8 +72,8 @@ class Outcomes:
     """Outcomes of some records; of weighted training data they are weights.
 
     `share` is None exactly when `reason` says why. `lower` and `upper` are its 95 % interval, `figure` its
-    measurement; None where no metric of the catalogue is it (counterfactual data after mitigation), whose counts
-    the comparison has.
+    measurement; None where no metric of the catalogue is it (counterfactual data after mitigation), whose
+    counts the comparison has.
     """
 
     favourable: float
@@ -94,9 +94,9 @@ class GroupShare:
     `outcomes` are before mitigation where there is an `after`. `original_records` are classified, without
     copies. `unclassified` records are in no share. `additional_records` of the original ones come from
     earlier hours. `comparison` is the disparate impact with verdict, of training data the difference in
-    proportions of labels, with copies the counterfactual disparate impact; None for the reference and where not
-    measured. `openscale_fairness` is OpenScale's figure of these outcomes, which counts every copy as a
-    record.
+    proportions of labels, with copies the counterfactual disparate impact; None for the reference and
+    where not measured. `openscale_fairness` is OpenScale's figure of these outcomes, which counts every
+    copy as a record.
     """
 
     group: str | None

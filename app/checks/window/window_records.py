@@ -216,8 +216,8 @@ class CheckEvidence:
 
     `cohort` are records as old as those of the labels, with the mark of a label. `copies` has an entry per
     attribute but those by a rule and those `without_copies`, which says why; none without an endpoint or
-    metrics of counterfactual data. Records of other revisions than `model_revision` are in no group there: one
-    model's answers to copies cannot be compared with another's. `repeats` are unchanged copies of some
+    metrics of counterfactual data. Records of other revisions than `model_revision` are in no group there:
+    one model's answers to copies cannot be compared with another's. `repeats` are unchanged copies of some
     records. Labels in files may lack their record.
     """
 

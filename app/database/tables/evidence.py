@@ -71,8 +71,8 @@ class EvidenceEraRow(Row):
 class EvidenceHourRow(Row):
     """Counts of one hour's records, of one comparison on one data set; none without records.
 
-    `cells` are lists that begin with a group's label and role. `check_no`: of counterfactual data, the check of
-    the table.
+    `cells` are lists that begin with a group's label and role. `check_no`: of counterfactual data, the
+    check of the table.
     """
 
     __tablename__ = "evidence_hours"

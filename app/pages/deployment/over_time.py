@@ -131,7 +131,9 @@ def read_over_time(
     measured: Sequence[Measurement],
     alerts: Sequence[Alert],
 ) -> dict[str, object]:
-    """Values of the template. `measured` are of the newest check; the alerts include those opened in the span."""
+    """Values of the template. `measured` are of the newest check; the alerts include those opened in the
+    span.
+    """
     deployment = watched.deployment
     timeline = None
     if chosen.rollup is None and chosen.metric in CATALOGUE:

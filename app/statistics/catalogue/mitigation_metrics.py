@@ -151,7 +151,8 @@ ROWS = (
         "Selection rate after mitigation",
         "favourable after(g) / n(g)",
         "favourable_after",
-        "the share of a group's records with a favourable mitigated outcome; reference records keep their own",
+        "the share of a group's records with a favourable mitigated outcome; reference records keep their "
+        "own",
         GROUPS,
     ),
     _impact(

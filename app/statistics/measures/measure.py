@@ -155,7 +155,8 @@ def measure_labelled(
     draws: int = DRAWS,
     limits: AllLimits = NO_LIMITS,
 ) -> list[Measured]:
-    """Every metric of labels and predictions, overall and per group; of predictions alone `measure_as_logged`.
+    """Every metric of labels and predictions, overall and per group; of predictions alone
+    `measure_as_logged`.
 
     Arguments are as in `measure_as_logged`. Overall includes ungrouped records: it is the same for every
     attribute.
