@@ -12,7 +12,7 @@ from ..access.gate.caller import SessionIn
 from ..base.errors import Conflict, InvalidInput
 from ..checks.counting.left_out_of_check import LEFT_OUT
 from ..checks.counting.tabulate import LOGGED_AS, table_data
-from ..checks.days.measurement_queries import SeriesFilter, summed_tables
+from ..checks.days.measurement_queries import Point, SeriesFilter, summed_tables
 from ..checks.days.roll_up import Period, RolledUp, roll_up
 from ..checks.queries import get
 from ..checks.result_queries import read_window_members
@@ -40,6 +40,9 @@ router = APIRouter(prefix="/v1/deployments/{deployment_id}/measurements", tags=[
 check_router = APIRouter(prefix="/v1/deployments/{deployment_id}/checks", tags=["checks"])
 
 MOST_METRICS = 100
+
+Counted = Mapping[str, Any] | None
+"""Records that a check or a period counted; None where that is not known."""
 
 Metric = Annotated[str, Field(max_length=100, examples=["disparate_impact"])]
 
@@ -109,9 +112,19 @@ def list_measurements(
     unfair, and all alarms so far.
     """
     evidence = [] if paging.after else _read_evidence(session, deployment, filters)
+    next_cursor = None
     if rollup is None:
-        return _measured_page(session, deployment, filters, paging, evidence)
-    return _rolled_up_page(session, deployment, filters, rollup, evidence)
+        points, next_cursor = cut(read_points(session, deployment.no, filters, paging), paging)
+        measurements = [
+            SeriesMeasurementOut.of(point.measurement, check_id=point.check_id) for point in points
+        ]
+        counted = _counted_by_checks(session, points)
+    else:
+        results = _roll_up_series(session, deployment, filters, rollup)
+        measurements = [SeriesMeasurementOut.of(rolled.measurement, hours=rolled.hours) for rolled in results]
+        counted = _counted_by_periods(results)
+    records = _list_records(measurements, counted)
+    return SeriesPage(measurements=measurements, records=records, evidence=evidence, next_cursor=next_cursor)
 
 
 def _read_evidence(
@@ -131,43 +144,24 @@ def _read_evidence(
     return [SeriesEvidenceOut.from_object(summary) for summary in summaries]
 
 
-def _measured_page(
-    session: SessionIn,
-    deployment: Deployment,
-    filters: SeriesFilter,
-    paging: NumberPaging,
-    evidence: list[SeriesEvidenceOut],
-) -> SeriesPage:
-    points, next_cursor = cut(read_points(session, deployment.no, filters, paging), paging)
-    measurements = [SeriesMeasurementOut.of(point.measurement, check_id=point.check_id) for point in points]
+def _counted_by_checks(session: SessionIn, points: Sequence[Point]) -> list[Counted]:
     windows = read_window_members(session, {point.check_id for point in points}, LEFT_OUT)
-    counted = [
+    return [
         windows[point.check_id].get(point.measurement.data, {}).get(point.measurement.attribute)
         for point in points
     ]
-    records = _list_records(measurements, counted)
-    return SeriesPage(measurements=measurements, records=records, evidence=evidence, next_cursor=next_cursor)
 
 
-def _rolled_up_page(
-    session: SessionIn,
-    deployment: Deployment,
-    filters: SeriesFilter,
-    period: Period,
-    evidence: list[SeriesEvidenceOut],
-) -> SeriesPage:
-    results = _roll_up_series(session, deployment, filters, period)
-    measurements = [SeriesMeasurementOut.of(rolled.measurement, hours=rolled.hours) for rolled in results]
-    # Many results share the records of one period.
+def _counted_by_periods(results: Sequence[RolledUp]) -> list[Counted]:
+    # Many figures share the records of one period.
     json_of = {
         id(rolled.records): rolled.records.to_json() for rolled in results if rolled.records is not None
     }
-    records = _list_records(measurements, [json_of.get(id(rolled.records)) for rolled in results])
-    return SeriesPage(measurements=measurements, records=records, evidence=evidence, next_cursor=None)
+    return [json_of.get(id(rolled.records)) for rolled in results]
 
 
 def _list_records(
-    measurements: Sequence[SeriesMeasurementOut], counted: Sequence[Mapping[str, Any] | None]
+    measurements: Sequence[SeriesMeasurementOut], counted: Sequence[Counted]
 ) -> list[dict[str, Any]]:
     """Counted records of the measurements' checks or periods, each once."""
     listed = {}

@@ -24,7 +24,7 @@ def read_group_value(sent: Any) -> GroupValue:  # noqa: ANN401 - it is this func
         if len(sent) != _RANGE_ENDS or not all(map(is_number, sent)):
             raise ValueError("a range must be two numbers: [lo, hi]")
         try:
-            return Range(float(sent[0]), float(sent[1]))
+            return Range(*map(float, sent))
         except OverflowError as error:  # JSON may hold whole numbers of any length
             raise ValueError("the ends of a range must be finite numbers") from error
     if isinstance(sent, str | int | float | Range):

@@ -166,7 +166,7 @@ def draw_panel(
             carried.append(path)
     ideal = CATALOGUE[metric].ideal
     before = TimeAxis(Span(start=time.span.start - shift, end=time.span.end - shift))
-    moved = _bars(panel.earlier, before, levels) if panel.earlier else []
+    moved = _bars(panel.earlier, before, levels)
     segments = _segments(bars)
     return PanelPicture(
         height=levels.height,

@@ -63,13 +63,15 @@ def audit_tables(
     """
     audits = []
     for table in tables:
-        excluded = {category for category in table.categories if category.applicants < least_share * assessed}
-        most_selected = highest_rate([category for category in table.categories if category not in excluded])
+        included = [
+            category for category in table.categories if category.applicants >= least_share * assessed
+        ]
+        most_selected = highest_rate(included)
         rows = [
             AuditRow(
                 category=category,
-                impact_ratio=None if category in excluded else _impact_ratio(category, most_selected),
-                is_excluded=category in excluded,
+                impact_ratio=_impact_ratio(category, most_selected) if category in included else None,
+                is_excluded=category not in included,
             )
             for category in table.categories
         ]

@@ -215,21 +215,19 @@ class CountTable:
         coded = [
             check_each(column, size, f"{name} code") for name, column in zip(cls.AXES, columns, strict=True)
         ]
-        weighed = check_weights(weights, size)
-        labels, stratum = (
-            ((), None) if strata is None else (strata[0], check_each(strata[1], size, "stratum"))
-        )
-        scored = None if scores is None else check_each(scores, size, "score")
+        arrays: dict[str, AnyArray | None] = {
+            "weights": check_weights(weights, size),
+            "stratum": None if strata is None else check_each(strata[1], size, "stratum"),
+            "repeats": repeats,
+            "scores": None if scores is None else check_each(scores, size, "score"),
+        }
         parts = (
             cls._count_slice(
                 checked_groups,
                 of_records[chunk],
                 [column[chunk] for column in coded],
-                labels,
-                stratum=_cut(stratum, chunk),
-                weights=_cut(weighed, chunk),
-                repeats=_cut(repeats, chunk),
-                scores=_cut(scored, chunk),
+                () if strata is None else strata[0],
+                **{name: array[chunk] for name, array in arrays.items() if array is not None},
             )
             for chunk in slices(size)
         )
@@ -246,10 +244,10 @@ class CountTable:
         columns: Sequence[AnyArray],
         labels: Sequence[str],
         *,
-        stratum: AnyArray | None,
-        weights: FloatArray | None,
-        repeats: IntArray | None,
-        scores: AnyArray | None,
+        stratum: AnyArray | None = None,
+        weights: FloatArray | None = None,
+        repeats: IntArray | None = None,
+        scores: AnyArray | None = None,
     ) -> Self:
         """Counts some of the records that `_count` takes; `stratum` is the position among the `labels`."""
         group = check_codes(codes, NEITHER, len(groups))
@@ -275,10 +273,6 @@ class CountTable:
         label = outcomes[0] if cls.SCORES_BY_LABEL else outcomes[0] == 1
         of_scores = None if scores is None else ScoreTable.from_records(groups, group, label, scores, weights)
         return cls(groups, cells, weighting, divided_strata, of_scores)
-
-
-def _cut(values: AnyArray | None, chunk: slice) -> AnyArray | None:
-    return None if values is None else values[chunk]
 
 
 class GroupCounts(CountTable):
