@@ -43,7 +43,7 @@ def read_scalar(sent: Any) -> Scalar:  # noqa: ANN401 - as above
     raise ValueError("must be text, a number, true or false")
 
 
-_SCALAR_SCHEMAS: list[dict[str, Any]] = [
+_SCALAR_SCHEMAS = [
     {"type": "string", "minLength": 1, "maxLength": 200},
     {"type": "integer"},
     {"type": "number"},

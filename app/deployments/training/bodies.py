@@ -26,7 +26,7 @@ _LABELS = [
     {"label": "No Risk", "records": 3297, "weight": None},
     {"label": "Risk", "records": 1703, "weight": None},
 ]
-_SUMMARY: dict[str, Any] = {
+_SUMMARY = {
     "form": "csv",
     "label": "Risk",
     "weight": None,

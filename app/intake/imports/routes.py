@@ -7,7 +7,7 @@ from dataclasses import field, replace
 from datetime import datetime
 from functools import partial
 from io import SEEK_END
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, BinaryIO
 
 from fastapi import APIRouter, Query, Request
 
@@ -49,7 +49,7 @@ MAX_PROBLEMS = 100
 MEDIA_TYPES = ("text/csv", "application/jsonlines", "application/x-ndjson", "application/vnd.apache.parquet")
 
 _EXAMPLE = "id,scored_at,Age,Sex,Owner,prediction\na-1,2026-03-01T09:30:00Z,33,female,true,Risk\n"
-_BODY: dict[str, Any] = {
+_BODY = {
     "required": True,
     "content": {
         "text/csv": {"schema": {"type": "string"}, "example": _EXAMPLE},

@@ -6,7 +6,7 @@ shell, and Python's own literals.
 
 import json
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ...base.errors import EvenhandError
@@ -32,7 +32,7 @@ _END = "JSON"
 _LINE = 60
 _EXACT = 2**53
 
-_MARKS: Mapping[str, float] = {"prediction": 0.8125390625, "probability": 0.1875390625}
+_MARKS = {"prediction": 0.8125390625, "probability": 0.1875390625}
 """Exact in binary, so that no format changes them."""
 
 
