@@ -141,7 +141,7 @@ class Entry:
                 next(messages, {"type": "http.disconnect"}) if isinstance(content, bytes) else await content()
             )
 
-        scope: Scope = {
+        scope = {
             **{
                 name: request.scope.get(name)
                 for name in ("type", "asgi", "http_version", "scheme", "client", "server")

@@ -248,7 +248,7 @@ def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
     gate = Gate(limited, services, is_unaudited=is_unaudited, open_paths=face.open_paths)
     gated = face.wrap(RequestContext(gate, settings.trusted_networks))
     bodies = Bodies()
-    hot_routes: dict[str, HotRoute] = {
+    hot_routes = {
         PAYLOAD: IngestionRoute(services, PAYLOAD, bodies, features.ingestion),
         FEEDBACK: IngestionRoute(services, FEEDBACK, bodies, features.ingestion),
         PREDICTIONS: GatewayRoute(services, PREDICTIONS, features.gateway),

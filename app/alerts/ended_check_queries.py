@@ -79,7 +79,7 @@ def is_overtaken(session: Session, check: CheckRun) -> bool:
 def read_matching_figures(
     session: Session, check: CheckRun, condition: VerdictCondition
 ) -> list[Measurement]:
-    conditions: list[ColumnElement[bool]] = [
+    conditions = [
         MeasurementRow.check_no == check.no,
         MeasurementRow.data.in_(condition.data),
         MeasurementRow.metric.in_(condition.metrics),

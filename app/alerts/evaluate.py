@@ -43,10 +43,10 @@ from ..domain.groups import GroupWords
 from ..domain.mitigation import MitigationSettings
 from ..domain.monitor import Monitor, find_comparison, split_group
 from ..evidence.attribution.queries import queue_for_alert
-from ..evidence.deployment_turns import in_turn
 from ..evidence.present_state import ComparisonState, DeploymentEvidence, look_at_evidence
 from ..evidence.queries.eras import eras_with_alerts_due, take_alerts_due
 from ..evidence.queries.figure_states import find_ended
+from ..evidence.random_order import in_random_order
 from ..statistics.e_values.state_words import State
 from ..statistics.intervals.verdicts import ON_FAIRNESS, Verdict
 from .alert_facts import (
@@ -208,7 +208,7 @@ def evaluate_ended_checks(database: Database) -> int:
     with database.transaction() as session:
         waiting = deployments_with_ended_checks(session)
     evaluated = 0
-    for deployment_no in in_turn(waiting):
+    for deployment_no in in_random_order(waiting):
         while True:
             with database.transaction() as session:
                 if not try_lock_alerts(session, deployment_no):
@@ -231,7 +231,7 @@ def evaluate_passing_time(database: Database) -> None:
     """Sends reminders, and updates alerts on missing records and unwatched subjects."""
     with database.transaction() as session:
         concerned = deployments_to_revisit(session)
-    for deployment_no in in_turn(concerned):
+    for deployment_no in in_random_order(concerned):
         with database.transaction() as session:
             if try_lock_alerts(session, deployment_no) and hold_deployment(session, deployment_no):
                 for no in rule_nos(session, deployment_no, [RuleKind.STALE_DATA]):
@@ -269,7 +269,7 @@ def evaluate_evidence(database: Database) -> int:
     """Updates the alerts of deployments whose evidence has changed; returns their number."""
     with database.transaction() as session:
         waiting = eras_with_alerts_due(session)
-    for deployment_no in in_turn(waiting):
+    for deployment_no in in_random_order(waiting):
         with database.transaction() as session:
             if not try_lock_alerts(session, deployment_no) or not hold_deployment(session, deployment_no):
                 continue

@@ -152,7 +152,7 @@ def open_alert(
 
 
 def note_seen_again(session: Session, alert: Alert, facts: dict[str, object], check: CheckRun | None) -> None:
-    values: dict[str, Any] = {"facts": facts, "last_seen_at": func.now()}
+    values = {"facts": facts, "last_seen_at": func.now()}
     _change(session, alert, values if check is None else {**values, "last_check_no": check.no}, _UNRESOLVED)
 
 
@@ -284,7 +284,7 @@ def _unresolved_in(span: Span) -> ColumnElement[bool]:
 
 
 def _in_state(state: AlertState | None) -> Sequence[ColumnElement[bool]]:
-    states: dict[AlertState | None, Sequence[ColumnElement[bool]]] = {
+    states = {
         None: (),
         AlertState.OPEN: (_UNRESOLVED, AlertRow.acknowledged_at.is_(None)),
         AlertState.ACKNOWLEDGED: (_UNRESOLVED, AlertRow.acknowledged_at.is_not(None)),

@@ -51,7 +51,7 @@ def facts(body: Mapping[str, Any]) -> list[tuple[str, str]]:
     if about is None:
         return _report_facts(body.get("report"))
     # Of a resolved alert, the figures that show that it has passed.
-    figures: Mapping[str, Any] = {**about["facts"], **(about["facts"].get("recovery") or {})}
+    figures = {**about["facts"], **(about["facts"].get("recovery") or {})}
     value, lower, upper = (_number(figures.get(name)) for name in ("value", "lower", "upper"))
     if value is not None and (lower is not None or upper is not None):
         value = f"{value}, interval {lower or 'open'} to {upper or 'open'}"

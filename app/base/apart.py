@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import DupFd
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from .errors import EvenhandError, TooLarge
 
@@ -21,7 +21,7 @@ NICENESS = 5
 MEMORY_BYTES = 2**30
 """Default of `upload_memory_bytes`."""
 
-_LOADED = (
+_PRELOADED = (
     "base.system_memory",
     "intake.imports.routes",
     "deployments.training.routes",
@@ -33,8 +33,24 @@ _LOADED = (
 _PACKAGE = __package__.partition(".")[0]
 _PROCESSES = multiprocessing.get_context("forkserver")
 # They are forked, within milliseconds, from a process without threads that has loaded what they need.
-_PROCESSES.set_forkserver_preload([*(f"{_PACKAGE}.{name}" for name in _LOADED), "pyarrow.dataset"])
+_PROCESSES.set_forkserver_preload([*(f"{_PACKAGE}.{name}" for name in _PRELOADED), "pyarrow.dataset"])
 _PARENT: ContextVar[Connection] = ContextVar("parent")
+
+YIELDED = ""
+"""Method of an `Ask` that hands over an item which the work yielded."""
+
+
+class Ask(NamedTuple):
+    """A child's message that waits for an answer: the call of a method of the host."""
+
+    method: str
+    arguments: tuple[Any, ...]
+
+
+class Done(NamedTuple):
+    """A child's last message: what the work returned, or its error."""
+
+    result: Any
 
 
 class SentFile:
@@ -57,7 +73,9 @@ class Apart:
     def __init__(self, work: Callable[..., Any], *arguments: object, host: object = None) -> None:
         self._host = host
         self._ours, self._theirs = _PROCESSES.Pipe()
-        self._child = _PROCESSES.Process(target=_do, args=(self._theirs, work, arguments), daemon=True)
+        self._child = _PROCESSES.Process(
+            target=_run_in_child, args=(self._theirs, work, arguments), daemon=True
+        )
         self._result: Any = None
         self._is_ended = False
 
@@ -77,18 +95,18 @@ class Apart:
             yield item
             self._ours.send(None)
 
-    def _calls(self) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    def _calls(self) -> Iterator[Ask]:
         with self._ours:
             try:
                 with self._theirs:
                     self._child.start()
                 if self._is_ended:
                     self.end()
-                while (received := self._ours.recv())[0] is not None:
-                    yield received
-                self._result = received[1]
+                while isinstance(message := self._ours.recv(), Ask):
+                    yield message
+                self._result = message.result
             except (EOFError, ConnectionError) as error:
-                raise too_much() from error
+                raise too_large() from error
             finally:
                 self.end()
                 if self._child.pid is not None:
@@ -106,14 +124,14 @@ class Apart:
 def ask(method: str, *arguments: object) -> Any:  # noqa: ANN401 - of the method
     """Returns what the host answers a child, or raises the error that it returned."""
     parent = _PARENT.get()
-    parent.send((method, arguments))
+    parent.send(Ask(method, arguments))
     answer = parent.recv()
     if isinstance(answer, Exception):
         raise answer
     return answer
 
 
-def too_much() -> TooLarge:
+def too_large() -> TooLarge:
     return TooLarge(
         f"Reading this takes too long, or more memory than the {memory_bytes() // 2**20} MiB of "
         "EVENHAND_UPLOAD_MEMORY_BYTES. Send fewer rows, shorter values or smaller row groups at once."
@@ -133,6 +151,7 @@ def limited_memory() -> Iterator[None]:
         TooLarge: it needs more.
     """
     before = resource.getrlimit(resource.RLIMIT_DATA)
+    # The sixth number: pages of data and stack, which RLIMIT_DATA counts.
     pages = (
         int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5]) if sys.platform == "linux" else 0
     )
@@ -141,12 +160,12 @@ def limited_memory() -> Iterator[None]:
     try:
         yield
     except MemoryError as error:
-        raise too_much() from error
+        raise too_large() from error
     finally:
         resource.setrlimit(resource.RLIMIT_DATA, before)
 
 
-def _do(parent: Connection, work: Callable[..., Any], arguments: tuple[object, ...]) -> None:
+def _run_in_child(parent: Connection, work: Callable[..., Any], arguments: tuple[object, ...]) -> None:
     os.nice(max(0, NICENESS - os.nice(0)))
     _PARENT.set(parent)
     try:
@@ -154,11 +173,11 @@ def _do(parent: Connection, work: Callable[..., Any], arguments: tuple[object, .
             result = work(*arguments)
             if isinstance(result, Iterator):
                 for item in result:
-                    ask("", item)
+                    ask(YIELDED, item)
                 result = None
     except EvenhandError as error:
         result = error
     except Exception as error:  # noqa: BLE001 - any error must reach the other process
         # Errors of libraries may not survive the way.
         result = RuntimeError("".join(traceback.format_exception(error)))
-    parent.send((None, result))
+    parent.send(Done(result))

@@ -12,7 +12,7 @@ from ..access.gate.caller import SessionIn
 from ..base.errors import Conflict, InvalidInput
 from ..checks.counting.left_out_of_check import LEFT_OUT
 from ..checks.counting.tabulate import LOGGED_AS, table_data
-from ..checks.days.measurement_queries import SeriesFilter, summed_tables
+from ..checks.days.measurement_queries import Point, SeriesFilter, summed_tables
 from ..checks.days.roll_up import Period, RolledUp, roll_up
 from ..checks.queries import get
 from ..checks.result_queries import read_window_members
@@ -31,8 +31,8 @@ from ..domain.deployment import Deployment
 from ..domain.monitor_rules import unknown_metric
 from ..evidence.queries.summaries import read_summaries
 from ..statistics.catalogue import CATALOGUE
-from ..web.id_and_time import FilterText, Moment, in_utc
 from ..web.paging import NumberPaging, cut
+from ..web.parameters import FilterText, OptionalMoment, in_utc
 from ..web.problem_answers import CONFLICT
 from .series import MOST_TABLES, read_points
 
@@ -40,6 +40,9 @@ router = APIRouter(prefix="/v1/deployments/{deployment_id}/measurements", tags=[
 check_router = APIRouter(prefix="/v1/deployments/{deployment_id}/checks", tags=["checks"])
 
 MOST_METRICS = 100
+
+Counted = Mapping[str, Any] | None
+"""Records that a check or a period counted; None where that is not known."""
 
 Metric = Annotated[str, Field(max_length=100, examples=["disparate_impact"])]
 
@@ -56,7 +59,7 @@ def filter_figures(
 ) -> SeriesFilter:
     metrics = tuple(metric or ())
     for key in metrics:
-        require_metric(key, data)
+        check_metric(key, data)
     computed = next((key for key in metrics if not CATALOGUE[key].is_stored), None)
     if computed is not None and len(metrics) > 1:
         raise InvalidInput("metric", f"{computed} is measured when somebody asks for it; ask for it alone")
@@ -66,11 +69,13 @@ def filter_figures(
 FilteredFigures = Annotated[SeriesFilter, Depends(filter_figures)]
 
 
-def wanted_series(figures: FilteredFigures, since: Moment = None, until: Moment = None) -> SeriesFilter:
+def wanted_series(
+    figures: FilteredFigures, since: OptionalMoment = None, until: OptionalMoment = None
+) -> SeriesFilter:
     return replace(figures, since=in_utc("since", since), until=in_utc("until", until))
 
 
-def require_metric(metric: str, data: DataSet | None) -> None:
+def check_metric(metric: str, data: DataSet | None) -> None:
     if metric not in CATALOGUE:
         raise InvalidInput("metric", unknown_metric(metric, CATALOGUE))
     data_sets = CATALOGUE[metric].data
@@ -78,14 +83,14 @@ def require_metric(metric: str, data: DataSet | None) -> None:
         raise InvalidInput("data", f"{data} data have no {metric}; it is measured on {', '.join(data_sets)}")
 
 
-Wanted = Annotated[SeriesFilter, Depends(wanted_series)]
+WantedSeries = Annotated[SeriesFilter, Depends(wanted_series)]
 
 
 @router.get("", responses=CONFLICT)
 def list_measurements(
     deployment: ReadableDeployment,
     session: SessionIn,
-    filters: Wanted,
+    filters: WantedSeries,
     paging: NumberPaging,
     rollup: Annotated[
         Period | None,
@@ -106,41 +111,57 @@ def list_measurements(
     With one `metric`, the first page also has the evidence over time on its figures: since when one is
     unfair, and all alarms so far.
     """
-    evidence = []
-    if len(filters.metrics) == 1 and filters.scope in {None, Scope.GROUP} and not paging.after:
-        summaries = read_summaries(
-            session,
-            deployment.no,
-            filters.metrics[0],
-            data=filters.data,
-            attribute=filters.attribute,
-            group=filters.group,
-        )
-        evidence = [SeriesEvidenceOut.from_object(summary) for summary in summaries]
+    evidence = [] if paging.after else _read_evidence(session, deployment, filters)
+    next_cursor = None
     if rollup is None:
-        points = read_points(session, deployment.no, filters, paging)
-        page, next_cursor = cut(points, paging)
-        measurements = [SeriesMeasurementOut.of(point.measurement, check_id=point.check_id) for point in page]
-        windows = read_window_members(session, {point.check_id for point in page}, LEFT_OUT)
-        counted = [
-            windows[point.check_id].get(point.measurement.data, {}).get(point.measurement.attribute)
-            for point in page
+        points, next_cursor = cut(read_points(session, deployment.no, filters, paging), paging)
+        measurements = [
+            SeriesMeasurementOut.of(point.measurement, check_id=point.check_id) for point in points
         ]
-        return SeriesPage(
-            measurements=measurements,
-            records=_list_records(measurements, counted),
-            evidence=evidence,
-            next_cursor=next_cursor,
-        )
-    results = _roll_up_series(session, deployment, filters, rollup)
-    measurements = [SeriesMeasurementOut.of(r.measurement, hours=r.hours) for r in results]
-    json_of = {id(r.records): r.records.to_json() for r in results if r.records is not None}
-    records = _list_records(measurements, [json_of.get(id(r.records)) for r in results])
-    return SeriesPage(measurements=measurements, records=records, evidence=evidence, next_cursor=None)
+        counted = _counted_by_checks(session, points)
+    else:
+        results = _roll_up_series(session, deployment, filters, rollup)
+        measurements = [SeriesMeasurementOut.of(rolled.measurement, hours=rolled.hours) for rolled in results]
+        counted = _counted_by_periods(results)
+    records = _list_records(measurements, counted)
+    return SeriesPage(measurements=measurements, records=records, evidence=evidence, next_cursor=next_cursor)
+
+
+def _read_evidence(
+    session: SessionIn, deployment: Deployment, filters: SeriesFilter
+) -> list[SeriesEvidenceOut]:
+    """Evidence on the figures of one metric; none of several, or of other scopes than groups."""
+    if len(filters.metrics) != 1 or filters.scope not in {None, Scope.GROUP}:
+        return []
+    summaries = read_summaries(
+        session,
+        deployment.no,
+        filters.metrics[0],
+        data=filters.data,
+        attribute=filters.attribute,
+        group=filters.group,
+    )
+    return [SeriesEvidenceOut.from_object(summary) for summary in summaries]
+
+
+def _counted_by_checks(session: SessionIn, points: Sequence[Point]) -> list[Counted]:
+    windows = read_window_members(session, {point.check_id for point in points}, LEFT_OUT)
+    return [
+        windows[point.check_id].get(point.measurement.data, {}).get(point.measurement.attribute)
+        for point in points
+    ]
+
+
+def _counted_by_periods(results: Sequence[RolledUp]) -> list[Counted]:
+    # Many figures share the records of one period.
+    json_of = {
+        id(rolled.records): rolled.records.to_json() for rolled in results if rolled.records is not None
+    }
+    return [json_of.get(id(rolled.records)) for rolled in results]
 
 
 def _list_records(
-    measurements: Sequence[SeriesMeasurementOut], counted: Sequence[Mapping[str, Any] | None]
+    measurements: Sequence[SeriesMeasurementOut], counted: Sequence[Counted]
 ) -> list[dict[str, Any]]:
     """Counted records of the measurements' checks or periods, each once."""
     listed = {}
@@ -167,13 +188,17 @@ def _roll_up_series(
         )
     # Figures of several data sets are computed from the tables of one.
     of_tables = replace(filters, data=None if filters.data is None else table_data(filters.data))
-    tables = summed_tables(session, deployment.no, of_tables, outcomes=monitor.outcomes, most=MOST_TABLES + 1)
+    parts = [of_tables]
     if of_tables.data in LOGGED_AS:
         # They tell which records are left out of the figures.
-        of_logged = replace(filters, data=LOGGED_AS[of_tables.data])
-        tables += summed_tables(
-            session, deployment.no, of_logged, outcomes=monitor.outcomes, most=MOST_TABLES + 1
+        parts.append(replace(filters, data=LOGGED_AS[of_tables.data]))
+    tables = [
+        table
+        for part in parts
+        for table in summed_tables(
+            session, deployment.no, part, outcomes=monitor.outcomes, most=MOST_TABLES + 1
         )
+    ]
     if sum(table.hours for table in tables) > MOST_TABLES:
         raise InvalidInput(
             "since",

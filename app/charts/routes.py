@@ -21,11 +21,11 @@ from ..domain.alert import Alert
 from ..domain.check import DataSet, Span
 from ..domain.groups import GroupWords
 from ..statistics.catalogue import CATALOGUE
-from ..web.id_and_time import FilterText, Moment, in_utc
+from ..web.parameters import FilterText, OptionalMoment, in_utc
 from ..web.problem_answers import CONFLICT, Answers
 from ..web.uploads import FILE_POLICY
 from .figures_csv import csv_file
-from .measurement_routes import require_metric
+from .measurement_routes import check_metric
 from .named_groups import rename_series, rename_shares
 from .pictures.drawing import LOOKS, Chart, Theme, as_png
 from .pictures.period_charts import series_chart, volume_chart
@@ -75,7 +75,7 @@ class TimeRange:
 
 
 def wanted_range(
-    now: NowIn, *, since: Moment = None, until: Moment = None, rollup: Rollup = None
+    now: NowIn, *, since: OptionalMoment = None, until: OptionalMoment = None, rollup: Rollup = None
 ) -> TimeRange:
     """Range, by default the year before `until`, which is the longest without a roll-up."""
     begin = in_utc("since", since)
@@ -104,7 +104,7 @@ def chosen_series(
         FilterText, Query(description="Left out: the series of everybody, such as accuracy.")
     ] = None,
 ) -> Series:
-    require_metric(metric, data)
+    check_metric(metric, data)
     if not CATALOGUE[metric].is_stored and period.rollup is None:
         raise InvalidInput("rollup", f"is required, because checks do not store {metric}")
     choice = SeriesWanted(

@@ -81,6 +81,10 @@ class TimeStep(NamedTuple):
     check_no: int | None
 
     @property
+    def is_single(self) -> bool:
+        return self.figures + self.carried == 1
+
+    @property
     def gravest(self) -> Verdict | None:
         """Most serious verdict; None where no limit is set, or all were carried forward."""
         for verdict in GRAVEST:  # a generator takes twice as long, and a year has a thousand steps
@@ -349,9 +353,7 @@ def _join(rows: Sequence[FigureStep], start: datetime, span: Span, step: timedel
             row.highest if _is_further_out(row.highest[0], row.lowest[0], metric, limits) else row.lowest
         )
     counts = [getattr(row, name) for name in _COUNTS]
-    verdicts: dict[Verdict | None, int] = {
-        verdict: count for verdict, count in zip(GRAVEST, counts, strict=False) if count
-    }
+    verdicts = {verdict: count for verdict, count in zip(GRAVEST, counts, strict=False) if count}
     unjudged = row.figures - sum(counts)
     if unjudged > 0:
         verdicts[None] = unjudged

@@ -168,7 +168,7 @@ def finish(
     Raises:
         LeaseLost: the check is no longer this worker's; roll everything back.
     """
-    values: dict[str, Any] = {
+    values = {
         "state": state,
         "window": window,
         "reason": reason,

@@ -29,7 +29,7 @@ from ..database.migrations import (
     read_revision,
 )
 from ..database.partitions import months_ahead
-from ..database.reseal import find_unreadable, name_first
+from ..database.reseal import find_unreadable, join_first
 from .database import command_settings, open_database
 
 command = typer.Typer(add_completion=False)
@@ -204,7 +204,7 @@ def look_at_days(session: Session) -> Look:
 def look_at_stored_secrets(settings: Settings, session: Session) -> Look:
     unreadable = find_unreadable(session, find_secret_box(settings))
     if unreadable:
-        sentence = f"This key cannot read the stored secret of {name_first(unreadable)}."
+        sentence = f"This key cannot read the stored secret of {join_first(unreadable)}."
         return FAULT, f"{sentence} Set EVENHAND_SECRET_KEY to the key that it was encrypted with."
     return GOOD, "All stored secrets can be read."
 

@@ -10,7 +10,7 @@ from ..base.errors import Conflict, SetupError
 from ..database.embedded.dumps import load, rows_in, tables_in
 from ..database.engine import public_address
 from ..database.migrations import OLDEST_COMMIT, is_newer, is_too_old
-from ..database.reseal import find_unreadable, name_first
+from ..database.reseal import find_unreadable, join_first
 from ..database.restore import is_empty, other_connections, statements_before_restore
 from .database import command_settings, migrate, open_database
 
@@ -52,7 +52,7 @@ def restore(
     echo(f"{file} is restored, and the database is up to date.")
     if unreadable:
         echo(
-            f"This installation's secret key cannot read the stored secret of {name_first(unreadable)}. "
+            f"This installation's secret key cannot read the stored secret of {join_first(unreadable)}. "
             "Before you start the service, set EVENHAND_SECRET_KEY to the key of the installation that was "
             f"backed up, or put its {KEY_FILE} at {settings.data_dir.absolute() / KEY_FILE}.",
             err=True,

@@ -16,7 +16,7 @@ from ..access.secret_box import (
 )
 from ..base.errors import SetupError
 from ..database.engine import Database
-from ..database.reseal import SealedColumn, count_sealed, name_first, reseal_batch, wait_for_sealing
+from ..database.reseal import SealedColumn, count_sealed, join_first, reseal_batch, wait_for_sealing
 from .database import command_settings, ready_database
 
 command = Typer(add_completion=False)
@@ -92,7 +92,7 @@ def _reseal(database: Database, box: SecretBox) -> str:
     if unreadable:
         # Before the old key is dropped: it may be that of a backup, which is found later.
         raise SetupError(
-            f"No known key opens the secret of {name_first(unreadable)}. {resealed:,} others were encrypted "
+            f"No known key opens the secret of {join_first(unreadable)}. {resealed:,} others were encrypted "
             "with the new key, and the old keys stay. Add the missing key to EVENHAND_OLD_SECRET_KEYS (or as "
             "a line to secret.key), or set these secrets again; then run this again."
         )

@@ -191,7 +191,7 @@ class Database:
         event.listen(self.engine, "connect", _begin_session)
         event.listen(self.engine, "checkin", self._close_late)
         # Statements write past the session's objects, which are read again.
-        options: dict[str, object] = {"populate_existing": True, "synchronize_session": False}
+        options = {"populate_existing": True, "synchronize_session": False}
         self._sessions = sessionmaker(self.engine, expire_on_commit=False, execution_options=options)
         self.arrow = ArrowPool(self.url)
 

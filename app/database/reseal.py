@@ -16,7 +16,8 @@ BATCH_ROWS = 200
 
 MAX_NAMED = 10
 
-_SEALING = 4540261129
+_SEALING_LOCK = 4540261129
+"""Advisory lock: shared by all who seal and store, exclusive for one that waits for their end."""
 
 
 class Resealer(Sealer, Protocol):
@@ -27,7 +28,7 @@ class SealedColumn(Enum):
     """Columns of sealed secrets, by their words. ID tokens are left out: they end with their session."""
 
     ENDPOINTS = "endpoint", DeploymentRow.credentials
-    COLUMNS = "protected columns of", DeploymentRow.column_key
+    COLUMN_KEYS = "protected columns of", DeploymentRow.column_key
     CHANNELS = "alert channel", AlertChannelRow.secret
     PROVIDERS = "OpenScale service provider", OpenScaleFactRow.secrets
 
@@ -48,15 +49,15 @@ class ResealedBatch:
 
 def begin_sealing(session: Session) -> None:
     """Announces that this transaction seals and stores a secret; see `wait_for_sealing`."""
-    session.execute(text("SELECT pg_advisory_xact_lock_shared(:lock)"), {"lock": _SEALING})
+    session.execute(text("SELECT pg_advisory_xact_lock_shared(:lock)"), {"lock": _SEALING_LOCK})
 
 
 def wait_for_sealing(session: Session) -> None:
     """Returns when every transaction that may have sealed with an earlier key has ended.
 
-    Others read the key after this lock.
+    A transaction that seals later takes the lock first, then reads the new key.
     """
-    session.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _SEALING})
+    session.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _SEALING_LOCK})
 
 
 def count_sealed(session: Session) -> int:
@@ -75,7 +76,7 @@ def find_unreadable(session: Session, sealer: Sealer | None) -> list[str]:
     ]
 
 
-def name_first(secrets: Sequence[str]) -> str:
+def join_first(secrets: Sequence[str]) -> str:
     unnamed = f" and {len(secrets) - MAX_NAMED:,} more" if len(secrets) > MAX_NAMED else ""
     return ", ".join(secrets[:MAX_NAMED]) + unnamed
 

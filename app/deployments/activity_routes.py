@@ -10,8 +10,8 @@ from ..access.audit.event_queries import AuditFilter
 from ..access.audit.event_queries import page as page_of_events
 from ..access.gate.caller import Admin, Reader, SessionIn
 from ..access.principals import Permission
-from ..web.id_and_time import ID_PATTERN, Moment, in_utc
 from ..web.paging import NumberPaging
+from ..web.parameters import ID_PATTERN, OptionalMoment, in_utc
 from .deployment_in_address import ReadableDeployment
 
 router = APIRouter(prefix="/v1", tags=["activity"])
@@ -78,8 +78,8 @@ def list_audit_events(
     actor: OfActor = None,
     action: OfAction = None,
     deployment_id: OfDeployment = None,
-    since: Moment = None,
-    until: Moment = None,
+    since: OptionalMoment = None,
+    until: OptionalMoment = None,
 ) -> AuditEventPage:
     """Returns log-ins, refusals, changes, and reads and exports of records, newest first, `since` <= `at`
     < `until`.

@@ -10,7 +10,7 @@ from pydantic_core import to_jsonable_python
 from ..domain.deployment import Deployment, ProblemType
 from ..domain.record_times import parse_moment
 from ..web.body import NOT_BLANK, FromText, In, NextPageCursor, Out, PageOut, Patch, example, read_from
-from ..web.id_and_time import ID_PATTERN
+from ..web.parameters import ID_PATTERN
 from ..web.value_bodies import ScalarJson
 from .column_bodies import ColumnIn, ColumnOut
 from .definition import Definition

@@ -12,19 +12,19 @@ from ..base.frozen import frozen_by_name
 from ..deployments.monitor.queries import find_monitor
 from ..domain.check import Span
 from ..statistics.e_values.change_detector import log_mean
-from ..statistics.e_values.follow import record_life
+from ..statistics.e_values.follow import Followed, WeighedHour, record_life
 from ..statistics.e_values.nulls import UnfairSide
 from ..statistics.e_values.unsteadiness import UNSTEADINESS_HOURS
 from .close_alarm import select_closed
 from .count_hours import FollowedEra
 from .figure_state import Course, FigureState, find_hour_start, number_hour, weigh_hours
 from .queries.eras import find_era, followed_deployment
-from .queries.figure_states import ended_figures, get_figure, known_figures, read_closures
+from .queries.figure_states import StoredFigure, ended_figures, get_figure, known_figures, read_closures
 from .settle import Budget, count_lag_hours, load_series
 
 
 @frozen_by_name
-class EvidenceOfHour:
+class LimitEvidence:
     """Evidence after one hour, for one limit: logarithms. `log_e` is of the hour alone, None where skipped.
 
     `is_closed`: a person closed the alarm before this hour, so evidence begins again.
@@ -40,7 +40,7 @@ class EvidenceOfHour:
 
 
 @frozen_by_name
-class HourOfEvidence:
+class ReplayedHour:
     """One hour: all and favourable records of both sides, and the evidence after it for each limit.
 
     Of a paired metric both sides have the same records; `favourable` are sums of outcomes from 0 to 1.
@@ -52,15 +52,47 @@ class HourOfEvidence:
     monitored_records: float
     reference_favourable: float
     reference_records: float
-    evidence: Sequence[EvidenceOfHour]
+    evidence: Sequence[LimitEvidence]
 
 
-def replay_figure(session: Session, deployment_no: int, figure_id: str) -> list[HourOfEvidence]:
+def replay_figure(session: Session, deployment_no: int, figure_id: str) -> list[ReplayedHour]:
     """Every hour of the figure, oldest first.
 
     Raises:
         NotFound: the deployment's present era has no such figure.
     """
+    followed, figure = _find_followed(session, deployment_no, figure_id)
+    era_no = followed.era.no
+    watched = next(metric for metric in followed.metrics if metric.key == figure.metric_key)
+    budget = Budget.of(known_figures(session, era_no), ended_figures(session, era_no), followed)
+    lag = count_lag_hours(watched.definition.data, followed.monitor)
+    span = Span(start=figure.first_hour - UNSTEADINESS_HOURS * HOUR, end=figure.until)
+    (series,) = load_series(session, era_no, watched, span, [figure.group])
+    start = number_hour(figure.first_hour)
+    end = number_hour(figure.until)
+    closed = select_closed(read_closures(session, era_no), watched, figure.key)
+    course = Course(FigureState.starting(watched, start), series, lambda *_: series, closed)
+    lives = []
+    for limit, follower in zip(watched.limits, course.state.followers, strict=True):
+        (weighed,) = weigh_hours([course], limit, start, end, lambda hour: budget.log_threshold(hour + lag))
+        life = record_life(follower, weighed, course.find(limit))
+        lives.append(_replay_limit(watched.direction(limit), weighed, life))
+    hours = series.between(start, end)
+    return [
+        ReplayedHour(
+            number=start + position,
+            hour=find_hour_start(start + position),
+            monitored_favourable=float(hours.monitored.favourable[position]),
+            monitored_records=float(hours.monitored.records[position]),
+            reference_favourable=float(hours.reference.favourable[position]),
+            reference_records=float(hours.reference.records[position]),
+            evidence=[life[position] for life in lives],
+        )
+        for position in range(end - start)
+    ]
+
+
+def _find_followed(session: Session, deployment_no: int, figure_id: str) -> tuple[FollowedEra, StoredFigure]:
     era_no, figure = get_figure(session, deployment_no, figure_id)
     monitor = find_monitor(session, deployment_no)
     deployment = followed_deployment(session, deployment_no)
@@ -71,43 +103,21 @@ def replay_figure(session: Session, deployment_no: int, figure_id: str) -> list[
     # The limits of a figure that is no longer compared are not stored.
     if not followed.compares(figure):
         raise NotFound("comparison", figure_id)
-    watched = next(metric for metric in followed.metrics if metric.key == figure.metric_key)
-    budget = Budget.of(known_figures(session, era.no), ended_figures(session, era.no), followed)
-    lag = count_lag_hours(watched.definition.data, followed.monitor)
-    span = Span(start=figure.first_hour - UNSTEADINESS_HOURS * HOUR, end=figure.until)
-    (series,) = load_series(session, era.no, watched, span, [figure.group])
-    start = number_hour(figure.first_hour)
-    end = number_hour(figure.until)
-    closed = select_closed(read_closures(session, era.no), watched, figure.key)
-    course = Course(FigureState.starting(watched, start), series, lambda *_: series, closed)
-    lives: list[list[EvidenceOfHour]] = []
-    for limit, follower in zip(watched.limits, course.state.followers, strict=True):
-        (weighed,) = weigh_hours([course], limit, start, end, lambda hour: budget.log_threshold(hour + lag))
-        life = record_life(follower, weighed, course.find(limit))
-        lives.append(
-            [
-                EvidenceOfHour(
-                    direction=watched.direction(limit),
-                    log_e=None if math.isnan(hour.unfair[0]) else log_mean(hour.unfair),
-                    log_evidence=float(life.log_evidence[position]),
-                    log_fairness=float(life.log_fairness[position]),
-                    log_threshold=hour.log_threshold,
-                    shown_fair=life.shown_fair[position],
-                    is_closed=hour.is_closed,
-                )
-                for position, hour in enumerate(weighed)
-            ]
-        )
-    hours = series.between(start, end)
+    return followed, figure
+
+
+def _replay_limit(
+    direction: UnfairSide, weighed: Sequence[WeighedHour], life: Followed
+) -> list[LimitEvidence]:
     return [
-        HourOfEvidence(
-            number=start + position,
-            hour=find_hour_start(start + position),
-            monitored_favourable=float(hours.monitored.favourable[position]),
-            monitored_records=float(hours.monitored.records[position]),
-            reference_favourable=float(hours.reference.favourable[position]),
-            reference_records=float(hours.reference.records[position]),
-            evidence=[life[position] for life in lives],
+        LimitEvidence(
+            direction=direction,
+            log_e=None if math.isnan(hour.unfair[0]) else log_mean(hour.unfair),
+            log_evidence=float(life.log_evidence[position]),
+            log_fairness=float(life.log_fairness[position]),
+            log_threshold=hour.log_threshold,
+            shown_fair=life.shown_fair[position],
+            is_closed=hour.is_closed,
         )
-        for position in range(end - start)
+        for position, hour in enumerate(weighed)
     ]

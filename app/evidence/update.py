@@ -28,7 +28,6 @@ from ..sources.stored.window_queries import match_pending_feedback
 from ..statistics.tables.record_kinds import CounterfactualCells
 from .count_files import HoursInFiles
 from .count_hours import FollowedEra, count_labels, count_pairs, count_payload
-from .deployment_turns import in_turn
 from .first_records import FirstRecords
 from .queries.changed_hours import changed_hours, forget_changes
 from .queries.eras import (
@@ -47,6 +46,7 @@ from .queries.eras import (
 from .queries.figure_states import KnownFigure, change_figures, known_figures
 from .queries.hour_counts import CountedHour, CountedPlace, count_logged, next_record_hour, replace_hours
 from .queries.late_labels import add_late_labels, count_late_labels, replace_late_labels
+from .random_order import in_random_order
 from .settle import settle_figures, take_forward
 
 MOST_HOURS = 24
@@ -73,7 +73,7 @@ def update_evidence(database: Database, *, grace: timedelta, places: TablePlaces
         forget_unfollowed_changes(session)
         waiting = deployments_to_follow(session, latest=latest, in_files=places is not None)
     steps = 0
-    for deployment_no in in_turn(waiting):
+    for deployment_no in in_random_order(waiting):
         try:
             steps += update_deployment(database, deployment_no, latest, places=places or NO_TABLES)
         except InvalidInput as error:

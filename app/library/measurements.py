@@ -232,7 +232,7 @@ class _Given:
 
     def _pick_metrics(self, metrics: Keys) -> list[str]:
         # Those of predictions are of all records, whatever the labels.
-        kinds: set[_Data] = {self.data, self.data if self.prediction is None else "as_logged"}
+        kinds = {self.data, self.data if self.prediction is None else "as_logged"}
         here = {row.key for data in kinds for row in metrics_on(data)}
         if metrics == DEFAULT or metrics is None:
             fitting = [

@@ -250,9 +250,7 @@ class SelectionReport:
 
     def sheets_json(self) -> Sheets:
         """Sheets as JSON, in the order of the preset, then those that options ask for."""
-        sheets: Sheets = {name_sheet(sheet): as_json(sheet) for sheet in self.sheets} | dict(
-            self.people_sheets
-        )
+        sheets = {name_sheet(sheet): as_json(sheet) for sheet in self.sheets} | dict(self.people_sheets)
         impact = sheets.get(SheetName.ADVERSE_IMPACT)
         for table, written in zip(self.selection.tables, impact["tables"], strict=True) if impact else ():
             # Of attributes together none is chosen: their label is no attribute.

@@ -1,7 +1,6 @@
 """The overview as a body."""
 
 from datetime import datetime
-from typing import Any
 
 from pydantic import Field
 
@@ -16,7 +15,7 @@ from .fleet import DeploymentOverview, DeploymentState
 from .judge import WorstGroup
 from .queries import TrendPoint
 
-_ENTRY: dict[str, Any] = {
+_ENTRY = {
     "id": "credit-risk",
     "name": "Credit risk",
     "owner": "Retail credit, Ada Brandt",

@@ -24,7 +24,7 @@ from ..checks import queries as checks
 from ..checks.advice.advice import advice_on_check, read_outlook
 from ..checks.result_queries import read_measurements
 from ..checks.views.build_views import VIEW_OF_DATA, check_view, explain_figure, list_views
-from ..checks.views.explain_figure import DATA_SETS, judged_figure
+from ..checks.views.explain_figure import DATA_WORDS, judged_figure
 from ..checks.views.headlines import IMPACT
 from ..checks.views.view_shapes import GroupShare, ViewKind
 from ..checks.views.view_source import counted_check
@@ -186,7 +186,7 @@ def check_page(
         ),
         "draw_ranges": lambda view: ranges_chart(kind, rename_shares(group_words, view), PAGE),
         "catalogue": CATALOGUE,
-        "data_sets": DATA_SETS,
+        "data_sets": DATA_WORDS,
         "now": now,
     }
     alerts: Sequence[Alert] = ()

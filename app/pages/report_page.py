@@ -165,7 +165,7 @@ def find_problem(chosen: ChosenContent, deployment: Deployment, monitor: Monitor
 
 
 def used_in_body(used: Mapping[str, Sequence[str]]) -> dict[str, object]:
-    body: dict[str, object] = {"attributes": used.get("attribute"), "controls": used.get("control")}
+    body = {"attributes": used.get("attribute"), "controls": used.get("control")}
     body["tool"] = next(iter(used.get("tool", ())), None)
     body["categories"] = json.loads(used["categories"][0]) if "categories" in used else None
     return {name: value for name, value in body.items() if value}

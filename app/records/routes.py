@@ -18,8 +18,8 @@ from ..domain.groups import GroupWords
 from ..domain.mitigation import ONLY_DIRECT
 from ..sources.stored.record_conditions import GapPlace, RecordPlace, RecordSort
 from ..sources.stored.record_queries import count_window
-from ..web.id_and_time import UUID_PATTERN, FilterText, Moment, in_utc
 from ..web.paging import Limit, PlaceCursor, encode_place, read_record_cursor
+from ..web.parameters import UUID_PATTERN, FilterText, OptionalMoment, in_utc
 from ..web.problem_answers import CONFLICT
 from .bodies import PayloadRecordDetailsOut, PayloadRecordOut, PayloadRecordPage
 from .csv_streams import CsvAnswer, CsvPiece, Raw, RowLimit, send_csv
@@ -103,8 +103,8 @@ def wanted_records(
     filtered: Annotated[RecordsWanted, Depends(filters)],
     *,
     check: CheckId = None,
-    since: Moment = None,
-    until: Moment = None,
+    since: OptionalMoment = None,
+    until: OptionalMoment = None,
     limit: Limit = 100,
     cursor: PlaceCursor = None,
 ) -> RecordsWanted:
@@ -184,8 +184,8 @@ def _filtered_records(
     filtered: Annotated[RecordsWanted, Depends(filters)],
     *,
     check: CheckId = None,
-    since: Moment = None,
-    until: Moment = None,
+    since: OptionalMoment = None,
+    until: OptionalMoment = None,
 ) -> RecordsWanted:
     return replace(filtered, check_id=check, since=in_utc("since", since), until=in_utc("until", until))
 

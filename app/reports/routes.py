@@ -29,7 +29,7 @@ from ..deployments.noted_exports import exported
 from ..domain.check import Measurement, Span
 from ..domain.paging import Paging
 from ..records.csv_streams import CsvAnswer, CsvPiece, send_csv
-from ..web.id_and_time import Moment, in_utc
+from ..web.parameters import OptionalMoment, in_utc
 from ..web.uploads import FILE_POLICY
 from .document import Made
 from .report_processes import Form, Order, ReportMaker
@@ -72,7 +72,7 @@ class WantedFile:
     ] = False
 
 
-def wanted_period(now: NowIn, *, since: Moment = None, until: Moment = None) -> Span:
+def wanted_period(now: NowIn, *, since: OptionalMoment = None, until: OptionalMoment = None) -> Span:
     """Period; without `until` up to now, without `since` the 30 days before."""
     end = in_utc("until", until) or now
     earliest = datetime.min.replace(tzinfo=UTC)

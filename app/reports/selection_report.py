@@ -4,7 +4,7 @@ from datetime import datetime
 
 from .. import VERSION
 from ..library.selections import SelectionReport
-from ..statistics.selections.local_law_144 import AuditSheet, list_without_people
+from ..statistics.selections.local_law_144 import AuditSheet, list_empty_categories
 from ..statistics.selections.selection_presets import NOTICE, SheetName
 from .document import Block, Bullets, Document, Made, Paragraph, Section, caution
 from .regulator.people_sheets import tabulate_audit
@@ -36,7 +36,7 @@ def selection_document(report: SelectionReport, file: str, *, made_at: datetime)
                 members = {
                     **table,
                     "most_selected": best and best.label,
-                    "without_people": list_without_people(audited.table, {}),
+                    "without_people": list_empty_categories(audited.table, {}),
                 }
                 tables.append(
                     tabulate_audit(

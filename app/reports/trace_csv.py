@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from ..base.spreadsheets import write_cell
-from ..checks.views.explain_figure import explained
+from ..checks.views.explain_figure import explain
 from ..domain.check import CheckRun, Measurement
 from ..records.second_look.flagged_csv import csv_lines
 
@@ -32,7 +32,7 @@ def trace_csv(check: CheckRun, measurements: Sequence[Measurement]) -> bytes:
     """One row a measurement, in order; numbers are unrounded."""
     rows: list[Iterable[str]] = [COLUMNS]
     for measurement in measurements:
-        figure = explained(measurement)
+        figure = explain(measurement)
         counts = "; ".join(f"{count.label} {count.value}" for count in figure.counts)
         derived = {
             "check_id": check.id,

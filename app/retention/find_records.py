@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 import msgspec
 from sqlalchemy import text
@@ -61,7 +60,7 @@ def find_aged(
     `after` spares reading rows that were just deleted.
     """
     bounds = "" if before is None else " AND logged_at < :before"
-    values: dict[str, Any] = {"no": deployment_no, "limit": limit, "before": before}
+    values = {"no": deployment_no, "limit": limit, "before": before}
     if after is not None:
         bounds += _LATER
         values |= {"at": after.logged_at, "number": after.record_no}
@@ -89,7 +88,7 @@ def find_person(
     """
     if selector.field is None:
         return _find_ids(session, deployment_no, selector.record_ids, limit)
-    values: dict[str, Any] = {
+    values = {
         "no": deployment_no,
         "places": [
             f"{column.schema_version}:{column.position}"

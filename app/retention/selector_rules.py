@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -20,7 +19,7 @@ MAX_REASON = 1000
 
 
 def complete_policy(sent: RetentionPolicy) -> RetentionPolicy:
-    stated: dict[str, Any] = {name: value for name in MONTHS if (value := getattr(sent, name)) is not None}
+    stated = {name: value for name in MONTHS if (value := getattr(sent, name)) is not None}
     months = None if sent.preset is None else sent.preset.months
     policy = replace(sent, **dict.fromkeys(MONTHS, months) | stated)
     problems = [

@@ -27,7 +27,7 @@ def answers(*errors: type[EvenhandError]) -> Answers:
     entries: Answers = {}
     for error in errors:
         kind = KINDS[error]
-        example: dict[str, Any] = {
+        example = {
             "type": kind.type,
             "title": kind.title,
             "status": kind.status,

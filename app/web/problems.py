@@ -123,7 +123,7 @@ def build_problem_response(
     problems: Sequence[FieldProblem] = (),
     **members: object,
 ) -> Response:
-    document: dict[str, object] = {
+    document = {
         "type": kind.type,
         "title": kind.title,
         "status": kind.status,

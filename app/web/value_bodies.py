@@ -11,8 +11,10 @@ from ..base.values import GroupValue, Range, Scalar, is_number
 _RANGE_ENDS = 2
 
 
-def group_value(sent: Any) -> GroupValue:  # noqa: ANN401 - it is this function that finds out what was sent
+def read_group_value(sent: Any) -> GroupValue:  # noqa: ANN401 - it is this function that finds out what was sent
     """Value of a JSON scalar or range; pydantic would name the branches of a union in a problem's place.
+
+    A number that is not finite passes: the rules of columns and monitors refuse it at its place.
 
     Raises:
         ValueError: it is neither a scalar nor two numbers in a list.
@@ -22,7 +24,7 @@ def group_value(sent: Any) -> GroupValue:  # noqa: ANN401 - it is this function 
         if len(sent) != _RANGE_ENDS or not all(map(is_number, sent)):
             raise ValueError("a range must be two numbers: [lo, hi]")
         try:
-            return Range(float(sent[0]), float(sent[1]))
+            return Range(*map(float, sent))
         except OverflowError as error:  # JSON may hold whole numbers of any length
             raise ValueError("the ends of a range must be finite numbers") from error
     if isinstance(sent, str | int | float | Range):
@@ -30,7 +32,7 @@ def group_value(sent: Any) -> GroupValue:  # noqa: ANN401 - it is this function 
     raise ValueError("must be text, a number, true or false, or a range [lo, hi]")
 
 
-def scalar(sent: Any) -> Scalar:  # noqa: ANN401 - as above
+def read_scalar(sent: Any) -> Scalar:  # noqa: ANN401 - as above
     """A JSON scalar.
 
     Raises:
@@ -41,16 +43,16 @@ def scalar(sent: Any) -> Scalar:  # noqa: ANN401 - as above
     raise ValueError("must be text, a number, true or false")
 
 
-_SCALARS: list[dict[str, Any]] = [
+_SCALAR_SCHEMAS = [
     {"type": "string", "minLength": 1, "maxLength": 200},
     {"type": "integer"},
     {"type": "number"},
     {"type": "boolean"},
 ]
 
-ScalarJson = Annotated[str | int | float | bool, PlainValidator(scalar), WithJsonSchema({"anyOf": _SCALARS})]
+ScalarJson = Annotated[Scalar, PlainValidator(read_scalar), WithJsonSchema({"anyOf": _SCALAR_SCHEMAS})]
 
-RANGE: dict[str, Any] = {
+RANGE_SCHEMA: dict[str, Any] = {
     "type": "array",
     "items": {"type": "number"},
     "minItems": 2,
@@ -59,8 +61,8 @@ RANGE: dict[str, Any] = {
 }
 
 GroupValueJson = Annotated[
-    str | int | float | bool | Range,
-    PlainValidator(group_value),
+    GroupValue,
+    PlainValidator(read_group_value),
     PlainSerializer(msgspec.to_builtins),
-    WithJsonSchema({"anyOf": [*_SCALARS, RANGE]}),
+    WithJsonSchema({"anyOf": [*_SCALAR_SCHEMAS, RANGE_SCHEMA]}),
 ]

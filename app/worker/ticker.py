@@ -1,20 +1,14 @@
 """Runs the jobs of the clock. Any number of processes may run a ticker."""
 
-import threading
-from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Sequence
 
 import structlog
-from apscheduler.events import EVENT_SCHEDULER_SHUTDOWN
 from apscheduler.schedulers.background import BackgroundScheduler
-from apscheduler.schedulers.base import BaseScheduler
-from apscheduler.triggers.cron import CronTrigger
-from apscheduler.triggers.interval import IntervalTrigger
 from sqlalchemy.exc import SQLAlchemyError
 
 from ..access.audit.event_queries import AuditEvent, audit_line, seal_events
 from ..alerts.channels.notification_queries import forget_old
-from ..base.clock import monotonic_seconds, utc_now
+from ..base.clock import utc_now
 from ..base.errors import Unavailable
 from ..checks.schedule.worker_queries import BEAT_SECONDS
 from ..checks.window.window import NO_TABLES, TablePlaces
@@ -25,60 +19,17 @@ from ..intake.volume.arrival_queries import fold_arrivals
 from ..sources.stored.minute_counts import fold_counts
 from ..sources.tables.own_files import OwnPlaces
 from . import late_files, looks
-from .looks import queue_due_attributions, queue_due_checks
-
-LOOK_SECONDS = 5.0
-
-TOLERANCE = timedelta(seconds=2)
-"""A clock corrected bit by bit is not set back."""
+from .clock_watch import watch_clock
 
 log = structlog.get_logger(__name__)
 
-
-class ClockWatch:
-    """Compares the machine's clock with a monotonic one."""
-
-    def __init__(
-        self,
-        scheduler: BaseScheduler,
-        *,
-        now: Callable[[], datetime] = utc_now,
-        elapsed: Callable[[], float] = monotonic_seconds,
-    ) -> None:
-        self._scheduler, self._now, self._elapsed = scheduler, now, elapsed
-        self._seen_at, self._seen_elapsed = now(), elapsed()
-
-    def look(self) -> None:
-        """Runs all jobs now if the clock was set back since the last look."""
-        now = self._now()
-        elapsed = self._elapsed()
-        set_back = self._seen_at + timedelta(seconds=elapsed - self._seen_elapsed) - now
-        self._seen_at, self._seen_elapsed = now, elapsed
-        if set_back <= TOLERANCE:
-            return
-        log.warning("clock_set_back", seconds=round(set_back.total_seconds(), 1))
-        for job in self._scheduler.get_jobs():
-            job.modify(next_run_time=now)
-
-
-def watch_clock(scheduler: BaseScheduler) -> None:
-    ended = threading.Event()
-    watch = ClockWatch(scheduler)
-
-    def look_again_and_again() -> None:
-        while not ended.wait(LOOK_SECONDS):
-            watch.look()
-
-    scheduler.add_listener(lambda _event: ended.set(), EVENT_SCHEDULER_SHUTDOWN)
-    threading.Thread(target=look_again_and_again, name="clock", daemon=True).start()
-
-
-SECOND = 35
+TICK_SECOND = 35
 """Second of each minute: a little after an hour's check has become due."""
 
 ALERTS_SECOND = 50
 
-JOBS = 12
+MAX_JOBS = 12
+"""Jobs of `start_ticker`, and `look_for_reports` of the worker: each may hold a connection."""
 
 
 def start_ticker(
@@ -88,30 +39,34 @@ def start_ticker(
     scheduler = BackgroundScheduler(
         timezone="UTC", job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
     )
-    scheduler.add_job(
-        looks.beat, IntervalTrigger(seconds=BEAT_SECONDS), (database, worker_id), next_run_time=utc_now()
-    )
-    scheduler.add_job(tick, CronTrigger(second=SECOND, timezone="UTC"), (database,), next_run_time=utc_now())
-    scheduler.add_job(looks.look_at_the_clock, CronTrigger(second=ALERTS_SECOND, timezone="UTC"), (database,))
-    seconds = {
+    now = utc_now()
+    worker = (database, worker_id)
+    scheduler.add_job(looks.beat, "interval", worker, seconds=BEAT_SECONDS, next_run_time=now)
+    scheduler.add_job(tick, "cron", (database,), second=TICK_SECOND, next_run_time=now)
+    scheduler.add_job(looks.look_at_the_clock, "cron", (database,), second=ALERTS_SECOND)
+    pauses = {
         looks.look_for_ended_checks: 5,
         looks.look_for_evidence: 10,
         looks.look_for_ended_days: 60,
         looks.look_for_scans: 10,
     }
-    for look, pause in seconds.items():
-        scheduler.add_job(look, IntervalTrigger(seconds=pause), (database,))
-    hourly = IntervalTrigger(hours=1)
-    own_places = OwnPlaces(places.roots, places.answers)
-    scheduler.add_job(looks.look_for_erasures, IntervalTrigger(seconds=10), (database, own_places))
-    scheduler.add_job(looks.look_for_aged_records, hourly, (database, own_places), next_run_time=utc_now())
+    for look, pause in pauses.items():
+        scheduler.add_job(look, "interval", (database,), seconds=pause)
+    own_files = (database, OwnPlaces(places.roots, places.answers))
+    scheduler.add_job(looks.look_for_erasures, "interval", own_files, seconds=10)
+    scheduler.add_job(looks.look_for_aged_records, "interval", own_files, hours=1, next_run_time=now)
     if places.roots:
-        minutely = IntervalTrigger(seconds=60)
         scheduler.add_job(
-            late_files.look_for_late_files, minutely, (database, places.roots), next_run_time=utc_now()
+            late_files.look_for_late_files,
+            "interval",
+            (database, places.roots),
+            minutes=1,
+            next_run_time=now,
         )
         # A job of its own: it may read files for minutes.
-        scheduler.add_job(looks.look_for_evidence, minutely, (database, places), id="evidence-in-files")
+        scheduler.add_job(
+            looks.look_for_evidence, "interval", (database, places), id="evidence-in-files", minutes=1
+        )
     scheduler.start()
     watch_clock(scheduler)
     return scheduler
@@ -125,9 +80,9 @@ def tick(database: Database) -> None:
         with database.transaction() as session:
             shorten_waits(session)
             now = current_time(session)
-            queued = queue_due_checks(session, now)
+            queued = looks.queue_due_checks(session, now)
         with database.transaction() as session:
-            nightly = queue_due_attributions(session, now)
+            nightly = looks.queue_due_attributions(session, now)
         with database.transaction() as session:
             ensure_coming_months(session, now)
         for clean_up in (forget_old, fold_counts, fold_arrivals):

@@ -3,15 +3,13 @@
 import secrets
 import threading
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import Protocol
 
 import structlog
-from apscheduler.triggers.interval import IntervalTrigger
 from sqlalchemy.exc import SQLAlchemyError
 
 from ..access.secret_box import open_secret_box
@@ -48,70 +46,8 @@ from .attribute import perform_attribution
 from .attributor import ATTRIBUTORS, Attributor
 from .held_work import HeldWork, leased_check
 from .looks import look_for_reports
-from .ticker import JOBS, start_ticker
-
-ASKING_PER_SLOT = 8
-"""Max checks per slot that wait for their model. Each holds its window in memory."""
-
-_LOOK_SECONDS = 1.0
-
-
-class Slots:
-    def __init__(self, count: int) -> None:
-        self._free = count
-        self._room = count * (1 + ASKING_PER_SLOT)
-        self._returning = 0
-        self._changed = threading.Condition()
-
-    def take(self, seconds: float) -> "Slot | None":
-        """Returns a slot; None if none becomes free in time, or too many checks stay open."""
-        with self._changed:
-            if not self._changed.wait_for(
-                lambda: self._free > self._returning and self._room > 0, timeout=seconds
-            ):
-                return None
-            self._free -= 1
-            self._room -= 1
-            return Slot(self)
-
-    def _give_back(self, *, is_over: bool, had_slot: bool) -> None:
-        with self._changed:
-            self._free += had_slot
-            self._room += is_over
-            self._changed.notify_all()
-
-    def _take_again(self, check_stop: Callable[[], None]) -> None:
-        with self._changed:
-            self._returning += 1
-            try:
-                while self._free == 0:
-                    check_stop()
-                    self._changed.wait(_LOOK_SECONDS)
-                self._free -= 1
-            finally:
-                self._returning -= 1
-                self._changed.notify_all()
-
-
-class Slot:
-    """The slot of one check, from `Slots.take` to `end`."""
-
-    def __init__(self, slots: Slots) -> None:
-        self._slots = slots
-        self._is_held = True
-
-    @contextmanager
-    def lend(self, check_stop: Callable[[], None]) -> Iterator[None]:
-        """Lends the slot to other checks; `check_stop` raises if the check must stop."""
-        self._is_held = False
-        self._slots._give_back(is_over=False, had_slot=True)  # noqa: SLF001 - the two classes belong together
-        yield  # the check ends without a slot
-        self._slots._take_again(check_stop)  # noqa: SLF001 - as above
-        self._is_held = True
-
-    def end(self) -> None:
-        self._slots._give_back(is_over=True, had_slot=self._is_held)  # noqa: SLF001 - as above
-
+from .slots import Slot, Slots
+from .ticker import MAX_JOBS, start_ticker
 
 STOP_SECONDS = 10.0
 """Max seconds that a stopping worker waits for its checks, which were released before."""
@@ -140,7 +76,7 @@ def run_worker(settings: Settings, stop: threading.Event) -> None:
     concurrency = settings.worker_concurrency
     running = CONNECTIONS_PER_CHECK * (concurrency + ATTRIBUTORS)
     url = settings.database_url.get_secret_value()
-    database = Database(url, pool_size=running + SENDERS + JOBS)
+    database = Database(url, pool_size=running + SENDERS + MAX_JOBS)
     sealer = open_secret_box(settings)
     egress = build_egress(settings, database)
     places = TablePlaces(
@@ -155,7 +91,7 @@ def run_worker(settings: Settings, stop: threading.Event) -> None:
         database, partial(perform_attribution, database=database, sealer=sealer, egress=egress), limit=limit
     )
     ticker = start_ticker(database, worker_id=str(uuid.uuid4()), places=places)
-    ticker.add_job(look_for_reports, IntervalTrigger(seconds=10), (database, sealer))
+    ticker.add_job(look_for_reports, "interval", (database, sealer), seconds=10)
     notifier.start(stop)
     attributor.start(stop)
     try:
@@ -201,33 +137,22 @@ class Worker:
         self._limit = limit
         self._held: set[HeldWork] = set()
         self._threads: set[threading.Thread] = set()
-        self._broken: BaseException | None = None
+        self._thread_error: BaseException | None = None
 
     def run(self, stop: threading.Event) -> None:
         """Works until `stop` is set; then releases running checks to other workers."""
         log.info("worker_started", concurrency=self._concurrency)
         pauses = Pauses(stop)
         while not stop.is_set():
-            if self._broken is not None:
+            if self._thread_error is not None:
                 raise RuntimeError(
                     "A thread of the worker died. The process ends, so that a fresh one takes its place."
-                ) from self._broken
+                ) from self._thread_error
             slot = self._slots.take(POLL_SECONDS)
             if slot is None:
                 continue
-            try:
-                with self._database.transaction() as session:
-                    check = claim(session, token=secrets.token_hex(16), policy=self._policy)
-            except (Unavailable, SQLAlchemyError) as error:
-                slot.end()
-                log.warning("claim_failed", error=str(error), next_try_seconds=pauses.next_try_seconds)
-                pauses.wait_for_database()
-                continue
-            pauses.end_outage()
-            if check is None:
-                slot.end()
-                pauses.wait_for_work()
-            else:
+            check = self._claim(slot, pauses)
+            if check is not None:
                 thread = threading.Thread(
                     target=self._work, args=(check, slot, stop), name=f"check-{check.id}", daemon=True
                 )
@@ -240,32 +165,48 @@ class Worker:
         join_threads(tuple(self._threads), STOP_SECONDS)
         log.info("worker_stopped")
 
+    def _claim(self, slot: Slot, pauses: Pauses) -> CheckRun | None:
+        """The next check; without one, ends the slot and pauses."""
+        try:
+            with self._database.transaction() as session:
+                check = claim(session, token=secrets.token_hex(16), policy=self._policy)
+        except (Unavailable, SQLAlchemyError) as error:
+            slot.end()
+            log.warning("claim_failed", error=str(error), next_try_seconds=pauses.next_try_seconds)
+            pauses.wait_for_database()
+            return None
+        pauses.end_outage()
+        if check is None:
+            slot.end()
+            pauses.wait_for_work()
+        return check
+
     def _work(self, check: CheckRun, slot: Slot, stop: threading.Event) -> None:
-        about: dict[str, str | int] = {
+        labels: dict[str, str | int] = {
             "check": check.id,
             "deployment": check.deployment_id,
             "attempt": check.attempts,
         }
         try:
             with (
-                structlog.contextvars.bound_contextvars(**about),
-                check_span(check.traceparent, {f"evenhand.{name}": value for name, value in about.items()}),
+                structlog.contextvars.bound_contextvars(**labels),
+                check_span(check.traceparent, {f"evenhand.{name}": value for name, value in labels.items()}),
                 HeldWork(
                     self._database, leased_check(check), lease=self._policy.lease, limit=self._limit
                 ) as held,
             ):
                 self._held.add(held)
                 try:
-                    self._run(check, held, slot, stop)
+                    self._follow(check, held, slot, stop)
                 finally:
                     self._held.discard(held)
         except BaseException as error:  # noqa: BLE001 - `run` raises it where it ends the process
-            self._broken = error
+            self._thread_error = error
         finally:
             slot.end()
             self._threads.discard(threading.current_thread())
 
-    def _run(self, check: CheckRun, held: HeldWork, slot: Slot, stop: threading.Event) -> None:
+    def _follow(self, check: CheckRun, held: HeldWork, slot: Slot, stop: threading.Event) -> None:
         if stop.is_set():  # claimed as `run` released all others
             held.give_up()
             return

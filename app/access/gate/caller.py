@@ -19,7 +19,7 @@ from ...base.turns import Room, Turns
 from ...calls.egress_policy import EgressPolicy, read_policy
 from ...database.engine import Database
 from ...database.replica import Replica
-from ...web.id_and_time import ID_PATTERN
+from ...web.parameters import ID_PATTERN
 from .. import passwords
 from ..authenticator import Authenticator
 from ..failed_log_ins import FailedLogIns

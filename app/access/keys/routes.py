@@ -10,8 +10,8 @@ from sqlalchemy.orm import Session
 from ...base.errors import InvalidInput, NotFound, TooManyTries
 from ...base.values import name_problem
 from ...web.client_address import name_client
-from ...web.id_and_time import in_utc
 from ...web.paging import ShortNumberPaging
+from ...web.parameters import in_utc
 from ...web.problem_answers import CONFLICT, NOT_FOUND, answers
 from ..audit.activity_queries import record_activity
 from ..audit.changed_values import changes_between

@@ -18,7 +18,7 @@ from ...domain.alert import (
 )
 from ...domain.check import DataSet, Scope
 from ...web.body import FollowingCursor, FromText, In, Out, PageOut, example
-from ...web.id_and_time import ID_PATTERN
+from ...web.parameters import ID_PATTERN
 from .rules import MAX_HOURS, MAX_IN_A_ROW
 
 _CONDITION = {

@@ -10,8 +10,8 @@ from ...access.gate.caller import Manager, SessionIn
 from ...base.errors import FieldProblem, refuse
 from ...deployments.deployment_in_address import LockedDeployment, ReadableDeployment
 from ...domain.alert import Rule
-from ...web.id_and_time import ID_PATTERN
 from ...web.paging import ShortNumberPaging
+from ...web.parameters import ID_PATTERN
 from ...web.problem_answers import CONFLICT, Answers
 from ..channels.bodies import OpenAlertsIn, OpenAlertsSentOut
 from ..channels.catch_up import send_open_alerts

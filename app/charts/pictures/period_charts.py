@@ -108,7 +108,7 @@ def series_chart(
     sentences = []
     for panel, picture in zip(panels, pictures, strict=True):
         text = "; ".join(
-            phrase for phrase in (say_steps(series.metric, panel.steps, unit), picture.words) if phrase
+            phrase for phrase in (say_steps(series.metric, panel.steps, unit), picture.beyond_note) if phrase
         )
         if not picture.places:
             text += f": {next((past.reason for past in reversed(panel.steps) if past.reason), 'no reason is known')}"

@@ -35,10 +35,10 @@ _RATIO_AXES = (
 
 _LEAST_HEIGHT = 4.0
 _ARROW_HEIGHT, _ARROW_WIDTH = 7.0, 5.0
-_WIDEST = 10.0
+_MAX_BAR_WIDTH = 10.0
 """Max units of a bar that is a single check."""
 _FILLED = 0.85
-_PATIENCE = 1.5
+_LONGEST_GAP = 1.5
 """Max usual distances between two steps that a line connects; a longer one is a gap."""
 
 
@@ -82,7 +82,7 @@ class PanelPicture:
     beyond: int
 
     @property
-    def words(self) -> str:
+    def beyond_note(self) -> str:
         """Says how many bars reach beyond the axis; empty where none does."""
         if not self.beyond:
             return ""
@@ -117,7 +117,7 @@ class LevelAxis:
     height: float
     ticks: tuple[LevelTick, ...]
 
-    def down(self, value: float) -> float:
+    def from_top(self, value: float) -> float:
         """Pixels from the top; beyond an end, that end."""
         return (1 - self.values.place(value)) * self.height
 
@@ -166,15 +166,14 @@ def draw_panel(
             carried.append(path)
     ideal = CATALOGUE[metric].ideal
     before = TimeAxis(Span(start=time.span.start - shift, end=time.span.end - shift))
-    moved = _bars(panel.earlier, before, levels) if panel.earlier else []
+    moved = _bars(panel.earlier, before, levels)
     segments = _segments(bars)
-    is_single = all(bar.step.figures + bar.step.carried == 1 for bar in bars)
     return PanelPicture(
         height=levels.height,
         band=_band(panel.steps, metric, time, levels),
         hull="".join(_hull(segment, levels) for segment in segments),
         line="".join(_polyline([(bar.x, bar.y + bar.height / 2) for bar in segment]) for segment in segments)
-        if is_single
+        if all(bar.step.is_single for bar in bars)
         else "",
         bars=tuple(
             (verdict or "none", "".join(by_verdict[verdict]))
@@ -187,7 +186,7 @@ def draw_panel(
             + _polyline([(bar.x, bar.y + bar.height) for bar in segment])
             for segment in _segments(moved)
         ),
-        equal=round(levels.down(ideal), 1) if ideal is not None and levels.values.holds(ideal) else None,
+        equal=round(levels.from_top(ideal), 1) if ideal is not None and levels.values.holds(ideal) else None,
         ticks=levels.ticks,
         places=tuple(bars),
         beyond=beyond,
@@ -199,15 +198,13 @@ def draw_volume(checks: Sequence[CheckStep], step: timedelta, time: TimeAxis) ->
     highest = max((check.logged or 0 for check in checks), default=0) or 1
     boxes = []
     for check in checks:
+        if not check.logged:
+            continue
         # The counts are of hours, also where a step is a part of one.
         right = min(time.place(check.start + step), WIDTH)
         left = max(time.place(check.start + step - max(step, HOUR)), 0.0)
-        height = (check.logged or 0) / highest * VOLUME_HEIGHT
-        boxes.append(
-            _box(left, VOLUME_HEIGHT - height, max((right - left) * _FILLED, 1.0), height)
-            if check.logged
-            else ""
-        )
+        height = check.logged / highest * VOLUME_HEIGHT
+        boxes.append(_box(left, VOLUME_HEIGHT - height, max((right - left) * _FILLED, 1.0), height))
     return "".join(boxes)
 
 
@@ -242,25 +239,23 @@ def _bars(steps: Sequence[TimeStep], time: TimeAxis, levels: LevelAxis) -> list[
             continue
         left = time.place(step.start)
         right = time.place(step.end)
-        is_single = step.figures + step.carried == 1
-        middle = time.place(step.at) if is_single else (left + right) / 2
-        top = levels.down(step.highest)
-        bottom = top if step.lowest == step.highest else levels.down(step.lowest)
+        middle = time.place(step.at) if step.is_single else (left + right) / 2
+        top = levels.from_top(step.highest)
+        bottom = top if step.lowest == step.highest else levels.from_top(step.lowest)
         height = max(bottom - top, _LEAST_HEIGHT)
         y = min(max((top + bottom - height) / 2, 0.0), levels.height - height)
-        width = min(right - left, _WIDEST) if is_single else (right - left) * _FILLED
+        width = min(right - left, _MAX_BAR_WIDTH) if step.is_single else (right - left) * _FILLED
         placed.append(Bar(round(middle, 1), round(max(width, 1.0), 1), round(y, 1), round(height, 1), step))
-    # Single checks far apart would be as thin as their hour.
+    return _widen_thin(placed)
+
+
+def _widen_thin(bars: list[Bar]) -> list[Bar]:
+    """Single checks far apart would be as thin as their hour."""
     distance = min(
-        (after.x - before.x for before, after in pairwise(placed) if after.x > before.x), default=float(WIDTH)
+        (after.x - before.x for before, after in pairwise(bars) if after.x > before.x), default=float(WIDTH)
     )
-    least = round(min(_WIDEST, distance * 0.6), 1)
-    if not any(bar.width < least for bar in placed):
-        return placed
-    return [
-        bar._replace(width=least) if bar.width < least and bar.step.figures + bar.step.carried == 1 else bar
-        for bar in placed
-    ]
+    least = round(min(_MAX_BAR_WIDTH, distance * 0.6), 1)
+    return [bar._replace(width=least) if bar.width < least and bar.step.is_single else bar for bar in bars]
 
 
 def _reaches_beyond(value: float | None, end: int, axis: Axis) -> bool:
@@ -289,7 +284,7 @@ def _draw_bar(bar: Bar, levels: LevelAxis, *, over: bool, under: bool) -> str:
 def _segments(bars: Sequence[Bar]) -> list[list[Bar]]:
     """Runs of bars without a gap and of one definition."""
     distances = sorted(after.x - before.x for before, after in pairwise(bars))
-    longest = _PATIENCE * distances[len(distances) // 2] if distances else 0.0
+    longest = _LONGEST_GAP * distances[len(distances) // 2] if distances else 0.0
     segments: list[list[Bar]] = []
     for bar in bars:
         last = segments[-1][-1] if segments else None
@@ -301,8 +296,8 @@ def _segments(bars: Sequence[Bar]) -> list[list[Bar]]:
 
 def _hull(bars: Sequence[Bar], levels: LevelAxis) -> str:
     """An unbounded end reaches to the edge. A single bar has an area as wide as itself."""
-    ups = [0.0 if bar.step.upper is None else levels.down(bar.step.upper) for bar in bars]
-    downs = [levels.height if bar.step.lower is None else levels.down(bar.step.lower) for bar in bars]
+    ups = [0.0 if bar.step.upper is None else levels.from_top(bar.step.upper) for bar in bars]
+    downs = [levels.height if bar.step.lower is None else levels.from_top(bar.step.lower) for bar in bars]
     if len(bars) == 1:
         return _box(bars[0].x - bars[0].width / 2, ups[0], bars[0].width, downs[0] - ups[0])
     there = [f"{bar.x:g} {y:.1f}" for bar, y in zip(bars, ups, strict=True)]
@@ -319,8 +314,8 @@ def _band(steps: Sequence[TimeStep], metric: str, time: TimeAxis, levels: LevelA
         right = float(WIDTH) if position == len(runs) - 1 else time.place(members[-1].end)
         low, high = both_sides(CATALOGUE[metric], limits)
         if (low, high) != (None, None):
-            top = 0.0 if high is None else levels.down(high)
-            bottom = levels.height if low is None else levels.down(low)
+            top = 0.0 if high is None else levels.from_top(high)
+            bottom = levels.height if low is None else levels.from_top(low)
             boxes.append(_box(left, top, right - left, bottom - top))
         left = right
     return "".join(boxes)

@@ -235,7 +235,7 @@ def plan_copies(
             "record into; list some of them",
         )
     needed = copies_needed(grouping, outcomes)
-    of_group: Sequence[GroupDonors | None] = [None] * len(grouping.groups) if donors is None else donors
+    of_group = [None] * len(grouping.groups) if donors is None else donors
     targets = []
     for number, (group, group_donors) in enumerate(zip(grouping.groups, of_group, strict=True)):
         if group_donors and needed[:, number].any():

@@ -166,7 +166,7 @@ def summed_tables(
 
     Beyond `most` hours some may be missing. Other spans overlap hours; other outcomes may mean the opposite.
     """
-    values: dict[str, object] = {
+    values = {
         "deployment_no": deployment_no,
         "data": filters.data,
         "attribute": filters.attribute,

@@ -19,7 +19,7 @@ from ...statistics.catalogue import CATALOGUE
 from ...statistics.sentences.left_out import CountedRecords
 from ..counting.tabulate import table_data
 from ..measure import measure_table
-from .explain_figure import Explanation, explained
+from .explain_figure import Explanation, explain
 from .logged_view import (
     EQUALITY,
     IMPACT,
@@ -296,4 +296,4 @@ def explain_figure(
             "figure of this check",
             ", ".join(str(name) for name in (key.metric, key.attribute, key.group) if name),
         )
-    return explained(names.rename(measurement))
+    return explain(names.rename(measurement))

@@ -18,7 +18,7 @@ from ...statistics.sentences.statements import (
     limit_statement,
 )
 
-DATA_SETS = {
+DATA_WORDS = {
     DataSet.AS_LOGGED: "logged records",
     DataSet.OPENSCALE: "logged records and their perturbed copies, each copy counted as a record",
     DataSet.COUNTERFACTUAL: "logged records, each once on either side: as it is, and as its perturbed "
@@ -29,7 +29,7 @@ DATA_SETS = {
     DataSet.MITIGATED_LABELLED: "labelled records before and after mitigation",
 }
 
-INTERVALS = {
+INTERVAL_WORDS = {
     "wilson": "Wilson's score interval of a proportion",
     "newcombe": "Newcombe's hybrid score interval of a difference of two rates",
     "wilson_poisson": "Wilson's interval of a proportion, with a Poisson limit where fewer than 5 records "
@@ -63,7 +63,7 @@ INTERVALS = {
 }
 """Methods of intervals in words."""
 
-_WORDS = {
+_COUNT_WORDS = {
     "n": "records",
     "original_n": "records without copies",
     "own_n": "records that have the value themselves",
@@ -107,7 +107,7 @@ class Explanation:
     measurement: Measurement
 
 
-def explained(measurement: Measurement) -> Explanation:
+def explain(measurement: Measurement) -> Explanation:
     """Explains a measurement.
 
     Raises:
@@ -116,10 +116,10 @@ def explained(measurement: Measurement) -> Explanation:
     metric = CATALOGUE[measurement.metric]
     details = measurement.details
     group = details.subject or details.monitored or str(measurement.group)
+    if (measurement.worst_of or 0) > 1:
+        group += ", the monitored group furthest out"
     subject = {
-        Scope.GROUP: f"{group}, the monitored group furthest out"
-        if (measurement.worst_of or 0) > 1
-        else group,
+        Scope.GROUP: group,
         Scope.POOLED: "all monitored values together",
         Scope.REFERENCE: "all reference values together",
         Scope.WORST_PAIR: "the two groups furthest apart",
@@ -131,10 +131,12 @@ def explained(measurement: Measurement) -> Explanation:
         formula=metric.formula if details.formula is None else details.formula,
         convention=metric.convention,
         sentence=describe_measurement(measurement),
-        data=DATA_SETS[measurement.data],
+        data=DATA_WORDS[measurement.data],
         subject=f"{subject} ({measurement.attribute})" if measurement.attribute else subject,
         counts=tuple(_list_counts(details)),
-        interval=None if measurement.value is None else INTERVALS[measurement.interval_method or "counted"],
+        interval=None
+        if measurement.value is None
+        else INTERVAL_WORDS[measurement.interval_method or "counted"],
         limits=describe_limits(measurement),
         statements=list_statements(measurement),
         caution=None if details.caution is None else f"It {details.caution}.",
@@ -148,13 +150,12 @@ def describe_limits(measurement: Measurement) -> str:
         return "No limit is set."
     lower, upper = limits
     is_one_sided = mirror_limits(CATALOGUE[measurement.metric], limits) != (None, None)
-    range_ = (
-        f"from {as_text(lower)} up"
-        if upper is None
-        else f"up to {as_text(upper)}"
-        if lower is None
-        else f"from {as_text(lower)} to {as_text(upper)}"
-    )
+    if upper is None:
+        range_ = f"from {as_text(lower)} up"
+    elif lower is None:
+        range_ = f"up to {as_text(upper)}"
+    else:
+        range_ = f"from {as_text(lower)} to {as_text(upper)}"
     return f"Watched {range_} only." if is_one_sided else f"Fair {range_}."
 
 
@@ -196,16 +197,12 @@ def _list_counts(details: Details) -> Iterator[FigureCount]:
         side = next((side for side in SIDES if name.startswith(f"{side}_")), None)
         noun = name.removeprefix(f"{side}_") if side else name
         weighed = f"weight of {noun.removesuffix('_weight')}" if noun.endswith("_weight") else noun
-        text = _WORDS.get(noun, weighed).replace("_", " ")
+        text = _COUNT_WORDS.get(noun, weighed).replace("_", " ")
         label = text
         if side:
             group = details.name_of(side)
             label = f"{f'the {side} group' if group is None else group}: {text}"
-        shown = (
-            value
-            if isinstance(value, str | int | float)
-            else ", ".join(map(str, value))
-            if isinstance(value, list)
-            else str(value)
-        )
+        shown = ", ".join(map(str, value)) if isinstance(value, list) else value
+        if not isinstance(shown, str | int | float):
+            shown = str(shown)
         yield FigureCount(label=label, value=shown)

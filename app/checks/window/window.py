@@ -234,7 +234,7 @@ class Window:
         rates = self.rows["sample_rate"]
         if rates.null_count == len(rates):
             return None
-        weights: FloatArray = 1 / np.asarray(pc.fill_null(rates, 1.0).to_numpy(), dtype=np.float64)
+        weights = 1 / np.asarray(pc.fill_null(rates, 1.0).to_numpy(), dtype=np.float64)
         return weights[part]
 
     def is_of(self, revision: str) -> BoolArray:

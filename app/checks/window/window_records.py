@@ -16,7 +16,7 @@ from ...base.errors import InvalidInput
 from ...base.frozen import frozen, frozen_arrays
 from ...calls.scoring.scoring_client import Refusal
 from ...database.engine import Database
-from ...deployments.monitor.doubted_features import find_doubts
+from ...deployments.monitor.doubted_features import describe_doubts
 from ...deployments.monitor.picked_metrics import is_needed, picked_on
 from ...domain.check import DataSet, Measurement, Progress
 from ...domain.deployment import Deployment, ProblemType
@@ -356,26 +356,24 @@ def describe_window(subject: Subject, evidence: CheckEvidence) -> dict[str, obje
 
 
 def describe_setting(subject: Subject) -> dict[str, object]:
-    setting: dict[str, object] = {
+    setting = {
         "schema_version": subject.deployment.schema.version,
         "with_endpoint": subject.deployment.endpoint is not None,
         "mitigation_settings_version": subject.mitigation.version,
         "mitigation_profile_version": subject.profile_version,
     }
-    through = {
+    correlated = {
         attribute.feature: {
             "features": sorted(attribute.correlated_features),
             "donors": subject.donors[attribute.feature].digest
             if attribute.feature in subject.donors
             else None,
-            **find_doubts(
-                attribute.correlated_features, subject.associations.get(attribute.feature, ())
-            ).described(),
+            **describe_doubts(attribute.correlated_features, subject.associations.get(attribute.feature, ())),
         }
         for attribute in subject.monitor.attributes
         if attribute.correlated_features
     }
-    return setting | ({"correlated_features": through} if through else {})
+    return setting | ({"correlated_features": correlated} if correlated else {})
 
 
 def describe_answers(copies: Sequence[CopyOutcomes], rounded: int) -> dict[str, object]:

@@ -1,14 +1,12 @@
 """Features that are associated with a meta field, as a body."""
 
-from typing import Any
-
 from pydantic import Field
 
 from ...web.body import Out, example
 from ..training.training_facts import AssociationMeasure
 from ..training.training_limits import LEAST_STRENGTH
 
-_FEATURES: list[dict[str, Any]] = [
+_FEATURES = [
     {
         "feature": "Job",
         "measure": "cramers_v",

@@ -10,7 +10,7 @@ from ..deployment_in_address import ReadableDeployment
 from ..training.queries import read_associations, read_donor_features, require_summary
 from ..training.training_facts import RECOMMENDED_ABOVE, TrainingForm
 from .correlation_bodies import CorrelatedFeatureOut, CorrelatedFeaturesOut
-from .doubted_features import find_warning
+from .doubted_features import chance_warning
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/correlated-features", tags=["training data"])
 
@@ -75,7 +75,7 @@ def list_correlated_features(
             association,
             recommended=association.is_recommended(above=threshold),
             can_be_picked=association.feature in pickable,
-            warning=find_warning(attribute, association) if association.feature in pickable else None,
+            warning=chance_warning(attribute, association) if association.feature in pickable else None,
         )
         for association in strongest_first
     ]

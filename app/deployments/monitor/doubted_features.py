@@ -6,52 +6,36 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from ...base.errors import FieldProblem
-from ...base.frozen import frozen
 from ...domain.deployment import Deployment
 from ...domain.monitor import Monitor
 from ..training.queries import read_associations
-from ..training.training_facts import Association
+from ..training.training_facts import NOT_CORRECTED, Association
 
-CHANCE = "no_stronger_than_chance"
+CHANCE_MEMBER = "no_stronger_than_chance"
 """Member of a window that lists such features, with strength and level of chance."""
 
-NOT_CORRECTED = "not_corrected_for_chance"
+NOT_CORRECTED_MEMBER = "not_corrected_for_chance"
 """Member of a window that lists features whose strength an earlier version measured."""
 
 
-@frozen
-class Doubts:
-    """Picked features of a meta field that are no stronger than chance, and those not compared with it."""
-
-    chance: tuple[Association, ...]
-    not_corrected: tuple[Association, ...]
-
-    def described(self) -> dict[str, object]:
-        """Members of a check's window, JSON-safe; empty without doubt."""
-        levels = {
-            association.feature: {"strength": association.strength, "chance_level": association.chance_level}
-            for association in self.chance
-        }
-        members = {CHANCE: levels, NOT_CORRECTED: [association.feature for association in self.not_corrected]}
-        return {name: member for name, member in members.items() if member}
-
-
-def find_doubts(picked: Collection[str], associations: Sequence[Association]) -> Doubts:
-    """Doubts about the picked features, in the order of the schema."""
+def describe_doubts(picked: Collection[str], associations: Sequence[Association]) -> dict[str, object]:
+    """Members of a check's window, JSON-safe: picked features that are no stronger than chance, and those
+    not compared with it. Empty without doubt.
+    """
     mine = [association for association in associations if association.feature in picked]
-    return Doubts(
-        tuple(
-            association
-            for association in mine
-            if association.strength is not None and not association.is_above_chance
-        ),
-        tuple(association for association in mine if not association.is_corrected),
-    )
+    levels = {
+        association.feature: {"strength": association.strength, "chance_level": association.chance_level}
+        for association in mine
+        if association.is_within_chance
+    }
+    not_corrected = [association.feature for association in mine if not association.is_corrected]
+    members = {CHANCE_MEMBER: levels, NOT_CORRECTED_MEMBER: not_corrected}
+    return {name: member for name, member in members.items() if member}
 
 
 def chance_warnings(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
-    through = [attribute.feature for attribute in monitor.attributes if attribute.correlated_features]
-    associations = read_associations(session, deployment.no, through) if through else {}
+    correlated = [attribute.feature for attribute in monitor.attributes if attribute.correlated_features]
+    associations = read_associations(session, deployment.no, correlated) if correlated else {}
     return [
         FieldProblem(
             f"attributes[{index}].correlated_features[{attribute.correlated_features.index(association.feature)}]",
@@ -60,18 +44,18 @@ def chance_warnings(session: Session, deployment: Deployment, monitor: Monitor) 
         for index, attribute in enumerate(monitor.attributes)
         for association in associations.get(attribute.feature, ())
         if association.feature in attribute.correlated_features
-        and (warning := find_warning(attribute.feature, association))
+        and (warning := chance_warning(attribute.feature, association))
     ]
 
 
-def find_warning(attribute: str, association: Association) -> str | None:
+def chance_warning(attribute: str, association: Association) -> str | None:
     feature = association.feature
     if not association.is_corrected:
         return (
-            f"whether {feature} goes together with {attribute} more strongly than chance is not known: the "
-            "training data were uploaded when strengths were not yet corrected for chance; upload them again"
+            f"whether {feature} goes together with {attribute} more strongly than chance is not known: "
+            + NOT_CORRECTED
         )
-    if association.strength is None or association.is_above_chance:
+    if not association.is_within_chance:
         return None
     return (
         f"{feature} goes together with {attribute} no more strongly than shuffled values do (strength "
@@ -80,17 +64,17 @@ def find_warning(attribute: str, association: Association) -> str | None:
     )
 
 
-def notes_on_doubts(attribute: str, through: Mapping[str, Any]) -> Iterator[str]:
-    """Yields the notes on counterfactual figures of a meta field; `through` is its `correlated_features`
-    in the window.
+def notes_on_doubts(attribute: str, doubts: Mapping[str, Any]) -> Iterator[str]:
+    """Yields the notes on counterfactual figures of a meta field; `doubts` is its
+    `correlated_features` in the window.
     """
-    levels = through.get(CHANCE, {})
-    unknown = through.get(NOT_CORRECTED, [])
+    levels = doubts.get(CHANCE_MEMBER, {})
+    unknown = doubts.get(NOT_CORRECTED_MEMBER, [])
     strengths = "; ".join(
         f"{name}: strength {figures['strength']:.3f}, level of chance {figures['chance_level']:.3f}"
         for name, figures in levels.items()
     )
-    if levels and set(levels) == set(through["features"]):
+    if levels and set(levels) == set(doubts["features"]):
         yield (
             f"Do not take the counterfactual figures of {attribute} for a sign of fairness: in the training "
             f"data {_join(levels)} went together with {attribute} no more strongly than shuffled values do "

@@ -1,7 +1,6 @@
 """Recommended monitors as bodies."""
 
 from datetime import datetime
-from typing import Any
 
 from pydantic import Field
 
@@ -17,7 +16,7 @@ from .group_choice import CountsOrigin, Role
 from .recommend import Accepted, Picked
 from .suggested_outcomes import OutcomesOrigin
 
-_GROUPS: list[dict[str, Any]] = [
+_GROUPS = [
     {
         "value": "male",
         "meaning": "male",
@@ -42,7 +41,7 @@ _GROUPS: list[dict[str, Any]] = [
     },
 ]
 
-_PROPOSAL: dict[str, Any] = {
+_PROPOSAL = {
     "feature": "Sex",
     "is_meta": False,
     "kind": "sex",
@@ -75,7 +74,7 @@ _PROPOSAL: dict[str, Any] = {
     },
 }
 
-_RECOMMENDED: dict[str, Any] = {
+_RECOMMENDED = {
     "outcomes": {
         "favourable": ["No Risk"],
         "unfavourable": ["Risk"],

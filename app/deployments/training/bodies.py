@@ -11,7 +11,7 @@ from pydantic import FailFast, Field, PlainSerializer, PlainValidator, WithJsonS
 from ...base.values import Range
 from ...domain.monitor import Monitor
 from ...web.body import In, Out, example, read_from
-from ...web.value_bodies import RANGE, group_value
+from ...web.value_bodies import RANGE_SCHEMA, read_group_value
 from .from_distributions import FEWEST_SHOWN, find_unclassified, merge_rare
 from .training_facts import Cell, Distribution, TrainingForm, TrainingSummary
 from .training_limits import LONGEST_VALUE, MOST_COLUMNS
@@ -26,7 +26,7 @@ _LABELS = [
     {"label": "No Risk", "records": 3297, "weight": None},
     {"label": "Risk", "records": 1703, "weight": None},
 ]
-_SUMMARY: dict[str, Any] = {
+_SUMMARY = {
     "form": "csv",
     "label": "Risk",
     "weight": None,
@@ -44,7 +44,7 @@ _SUMMARY: dict[str, Any] = {
 
 ValueJson = Annotated[
     str | int | float | bool | Range | None,
-    PlainValidator(lambda sent: None if sent is None else group_value(sent)),
+    PlainValidator(lambda sent: None if sent is None else read_group_value(sent)),
     PlainSerializer(msgspec.to_builtins),
     WithJsonSchema(
         {
@@ -53,7 +53,7 @@ ValueJson = Annotated[
                 {"type": "integer"},
                 {"type": "number"},
                 {"type": "boolean"},
-                RANGE,
+                RANGE_SCHEMA,
                 {"type": "null"},
             ]
         }

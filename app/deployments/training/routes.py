@@ -1,6 +1,6 @@
 """Routes of a deployment's training data."""
 
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, BinaryIO
 
 from fastapi import APIRouter, Query, Request
 from fastapi.concurrency import run_in_threadpool
@@ -40,7 +40,7 @@ router = APIRouter(prefix="/v1/deployments/{deployment_id}/training-data", tags=
 
 FORMS = {"text/csv": TrainingForm.CSV, "application/vnd.apache.parquet": TrainingForm.PARQUET}
 
-_BODY: dict[str, Any] = {
+_BODY = {
     "required": True,
     "content": {
         "text/csv": {

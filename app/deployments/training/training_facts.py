@@ -134,6 +134,10 @@ class Association:
             self.strength is not None and self.chance_level is not None and self.strength > self.chance_level
         )
 
+    @property
+    def is_within_chance(self) -> bool:
+        return self.strength is not None and not self.is_above_chance
+
     def is_recommended(self, *, above: float = RECOMMENDED_ABOVE) -> bool:
         return self.strength is not None and self.strength > above and self.is_above_chance
 

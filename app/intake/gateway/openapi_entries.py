@@ -1,7 +1,6 @@
 """The OpenAPI entries of the gateway and of events."""
 
 from ...base.errors import CallLoop, Conflict, EndpointRefused, NotFound, ScoringFailed, TooLarge
-from ...base.values import Scalar
 from ...payloads.registry import FORMS
 from ...payloads.schema_parts import COUNT, NAMES, Schema, complete_object
 from ..hot_routes.hot_route import PREFIX
@@ -11,7 +10,7 @@ from .call_events import BATCH, STRUCTURED
 from .routes import AZURE_PATH, EVENTS, MAX_LOGGED_ANSWER_BYTES, PREDICTIONS
 
 _FIELDS = ["Age", "Sex", "Owner"]
-_VALUES: list[list[Scalar]] = [[33, "female", True]]
+_VALUES = [[33, "female", True]]
 _ID = {"type": "string", "pattern": "^[A-Za-z0-9._:-]{1,128}$"}
 
 _PREDICT = f"""The request goes to the deployment's endpoint as it is: body, content type, and the headers `Accept`, `Accept-Language`,

@@ -29,11 +29,29 @@ from ...payloads.codec import Headers
 from ...web.middleware import SANE_REQUEST_ID
 from ..hot_routes.hot_route import Bodies, HotRequest, HotRoute
 from ..logging.model_call import CapturedBody, Exchange
-from .call_events import EventUnclear, ReportedHalf, read_events
+from .call_events import EventUnclear, read_events
 from .call_plans import CallPlan, LastAnswers
 from .forward import PASSED_ON, hold_answer, pick_answer_headers
 from .service import Gateway
 from .spool_entries import CallHalf, CallSide, CallSource, CompleteCall
+
+PREDICTIONS = "predictions"
+
+RECORD_ID = b"evenhand-record-id"
+"""Of several records, `{id}-1` is the first."""
+
+MAX_LOGGED_ANSWER_BYTES = 32 * 2**20
+"""A larger answer is passed on as it comes, and counted as not received."""
+
+EVENTS = "events"
+
+AZURE_PATH = "/modeldata/log"
+"""The user name in the URL is the deployment's id."""
+
+MAX_REASONS = 10
+"""Max reasons that one answer lists."""
+
+_WITHOUT_BODY = (204, 304)
 
 
 class KnownCallerRoute(HotRoute):
@@ -60,17 +78,6 @@ class KnownCallerRoute(HotRoute):
         return plan
 
 
-PREDICTIONS = "predictions"
-
-RECORD_ID = b"evenhand-record-id"
-"""Of several records, `{id}-1` is the first."""
-
-MAX_LOGGED_ANSWER_BYTES = 32 * 2**20
-"""A larger answer is passed on as it comes, and counted as not received."""
-
-_WITHOUT_BODY = (204, 304)
-
-
 class GatewayRoute(KnownCallerRoute):
     other_methods = "A model is called with POST."
 
@@ -83,44 +90,51 @@ class GatewayRoute(KnownCallerRoute):
             )
         model = plan.require_model()
         record_id = _read_record_id(request) or request.id
-        limit = model.endpoint.timeout_seconds
         async with self._hold_body(request, principal.actor) as body:
+            # First: a caller beyond its rate must spare the model.
+            self._limits.admit_rate(principal.actor)
             try:
-                # First: a caller beyond its rate must spare the model.
-                self._limits.admit_rate(principal.actor)
-                sent = [(name, value) for name, value in request.scope["headers"] if name in PASSED_ON]
-                async with asyncio.timeout(limit) as clock, model.answer(sent, body) as response:
-                    chunks = response.aiter_raw()
-                    held, is_whole = await hold_answer(chunks, MAX_LOGGED_ANSWER_BYTES)
-                    clock.reschedule(None)  # the limit is the model's, not the caller's
-                    headers = pick_answer_headers(response.headers.raw)
-                    if response.is_success:
-                        exchange = Exchange(
-                            call_id=record_id,
-                            scored_at=utc_now(),
-                            request=_capture(sent, body),
-                            answer=_capture(headers, held),
-                        )
-                        await self._keep(plan, exchange, principal.actor, is_whole=is_whole)
-                        headers.append((RECORD_ID, record_id.encode("latin-1")))
-                    if is_whole and response.status_code not in _WITHOUT_BODY:
-                        headers.append((b"content-length", b"%d" % len(held)))
-                    await request.send(
-                        {"type": "http.response.start", "status": response.status_code, "headers": headers}
-                    )
-                    await request.send(
-                        {"type": "http.response.body", "body": held, "more_body": not is_whole}
-                    )
-                    if not is_whole:
-                        while chunk := await asyncio.wait_for(anext(chunks, b""), limit):
-                            await request.send(
-                                {"type": "http.response.body", "body": chunk, "more_body": True}
-                            )
-                        await request.send({"type": "http.response.body", "body": b""})
+                await self._relay(request, body, plan, principal.actor, record_id)
             except TimeoutError as error:
-                raise model.fault_of(slow(limit)) from error
+                raise model.fault_of(slow(model.endpoint.timeout_seconds)) from error
 
-    async def _keep(self, plan: CallPlan, exchange: Exchange, actor: str, *, is_whole: bool) -> None:
+    async def _relay(
+        self, request: HotRequest, body: bytes, plan: CallPlan, actor: str, record_id: str
+    ) -> None:
+        """Calls the model and logs the call, then passes the answer on.
+
+        Raises:
+            TimeoutError: the model takes too long to answer, or to go on.
+        """
+        model = plan.require_model()
+        limit = model.endpoint.timeout_seconds
+        sent = [(name, value) for name, value in request.scope["headers"] if name in PASSED_ON]
+        async with asyncio.timeout(limit) as clock, model.answer(sent, body) as response:
+            chunks = response.aiter_raw()
+            held, is_whole = await hold_answer(chunks, MAX_LOGGED_ANSWER_BYTES)
+            clock.reschedule(None)  # the limit is the model's, not the caller's
+            headers = pick_answer_headers(response.headers.raw)
+            if response.is_success:
+                exchange = Exchange(
+                    call_id=record_id,
+                    scored_at=utc_now(),
+                    request=_capture(sent, body),
+                    answer=_capture(headers, held),
+                )
+                await self._log_call(plan, exchange, actor, is_whole=is_whole)
+                headers.append((RECORD_ID, record_id.encode("latin-1")))
+            if is_whole and response.status_code not in _WITHOUT_BODY:
+                headers.append((b"content-length", b"%d" % len(held)))
+            await request.send(
+                {"type": "http.response.start", "status": response.status_code, "headers": headers}
+            )
+            await request.send({"type": "http.response.body", "body": held, "more_body": not is_whole})
+            while not is_whole:
+                chunk = await asyncio.wait_for(anext(chunks, b""), limit)
+                is_whole = not chunk
+                await request.send({"type": "http.response.body", "body": chunk, "more_body": not is_whole})
+
+    async def _log_call(self, plan: CallPlan, exchange: Exchange, actor: str, *, is_whole: bool) -> None:
         entry = CompleteCall(
             deployment_id=plan.deployment.id,
             deployment_no=plan.deployment.no,
@@ -128,19 +142,19 @@ class GatewayRoute(KnownCallerRoute):
             received_at=exchange.scored_at,
             exchange=exchange,
         )
-        size, may_store = len(exchange.request.body) + len(exchange.answer.body), is_whole
+        if not is_whole:
+            await self._gateway.lose(entry, plan)
+            return
+        size = len(exchange.request.body) + len(exchange.answer.body)
         try:
-            if is_whole:
-                self._limits.admit_storage(actor, size)
+            self._limits.admit_storage(actor, size)
         except QuotaReached:
             # A caller of a model gets its answer also when the log is full.
-            may_store = False
-        if may_store:
-            is_kept = await self._gateway.keep(entry, plan)
-            # Before its records are counted, a call counts as one.
-            self._limits.note_stored(actor, sent=1, records=int(is_kept), size=size if is_kept else 0)
-        else:
             await self._gateway.lose(entry, plan)
+            return
+        is_kept = await self._gateway.keep(entry, plan)
+        # Before its records are counted, a call counts as one.
+        self._limits.note_stored(actor, sent=1, records=int(is_kept), size=size if is_kept else 0)
 
 
 def _capture(headers: Headers, body: bytes) -> CapturedBody:
@@ -160,15 +174,6 @@ def _read_record_id(request: HotRequest) -> str:
     return sent
 
 
-EVENTS = "events"
-
-AZURE_PATH = "/modeldata/log"
-"""The user name in the URL is the deployment's id."""
-
-MAX_REASONS = 10
-"""Max reasons that one answer lists."""
-
-
 class EventRoute(KnownCallerRoute):
     other_methods = "Events are sent with POST."
 
@@ -183,10 +188,12 @@ class EventRoute(KnownCallerRoute):
             )
         plan = await self._find_plan(principal, deployment_id)
         now = utc_now()
+        size = 0
         try:
             async with self._hold_body(request, principal.actor) as body:
                 # A sender may stop at an error: what is beyond a limit is ignored and counted.
-                self._limits.admit_request(principal.actor, len(body))
+                size = len(body)
+                self._limits.admit_request(principal.actor, size)
                 headers = {
                     name.decode("latin-1"): value.decode("latin-1") for name, value in request.headers.items()
                 }
@@ -194,11 +201,11 @@ class EventRoute(KnownCallerRoute):
         except (EventUnclear, TooLarge, Unavailable, RateReached, QuotaReached) as error:
             reports = [EventUnclear(str(error))]
         unclear = [report for report in reports if isinstance(report, EventUnclear)]
-        for report in unclear:
-            self._gateway.ignore(plan.deployment.no, str(report), now=now)
-        halves = [report for report in reports if isinstance(report, ReportedHalf)]
-        are_kept = []
-        for half in halves:
+        kept = []
+        for half in reports:
+            if isinstance(half, EventUnclear):
+                self._gateway.ignore(plan.deployment.no, str(half), now=now)
+                continue
             entry = read_row(
                 CallHalf,
                 half,
@@ -207,16 +214,15 @@ class EventRoute(KnownCallerRoute):
                 source=CallSource.EVENTS,
                 received_at=now,
             )
-            are_kept.append(await self._gateway.keep(entry, plan))
-        # A half is half a record, and the answer completes most calls.
-        records = sum(
-            is_kept and half.side is CallSide.RESPONSE for half, is_kept in zip(halves, are_kept, strict=True)
-        )
-        if any(are_kept):
-            self._limits.note_stored(principal.actor, sent=records, records=records, size=len(body))
+            if await self._gateway.keep(entry, plan):
+                kept.append(half)
+        if kept:
+            # A half is half a record, and the answer completes most calls.
+            records = sum(half.side is CallSide.RESPONSE for half in kept)
+            self._limits.note_stored(principal.actor, sent=records, records=records, size=size)
         return JSONResponse(
             {
-                "received": sum(are_kept),
+                "received": len(kept),
                 "ignored": len(unclear),
                 "reasons": [str(report) for report in unclear[:MAX_REASONS]],
             }

@@ -29,7 +29,7 @@ from ...payloads.schema_parts import (
     complete_object,
     open_object,
 )
-from ...web.id_and_time import ID_PATTERN
+from ...web.parameters import ID_PATTERN
 from ...web.problem_answers import PROBLEM_SCHEMA, problems
 from ...web.problems import MEDIA_TYPE
 from ..logging.checked_records import OPTIONAL_SCHEMAS
@@ -85,7 +85,7 @@ def ingestion_paths() -> Schema:
 
 def _describe_payload() -> Schema:
     named = {"type": ["string", "null"], "enum": [*PayloadFormat, None]}
-    bodies: list[dict[str, Schema]] = [PAIRED.pair_schemas(), {"payload_format": named}]
+    bodies = [PAIRED.pair_schemas(), {"payload_format": named}]
     pairs = [
         open_object(
             ["request", "response"],

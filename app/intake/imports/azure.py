@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .call_halves import Half
-from .import_subject import ImportRow, ImportSubject, InputFile, RowRefused, read_time, shown
+from .import_row import ImportRow, RowRefused, quoted
+from .import_subject import ImportSubject, read_time
+from .input_file import InputFile
 from .logged_calls import join_halves
 
 _INPUTS, _OUTPUTS = ("model_inputs", "inputs", "request"), ("model_outputs", "outputs", "response")
@@ -23,7 +25,7 @@ def _read_half(event: dict[str, Any], file: InputFile, line: int, subject: Impor
     kind = str(event.get("type") or "").rpartition(".")[2]
     if kind not in (*_INPUTS, *_OUTPUTS):
         raise RowRefused(
-            "type", f"must end in {', '.join((*_INPUTS, *_OUTPUTS))}, found {shown(event.get('type'))}"
+            "type", f"must end in {', '.join((*_INPUTS, *_OUTPUTS))}, found {quoted(event.get('type'))}"
         )
     rows = event.get("data")
     if not isinstance(rows, list | dict):

@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from ...base.errors import InvalidInput
@@ -255,7 +255,7 @@ def monitored_attribute(
     values = _require_values(listed, where)
     if column.kind is FieldKind.CATEGORICAL or len(values) > 1 or name in choices.categories:
         # Some versions of the SDK write text only.
-        read: Callable[[Any], Any] = {
+        read = {
             FieldType.STRING: str,
             FieldType.INTEGER: int,
             FieldType.NUMBER: float,

@@ -11,7 +11,9 @@ from .azure import read_azure
 from .bentoml import read_bentoml
 from .databricks import read_databricks
 from .flat_tables import read_csv, read_json_lines, read_parquet
-from .import_subject import ImportRow, ImportSubject, InputFile
+from .import_row import ImportRow
+from .import_subject import ImportSubject
+from .input_file import InputFile
 from .kserve_logs import read_kserve
 from .month_files import read_export, read_head
 from .sagemaker_captures import read_sagemaker

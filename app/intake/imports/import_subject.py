@@ -1,30 +1,15 @@
 """The deployment and the choices that an import reads files by."""
 
-import hashlib
-import io
-import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import field
-from datetime import UTC, datetime
-from functools import partial
-from pathlib import Path
-from typing import Any, BinaryIO
+from datetime import datetime
+from typing import Any
 
-import pyarrow as pa
-from msgspec import Struct
-
-from ...base.encodings import UTF_8, decode_parts
-from ...base.errors import InvalidInput, TooLarge
 from ...base.frozen import frozen_by_name
-from ...base.strict_json import JsonObject
-from ...base.values import printable
-from ...deployments.training.typed_column import ParquetFile
 from ...domain.arrival import LogKind
 from ...domain.deployment import Endpoint, OutputFields, RecordSchema
 from ...domain.record_times import Impossible, TimeRule, TimeTally
-from ..logging.checked_records import RecordRefused
-from ..logging.decode_body import decoded_json, require_decodable
+from .import_row import RowRefused, quoted
+from .input_file import InputFile
 
 
 @frozen_by_name
@@ -43,7 +28,7 @@ class ImportSubject:
     """A deployment as an import sees it, and the importer's choices. `lists_texts`: the outcomes of its
     monitor are texts.
 
-    `at` is the time of records without one. Times without an offset are refused, unless `times` has a
+    `default_time` is that of records without one. Times without an offset are refused, unless `times` has a
     zone. `tally` counts those read. Bodies are tried in the format of the `endpoint` first. With a
     `score_threshold`, a prediction between 0 and 1 is a score.
     """
@@ -55,7 +40,7 @@ class ImportSubject:
     columns: ColumnNames = field(default_factory=ColumnNames)
     times: TimeRule
     tally: TimeTally = field(default_factory=TimeTally)
-    at: datetime | None = None
+    default_time: datetime | None = None
     endpoint: Endpoint | None = None
     score_threshold: float | None = None
 
@@ -69,203 +54,11 @@ class ImportSubject:
         return "labelled_at" if self.kind is LogKind.FEEDBACK else "scored_at"
 
 
-class ImportRow(Struct, frozen=True, kw_only=True):
-    """One row: a native record, or the reason for none.
-
-    `line`: of the text, or Parquet's row, from 1. `fraction`: share of the traffic that the log holds.
-    """
-
-    file: str
-    line: int
-    record: Mapping[str, Any] | None = None
-    field: str = ""
-    reason: str = ""
-    fraction: float = 1.0
-
-
-class RowRefused(RecordRefused):
-    def row_at(self, file: str, line: int) -> ImportRow:
-        return ImportRow(file=file, line=line, field=self.field, reason=self.reason)
-
-
-NumberedRows = Iterator[tuple[int, JsonObject | RowRefused]]
-
-MAX_LINE_BYTES = 8 * 2**20
-"""Max bytes of a line: memory must not depend on a file without line ends."""
-
-PARQUET_START = b"PAR1"
-
-_HASHED_BYTES = 2**20
-_PATH_HOUR = re.compile(r"(?<!\d)(\d{4})/(\d{2})/(\d{2})/(\d{2})(?!\d)")
-_SHOWN = 60
-_ROWS_AT_ONCE = 256
-_DAMAGED = (pa.ArrowException, ValueError, OverflowError)
-
-
-class InputFile:
-    """One file, whose text is read in UTF-8. `digest` identifies its content, `bytes_read` grows.
-
-    Raises:
-        InvalidInput: it is text of another encoding.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        open_file: Callable[[], AbstractContextManager[BinaryIO]],
-        size: int,
-        encoding: str = UTF_8,
-    ) -> None:
-        self.name = name
-        self.size = size
-        self.bytes_read = 0
-        self._open = open_file
-        self._encoding = encoding
-        with open_file() as file:
-            self.is_parquet = file.read(len(PARQUET_START)) == PARQUET_START
-            file.seek(0)
-            chunks = iter(partial(file.read, _HASHED_BYTES), b"")
-            digest = hashlib.sha256()
-            for chunk in chunks if self.is_parquet else map(str.encode, decode_parts(chunks, encoding, name)):
-                digest.update(chunk)
-        self.digest = digest.hexdigest()
-
-    @classmethod
-    def at(cls, path: Path, encoding: str = UTF_8) -> "InputFile":
-        try:
-            return cls(str(path), lambda: path.open("rb"), path.stat().st_size, encoding)
-        except OSError as error:
-            raise InvalidInput(str(path), f"cannot be read ({error.strerror})") from error
-
-    @property
-    def hour_of_path(self) -> datetime | None:
-        """Hour that the path states as yyyy/mm/dd/hh, as vendors' stores name it."""
-        matches = _PATH_HOUR.findall(self.name.replace("\\", "/"))
-        if not matches:
-            return None
-        year, month, day, hour = map(int, matches[-1])
-        try:
-            return datetime(year, month, day, hour, tzinfo=UTC)
-        except ValueError:
-            return None
-
-    def lines(self) -> Iterator[tuple[int, bytes]]:
-        """Yields line numbers, from 1, and lines."""
-        self.bytes_read = 0
-        with self._open() as file:
-            text = io.TextIOWrapper(
-                file, "utf-8-sig" if self._encoding == UTF_8 else self._encoding, newline="\n"
-            )
-            number = 0
-            try:
-                while line := text.readline(MAX_LINE_BYTES + 1).encode():
-                    number += 1
-                    self.bytes_read += len(line)
-                    if len(line) > MAX_LINE_BYTES:
-                        raise InvalidInput(
-                            f"{self.name} line {number}", f"is longer than {MAX_LINE_BYTES // 2**20} MiB"
-                        )
-                    yield number, line
-            finally:
-                # Where the reader stopped early, the file may be closed already.
-                with suppress(ValueError):
-                    text.detach()
-
-    def json_lines(self, *, takes_arrays: bool = False) -> NumberedRows:
-        """Yields the objects of the lines, or of arrays in them, too."""
-        for number, line in self.lines():
-            if not line.strip():
-                continue
-            try:
-                require_decodable(line)
-                decoded = decoded_json(line)
-            except InvalidInput as error:
-                problem = error.problems[0]
-                field = "line" if problem.field == "body" else problem.field[:_SHOWN]
-                decoded = RowRefused(field, problem.message)
-            except TooLarge as error:
-                decoded = RowRefused("line", str(error))
-            for document in decoded if takes_arrays and isinstance(decoded, list) else [decoded]:
-                is_row = isinstance(document, dict | RowRefused)
-                yield number, document if is_row else RowRefused("line", "must be a JSON object")
-
-    def parquet_rows(self) -> NumberedRows:
-        self.bytes_read = 0
-        with self._parquet() as table:
-            number = 0
-            total = max(table.rows, 1)
-            for batch in table.batches(table.names):
-                # A few at a time: Python objects take many times a batch's size.
-                for start in range(0, batch.num_rows, _ROWS_AT_ONCE):
-                    for row in _read_rows(batch.slice(start, _ROWS_AT_ONCE)):
-                        number += 1
-                        yield number, row
-                    self.bytes_read = self.size * number // total
-
-    def stated_rows(self) -> int:
-        """Rows of Parquet, by its footer; 0 of text."""
-        if not self.is_parquet:
-            return 0
-        with self._parquet() as table:
-            return int(table.rows)
-
-    def parquet_metadata(self) -> Mapping[bytes, bytes]:
-        if not self.is_parquet:
-            return {}
-        with self._parquet() as table:
-            return table.metadata
-
-    @contextmanager
-    def _parquet(self) -> Iterator[ParquetFile]:
-        with self._open() as file:
-            try:
-                yield ParquetFile(file)
-            except InvalidInput as error:
-                if error.problems[0].field != "body":
-                    raise
-                raise InvalidInput(self.name, error.problems[0].message) from error
-
-    def rows(self, *, takes_arrays: bool = False) -> NumberedRows:
-        return self.parquet_rows() if self.is_parquet else self.json_lines(takes_arrays=takes_arrays)
-
-
-def reopen(file: BinaryIO) -> nullcontext[BinaryIO]:
-    """Returns the file at its beginning, for a reader that does not close it."""
-    file.seek(0)
-    return nullcontext(file)
-
-
-def _read_rows(batch: pa.RecordBatch) -> list[JsonObject | RowRefused]:
-    """Text that is no UTF-8, or a time beyond any calendar, costs its row alone."""
-    try:
-        return list(batch.to_pylist())
-    except _DAMAGED:
-        rows: list[JsonObject | RowRefused] = []
-    for position in range(batch.num_rows):
-        row: JsonObject = {}
-        for name, column in zip(batch.schema.names, batch.columns, strict=True):
-            try:
-                row[name] = column[position].as_py()
-            except _DAMAGED as error:
-                rows.append(
-                    RowRefused(printable(name)[:_SHOWN], f"cannot be read ({printable(str(error))[:_SHOWN]})")
-                )
-                break
-        else:
-            rows.append(row)
-    return rows
-
-
-def shown(value: object) -> str:
-    text = printable(str(value))
-    return f"'{text}'" if len(text) <= _SHOWN else f"'{text[:_SHOWN]}…'"
-
-
 def read_time(value: Any, where: str, file: InputFile, subject: ImportSubject) -> str | None:  # noqa: ANN401 - any cell
     """Returns a stated time as ISO 8601 in UTC; of an empty cell the given time, else the hour of the
     file's path.
     """
-    usual = subject.at or file.hour_of_path
+    usual = subject.default_time or file.hour_of_path
     if value in (None, "") and usual is not None:
         return usual.isoformat()
     # Columns of whole numbers become floats where one is missing.
@@ -280,11 +73,12 @@ def read_time(value: Any, where: str, file: InputFile, subject: ImportSubject) -
         return None
     if reason is not None:
         raise RowRefused(
-            where, f"must be a time as ISO 8601, such as 2030-01-31T12:00:00Z, found {shown(value)}, {reason}"
+            where,
+            f"must be a time as ISO 8601, such as 2030-01-31T12:00:00Z, found {quoted(value)}, {reason}",
         )
     if not reading.is_placed:
         raise RowRefused(
             where,
-            f"must state its offset from UTC, found {shown(value)}; or import with the offset of such times",
+            f"must state its offset from UTC, found {quoted(value)}; or import with the offset of such times",
         )
     return reading.at.isoformat()

@@ -5,7 +5,9 @@ from functools import partial
 from typing import Any
 
 from .call_halves import Half
-from .import_subject import ImportRow, ImportSubject, InputFile, RowRefused, read_time
+from .import_row import ImportRow, RowRefused
+from .import_subject import ImportSubject, read_time
+from .input_file import InputFile
 from .logged_calls import join_halves, read_bytes
 
 

@@ -12,7 +12,9 @@ from ...payloads.read_call import CallColumns, read_call
 from ...payloads.registry import FINDABLE, bind_codec, codec_for
 from ..logging.model_call import ids_of_call, require_bounded
 from .call_halves import Half, open_halves
-from .import_subject import ImportRow, ImportSubject, InputFile, NumberedRows, RowRefused
+from .import_row import ImportRow, RowRefused
+from .import_subject import ImportSubject
+from .input_file import InputFile, NumberedRows
 
 _CSV = "text/csv"
 
@@ -58,7 +60,7 @@ class LoggedCallReader:
             zip(ids_of_call(call, len(table)), table.rows, strict=True)
         ):
             row = dict(zip(table.fields, cells, strict=True))
-            record: JsonObject = {
+            record = {
                 "id": record_id,
                 "scored_at": time,
                 "features": {name: row[name] for name in subject.feature_names},

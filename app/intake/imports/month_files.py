@@ -18,7 +18,9 @@ from ...base.strict_json import JsonObject
 from ...domain.arrival import LogKind
 from ...domain.deployment import OutputFields, ProblemType, RecordSchema, StorageKind
 from ..logging.checked_records import OPTIONAL_COLUMNS
-from .import_subject import ImportRow, ImportSubject, InputFile, RowRefused, read_time, shown
+from .import_row import ImportRow, RowRefused, quoted
+from .import_subject import ImportSubject, read_time
+from .input_file import InputFile
 from .logged_calls import read_rows
 
 _HEAD = b"evenhand"
@@ -46,7 +48,7 @@ class ExportHead(Struct, frozen=True, kw_only=True):
         ]
 
     def registration(self, deployment_id: str) -> JsonObject:
-        registered: JsonObject = {name: msgspec.to_builtins(getattr(self, name)) for name in _REGISTERED}
+        registered = {name: msgspec.to_builtins(getattr(self, name)) for name in _REGISTERED}
         sections = {"features": self.schema.features, "meta": self.schema.meta}
         return {"id": deployment_id, **registered} | {
             section: [{"name": column.name, "type": column.type, "kind": column.kind} for column in columns]
@@ -161,7 +163,7 @@ def _read_json(row: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401 - any 
     try:
         return None if row[name] is None else json.loads(row[name], parse_int=_read_whole)
     except (TypeError, ValueError, RecursionError) as error:
-        raise RowRefused(name, f"must be a value as JSON, found {shown(row[name])}") from error
+        raise RowRefused(name, f"must be a value as JSON, found {quoted(row[name])}") from error
 
 
 def _read_whole(text: str) -> int | float:

@@ -7,7 +7,7 @@ from dataclasses import field, replace
 from datetime import datetime
 from functools import partial
 from io import SEEK_END
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, BinaryIO
 
 from fastapi import APIRouter, Query, Request
 
@@ -19,7 +19,7 @@ from ...base.frozen import frozen
 from ...domain.arrival import LogKind, RecordSource
 from ...domain.record import Receipt
 from ...domain.record_times import TimeRule
-from ...web.id_and_time import Moment, in_utc
+from ...web.parameters import OptionalMoment, in_utc
 from ...web.strict_requests import takes
 from ...web.uploads import read_apart, sent_type, spooled
 from ..hot_routes.routes import IngestionIn
@@ -32,7 +32,8 @@ from ..writing.write_target import Target
 from .bodies import ImportReportOut
 from .import_layouts import ImportLayout, find_layout
 from .import_report import ImportReport, RejectedRow
-from .import_subject import ColumnNames, ImportSubject, InputFile, reopen
+from .import_subject import ColumnNames, ImportSubject
+from .input_file import InputFile, reopen
 from .run_import import Checkpoint, run_import
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/imports", tags=["records"])
@@ -48,7 +49,7 @@ MAX_PROBLEMS = 100
 MEDIA_TYPES = ("text/csv", "application/jsonlines", "application/x-ndjson", "application/vnd.apache.parquet")
 
 _EXAMPLE = "id,scored_at,Age,Sex,Owner,prediction\na-1,2026-03-01T09:30:00Z,33,female,true,Risk\n"
-_BODY: dict[str, Any] = {
+_BODY = {
     "required": True,
     "content": {
         "text/csv": {"schema": {"type": "string"}, "example": _EXAMPLE},
@@ -81,7 +82,7 @@ async def import_records(
         ImportLayout | None,
         Query(description="The file's layout; without it, it is found from its beginning."),
     ] = None,
-    at: Moment = None,
+    at: OptionalMoment = None,
     time_format: Annotated[str | None, Query(max_length=100, description=_TIME_FORMAT)] = None,
     id_column: ColumnName = None,
     time_column: ColumnName = None,
@@ -122,7 +123,7 @@ async def import_records(
         lists_texts=target.lists_texts,
         columns=columns,
         times=times,
-        at=in_utc("at", at),
+        default_time=in_utc("at", at),
         endpoint=target.endpoint,
     )
     async with spooled(

@@ -23,7 +23,9 @@ from ...domain.record import Receipt
 from ..logging.ingest_plan import MAX_RECORD_BYTES
 from .import_layouts import ImportLayout
 from .import_report import ImportReport, RejectedRow
-from .import_subject import ImportRow, ImportSubject, InputFile, RowRefused, shown
+from .import_row import ImportRow, RowRefused, quoted
+from .import_subject import ImportSubject
+from .input_file import InputFile
 
 
 class Checkpoint:
@@ -206,7 +208,7 @@ def encode_record(row: ImportRow, digest: str, subject: ImportSubject) -> bytes:
         where, value = next(_find_unwritable(record, ()))
         raise RowRefused(
             ".".join(where),
-            f"must be text, a number, true or false, found {shown(value)} ({type(value).__name__.lower()})",
+            f"must be text, a number, true or false, found {quoted(value)} ({type(value).__name__.lower()})",
         ) from None
     if max(size, len(text)) >= BATCH_BYTES:
         raise RowRefused("record", f"must have at most {MAX_RECORD_BYTES:,} bytes as JSON")
@@ -286,7 +288,7 @@ def subject_members(subject: ImportSubject) -> JsonObject:
     return {
         "kind": subject.kind.value,
         "columns": astuple(subject.columns),
-        "at": None if subject.at is None else subject.at.isoformat(),
+        "at": subject.default_time and subject.default_time.isoformat(),
         "times": [str(subject.times.zone), subject.times.form, subject.times.earliest.isoformat()],
         "score_threshold": subject.score_threshold,
         "format": None

@@ -6,7 +6,9 @@ from functools import partial
 from ...base.strict_json import JsonObject
 from ...domain.arrival import LogKind
 from ..logging.model_call import ids_of_call
-from .import_subject import ImportRow, ImportSubject, InputFile, RowRefused, read_time
+from .import_row import ImportRow, RowRefused
+from .import_subject import ImportSubject, read_time
+from .input_file import InputFile
 from .logged_calls import LoggedCallReader, read_bytes, read_labels, read_rows
 
 _CAPTURE, _TRUTH = "captureData", "groundTruthData"

@@ -47,7 +47,7 @@ def payload_batch(
     target = plan.target
     no = plan.target.no
     times = _write_moments(checked.times, moments.now)
-    cells: dict[str, Iterable[str]] = {
+    cells = {
         "deployment_no": repeat(str(no)),
         "record_no": list(map(str, numbers)),
         "record_id": list(map(copy_text, ids)),
@@ -90,7 +90,7 @@ def feedback_batch(
     """Like `payload_batch`. A stated prediction is taken for one of the present model revision."""
     target = plan.target
     revision = copy_text(plan.target.model_revision)
-    cells: dict[str, Iterable[str]] = {
+    cells = {
         "deployment_no": repeat(str(target.no)),
         "feedback_no": map(str, numbers),
         "feedback_id": map(copy_text, ids),

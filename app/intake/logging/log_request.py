@@ -203,7 +203,7 @@ def _build_record(row: JsonObject, plan: IngestPlan, request: LogRequest) -> Jso
         next((row[name] for name in aliases if name in row and name not in columns), None)
         for aliases in (_ID_COLUMNS, time_columns)
     )
-    record: JsonObject = {
+    record = {
         "features": _pick_columns(row, plan.features.columns),
         "meta": _pick_columns(row, plan.meta.columns),
         "label": row.get(request.label),

@@ -6,7 +6,7 @@ shell, and Python's own literals.
 
 import json
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ...base.errors import EvenhandError
@@ -32,7 +32,7 @@ _END = "JSON"
 _LINE = 60
 _EXACT = 2**53
 
-_MARKS: Mapping[str, float] = {"prediction": 0.8125390625, "probability": 0.1875390625}
+_MARKS = {"prediction": 0.8125390625, "probability": 0.1875390625}
 """Exact in binary, so that no format changes them."""
 
 
@@ -92,7 +92,7 @@ class _Example:
         self._is_regression = deployment.problem_type is ProblemType.REGRESSION
 
     def records(self, record_id: str) -> JsonObject:
-        record: JsonObject = {"id": record_id, "features": self.features}
+        record = {"id": record_id, "features": self.features}
         if self.meta:
             record["meta"] = self.meta
         return {"records": [record | self.answer()]}
@@ -124,7 +124,7 @@ class _Example:
             }
             return {name: value for name, value in members.items() if value is not None}
         decoded = self._outputs.label is not None
-        named: JsonObject = {"prediction": 1 if decoded and not self._is_regression else self._outcome}
+        named = {"prediction": 1 if decoded and not self._is_regression else self._outcome}
         if self._outputs.probability is not None:
             named["probability"] = 0.9
         if decoded:

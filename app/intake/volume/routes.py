@@ -17,8 +17,8 @@ from ...deployments.deployment_in_address import LoggableDeployment, ReadableDep
 from ...domain.arrival import KEPT
 from ...domain.check import Span
 from ...domain.record_times import TimeRule
-from ...web.id_and_time import Moment, in_utc, uuid_path
 from ...web.paging import Limit, PlaceCursor, cut_at_place, read_place_cursor
+from ...web.parameters import OptionalMoment, in_utc, uuid_path
 from .arrival_queries import MissingTotals, intake_hours, missing_hours, put_missing
 from .bodies import (
     IngestionOut,
@@ -51,7 +51,7 @@ class HoursWanted:
 
 
 def read_hours(
-    since: Moment = None, until: Moment = None, limit: Limit = 100, cursor: PlaceCursor = None
+    since: OptionalMoment = None, until: OptionalMoment = None, limit: Limit = 100, cursor: PlaceCursor = None
 ) -> HoursWanted:
     before = read_place_cursor(cursor, datetime)
     if before is not None and before.tzinfo is None:

@@ -130,7 +130,7 @@ def _score_crosswise(numbers: FloatArray, biased: BoolArray, encoding: Encoding)
     folds = np.empty(len(biased), dtype=np.int64)
     for kind in (biased, ~biased):
         folds[kind] = np.arange(int(kind.sum())) % FOLDS
-    scores: FloatArray = np.empty(len(biased))
+    scores = np.empty(len(biased))
     for fold in range(FOLDS):
         fitted: BoolArray = folds != fold
         scores[~fitted] = predict(_fit(numbers[fitted], biased[fitted], encoding), numbers[~fitted])

@@ -1,6 +1,5 @@
 """The OpenAPI entries of the bodies of mitigated predictions."""
 
-from ...base.values import Scalar
 from ...domain.cells import MAX_ID_CHARACTERS
 from ...domain.mitigation import ONLY_DIRECT, Mode
 from ...payloads.codec import JSON
@@ -20,7 +19,7 @@ _RECORD = closed_object(
 )
 _RECORDS = {"type": "array", "minItems": 1, "maxItems": MAX_RECORDS, "items": _RECORD}
 
-_FEATURES: dict[str, Scalar] = {"Age": 33, "Sex": "female", "Owner": True}
+_FEATURES = {"Age": 33, "Sex": "female", "Owner": True}
 _FIELDS = list(_FEATURES)
 _VALUES = [list(_FEATURES.values())]
 

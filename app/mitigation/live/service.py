@@ -171,7 +171,7 @@ def _write_records(
     for row_id, prediction, record, row, state in zip(
         ids, own.predictions, mitigated, own.rows, logged, strict=True
     ):
-        written: dict[str, Any] = {
+        written = {
             "id": row_id,
             "prediction": prediction.prediction,
             "probability": prediction.probability,

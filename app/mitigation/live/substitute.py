@@ -187,7 +187,7 @@ class Decider:
             self._classify(record.copies.together, record.answers[: len(record.copies.together)])
             for record in records
         ]
-        outcomes: IntArray = np.array([record.outcome for record in records], dtype=np.int64)
+        outcomes = np.array([record.outcome for record in records], dtype=np.int64)
         answers = self._tabulate(together)
         as_reference, after = self._decide(answers, outcomes)
         probabilities = mean_probabilities(answers, len(records))

@@ -114,7 +114,7 @@ def mitigate_window(
             other_revisions=table.other_revisions,
         )
     ]
-    details: dict[str, object] = {
+    details = {
         "mitigation_profile_version": profile.version,
         "mitigation": {
             "mode": subject.mitigation.mode,
@@ -285,7 +285,7 @@ def detect(
         if detectors and is_left_out
         else []
     )
-    details: dict[str, object] = {
+    details = {
         "trained": {
             detector.attribute or "all attributes": "trained" if detector.reason is None else detector.reason
             for detector in new

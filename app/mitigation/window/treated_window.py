@@ -135,7 +135,7 @@ def read_reference_answers(
 ) -> CopyAnswers:
     shares = profile.shares()
     counted = find_counted_references(copies.grouping, profile)
-    positions: list[IntArray] = [np.zeros(0, dtype=np.int64)]
+    positions = [np.zeros(0, dtype=np.int64)]
     outcomes = list(positions)
     weights = [np.zeros(0)]
     probabilities: list[Probability] = []
@@ -250,7 +250,7 @@ def _find_as_reference(
     From the window where the record is in it, else from earlier checks. Copies that decide nothing still
     count as known.
     """
-    outcomes: IntArray = np.full(len(record_nos), UNKNOWN, dtype=np.int64)
+    outcomes = np.full(len(record_nos), UNKNOWN, dtype=np.int64)
     targets = treated.copies.targets
     is_copied = subject.is_feature(grouping.column.name) or any(target.donors for target in targets)
     are_known = np.full(len(record_nos), not is_copied)

@@ -23,7 +23,7 @@ from ...charts.forest_headline import (
 )
 from ...charts.named_groups import rename_gap
 from ...charts.pictures.forest_picture import draw_forest, strip_runs
-from ...checks.views.explain_figure import Explanation, explained
+from ...checks.views.explain_figure import Explanation, explain
 from ...checks.views.headlines import NOT_TOGETHER, read_together
 from ...checks.views.headlines import word_figure as worded
 from ...domain.alert import Alert, AlertState
@@ -135,7 +135,7 @@ def _describe(forest: Forest, row: ForestRow, figure: ForestFigure) -> DrawerFig
         figure=figure,
         clause=Clause(text=capitalise(clause.text), interval=clause.interval),
         number=format_measurement(figure.measurement),
-        explanation=explained(forest.words.rename(figure.measurement)),
+        explanation=explain(forest.words.rename(figure.measurement)),
         query=figure_query(figure.measurement),
         trend=draw_trend(
             figure.strip, metric=measurement.metric, limits=(measurement.lower_limit, measurement.upper_limit)

@@ -232,7 +232,7 @@ def _show_panel(
     steps = []
     for bar in picture.places:
         step = bar.step
-        is_joined = step.figures + step.carried > 1
+        is_joined = not step.is_single
         count = step.verdicts.get
         steps.append(
             (
@@ -256,7 +256,7 @@ def _show_panel(
     return ShownPanel(
         panel=panel,
         picture=picture,
-        words="; ".join(text for text in (say_steps(metric, panel.steps), picture.words) if text),
+        words="; ".join(text for text in (say_steps(metric, panel.steps), picture.beyond_note) if text),
         absent=""
         if picture.places
         else next((step.reason for step in reversed(panel.steps) if step.reason), "no reason is known"),

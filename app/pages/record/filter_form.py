@@ -24,8 +24,8 @@ from ...domain.paging import Paging
 from ...records.record_lens import OutcomeWord
 from ...records.record_list import ChangedFilter, RecordsWanted
 from ...sources.stored.record_conditions import RecordSort
-from ...web.id_and_time import Timestamp, in_utc
 from ...web.paging import read_record_cursor
+from ...web.parameters import Timestamp, in_utc
 
 CHECK_ID = r"^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})?$"
 

@@ -48,7 +48,7 @@ def read_corrections(body: bytes, charset: str | None, plan: IngestPlan) -> Sequ
     """
     if charset is not None:
         header, *lines = read_lines("".join(decode_parts([body], charset, "body")))
-        corrections: Json = [_read_line(header, line, plan) for line in lines]
+        corrections = [_read_line(header, line, plan) for line in lines]
     else:
         require_decodable(body)
         sent = decoded_json(body)

@@ -15,8 +15,8 @@ from ...intake.hot_routes.routes import IngestionIn, receipt_members, refuse_all
 from ...intake.logging.decode_body import MAX_BODY_BYTES
 from ...intake.logging.ingest_plan import IngestPlan
 from ...payloads.schema_parts import CELL, closed_object
-from ...web.id_and_time import FilterText, Moment, in_utc
 from ...web.paging import NumberPaging
+from ...web.parameters import FilterText, OptionalMoment, in_utc
 from ...web.problem_answers import CONFLICT
 from ...web.strict_requests import takes
 from ...web.uploads import SentType, sent_type, spooled
@@ -104,7 +104,7 @@ def list_corrections(
     *,
     record: FilterText = None,
     what: Corrected | None = None,
-    since: Moment = None,
+    since: OptionalMoment = None,
 ) -> CorrectionPage:
     """Returns corrections, newest first, made at `since` or later. Those of erased records are not among
     them.

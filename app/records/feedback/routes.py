@@ -8,8 +8,8 @@ from ...base.errors import Conflict, require_present
 from ...deployments.deployment_in_address import NEEDS_LOGGED, ReadableDeployment
 from ...sources.stored.record_conditions import RecordPlace
 from ...sources.stored.record_queries import read_schemas
-from ...web.id_and_time import Moment, in_utc
 from ...web.paging import Limit, PlaceCursor, encode_place, read_place_cursor
+from ...web.parameters import OptionalMoment, in_utc
 from ...web.problem_answers import CONFLICT, answers
 from ..routes import RecordId, WithCount
 from .bodies import FeedbackRecordOut, FeedbackRecordPage
@@ -28,8 +28,8 @@ def list_feedback_records(
     *,
     deployment: ReadableDeployment,
     session: SessionIn,
-    since: Moment = None,
-    until: Moment = None,
+    since: OptionalMoment = None,
+    until: OptionalMoment = None,
     limit: Limit = 100,
     cursor: PlaceCursor = None,
     count: WithCount = False,

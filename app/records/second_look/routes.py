@@ -15,8 +15,8 @@ from ...deployments.noted_exports import exported
 from ...domain.groups import GroupWords
 from ...domain.mitigation import ONLY_DIRECT
 from ...mitigation.window.flag_queries import FlaggedFilter, FlaggedPayload, FlagPlace, flagged_page
-from ...web.id_and_time import FilterText, Moment, in_utc
 from ...web.paging import Limit, PlaceCursor, encode_place, read_place_cursor
+from ...web.parameters import FilterText, OptionalMoment, in_utc
 from ...web.problem_answers import answers
 from ..csv_streams import CsvAnswer, CsvPiece, Raw, RowLimit, send_csv
 from .bodies import Direction, FlaggedOut, FlaggedPage, Kind, RecordOut
@@ -36,8 +36,8 @@ def wanted_flags(
     attribute: FilterText = None,
     direction: Direction | None = None,
     kind: Kind | None = None,
-    since: Moment = None,
-    until: Moment = None,
+    since: OptionalMoment = None,
+    until: OptionalMoment = None,
     model_revision: Annotated[
         FilterText,
         Query(

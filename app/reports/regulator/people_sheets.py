@@ -19,7 +19,7 @@ from ...statistics.selections.category_people import (
 from ...statistics.selections.controls_sheet import controls_sheet
 from ...statistics.selections.four_fifths import ImpactTable
 from ...statistics.selections.lending_sheet import lending_sheet
-from ...statistics.selections.local_law_144 import LEAST_SHARE, audit_tables, list_without_people
+from ...statistics.selections.local_law_144 import LEAST_SHARE, audit_tables, list_empty_categories
 from ...statistics.selections.probability_bounds import bounds_sheet
 from ...statistics.selections.selection_categories import Category, CategoryTable
 from ...statistics.selections.selection_json import ImpactSheet, as_json, compare_with_reference
@@ -131,7 +131,7 @@ def audit_sheet(parts: SheetParts) -> Json:
         for audited, table in zip(audit.tables, sheet["tables"], strict=True):
             table["unknown"] = audited.table.unknown
             table["most_selected"] = audited.most_selected and audited.most_selected.label
-            table["without_people"] = list_without_people(audited.table, listed)
+            table["without_people"] = list_empty_categories(audited.table, listed)
     return sheet | {
         "tool": chosen.tool.value,
         "median_score": median,

@@ -24,8 +24,8 @@ from ...domain.check import Span
 from ...domain.deployment import Deployment
 from ...retention.hold_queries import read_retention_policy
 from ...statistics.selections.category_schemes import EXAMPLE_MAPPING, MAX_MAPPING_LENGTH, parse_mappings
-from ...web.id_and_time import ID_PATTERN, in_utc, uuid_path
 from ...web.paging import NumberPaging, ShortNumberPaging
+from ...web.parameters import ID_PATTERN, in_utc, uuid_path
 from ...web.problem_answers import CONFLICT, name_location
 from ..kept.bodies import (
     MOST_NAMES,

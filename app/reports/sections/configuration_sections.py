@@ -9,7 +9,7 @@ from ...base.values import TOGETHER, GroupValue, name_value
 from ...checks.counting.left_out_of_check import LEFT_OUT
 from ...checks.days.measurement_queries import EndedRun
 from ...checks.views.build_views import CARRIED
-from ...checks.views.explain_figure import DATA_SETS
+from ...checks.views.explain_figure import DATA_WORDS
 from ...domain.check import CheckRun, DataSet
 from ...domain.deployment import Deployment
 from ...domain.groups import GroupWords
@@ -134,7 +134,7 @@ def window_section(check: CheckRun) -> Section:
                 facts[title] = str(uncounted)
     for data, several in window.get(LEFT_OUT, {}).items():
         for name, counted in several.items():
-            facts[f"{name}, {DATA_SETS[DataSet(data)]}"] = counted["text"]
+            facts[f"{name}, {DATA_WORDS[DataSet(data)]}"] = counted["text"]
     facts["Began, ended"] = f"{moment(check.started_at)}, {moment(check.finished_at)}"
     return Section("The records", (_tabulate("The window of the check", facts),))
 

@@ -262,7 +262,7 @@ def time_rows(source: ReportSource, histories: list[History]) -> tuple[TimeRow, 
         ]
         drawn = draw_panel(panel, IMPACT, axis, levels)
         picture = print_panel(drawn, PrintedMarks(changes=changes, gaps=gaps, alerts=alerts))
-        summary = "; ".join(filter(None, (say_steps(IMPACT, panel.steps), drawn.words)))
+        summary = "; ".join(filter(None, (say_steps(IMPACT, panel.steps), drawn.beyond_note)))
         rows.append(TimeRow(panel.name, picture, summary))
     return tuple(rows)
 
@@ -294,7 +294,7 @@ def alerts_section(source: ReportSource) -> Section:
 
 
 def tracing_section(check: CheckRun | None) -> Section:
-    blocks: list[Block] = [Paragraph(f"This report was made with {versions()}")]
+    blocks = [Paragraph(f"This report was made with {versions()}")]
     if check is not None:
         address = f"/v1/deployments/{check.deployment_id}/checks/{check.id}"
         blocks.append(

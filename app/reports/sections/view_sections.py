@@ -61,7 +61,7 @@ _BY_CONSTRUCTION = (
 
 
 def view_sections(view: CheckView) -> Iterator[Section]:
-    blocks: list[Block] = [Paragraph(_MEANINGS[view.kind])]
+    blocks = [Paragraph(_MEANINGS[view.kind])]
     if view.reason is not None:
         yield Section(
             _TITLES[view.kind], (*blocks, Paragraph(f"The check does not have this view: {view.reason}"))

@@ -1,7 +1,6 @@
 """Records of a window, as the metrics of records need them."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -78,9 +77,7 @@ class RowData:
             return self
         sample = np.sort(np.argpartition(self._draw_lots(), limit)[:limit])
         names = ("codes", "features", "predicted", "actual", "protected")
-        columns: dict[str, Any] = {
-            name: getattr(self, name)[sample] for name in names if getattr(self, name) is not None
-        }
+        columns = {name: getattr(self, name)[sample] for name in names if getattr(self, name) is not None}
         return replace(self, **columns)
 
     def _draw_lots(self) -> NDArray[np.uint64]:

@@ -10,7 +10,7 @@ from itertools import product
 
 from ...base.frozen import frozen
 from .category_schemes import SCHEMES
-from .selection_categories import Category, CategoryTable, highest_rate
+from .selection_categories import Category, CategoryTable, highest_rate, name_category
 
 LEAST_SHARE = 0.02
 """Share of the data below which a category may be left out (6 RCNY 5-301 d)."""
@@ -63,21 +63,27 @@ def audit_tables(
     """
     audits = []
     for table in tables:
-        excluded = {category for category in table.categories if category.applicants < least_share * assessed}
-        best = highest_rate([category for category in table.categories if category not in excluded])
+        included = [
+            category for category in table.categories if category.applicants >= least_share * assessed
+        ]
+        most_selected = highest_rate(included)
         rows = [
             AuditRow(
-                category,
-                category.rate / best.rate if best and best.rate and category not in excluded else None,
-                category in excluded,
+                category=category,
+                impact_ratio=_impact_ratio(category, most_selected) if category in included else None,
+                is_excluded=category not in included,
             )
             for category in table.categories
         ]
-        audits.append(AuditTable(table, tuple(rows), best))
+        audits.append(AuditTable(table, tuple(rows), most_selected))
     return AuditSheet(tuple(audits), assessed, unknown, least_share)
 
 
-def list_without_people(table: CategoryTable, listed: Mapping[str, Sequence[str]]) -> list[str]:
+def _impact_ratio(category: Category, most_selected: Category | None) -> float | None:
+    return category.rate / most_selected.rate if most_selected and most_selected.rate else None
+
+
+def list_empty_categories(table: CategoryTable, listed: Mapping[str, Sequence[str]]) -> list[str]:
     """Categories that nobody is of: those of the rule, where an attribute's categories are called so, and
     the `listed` ones.
     """
@@ -89,4 +95,4 @@ def list_without_people(table: CategoryTable, listed: Mapping[str, Sequence[str]
         of_rule = next((scheme for scheme in RULE_SCHEMES if named and set(named) <= set(scheme)), ())
         members.append(sorted({*named, *of_rule}))
     present = {category.names for category in table.categories}
-    return [Category(names, 0, 0).label for names in product(*members) if names not in present]
+    return [name_category(names) for names in product(*members) if names not in present]

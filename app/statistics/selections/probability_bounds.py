@@ -113,7 +113,7 @@ def _bound(cells: FloatArray, *, is_compared: bool) -> Json:
     favourable = cells[1]
     sums = cells[2:]
     totals = sums.sum(1)
-    row: Json = {"people": float(totals[0]), **dict.fromkeys(BOUNDS)}
+    row = {"people": float(totals[0]), **dict.fromkeys(BOUNDS)}
     if not totals.all():
         return row | {
             "reason": "nobody has a probability of being in "

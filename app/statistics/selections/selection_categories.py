@@ -17,7 +17,7 @@ class Category:
 
     @property
     def label(self) -> str:
-        return " × ".join(self.names)
+        return name_category(self.names)
 
     @property
     def rate(self) -> float:
@@ -50,6 +50,10 @@ class CategoryTable:
     @property
     def applicants(self) -> int:
         return sum(category.applicants for category in self.categories)
+
+
+def name_category(names: Sequence[str]) -> str:
+    return " × ".join(names)
 
 
 def highest_rate(categories: Sequence[Category]) -> Category | None:

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from typing import Any, ClassVar, Self, TypedDict, Unpack, cast
+from typing import Any, ClassVar, Self, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +11,7 @@ from ..group_labels import (
     NEITHER,
     AnyArray,
     ComparedGroup,
+    FloatArray,
     Groups,
     IntArray,
     align,
@@ -55,6 +55,7 @@ class CountTable:
     `weighting` has the shape of the cells; that of `counts` alone is stored. `strata` [S, groups, 2, …]
     divide the first `DIVIDED` axes. `scores` are of every record that has one. `cohort` is explained in
     `LabelledCells`. `STORED` selects the cells stored one by one; of the others each row stores only the sum.
+    `SCORES_BY_LABEL`: scores are compared with a label, so a record with a label of neither outcome has none.
 
     Raises:
         ValueError: parts do not fit the groups, or a count is negative.
@@ -63,6 +64,7 @@ class CountTable:
     AXES: ClassVar[Mapping[str, int]]
     DIVIDED: ClassVar[int] = 1
     STORED: ClassVar[tuple[slice, ...]]
+    SCORES_BY_LABEL: ClassVar[bool] = True
 
     groups: Groups
     cells: IntArray
@@ -79,10 +81,10 @@ class CountTable:
             raise ValueError(
                 f"expected a weighting of the shape {self.cells.shape}, found {self.weighting.weights.shape}"
             )
-        divided = (size, *[2] * self.DIVIDED)
-        if self.strata and self.strata.counts.shape[1:] != divided:
+        divided_shape = (size, *[2] * self.DIVIDED)
+        if self.strata and self.strata.counts.shape[1:] != divided_shape:
             raise ValueError(
-                f"expected strata of cells of the shape {divided}, found {self.strata.counts.shape[1:]}"
+                f"expected strata of cells of the shape {divided_shape}, found {self.strata.counts.shape[1:]}"
             )
         if self.scores and [group.label for group in self.scores.groups] != [
             group.label for group in self.groups
@@ -107,7 +109,7 @@ class CountTable:
     @classmethod
     def merged(cls, tables: Sequence["CountTable"]) -> Self:
         groups, rows = align([table.groups for table in tables])
-        return cls._place(tables, rows, groups)
+        return cls._sum_placed(tables, rows, groups)
 
     def regrouped(self, groups: Iterable[ComparedGroup], positions: ArrayLike) -> Self:
         """Same records in other groups, as if counted again: `positions` holds each group's new position, or
@@ -116,15 +118,13 @@ class CountTable:
         Raises:
             ValueError: the places do not fit the groups.
         """
-        named = as_groups(groups)
-        checked = check_codes(positions, NEITHER, len(named))
-        if checked.size != len(self.groups):
-            raise ValueError(
-                f"expected one place for each of {len(self.groups)} groups, found {checked.size}"
-            )
-        return self._place(
-            [self], [np.append(np.where(checked == NEITHER, len(named), checked), len(named))], named
-        )
+        checked_groups = as_groups(groups)
+        others = len(checked_groups)
+        rows = check_codes(positions, NEITHER, others)
+        if rows.size != len(self.groups):
+            raise ValueError(f"expected one place for each of {len(self.groups)} groups, found {rows.size}")
+        rows = np.append(np.where(rows == NEITHER, others, rows), others)
+        return self._sum_placed([self], [rows], checked_groups)
 
     def unscored(self) -> ScoreTable:
         return ScoreTable(
@@ -153,7 +153,6 @@ class CountTable:
         counts[...] = check_counts(stored["counts"], *counts.shape)
         if len(cls.STORED) > 1:
             last[cls.STORED[0]] = check_counts(stored["unclassified"], len(counts))
-        last[-1] += stored.get("other", 0)
 
         def spread(stored_cells: AnyArray) -> AnyArray:
             of_cells = np.zeros(cells.shape)
@@ -171,7 +170,7 @@ class CountTable:
         )
 
     @classmethod
-    def _place(cls, tables: Sequence["CountTable"], rows_of: Sequence[IntArray], groups: Groups) -> Self:
+    def _sum_placed(cls, tables: Sequence["CountTable"], rows_of: Sequence[IntArray], groups: Groups) -> Self:
         placed = [
             PlacedCells(table.cells, table.weighting, (rows,))
             for table, rows in zip(tables, rows_of, strict=True)
@@ -210,53 +209,70 @@ class CountTable:
         Raises:
             ValueError: a code is out of range, or the arrays differ in length.
         """
-        named = as_groups(groups)
+        checked_groups = as_groups(groups)
         of_records = np.asarray(codes)
         size = of_records.size
         coded = [
             check_each(column, size, f"{name} code") for name, column in zip(cls.AXES, columns, strict=True)
         ]
-        weighed = check_weights(weights, size)
-        stratum = None if strata is None else check_each(strata[1], size, "stratum")
-        scored = None if scores is None else check_each(scores, size, "score")
-
-        def count_slice(chunk: slice) -> "CountTable":
-            group = check_codes(of_records[chunk], NEITHER, len(named))
-            outcomes = [
-                check_codes(column[chunk], 0, beyond)
-                for column, beyond in zip(coded, cls.AXES.values(), strict=True)
-            ]
-            weight = None if weighed is None else weighed[chunk]
-            repeated = None if repeats is None else repeats[chunk]
-            # Turns -1, the code of ungrouped records, into the row after the last group.
-            key = group % (len(named) + 1)
-            for outcome, beyond in zip(outcomes, cls.AXES.values(), strict=True):
-                key = key * beyond + outcome
-            cells, weighting = count_keys(key, (len(named) + 1, *cls.AXES.values()), weight, repeated)
-            divided = None
-            if strata is not None and stratum is not None:
-                divided = Strata.from_records(
-                    strata[0],
-                    stratum[chunk],
-                    group,
-                    outcomes[: cls.DIVIDED],
-                    groups=len(named),
-                    weights=weight,
-                    repeats=repeated,
-                )
-            # A score is also compared with a prediction in neither list, never with such a label.
-            label = outcomes[0] if "actual" in cls.AXES else outcomes[0] == 1
-            of_scores = (
-                None
-                if scored is None
-                else ScoreTable.from_records(named, group, label, scored[chunk], weight)
+        arrays: dict[str, AnyArray | None] = {
+            "weights": check_weights(weights, size),
+            "stratum": None if strata is None else check_each(strata[1], size, "stratum"),
+            "repeats": repeats,
+            "scores": None if scores is None else check_each(scores, size, "score"),
+        }
+        parts = (
+            cls._count_slice(
+                checked_groups,
+                of_records[chunk],
+                [column[chunk] for column in coded],
+                () if strata is None else strata[0],
+                **{name: array[chunk] for name, array in arrays.items() if array is not None},
             )
-            return cls(named, cells, weighting, divided, of_scores)
-
-        return cast(
-            "Self",
-            reduce(lambda earlier, later: cls.merged([earlier, later]), map(count_slice, slices(size))),
+            for chunk in slices(size)
         )
+        total = next(parts)
+        for part in parts:
+            total = cls.merged([total, part])
+        return total
+
+    @classmethod
+    def _count_slice(
+        cls,
+        groups: Groups,
+        codes: AnyArray,
+        columns: Sequence[AnyArray],
+        labels: Sequence[str],
+        *,
+        stratum: AnyArray | None = None,
+        weights: FloatArray | None = None,
+        repeats: IntArray | None = None,
+        scores: AnyArray | None = None,
+    ) -> Self:
+        """Counts some of the records that `_count` takes; `stratum` is the position among the `labels`."""
+        group = check_codes(codes, NEITHER, len(groups))
+        # Turns -1, the code of ungrouped records, into the row after the last group.
+        key = group % (len(groups) + 1)
+        outcomes = []
+        for column, beyond in zip(columns, cls.AXES.values(), strict=True):
+            outcomes.append(check_codes(column, 0, beyond))
+            key = key * beyond + outcomes[-1]
+        cells, weighting = count_keys(key, (len(groups) + 1, *cls.AXES.values()), weights, repeats)
+        divided_strata = None
+        if stratum is not None:
+            divided_strata = Strata.from_records(
+                labels,
+                stratum,
+                group,
+                outcomes[: cls.DIVIDED],
+                groups=len(groups),
+                weights=weights,
+                repeats=repeats,
+            )
+        # A score is also compared with a prediction in neither list, never with such a label.
+        label = outcomes[0] if cls.SCORES_BY_LABEL else outcomes[0] == 1
+        of_scores = None if scores is None else ScoreTable.from_records(groups, group, label, scores, weights)
+        return cls(groups, cells, weighting, divided_strata, of_scores)
 
 
 class GroupCounts(CountTable):
@@ -268,6 +284,7 @@ class GroupCounts(CountTable):
 
     AXES = {"outcome": OUTCOMES}  # noqa: RUF012 - annotated in the base class
     STORED = (slice(-1), slice(2))
+    SCORES_BY_LABEL = False
 
     @classmethod
     def from_records(
@@ -287,6 +304,12 @@ class GroupCounts(CountTable):
 
     def to_json(self) -> dict[str, Any]:
         return super().to_json() | {"other": self.other}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        table = super().from_json(stored)
+        table.cells[-1, -1] += check_counts(stored.get("other", 0))
+        return table
 
 
 class LabelledCells(CountTable):
@@ -356,9 +379,19 @@ class MitigatedLabelledCells(CountTable):
     STORED = (slice(None), slice(2), slice(2), slice(2))
 
     @classmethod
-    def from_records(cls, groups: Iterable[ComparedGroup], codes: ArrayLike, **columns: ArrayLike) -> Self:
-        """Counts the records by a column for each of the axes; see `_count`."""
-        return cls._count(groups, codes, [columns[name] for name in cls.AXES])
+    def from_records(
+        cls,
+        groups: Iterable[ComparedGroup],
+        codes: ArrayLike,
+        *,
+        actual: ArrayLike,
+        before: ArrayLike,
+        after: ArrayLike,
+        correct_before: ArrayLike,
+        correct_after: ArrayLike,
+    ) -> Self:
+        """Counts the records by three outcomes (0, 1, 2) and correct (0, 1) before and after; see `_count`."""
+        return cls._count(groups, codes, [actual, before, after, correct_before, correct_after])
 
     @property
     def corrections(self) -> IntArray:

@@ -122,7 +122,7 @@ class RecordKinds:
         """Sum of the tables, groups aligned by label and equal kinds merged."""
         groups, rows_of = align([table.groups for table in tables])
         unclassified = np.zeros(len(groups), int)
-        columns: dict[str, list[Any]] = {name: [np.zeros(0, int)] for name in ("group", *cls.OWN, "count")}
+        columns = {name: [np.zeros(0, int)] for name in ("group", *cls.OWN, "count")}
         columns |= {name: [np.zeros((0, len(groups)), int)] for name in cls.COPIES}
         for table, rows in zip(tables, rows_of, strict=True):
             unclassified[rows[:-1]] += table.unclassified
@@ -212,7 +212,7 @@ class MitigatedCells(RecordKinds):
         return self._balance(self.after, self.copies_after)
 
     def _balance(self, outcome: IntArray, favourable: IntArray) -> CounterfactualCells:
-        columns: dict[str, Any] = {column.name: getattr(self, column.name) for column in fields(RecordKinds)}
+        columns = {column.name: getattr(self, column.name) for column in fields(RecordKinds)}
         return CounterfactualCells.merged(
             [CounterfactualCells(outcome=outcome, copies_favourable=favourable, **columns)]
         )

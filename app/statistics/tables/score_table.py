@@ -131,7 +131,7 @@ class ScoreSums:
         return replace(total, bins=ScoreBins.merged([sums.bins for sums in several], cells, size * 2))
 
     def together(self, sets: Sequence[Sequence[int]]) -> "ScoreSums":
-        sums: dict[str, Any] = {
+        sums = {
             name: np.stack([array[list(columns)].sum(0) for columns in sets])
             for name, array in self.arrays.items()
         }
@@ -153,7 +153,7 @@ class ScoreSums:
         """
         counts = check_counts(stored["counts"], size, 2)
         complete = {"weights": counts, "squares": counts} | dict(stored)
-        sums: dict[str, Any] = {
+        sums = {
             name: np.asarray(complete[name], float).reshape(size, *shape) for name, shape in _SHAPES.items()
         }
         return cls(bins=ScoreBins.from_json(stored["ranked"], size * 2), **sums | {"counts": counts})

@@ -229,7 +229,7 @@ class Strata:
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values: only the cells that hold records, by their place in the flat table."""
         positions = np.flatnonzero(self.counts)
-        stored: dict[str, Any] = {
+        stored = {
             "labels": list(self.labels),
             "places": positions.tolist(),
             "counts": self.counts.ravel()[positions].tolist(),
@@ -255,7 +255,7 @@ class Strata:
         positions = check_codes(np.asarray(stored["places"], int), 0, int(np.prod(shape)))
 
         def spread(name: str, kind: type[np.generic]) -> AnyArray:
-            cells: AnyArray = np.zeros(int(np.prod(shape)), kind)
+            cells = np.zeros(int(np.prod(shape)), kind)
             cells[positions] = stored[name]
             return cells.reshape(shape)
 

@@ -15,7 +15,7 @@ from app.domain.record import Receipt
 from app.intake.imports import run_import as engine
 from app.intake.imports.import_layouts import ImportLayout, find_layout
 from app.intake.imports.import_report import ImportReport, RejectedRow
-from app.intake.imports.import_subject import InputFile
+from app.intake.imports.input_file import InputFile
 from app.intake.imports.run_import import Checkpoint, CheckpointFile, run_import, subject_members
 from tests.builders.queries import rows
 from tests.builders.vendor_files import NAMES, ROWS, SCHEMA, TIME, capture_line, inference_row, input_file, json_lines, subject, truth_line
@@ -35,7 +35,7 @@ def load(
     service: RunningService, files: list[InputFile], kind: LogKind = LogKind.PAYLOAD, checkpoint: Checkpoint | None = None
 ) -> ImportReport:
     to = ImportService(service.client, "credit-risk", kind)
-    about = subject(kind, at=AT)
+    about = subject(kind, default_time=AT)
     return run_import(files, find_layout(files, None, kind), about, to, checkpoint or Checkpoint())
 
 
@@ -95,7 +95,7 @@ def test_an_import_that_is_stopped_anywhere_continues_and_its_report_is_complete
     service: RunningService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_after: bool
 ) -> None:
     monkeypatch.setattr(engine, "BATCH_ROWS", 7)
-    file, about, to = log_file(tmp_path, 60), subject(at=AT), ImportService(service.client, "credit-risk")
+    file, about, to = log_file(tmp_path, 60), subject(default_time=AT), ImportService(service.client, "credit-risk")
     rejections = tmp_path / "rejected.jsonl"
     sends = 0
     report = None
@@ -118,7 +118,7 @@ def test_an_import_that_is_stopped_anywhere_continues_and_its_report_is_complete
 
 def test_rows_that_are_done_are_not_sent_again(service: RunningService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "BATCH_ROWS", 10)
-    file, about, to = log_file(tmp_path, 60), subject(at=AT), ImportService(service.client, "credit-risk")
+    file, about, to = log_file(tmp_path, 60), subject(default_time=AT), ImportService(service.client, "credit-risk")
     with pytest.raises(Killed):
         run_import([file], ImportLayout.CSV, about, Fragile(to, 4, is_after=False), CheckpointFile(tmp_path / "s", {"a": 1}))
 
@@ -172,7 +172,7 @@ def test_a_record_that_spoils_its_whole_body_does_not_take_the_others_with_it(se
     ]
     file = input_file(tmp_path, "log.jsonl", json_lines(records))
 
-    report = run_import([file], ImportLayout.JSON_LINES, subject(at=AT), Picky(service.client, "credit-risk"), Checkpoint())
+    report = run_import([file], ImportLayout.JSON_LINES, subject(default_time=AT), Picky(service.client, "credit-risk"), Checkpoint())
 
     assert (report.accepted, report.rejected) == (8, 1)
     assert [(one.line, one.field, one.reason) for one in report.rejections] == [(5, "body", "is spoiled")]

@@ -20,7 +20,7 @@ from typer.testing import CliRunner, Result
 
 from app.base.errors import InvalidInput, NotFound, SetupError
 from app.cli import evenhand
-from app.intake.imports.import_subject import InputFile
+from app.intake.imports.input_file import InputFile
 from app.intake.imports.month_files import read_head, write_export
 from tests.builders.page_words import says
 from tests.builders.queries import rows

@@ -297,7 +297,7 @@ def test_pseudonyms_stay_as_they_are_when_the_secret_key_is_rotated(loans: Runni
     before = pseudonym(loans, "Bonn")
 
     with loans.database.transaction() as session:
-        batch = reseal_batch(session, SealedColumn.COLUMNS, SecretBox("another secret of this test", SECRET), after_id="")
+        batch = reseal_batch(session, SealedColumn.COLUMN_KEYS, SecretBox("another secret of this test", SECRET), after_id="")
         ((sealed,),) = session.execute(text("SELECT column_key FROM deployments WHERE column_key IS NOT NULL"))
     assert (batch.resealed, batch.unreadable) == (1, [])
     key = SecretBox("another secret of this test").unseal(sealed)

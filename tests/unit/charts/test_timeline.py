@@ -67,19 +67,19 @@ def test_a_figure_beyond_the_axis_is_an_arrow_at_the_edge_and_counted_in_words(s
     below, inside, above = path.split("M")[1:]
 
     assert picture.beyond == 2
-    assert says(picture.words, "2", "3")
-    assert picture.words == snapshot
+    assert says(picture.beyond_note, "2", "3")
+    assert picture.beyond_note == snapshot
     assert f"L100.0 {HEIGHT}" in below
     assert "h" in inside
     assert "L300.0 0L" in above
-    assert drawn(panel_of(0.9, 0.8)).words == ""
+    assert drawn(panel_of(0.9, 0.8)).beyond_note == ""
 
 
 def test_a_step_that_reaches_over_an_end_keeps_the_part_on_the_axis(snapshot: SnapshotAssertion) -> None:
     (bar,) = drawn(panel_of(0.9, 9.0, step=timedelta(days=1)), hours=24).bars
 
     assert [part[-1] for part in bar[1].split("M")[1:]] == ["z", "z"]
-    assert drawn(panel_of(9.0)).words == snapshot
+    assert drawn(panel_of(9.0)).beyond_note == snapshot
 
 
 @settings(max_examples=60)

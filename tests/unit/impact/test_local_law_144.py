@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain.monitor import Comparison
-from app.statistics.selections.local_law_144 import AuditRow, audit_tables, list_without_people
+from app.statistics.selections.local_law_144 import AuditRow, audit_tables, list_empty_categories
 from app.statistics.selections.selection_categories import Category, CategoryTable
 
 COUNTS = st.integers(1, 400).flatmap(lambda people: st.tuples(st.just(people), st.integers(0, people)))
@@ -73,7 +73,7 @@ def test_ratios_lie_between_0_and_1_and_the_most_selected_included_category_has_
 
 def test_categories_of_the_rule_that_nobody_is_of_are_listed() -> None:
     races = table(("White", 5, 2), ("Asian", 3, 1))
-    absent = list_without_people(races, {})
+    absent = list_empty_categories(races, {})
     assert absent == [
         "Black or African American",
         "Hispanic or Latino",
@@ -82,9 +82,9 @@ def test_categories_of_the_rule_that_nobody_is_of_are_listed() -> None:
         "Two or more races",
     ]
     # A name that the rule does not have: only categories that are known otherwise.
-    assert list_without_people(table(("White", 5, 2), ("Klingon", 3, 1)), {"race": ("White", "Asian")}) == ["Asian"]
+    assert list_empty_categories(table(("White", 5, 2), ("Klingon", 3, 1)), {"race": ("White", "Asian")}) == ["Asian"]
 
 
 def test_combinations_that_nobody_is_of_are_listed() -> None:
     both = CategoryTable(Comparison(("sex", "job")), (Category(("Female", "a"), 3, 1), Category(("Male", "b"), 3, 1)), 0)
-    assert list_without_people(both, {}) == ["Female × b", "Male × a"]
+    assert list_empty_categories(both, {}) == ["Female × b", "Male × a"]

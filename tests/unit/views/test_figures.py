@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.checks.views.explain_figure import DATA_SETS, INTERVALS, describe_limits, describe_measurement, explained, list_statements
+from app.checks.views.explain_figure import DATA_WORDS, INTERVAL_WORDS, describe_limits, describe_measurement, explain, list_statements
 from app.checks.views.headlines import VERDICT_WORDS
 from app.domain.check import DataSet, Details, Measurement, Scope
 from app.domain.monitor import Comparison
@@ -87,7 +87,7 @@ def test_a_figure_inside_its_limits_says_whether_its_whole_interval_is(
 
 
 def test_a_figure_opens_its_formula_counts_interval_limits_and_verdict(snapshot: SnapshotAssertion) -> None:
-    found = explained(IMPACT)
+    found = explain(IMPACT)
 
     assert (found.title, found.formula) == ("Disparate impact", "favourable_rate(monitored) / favourable_rate(reference)")
     assert [(one.label, one.value) for one in found.counts] == [
@@ -113,7 +113,7 @@ def test_a_figure_without_a_number_has_its_reason_and_no_interval(snapshot: Snap
         IMPACT, value=None, lower=None, upper=None, interval_method=None, reason="no record was classified", verdict="not_computable"
     )
 
-    found = explained(absent)
+    found = explain(absent)
     assert (found.measurement, found.interval) == (absent, None)
     assert found.sentence == snapshot
 
@@ -128,18 +128,18 @@ def test_a_figure_without_a_number_has_its_reason_and_no_interval(snapshot: Snap
     ],
 )
 def test_the_subject_of_a_figure_is_named_in_words(scope: Scope, group: str | None, expected: str) -> None:
-    assert explained(replace(IMPACT, scope=scope, group=group)).subject == expected
+    assert explain(replace(IMPACT, scope=scope, group=group)).subject == expected
 
 
 def test_a_figure_of_everybody_names_no_attribute() -> None:
     assert (
-        explained(replace(IMPACT, metric="accuracy", scope=Scope.OVERALL, comparison=Comparison(()), group=None)).subject == "all records"
+        explain(replace(IMPACT, metric="accuracy", scope=Scope.OVERALL, comparison=Comparison(()), group=None)).subject == "all records"
     )
 
 
 def test_counts_that_are_lists_or_weights_are_told_in_one_line() -> None:
     details = Details(monitored="female", monitored_counts={"favourable_weight": 1.5}, counts={"n": 3}, others={"bins": [1, 2]})
-    found = explained(replace(IMPACT, details=details))
+    found = explain(replace(IMPACT, details=details))
 
     assert [(one.label, one.value) for one in found.counts] == [
         ("records", 3),
@@ -171,9 +171,9 @@ def test_every_verdict_data_set_and_documented_interval_has_words() -> None:
     documented = UNCERTAINTY.read_text(encoding="utf-8").split("\n## ")[1]
 
     assert VERDICT_WORDS.keys() == {*Verdict, None}
-    assert DATA_SETS.keys() == set(DataSet)
-    assert all(f"`{method}`" in documented for method in INTERVALS)
-    assert explained(replace(IMPACT, verdict=None)).statements[-1] == NO_VERDICT
+    assert DATA_WORDS.keys() == set(DataSet)
+    assert all(f"`{method}`" in documented for method in INTERVAL_WORDS)
+    assert explain(replace(IMPACT, verdict=None)).statements[-1] == NO_VERDICT
 
 
 def test_every_documented_method_of_an_interval_has_words() -> None:
@@ -182,4 +182,4 @@ def test_every_documented_method_of_an_interval_has_words() -> None:
     named = set(re.findall(r"^\| `([a-z_]+)` \|", table, re.MULTILINE))
 
     assert len(named) > 20
-    assert named - INTERVALS.keys() == set()
+    assert named - INTERVAL_WORDS.keys() == set()

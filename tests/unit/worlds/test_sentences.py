@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from syrupy.assertion import SnapshotAssertion
 
 from app.alerts.alert_facts import facts_of_figure
-from app.checks.views.explain_figure import describe_limits, describe_measurement, explained, judged_figure, list_statements
+from app.checks.views.explain_figure import describe_limits, describe_measurement, explain, judged_figure, list_statements
 from app.checks.views.headlines import headlines, word_figure
 from app.domain.check import CheckRun, CheckState, DataSet, Measurement, Scope, Span, Trigger
 from app.domain.groups import GroupWords
@@ -112,7 +112,7 @@ def test_alerts_reports_and_explanations_say_the_same_true_sentences(world: Worl
     for one in comparisons(world):
         facts = Facts(world, one)
         read(str(facts_of_figure(one, CHECK, in_a_row=1, since=NOON, names=GroupWords())["sentence"]), facts)
-        explanation = explained(one)
+        explanation = explain(one)
         read(" ".join((explanation.sentence, *explanation.statements)), facts)
     for headline in headlines(payload):
         told = [part.figure for part in headline.parts if part.figure is not None]

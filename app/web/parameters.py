@@ -1,4 +1,4 @@
-"""The form of ids, texts and moments."""
+"""Parameters that many routes take: ids, texts and moments."""
 
 import re
 from datetime import UTC, datetime
@@ -36,12 +36,17 @@ def uuid_path(description: str, example: str) -> Any:  # noqa: ANN401 - as `Path
     return Path(description=description, pattern=UUID_PATTERN, examples=[example])
 
 
-Moment = Annotated[
+OptionalMoment = Annotated[
     Timestamp | None, Query(description="ISO 8601 with an offset.", examples=["2026-11-20T00:00:00Z"])
 ]
 
 
 def in_utc(field: str, moment: datetime | None) -> datetime | None:
+    """The moment in UTC.
+
+    Raises:
+        InvalidInput: it is outside the years that a datetime holds.
+    """
     try:
         return None if moment is None else moment.astimezone(UTC)
     except OverflowError as error:

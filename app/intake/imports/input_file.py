@@ -1,0 +1,186 @@
+"""One file of an import: its identity, its lines, and its rows."""
+
+import hashlib
+import io
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO
+
+import pyarrow as pa
+
+from ...base.encodings import UTF_8, decode_parts
+from ...base.errors import InvalidInput, TooLarge
+from ...base.strict_json import JsonObject
+from ...base.values import printable
+from ...deployments.training.typed_column import ParquetFile
+from ..logging.decode_body import decoded_json, require_decodable
+from .import_row import MAX_QUOTED, RowRefused
+
+NumberedRows = Iterator[tuple[int, JsonObject | RowRefused]]
+
+MAX_LINE_BYTES = 8 * 2**20
+"""Max bytes of a line: memory must not depend on a file without line ends."""
+
+PARQUET_START = b"PAR1"
+
+_HASHED_BYTES = 2**20
+_PATH_HOUR = re.compile(r"(?<!\d)\d{4}/\d{2}/\d{2}/\d{2}(?!\d)")
+_ROWS_AT_ONCE = 256
+_READ_ERRORS = (pa.ArrowException, ValueError, OverflowError)
+
+
+class InputFile:
+    """One file, whose text is read in UTF-8. `digest` identifies its content, `bytes_read` grows.
+
+    Raises:
+        InvalidInput: it is text of another encoding.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        open_file: Callable[[], AbstractContextManager[BinaryIO]],
+        size: int,
+        encoding: str = UTF_8,
+    ) -> None:
+        self.name = name
+        self.size = size
+        self.bytes_read = 0
+        self._open = open_file
+        self._encoding = encoding
+        with open_file() as file:
+            self.is_parquet = file.read(len(PARQUET_START)) == PARQUET_START
+            file.seek(0)
+            chunks = iter(partial(file.read, _HASHED_BYTES), b"")
+            digest = hashlib.sha256()
+            for chunk in chunks if self.is_parquet else map(str.encode, decode_parts(chunks, encoding, name)):
+                digest.update(chunk)
+        self.digest = digest.hexdigest()
+
+    @classmethod
+    def at(cls, path: Path, encoding: str = UTF_8) -> "InputFile":
+        try:
+            return cls(str(path), lambda: path.open("rb"), path.stat().st_size, encoding)
+        except OSError as error:
+            raise InvalidInput(str(path), f"cannot be read ({error.strerror})") from error
+
+    @property
+    def hour_of_path(self) -> datetime | None:
+        """Hour that the path states as yyyy/mm/dd/hh, as vendors' stores name it."""
+        matches = _PATH_HOUR.findall(self.name.replace("\\", "/"))
+        if matches:
+            with suppress(ValueError):
+                return datetime.strptime(matches[-1], "%Y/%m/%d/%H").replace(tzinfo=UTC)
+        return None
+
+    def lines(self) -> Iterator[tuple[int, bytes]]:
+        """Yields line numbers, from 1, and lines."""
+        self.bytes_read = 0
+        with self._open() as file:
+            text = io.TextIOWrapper(
+                file, "utf-8-sig" if self._encoding == UTF_8 else self._encoding, newline="\n"
+            )
+            number = 0
+            try:
+                while line := text.readline(MAX_LINE_BYTES + 1).encode():
+                    number += 1
+                    self.bytes_read += len(line)
+                    if len(line) > MAX_LINE_BYTES:
+                        raise InvalidInput(
+                            f"{self.name} line {number}", f"is longer than {MAX_LINE_BYTES // 2**20} MiB"
+                        )
+                    yield number, line
+            finally:
+                # Where the reader stopped early, the file may be closed already.
+                with suppress(ValueError):
+                    text.detach()
+
+    def json_lines(self, *, takes_arrays: bool = False) -> NumberedRows:
+        """Yields the objects of the lines, or of arrays in them, too."""
+        for number, line in self.lines():
+            if not line.strip():
+                continue
+            try:
+                require_decodable(line)
+                decoded = decoded_json(line)
+            except InvalidInput as error:
+                problem = error.problems[0]
+                where = "line" if problem.field == "body" else problem.field[:MAX_QUOTED]
+                decoded = RowRefused(where, problem.message)
+            except TooLarge as error:
+                decoded = RowRefused("line", str(error))
+            for document in decoded if takes_arrays and isinstance(decoded, list) else [decoded]:
+                is_row = isinstance(document, dict | RowRefused)
+                yield number, document if is_row else RowRefused("line", "must be a JSON object")
+
+    def parquet_rows(self) -> NumberedRows:
+        self.bytes_read = 0
+        with self._parquet() as table:
+            number = 0
+            total = max(table.rows, 1)
+            for batch in table.batches(table.names):
+                # A few at a time: Python objects take many times a batch's size.
+                for start in range(0, batch.num_rows, _ROWS_AT_ONCE):
+                    for row in _read_rows(batch.slice(start, _ROWS_AT_ONCE)):
+                        number += 1
+                        yield number, row
+                    self.bytes_read = self.size * number // total
+
+    def stated_rows(self) -> int:
+        """Rows of Parquet, by its footer; 0 of text."""
+        if not self.is_parquet:
+            return 0
+        with self._parquet() as table:
+            return int(table.rows)
+
+    def parquet_metadata(self) -> Mapping[bytes, bytes]:
+        if not self.is_parquet:
+            return {}
+        with self._parquet() as table:
+            return table.metadata
+
+    @contextmanager
+    def _parquet(self) -> Iterator[ParquetFile]:
+        with self._open() as file:
+            try:
+                yield ParquetFile(file)
+            except InvalidInput as error:
+                if error.problems[0].field != "body":
+                    raise
+                raise InvalidInput(self.name, error.problems[0].message) from error
+
+    def rows(self, *, takes_arrays: bool = False) -> NumberedRows:
+        return self.parquet_rows() if self.is_parquet else self.json_lines(takes_arrays=takes_arrays)
+
+
+def reopen(file: BinaryIO) -> nullcontext[BinaryIO]:
+    """Returns the file at its beginning, for a reader that does not close it."""
+    file.seek(0)
+    return nullcontext(file)
+
+
+def _read_rows(batch: pa.RecordBatch) -> list[JsonObject | RowRefused]:
+    """Text that is no UTF-8, or a time beyond any calendar, costs its row alone."""
+    try:
+        return list(batch.to_pylist())
+    except _READ_ERRORS:
+        rows: list[JsonObject | RowRefused] = []
+    for position in range(batch.num_rows):
+        row: JsonObject = {}
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            try:
+                row[name] = column[position].as_py()
+            except _READ_ERRORS as error:
+                rows.append(
+                    RowRefused(
+                        printable(name)[:MAX_QUOTED], f"cannot be read ({printable(str(error))[:MAX_QUOTED]})"
+                    )
+                )
+                break
+        else:
+            rows.append(row)
+    return rows
