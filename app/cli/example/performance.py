@@ -30,7 +30,7 @@ COLUMNS: tuple[tuple[str, JustifyMethod], ...] = (
     ("Group", "left"),
     ("n", "right"),
     ("Data", "left"),
-    ("Disparate\nimpact", "right"),
+    ("Impact\nratio", "right"),
     ("Interval", "left"),
     ("Verdict", "left"),
     ("Perfect\nequality", "right"),

@@ -132,9 +132,7 @@ def test_the_subject_of_a_figure_is_named_in_words(scope: Scope, group: str | No
 
 
 def test_a_figure_of_everybody_names_no_attribute() -> None:
-    assert (
-        explain(replace(IMPACT, metric="accuracy", scope=Scope.OVERALL, comparison=Comparison(()), group=None)).subject == "all records"
-    )
+    assert explain(replace(IMPACT, metric="accuracy", scope=Scope.OVERALL, comparison=Comparison(()), group=None)).subject == "all records"
 
 
 def test_counts_that_are_lists_or_weights_are_told_in_one_line() -> None:
