@@ -12,33 +12,46 @@ from sqlalchemy.orm import Session
 
 from ..base.clock import HOUR
 from ..base.frozen import frozen
+from ..checks.correction import describe_corrected
 from ..deployments.monitor.queries import find_monitor
 from ..domain.check import DataSet, Span
 from ..domain.group_words import GroupWords
-from ..domain.monitor import Monitor
+from ..domain.monitor import POOLED_GROUP, Monitor
 from ..statistics.catalogue import CATALOGUE
+from ..statistics.e_values.confidence import stack_counts
 from ..statistics.e_values.expected_hours import EvidenceProgress, expect_more_hours, expect_more_paired_hours
-from ..statistics.e_values.nulls import Limit, UnfairSide
+from ..statistics.e_values.follow import find_blocks, find_evidence
+from ..statistics.e_values.nulls import Limit, Scale, UnfairSide
 from ..statistics.e_values.quiet_alarm import QUIET_HOURS, is_quiet
-from ..statistics.e_values.state_words import State, say_start, say_state
+from ..statistics.e_values.state_words import (
+    DAY,
+    MINUTE,
+    EvidenceState,
+    FigureFacts,
+    FigureStatement,
+    JudgedHour,
+    RatesCompared,
+    State,
+    describe_figure,
+    judge_hour,
+    say_guarantee,
+    say_more_records,
+    say_start,
+)
+from ..statistics.e_values.state_words import FigureState as FigureLabel
 from ..statistics.e_values.unsteadiness import UNSTEADINESS_HOURS
 from ..statistics.group_labels import IntArray
+from ..statistics.intervals.rate_estimates import DIFFERENCE, RATIO, REVERSED_DIFFERENCE
+from ..statistics.intervals.verdicts import Verdict
 from ..statistics.measures.labelled_figures import LabelCounts
 from ..statistics.sentences.left_out import CountedRecords
 from .count_hours import FollowedEra
-from .figure_state import (
-    FigureState,
-    PairSeries,
-    RateSeries,
-    Series,
-    find_hour_start,
-    number_hour,
-    weigh_series,
-)
+from .figure_state import Course, FigureState, PairSeries, Series, find_hour_start, number_hour
 from .left_out_of_hours import explain_vanished, sum_records
+from .queries.changed_hours import count_corrections
 from .queries.eras import Era, find_era, followed_deployment
-from .queries.figure_states import StoredFigure, ended_figures, read_era_figures
-from .queries.hour_counts import CountedPlace, hours_of_places, sum_cells
+from .queries.figure_states import StoredFigure, ended_figures, read_closures, read_era_figures
+from .queries.hour_counts import CountedPlace, hours_of_places, last_hour, sum_cells
 from .settle import Budget, count_lag_hours, find_counted_end, load_series
 from .summarise import summarise
 from .watched_figures import WatchedMetric
@@ -46,10 +59,19 @@ from .watched_figures import WatchedMetric
 RECENT_HOURS = 168
 """Hours from which the expected traffic is estimated."""
 
+LATELY_HOURS = 90 * 24
+"""Hours in which the first blocks of a chapter are looked for."""
+
+MAX_HOUR = 2**31
+"""After all hours."""
+
 
 @frozen(kw_only=True)
 class ComparisonState:
     """Evidence on one metric, group and direction after its last hour.
+
+    `statement` is the figure's, which its limits share. `log_evidence_now` is after corrections, where it is
+    below the threshold of an open alarm; `found_at`: corrections of hours before that raised it.
 
     `figure_id` names its counts. `since` lies between `earliest` and `latest`; `alarm_at` ends the hour of
     the alarm. `log_*` are natural logarithms of factors. With a `reason` there is no figure. Hours before
@@ -68,16 +90,19 @@ class ComparisonState:
     direction: UnfairSide
     limit: float
     state: State
-    words: str
+    evidence: EvidenceState
+    statement: FigureStatement | None = None
     since: datetime | None = None
     earliest: datetime | None = None
     latest: datetime | None = None
     alarm_at: datetime | None = None
+    found_at: datetime | None = None
     interval: tuple[float | None, float | None] = (None, None)
     interval_from: datetime | None = None
     interval_records: tuple[int, int] | None = None
     more_hours: int | None = None
     log_evidence: float = 0.0
+    log_evidence_now: float | None = None
     log_fairness: float = 0.0
     log_threshold: float | None = None
     hours: int = 0
@@ -88,6 +113,17 @@ class ComparisonState:
     resolved_at: datetime | None = None
     fair_since: datetime | None = None
     reason: str | None = None
+    vanished: str | None = None
+
+    @property
+    def words(self) -> str:
+        """State in few words."""
+        if self.statement is None or self.vanished is not None:
+            return self.vanished or self.evidence.value
+        since = "" if self.since is None else say_start(self.since, self.earliest, self.latest)
+        shown = {FigureLabel.UNFAIR, FigureLabel.UNDER_REVIEW, FigureLabel.CONFIRMED_FAIR}
+        is_since = since and self.statement.state in shown
+        return f"{self.statement.state}{f' since {since}' if is_since else ''}"
 
     @property
     def figure(self) -> tuple[DataSet, str, str | None, str]:
@@ -123,6 +159,20 @@ class DeploymentEvidence:
     comparisons: Sequence[ComparisonState]
     records: Mapping[DataSet, Sequence[CountedRecords]] = field(default_factory=dict)
     problems: Mapping[str, str] = field(default_factory=dict)
+    shared_by: int = 1
+    corrected: str | None = None
+
+    @property
+    def guarantee(self) -> str:
+        """Bound on false alarms with its condition."""
+        settings = self.monitor.evidence
+        declared = (settings.declared_by or "somebody", settings.declared_on or "an unknown day")
+        return say_guarantee(
+            self.shared_by,
+            settings.false_alarm_hours,
+            by_person=settings.person is not None,
+            declared=declared if settings.each_record_another_person else None,
+        )
 
 
 def look_at_evidence(session: Session, deployment_no: int) -> DeploymentEvidence | None:
@@ -146,14 +196,17 @@ def look_at_evidence(session: Session, deployment_no: int) -> DeploymentEvidence
         # Listed all the same: a missing comparison would look like a fair one.
         if not matching:
             states += _list_absent(
-                watched, problems.get(watched.comparison.label) or _explain_absence(watched, followed), budget
+                watched, problems.get(watched.comparison.label) or _explain_absence(watched, followed), followed
             )
             continue
         for state in _look_at(session, followed, watched, matching, budget):
             text = vanished.get((state.attribute, state.group or ""))
             states.append(
-                replace(state, words=text) if text is not None and state.state is State.UNDECIDED else state
+                replace(state, vanished=text) if text is not None and state.state is State.UNDECIDED else state
             )
+    opened = [state.alarm_at for state in states if state.alarm_at is not None]
+    since = min(opened, default=None)
+    counts = count_corrections(session, deployment_no, era, since) if since is not None else []
     return DeploymentEvidence(
         era=era,
         monitor=monitor,
@@ -161,13 +214,17 @@ def look_at_evidence(session: Session, deployment_no: int) -> DeploymentEvidence
         comparisons=states,
         records=sum_records(stored, followed),
         problems=problems,
+        shared_by=max(budget.total(MAX_HOUR), 1),
+        corrected=describe_corrected(counts, since) if counts else None,
     )
 
 
 def _list_absent(
-    watched: WatchedMetric, reason: str, budget: Budget, group: str | None = None
+    watched: WatchedMetric, reason: str, followed: FollowedEra, group: str | None = None
 ) -> Iterator[ComparisonState]:
+    facts = _begin_facts(watched, followed, group)
     for limit in watched.limits:
+        statement = describe_figure(replace(facts, reason=reason))
         yield ComparisonState(
             figure_id=None,
             data=watched.definition.data,
@@ -177,11 +234,45 @@ def _list_absent(
             direction=watched.direction(limit),
             limit=watched.own_value(limit.value),
             state=State.UNDECIDED,
-            words=say_state(
-                State.UNDECIDED, since=None, more_hours=None, budget_hours=budget.hours, reason=reason
-            ),
+            evidence=EvidenceState.NONE_YET,
+            statement=statement,
             reason=reason,
         )
+
+
+_RATES = {
+    "true_positive_rate_difference": "the true positive rate",
+    "false_positive_rate_difference": "the false positive rate",
+    "accuracy_difference": "the accuracy",
+}
+
+
+def _begin_facts(watched: WatchedMetric, followed: FollowedEra, group: str | None) -> FigureFacts:
+    """What a figure compares, before anything is counted."""
+    monitor, attribute, definition = followed.monitor, watched.comparison.label, watched.definition
+    names = GroupWords.of(monitor)
+    by_side = {watched.direction(limit): watched.own_value(limit.value) for limit in watched.limits}
+    reference = watched.comparison.reference_label(monitor)
+    return FigureFacts(
+        group="the monitored groups" if group is None else name_group(names, attribute, group),
+        reference="all others" if reference is None else names.subject(attribute, reference),
+        outcome=names.favourable,
+        rate=_RATES.get(definition.metric, "the favourable rate"),
+        is_ratio=definition.scale is Scale.RATIO,
+        is_reversed=definition.is_reversed,
+        is_counterfactual=definition.is_paired,
+        lower_limit=by_side.get(UnfairSide.BELOW),
+        upper_limit=by_side.get(UnfairSide.ABOVE),
+        verdict=Verdict.NOT_COMPUTABLE,
+        evidence=EvidenceState.NONE_YET,
+    )
+
+
+def name_group(names: GroupWords, attribute: str, group: str) -> str:
+    """Returns a monitored group for a sentence."""
+    if group == POOLED_GROUP:
+        return f"the monitored groups of {attribute} together"
+    return names.subject(attribute, group)
 
 
 def _explain_absence(watched: WatchedMetric, followed: FollowedEra) -> str:
@@ -219,29 +310,27 @@ def _look_at(
     end = find_counted_end(session, followed, watched.place)
     if end is None:
         return
-    span = Span(start=end - RECENT_HOURS * HOUR, end=end)
+    states = [
+        FigureState.decode(figure.state, watched)
+        if figure.state
+        else FigureState.starting(watched, number_hour(figure.first_hour))
+        for figure in figures
+    ]
+    # A chapter that began lately is looked at from its first hour, and the newest hour may be long ago.
+    chapters = [follower.chapter for state in states for follower in state.followers]
+    lately = [find_hour_start(chapter) for chapter in chapters if number_hour(end) - chapter < LATELY_HOURS]
+    newest = last_hour(session, followed.era.no, watched.place) or end
+    span = Span(start=min(end - RECENT_HOURS * HOUR, newest, *lately), end=end)
     recent = load_series(session, followed.era.no, watched, span, [figure.key.group for figure in figures])
     unknown = _explain_labels(session, followed, watched, span)
-    level = budget.log_threshold(
-        number_hour(end) + count_lag_hours(watched.definition.data, followed.monitor)
-    )
-    for figure, series in zip(figures, recent, strict=True):
+    closures = read_closures(session, followed.era.no)
+    for figure, state, series in zip(figures, states, recent, strict=True):
         if (reason := unknown.get(figure.key.group)) is not None:
-            yield from _list_absent(watched, reason, budget, figure.key.group)
+            yield from _list_absent(watched, reason, followed, figure.key.group)
             continue
-        first = number_hour(figure.first_hour)
-        state = (
-            FigureState.decode(figure.state, watched)
-            if figure.state
-            else FigureState.starting(watched, first)
-        )
-        for described, limit in zip(
-            _describe(watched, figure, state, series, budget, level), watched.limits, strict=True
-        ):
-            is_old = (
-                described.alarm_at is not None and figure.until - described.alarm_at >= QUIET_HOURS * HOUR
-            )
-            yield replace(described, is_quiet=is_old and _is_quiet(session, followed, watched, figure, limit))
+        seen = _Seen(session, followed, watched, figure, state, series, budget)
+        by_whom = [closure.closed_by for closure in closures if closure.key == figure.key]
+        yield from seen.describe(by_whom[-1] if by_whom else None)
 
 
 def _explain_labels(
@@ -270,77 +359,211 @@ def _explain_labels(
     return reasons
 
 
-def _is_quiet(
-    session: Session, followed: FollowedEra, watched: WatchedMetric, figure: StoredFigure, limit: Limit
-) -> bool:
-    end = number_hour(figure.until)
-    span = Span(start=find_hour_start(end - QUIET_HOURS - UNSTEADINESS_HOURS), end=figure.until)
-    series = load_series(session, followed.era.no, watched, span, [figure.key.group])
-    ((unfair, fair),) = weigh_series(series, limit, end - QUIET_HOURS, end)
-    return is_quiet(unfair, fair)
+@frozen(eq=False)
+class _Seen:
+    """One figure, its state, and the counts of its last hours."""
 
+    session: Session
+    followed: FollowedEra
+    watched: WatchedMetric
+    figure: StoredFigure
+    state: FigureState
+    recent: Series
+    budget: Budget
 
-def _describe(
-    watched: WatchedMetric,
-    figure: StoredFigure,
-    state: FigureState,
-    recent: Series,
-    budget: Budget,
-    level: float,
-) -> Iterator[ComparisonState]:
-    """Yields the state at each limit; `level` is ln A of a figure without hours."""
-    lower, upper = state.interval.ends()
-    if watched.definition.is_reversed:
-        lower, upper = (None if upper is None else -upper), (None if lower is None else -lower)
-    for limit, follower, summary in zip(
-        watched.limits, state.followers, summarise(watched, state), strict=True
-    ):
-        opened, last, since = follower.open_episode, next(reversed(summary.alarms), None), summary.since
-        log_threshold = follower.log_threshold if math.isfinite(follower.log_threshold) else level
-        more_hours, begin, end = None, max(recent.first, follower.chapter), number_hour(figure.until)
-        if since is None and end > begin:
-            progress = EvidenceProgress(log_threshold, follower.log_evidence, follower.log_fairness)
-            match recent:
-                case RateSeries():
-                    more_hours = expect_more_hours(limit, recent.between(begin, end), progress)
-                case PairSeries():
-                    more_hours = expect_more_paired_hours(limit, recent.pairs(begin, end), progress)
-        earliest, latest = (
-            (None, None)
-            if opened is None
-            else map(find_hour_start, (opened.since.earliest, opened.since.latest))
-        )
-        start = None if since is None else say_start(since, earliest, latest)
-        yield ComparisonState(
-            figure_id=figure.id,
-            data=watched.definition.data,
-            attribute=figure.key.place.attribute,
-            group=figure.key.group,
-            metric=figure.key.metric,
-            direction=watched.direction(limit),
-            limit=watched.own_value(limit.value),
-            state=State(summary.state),
-            words=say_state(
-                State(summary.state), since=start, more_hours=more_hours, budget_hours=budget.hours
-            ),
+    def describe(self, closed_by: str | None) -> Iterator[ComparisonState]:
+        """Yields the state at each limit; the sentence is of the figure."""
+        watched, figure, end = self.watched, self.figure, number_hour(self.figure.until)
+        begin = max(self.recent.first, *(follower.chapter for follower in self.state.followers))
+        hours = self.recent.between(min(begin, end), end)
+        blocks = len(find_blocks(hours))
+        is_later = figure.starts_at is not None and figure.starts_at != self.followed.era.starts_at
+        states = [
+            find_evidence(
+                follower,
+                self.state.interval.counts.tolist(),
+                end=end,
+                blocks=blocks,
+                is_restarted=self.followed.era.is_restarted or is_later,
+                is_some_group=self.followed.era.open_alarm is not None,
+            )
+            for follower in self.state.followers
+        ]
+        divisor = float(self.followed.era.divisors_at(np.array([end]))[0])
+        summaries = summarise(watched, self.state)
+        sides = []
+        for limit, follower, evidence, summary in zip(
+            watched.limits, self.state.followers, states, summaries, strict=True
+        ):
+            level = (
+                follower.log_threshold
+                if math.isfinite(follower.log_threshold)
+                else self.budget.log_threshold(end + count_lag_hours(watched.definition.data, self.followed.monitor))
+            )
+            opened, last = follower.open_episode, next(reversed(summary.alarms), None)
+            more_hours = None
+            if opened is None and follower.proof.since is None and blocks:
+                progress = EvidenceProgress(
+                    level, max(follower.watching.log_best, 0.0), follower.log_fairness, divisor
+                )
+                if isinstance(self.recent, PairSeries):
+                    pairs = self.recent.pairs(range(begin, end))
+                    more_hours = expect_more_paired_hours(limit, pairs, progress)
+                else:
+                    more_hours = expect_more_hours(limit, hours, progress)
+            sides.append(
+                ComparisonState(
+                    figure_id=figure.id,
+                    data=watched.definition.data,
+                    attribute=figure.key.place.attribute,
+                    group=figure.key.group,
+                    metric=figure.key.metric,
+                    direction=watched.direction(limit),
+                    limit=watched.own_value(limit.value),
+                    state=State(summary.state),
+                    evidence=evidence,
+                    statement=None,
+                    since=summary.since,
+                    earliest=last.earliest if opened and last else None,
+                    latest=last.latest if opened and last else None,
+                    alarm_at=last.alarm_at if opened and last else None,
+                    found_at=last.found_at if opened and last else None,
+                    interval=self._find_interval(),
+                    interval_from=find_hour_start(self.state.chapter),
+                    interval_records=None if watched.definition.is_paired else self._count_records(),
+                    more_hours=more_hours,
+                    log_evidence=follower.log_evidence,
+                    log_evidence_now=max(follower.watching.log_sum, 0.0) if follower.is_below else None,
+                    log_fairness=follower.log_fairness,
+                    log_threshold=level,
+                    hours=(figure.until - figure.first_hour) // HOUR,
+                    starts_at=figure.starts_at,
+                    until=figure.until,
+                    is_stale=figure.is_stale,
+                    is_quiet=opened is not None and self._is_quiet(limit, last.alarm_at if last else None),
+                    resolved_at=None if last is None else last.resolved_at,
+                    fair_since=None if last is None else last.fair_since,
+                )
+            )
+        order = list(EvidenceState)
+        leading = min(range(len(sides)), key=lambda number: order.index(states[number]))
+        opened_sides = [side for side in sides if side.alarm_at is not None]
+        leading_side = opened_sides[0] if opened_sides else sides[leading]
+        facts = self._tell(leading_side, states[leading], closed_by, is_later=is_later)
+        statement = describe_figure(facts)
+        for side in sides:
+            yield replace(side, statement=statement)
+
+    def _tell(
+        self, side: ComparisonState, evidence: EvidenceState, closed_by: str | None, *, is_later: bool
+    ) -> FigureFacts:
+        judged = self._judge_newest()
+        is_open, lengths = side.alarm_at is not None, self.recent.end - self.recent.first
+        compared = self._compare(since=f"{find_hour_start(self.state.chapter):{DAY}}")
+        event, since = "", "" if side.since is None else say_start(side.since, side.earliest, side.latest)
+        corrected = 0
+        if side.alarm_at is not None and evidence is not EvidenceState.UNFAIR_SINCE:
+            event, at = f"{side.alarm_at:{DAY}}", side.alarm_at
+            counts = count_corrections(self.session, self.followed.deployment.no, self.followed.era, at)
+            corrected = sum(count.count for count in counts)
+        elif evidence is EvidenceState.SUPERSEDED:
+            what = (
+                f"monitor version {self.followed.monitor.version}"
+                if is_later
+                else f"model revision {self.followed.era.model_revision}"
+            )
+            event = f"{what} since {self.figure.first_hour:{DAY}}"
+        elif evidence in {EvidenceState.CLOSED, EvidenceState.RESOLVED}:
+            ends = {follower.chapter: follower.episodes for follower in self.state.followers if follower.episodes}
+            last = ends[max(ends)][-1]
+            since = f"{find_hour_start(last.since.hour):{MINUTE}}"
+            if last.closed is not None:
+                event = f"{find_hour_start(last.closed):{DAY}} by {closed_by or 'somebody'}"
+            elif last.fair_since is not None:
+                event = f"{find_hour_start(last.fair_since.hour):{MINUTE}}"
+        more = "how many more cannot be estimated"
+        if side.more_hours is not None:
+            counts = self.recent.between(self.recent.first, self.recent.end)
+            records = float(counts.monitored.records.sum() + counts.reference.records.sum())
+            number = side.more_hours * records / lengths / (2 if self.watched.definition.is_paired else 1)
+            more = say_more_records(number)
+        return replace(
+            _begin_facts(self.watched, self.followed, self.figure.key.group),
+            verdict=judged.verdict,
+            evidence=evidence,
+            is_alert_open=is_open,
+            hour=judged.compared,
+            chapter=None if is_open else compared,
+            onset=compared if is_open else None,
+            reason=judged.reason,
+            more=more,
+            event=event,
             since=since,
-            earliest=earliest,
-            latest=latest,
-            alarm_at=last.alarm_at if opened and last else None,
-            interval=(lower, upper),
-            interval_from=find_hour_start(state.chapter),
-            interval_records=state.interval.records,
-            more_hours=more_hours,
-            log_evidence=follower.log_evidence,
-            log_fairness=follower.log_fairness,
-            log_threshold=log_threshold,
-            hours=(figure.until - figure.first_hour) // HOUR,
-            starts_at=figure.starts_at,
-            until=figure.until,
-            is_stale=figure.is_stale,
-            resolved_at=None if last is None else last.resolved_at,
-            fair_since=None if last is None else last.fair_since,
+            corrected=corrected,
         )
+
+    def _compare(self, since: str) -> RatesCompared:
+        part, whole, other_part, other_whole = self.state.interval.counts.tolist()
+        return RatesCompared(
+            monitored=(part, whole),
+            reference=(other_part, other_whole),
+            interval=self._find_interval(),
+            since=since,
+        )
+
+    def _find_interval(self) -> tuple[float | None, float | None]:
+        lower, upper = self.state.interval.ends()
+        if self.watched.definition.is_reversed:
+            lower, upper = (None if upper is None else -upper), (None if lower is None else -lower)
+        return lower, upper
+
+    def _count_records(self) -> tuple[int, int]:
+        _, monitored, _, reference = self.state.interval.counts
+        return round(monitored), round(reference)
+
+    def _judge_newest(self) -> JudgedHour:
+        """Verdict on the newest hour with records by itself."""
+        hours = self.recent.between(self.recent.first, self.recent.end)
+        counts = stack_counts(hours)
+        filled = np.flatnonzero(counts[:, 1] + counts[:, 3])
+        definition, limits = self.watched.definition, self.watched.limits
+        own = {self.watched.direction(limit): self.watched.own_value(limit.value) for limit in limits}
+        comparison = REVERSED_DIFFERENCE if definition.is_reversed else DIFFERENCE
+        both = None
+        if isinstance(self.recent, PairSeries) and filled.size:
+            kinds = self.recent.kinds[int(filled[-1])]
+            both = sum(min(monitored, reference) * count for monitored, reference, count in kinds)
+        return judge_hour(
+            counts[filled[-1]].tolist() if filled.size else None,
+            RATIO if definition.scale is Scale.RATIO else comparison,
+            (own.get(UnfairSide.BELOW), own.get(UnfairSide.ABOVE)),
+            both=both,
+        )
+
+    def _is_quiet(self, limit: Limit, alarm_at: datetime | None) -> bool:
+        """Whether the last hours since the alarm are no new evidence either way."""
+        if alarm_at is None or self.figure.until - alarm_at < QUIET_HOURS * HOUR:
+            return False
+        end = number_hour(self.figure.until)
+        span = Span(
+            start=find_hour_start(end - QUIET_HOURS - UNSTEADINESS_HOURS), end=self.figure.until
+        )
+        (series,) = load_series(
+            self.session, self.followed.era.no, self.watched, span, [self.figure.key.group]
+        )
+        course = Course(
+            self.watched,
+            FigureState.starting(self.watched, end),
+            series,
+            lambda *_: series,
+            self.followed.era.divisors_at,
+            end - QUIET_HOURS,
+            end,
+        )
+        weighed = dict(zip(self.watched.limits, course.weigh(end - QUIET_HOURS, end), strict=True))[limit]
+        if not weighed:
+            return True
+        return is_quiet(*(np.array([getattr(hour, side) for hour in weighed]) for side in ("unfair", "fair")))
 
 
 def rename_state(names: GroupWords, state: ComparisonState) -> ComparisonState:

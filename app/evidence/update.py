@@ -29,6 +29,7 @@ from ..statistics.tables.record_kinds import CounterfactualCells
 from .count_files import HoursInFiles
 from .count_hours import FollowedEra, count_labels, count_pairs, count_payload
 from .deployment_turns import in_turn
+from .figure_state import number_hour
 from .first_records import FirstRecords
 from .queries.changed_hours import changed_hours, forget_changes
 from .queries.eras import (
@@ -122,7 +123,12 @@ def _follow(session: Session, deployment_no: int) -> FollowedEra | None:
     deployment = followed_deployment(session, deployment_no)
     revision, changed = deployment.model_revision, changed_at(session, deployment_no)
     starts_at = None if changed is None else floor_to_hour(changed - timedelta(microseconds=1)) + HOUR
-    era = find_era(session, deployment_no, revision)
+    era, divisor = find_era(session, deployment_no, revision), monitor.evidence.divisor
+    if era is not None and (era.divisors or [(0, 1)])[-1][1] != divisor:
+        # What was said later holds from the next block on.
+        since = number_hour(max(starts_at or BEGINNING, era.counted_until or BEGINNING))
+        era = replace(era, divisors=[*era.divisors, (since, divisor)])
+        note_progress(session, era.no, divisors=era.divisors)
     if era is not None and (changed is None or era.monitor_version == monitor.version):
         return FollowedEra(deployment, monitor, era, starts_at)
     if (
@@ -134,7 +140,9 @@ def _follow(session: Session, deployment_no: int) -> FollowedEra | None:
         return FollowedEra(
             deployment, monitor, replace(era, monitor_version=monitor.version, problem=None), starts_at
         )
-    era = begin_era(session, deployment_no, monitor.version, revision, starts_at=starts_at)
+    era = begin_era(
+        session, deployment_no, monitor.version, revision, starts_at=starts_at, divisor=divisor
+    )
     note_changed_hours(session, deployment_no, checked_hours(session, deployment_no, era))
     return FollowedEra(deployment, monitor, era, starts_at)
 

@@ -91,7 +91,7 @@ def plan_frame(
     lower, span = Limit(Scale.RATIO, UnfairSide.BELOW, limit, 1 / limit), min(hours.hours, RECENT_HOURS)
     plans = []
     for position in watched:
-        series = count_group_hours(hours, grouping, position, figures[0], recent)
+        series = count_group_hours(hours, grouping, [position], figures[0], recent)
         watched_per_hour, compared_per_hour = (
             float(np.sum(side.records)) / span for side in (series.monitored, series.reference)
         )

@@ -12,76 +12,52 @@ from rich.table import Table
 
 from ...domain.record_times import LeftOutTimes
 from ...library.frame_hours import DAY_HOURS
-from ...library.hours_of_groups import ComparisonEvidence, Evidence
+from ...library.hours_of_groups import FIGURES, ComparisonEvidence, Evidence
 from ...statistics.e_values.nulls import UnfairSide
-from ...statistics.e_values.state_words import DAY, MINUTE, State, choose_form, say_start
+from ...statistics.e_values.state_words import (
+    DAY,
+    MINUTE,
+    NOT_COVERED,
+    FigureState,
+    IntervalKind,
+    choose_form,
+)
 from .metrics_report import printable
 
-COLOURS = {State.UNFAIR: "red", State.SHOWN_FAIR: "green"}
-FIGURES = {
-    "disparate_impact": ("disparate impact", "favourable rate"),
-    "true_positive_rate_difference": ("TPR difference", "true positive rate"),
-    "false_positive_rate_difference": ("FPR difference", "false positive rate"),
-    "accuracy_difference": ("accuracy difference", "accuracy"),
-}
-"""Title of each metric, and the rate that it compares."""
-
+COLOURS = {FigureState.UNFAIR: "red", FigureState.CONFIRMED_FAIR: "green", FigureState.FAIR: "green"}
 
 BARS = "▁▂▃▄▅▆▇█"
 BAR_COUNT = 20
 """Max bars of a comparison; each shows the highest value of its hours."""
 
 
-def render_evidence(evidence: Evidence, name: str, console: Console, condition: str) -> str:
-    """Report of a file of that name; `condition` is that of the bound on false alarms."""
+def render_evidence(evidence: Evidence, name: str, console: Console) -> str:
+    """Report of a file of that name."""
     with console.capture() as capture:
         for line in _list_heading(evidence, name):
             console.print(escape(fill(line, console.width)))
         console.print(_build_table(evidence))
-        for note in _list_notes(evidence, condition):
+        for note in _list_notes(evidence):
             console.print(escape(fill(note, console.width)), soft_wrap=True)
         console.print()
-        for sentence in map(phrase_evidence, evidence.comparisons):
+        for sentence in dict.fromkeys(map(phrase_evidence, evidence.comparisons)):
             console.print(escape(fill(sentence, console.width, "• ")), soft_wrap=True)
     return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
 
 def phrase_evidence(evidence: ComparisonEvidence) -> str:
-    (_, rate), group = FIGURES[evidence.metric], f"{evidence.attribute} {evidence.group}"
-    form, unit = (DAY, "day") if evidence.is_daily else (MINUTE, "hour")
-    is_below = evidence.direction is (
-        UnfairSide.ABOVE if evidence.metric == "accuracy_difference" else UnfairSide.BELOW
-    )
-    if evidence.metric == "disparate_impact":
-        claim = (
-            f"{'less' if is_below else 'more'} than {_format(evidence.limit)} times that of "
-            f"{evidence.reference}"
-        )
-    else:
-        side = "below" if is_below else "above"
-        claim = f"more than {_format(100 * abs(evidence.limit))} points {side} that of {evidence.reference}"
+    group = printable(evidence.group)
     earlier = sum(episode.resolved is not None for episode in evidence.episodes)
     times = "once" if earlier == 1 else f"{earlier} times"
     history = f" It was found unfair {times} before, and back inside the limit since." if earlier else ""
-    if evidence.state is State.UNFAIR and evidence.since and evidence.alarm_at:
-        return (
-            f"{group}: the {rate} is {claim} since "
-            f"{say_start(evidence.since, evidence.earliest, evidence.latest, form)}; "
-            f"the evidence was enough {'on' if evidence.is_daily else 'at'} "
-            f"{evidence.alarm_at:{form}}.{history}"
-        )
-    if evidence.state is State.SHOWN_FAIR and evidence.since:
-        return (
-            f"{group}: shown fair since {evidence.since:{form}}; the {unit}s refute that the {rate} is "
-            f"always {claim}.{history}"
-        )
-    forecast = ""
-    if evidence.more_hours is not None:
-        forecast = (
-            " At this traffic and these rates it needs about "
-            f"{count_blocks(evidence.more_hours, is_daily=evidence.is_daily)} more."
-        )
-    return f"{group}: undecided whether the {rate} is {claim}.{forecast}{history}"
+    alarm = ""
+    if evidence.alarm_at is not None:
+        at = f"on {evidence.alarm_at:{DAY}}" if evidence.is_daily else f"at {evidence.alarm_at:{MINUTE}}"
+        alarm = f" The evidence was enough {at}."
+    return (
+        f"{FIGURES[evidence.metric][0]}, {evidence.attribute} {group}: {evidence.statement.sentence}"
+        f"{alarm}{history}"
+    )
 
 
 def _list_heading(evidence: Evidence, name: str) -> Iterator[str]:
@@ -89,7 +65,8 @@ def _list_heading(evidence: Evidence, name: str) -> Iterator[str]:
     last = evidence.first + timedelta(hours=evidence.hours - evidence.is_daily)
     span = count_blocks(evidence.hours, is_daily=evidence.is_daily)
     form = DAY if evidence.is_daily else MINUTE
-    yield f"{name}: {span}, {evidence.first:{form}} to {last:{form}}. {evidence.records.text}"
+    when = f"{span}, {evidence.first:{form}} to {last:{form}}" if evidence.has_times else "without times, one block"
+    yield f"{name}: {when}. {evidence.records.text}"
     yield from say_left_out(evidence.left_out)
     yield from evidence.records.lines[1:]
     yield f"Favourable: {', '.join(evidence.favourable)}."
@@ -112,15 +89,17 @@ def _build_table(evidence: Evidence) -> Table:
     before = None
     for comparison in evidence.comparisons:
         figure = (comparison.metric, comparison.group)
-        title = group = interval = since = ""
+        title = group = interval = since = state = ""
         if figure != before:
             title, group = escape(FIGURES[comparison.metric][0]), escape(printable(comparison.group))
-            interval = " to ".join("open" if end is None else _format(end) for end in comparison.interval)
+            statement = comparison.statement
+            ends = statement.interval or ()
+            interval = " to ".join("open" if end is None else _format(end) for end in ends)
+            state = statement.state.value
+            if statement.state in COLOURS:
+                state = f"[{COLOURS[statement.state]}]{state}[/]"
         before = figure
         limit = f"{'≥' if comparison.direction is UnfairSide.BELOW else '≤'} {_format(comparison.limit)}"
-        state = comparison.state.value.replace("_", " ")
-        if comparison.state in COLOURS:
-            state = f"[{COLOURS[comparison.state]}]{state}[/]"
         if comparison.since is not None:
             form = choose_form(comparison.earliest, comparison.latest, DAY if comparison.is_daily else MINUTE)
             since = f"{comparison.since:{form}}"[5:]
@@ -128,20 +107,33 @@ def _build_table(evidence: Evidence) -> Table:
     return table
 
 
-def _list_notes(evidence: Evidence, condition: str) -> Iterator[str]:
+TELL_PERSONS = (
+    "Say whose records they are: --person COLUMN names the column of a person's id, "
+    "--each-record-another-person NAME declares that no two are of one person. Evidence then counts in full."
+)
+
+
+def _list_notes(evidence: Evidence) -> Iterator[str]:
+    if evidence.some_group is not None:
+        yield evidence.some_group
     span = count_blocks(max(1, round(evidence.hours / BAR_COUNT)), is_daily=evidence.is_daily)
     yield (
         f"Evidence: one bar for {'' if span.startswith('1 ') else 'about '}{span}; a full bar is enough for "
-        "an alarm. "
-        f"All {len(evidence.comparisons)} comparisons together raise at most one false alarm a year on "
-        "average"
-        f"{condition}, however often they are looked at."
+        f"an alarm. {evidence.guarantee} {NOT_COVERED}"
     )
-    yield (
-        "Interval: with 95 % probability it contains the figure at all times since the last alarm or its "
-        "end, "
-        "as long as the figure does not change."
-    )
+    if evidence.divisor > 1:
+        yield TELL_PERSONS
+    kinds = dict.fromkeys(comparison.statement.interval_kind for comparison in evidence.comparisons)
+    meanings = [f"{kind}: {INTERVALS[kind]}" for kind in kinds if kind is not None]
+    if meanings:
+        yield f"Interval, 95 %, {'; '.join(meanings)}."
+
+
+INTERVALS = {
+    IntervalKind.ONSET: "of the records since the figure is unfair",
+    IntervalKind.CHAPTER: "of all records since the last alarm or the first record",
+    IntervalKind.HOUR: "of the newest records alone",
+}
 
 
 def _draw_bars(evidence: ComparisonEvidence) -> str:

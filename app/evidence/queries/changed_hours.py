@@ -10,6 +10,7 @@ from datetime import datetime
 from sqlalchemy import delete, text
 from sqlalchemy.orm import Session
 
+from ...checks.correction import CorrectedCount
 from ...database.tables import ChangedHourRow
 from .eras import Era
 
@@ -40,6 +41,18 @@ def changed_hours(session: Session, deployment_no: int, era: Era) -> list[tuple[
         {"no": deployment_no, "era": era.no, "most": MOST_NOTES},
     )
     return [(no, hour) for no, hour in rows]
+
+
+def count_corrections(session: Session, deployment_no: int, era: Era, since: datetime) -> list[CorrectedCount]:
+    """Returns how many values of counted hours were corrected since, by kind."""
+    statement = text(
+        """SELECT what, count(*) FROM corrections
+           WHERE deployment_no = :no AND made_at >= :since AND logged_at < :until
+             AND (previous_at IS NULL OR previous_at < :since)
+           GROUP BY what ORDER BY what"""
+    )
+    rows = session.execute(statement, {"no": deployment_no, "since": since, "until": era.counted_until})
+    return [CorrectedCount(*row) for row in rows]
 
 
 def forget_changes(session: Session, nos: Sequence[int], era: Era) -> None:

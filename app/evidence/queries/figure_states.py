@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from ...base.errors import require_present
 from ...base.frozen import frozen
 from ...database.binary_rows import list_column_values, read_row
-from ...database.tables import EvidenceClosureRow, EvidenceEraRow, EvidenceFigureRow
+from ...database.tables import AlertRow, EvidenceClosureRow, EvidenceEraRow, EvidenceFigureRow
 from ...domain.check import DataSet
 from ...statistics.e_values.nulls import UnfairSide
 from .hour_counts import CountedPlace
@@ -92,6 +92,14 @@ def read_figure_states(session: Session, nos: Collection[int]) -> Mapping[int, b
         select(EvidenceFigureRow.no, EvidenceFigureRow.state).where(EvidenceFigureRow.no.in_(nos))
     )
     return {no: state for no, state in rows}  # noqa: C416 - rows are no pairs to mypy
+
+
+def read_summaries_of(session: Session, nos: Collection[int]) -> Mapping[int, list[LimitSummary]]:
+    """Returns the summaries of figures."""
+    rows = session.execute(
+        select(EvidenceFigureRow.no, EvidenceFigureRow.summary).where(EvidenceFigureRow.no.in_(nos))
+    )
+    return {no: msgspec.convert(summary, list[LimitSummary]) for no, summary in rows}
 
 
 def ended_figures(session: Session, era_no: int) -> list[EndedFigure]:
@@ -210,16 +218,20 @@ def _list_key_values(key: FigureKey) -> dict[str, object]:
 
 @frozen(kw_only=True)
 class Closure:
-    """The figure, the side of the metric's own limit, and the first hour that counts after it."""
+    """The figure, the side of the metric's own limit, the first hour that counts after it, and by whom."""
 
     key: FigureKey
     direction: UnfairSide
     hour: datetime
+    closed_by: str | None = None
 
 
 def read_closures(session: Session, era_no: int) -> list[Closure]:
-    rows = session.scalars(
-        select(EvidenceClosureRow).where(EvidenceClosureRow.era_no == era_no).order_by(EvidenceClosureRow.no)
+    rows = session.execute(
+        select(*EvidenceClosureRow.__table__.columns, AlertRow.closed_by)
+        .join(AlertRow, AlertRow.no == EvidenceClosureRow.alert_no)
+        .where(EvidenceClosureRow.era_no == era_no)
+        .order_by(EvidenceClosureRow.no)
     )
     return [read_row(Closure, row, key=read_key(row)) for row in rows]
 

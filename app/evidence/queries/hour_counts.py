@@ -9,7 +9,7 @@ from sqlalchemy import Row, delete, select, text, tuple_
 from sqlalchemy.orm import Session
 
 from ...base.frozen import frozen
-from ...database.binary_rows import list_column_values
+from ...database.binary_rows import list_column_values, read_row
 from ...database.tables import EvidenceHourRow
 from ...domain.check import DataSet, Span
 
@@ -196,6 +196,15 @@ def read_first_hour(
         {"era": era_no, **list_column_values(counted_place), "group": group, "since": since},
     )
     return first
+
+
+def read_first_hours(session: Session, era_no: int) -> dict[CountedPlace, datetime]:
+    """Returns the first hour with counts of each comparison."""
+    statement = text(
+        "SELECT data, attribute, min(hour) AS first FROM evidence_hours WHERE era_no = :era GROUP BY 1, 2"
+    )
+    rows = session.execute(statement, {"era": era_no})
+    return {read_row(CountedPlace, row): row.first for row in rows}
 
 
 def next_record_hour(session: Session, deployment_no: int, span: Span) -> datetime | None:

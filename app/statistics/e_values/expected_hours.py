@@ -44,11 +44,15 @@ def expect_delay_within(
 
 @frozen
 class EvidenceProgress:
-    """Logarithms of the alarm's threshold and of the evidence of and against unfairness."""
+    """Logarithms of the alarm's threshold and of the evidence of and against unfairness.
+
+    Evidence is divided by `divisor`.
+    """
 
     log_threshold: float
     log_evidence: float
     log_fairness: float
+    divisor: float = 1.0
 
 
 def expect_more_hours(limit: Limit, recent: Hours, progress: EvidenceProgress) -> int | None:
@@ -77,6 +81,7 @@ def expect_more_paired_hours(limit: Limit, recent: PairedHours, progress: Eviden
 
 
 def _hours_until(unfair: float, fair: float, progress: EvidenceProgress) -> int | None:
+    unfair, fair = unfair / progress.divisor, fair / progress.divisor
     if unfair > 0:
         missing, growth = progress.log_threshold + math.log(min(unfair, 1.0)) - progress.log_evidence, unfair
     elif fair > 0:

@@ -15,9 +15,11 @@ import numpy as np
 from ...base.frozen import frozen
 from .betting import weigh_claims
 from .change_detector import HOURS_OF_A_YEAR, Detector
+from .confidence import MIN_MONITORED_RECORDS, MIN_REFERENCE_RECORDS
 from .nulls import FloatArray, Hours, Limit
 from .onset import Onset, find_onset
 from .proof_of_fairness import FairnessProof
+from .state_words import EvidenceState
 
 _LOG_YEAR = math.log(HOURS_OF_A_YEAR)
 
@@ -60,14 +62,14 @@ class WeighedHour(NamedTuple):
     """One hour with records of both groups: number, calendar month counted without gaps, ln E of each
     alternative against either claim (NaN if skipped).
 
-    `is_closed`: a person closed the alarm between the hour before and this one.
+    `closed`: a person closed the alarm before that hour, after the one before this.
     """
 
     hour: int
     month: int
     unfair: Sequence[float]
     fair: Sequence[float]
-    is_closed: bool = False
+    closed: int | None = None
 
 
 @dataclass(slots=True)
@@ -114,8 +116,8 @@ class Follower:
 
     def take(self, block: WeighedHour, log_threshold: float, find: FindOnset) -> None:
         """Adds an hour to the evidence; ends an open episode where that is enough."""
-        if block.is_closed:
-            self.close(block.hour)
+        if block.closed is not None:
+            self.close(block.closed)
         self.log_threshold, opened = log_threshold, self.open_episode
         if opened is None or self.is_below:
             self.watching.add(block.unfair)
@@ -123,9 +125,8 @@ class Follower:
         if opened is None:
             return
         self.returning.add(block.fair)
-        if self.past:
-            if self.past[0].resolved is not None and self.past[0].resolved <= block.hour:
-                self._end(self.past[0], self.past[0].resolved + 1)
+        self.end_past(block.hour)
+        if self.past or self.open_episode is None:
             return
         if self.returning.alarms(_LOG_YEAR):
             fair_since = find(opened.since.hour, block.hour + 1, False)
@@ -146,6 +147,13 @@ class Follower:
             self._begin(replace(self.past[0], resolved=None, fair_since=None, closed=None))
             if self.past[0].is_open:
                 del self.past[0]
+
+    def end_past(self, hour: int) -> None:
+        """Ends the episode whose end was announced for an hour up to this one."""
+        if self.past and self.open_episode is not None:
+            resolved = self.past[0].resolved
+            if self.past[0].alarm <= hour and resolved is not None and resolved <= hour:
+                self._end(self.past[0], resolved + 1)
 
     def _begin(self, episode: Episode) -> None:
         self.episodes.append(episode)
@@ -170,6 +178,46 @@ class Follower:
         self.chapter, self.is_reached, self.is_below, self.is_awaited = chapter, False, False, False
         self.watching.restart()
         self.proof.restart()
+
+
+FRESH_HOURS = 168
+FRESH_BLOCKS = 2
+"""Hours and blocks of a chapter for which the end of the last one is what is said."""
+
+
+def find_evidence(
+    follower: Follower,
+    counts: Sequence[float],
+    *,
+    end: int,
+    blocks: int,
+    is_restarted: bool,
+    is_some_group: bool,
+) -> EvidenceState:
+    """Evidence at one limit before the hour `end`.
+
+    `counts` of the chapter are as those of an interval, of so many `blocks`. `is_restarted`: it is the first
+    chapter, and there was another revision or monitor version before. `is_some_group`: an alarm of some group
+    is open.
+    """
+    last = follower.episodes[-1] if follower.episodes else None
+    if last is not None and last.is_open and not follower.is_below:
+        return EvidenceState.UNFAIR_SINCE
+    is_open = last is not None and last.is_open
+    is_fresh = end - follower.chapter < FRESH_HOURS or blocks < FRESH_BLOCKS
+    if is_fresh and not is_open and follower.proof.since is None and (last is not None or is_restarted):
+        if last is None:
+            return EvidenceState.SUPERSEDED
+        return EvidenceState.CLOSED if last.resolved is None else EvidenceState.RESOLVED
+    if is_some_group and not is_open:
+        return EvidenceState.SOME_GROUP
+    if follower.proof.since is not None:
+        return EvidenceState.CONFIRMED_FAIR
+    if not any(counts):
+        return EvidenceState.NONE_YET
+    if counts[1] < MIN_MONITORED_RECORDS or counts[3] < MIN_REFERENCE_RECORDS:
+        return EvidenceState.COLLECTING
+    return EvidenceState.UNDECIDED
 
 
 @frozen(eq=False)
@@ -290,8 +338,14 @@ class Together:
             size = math.log(len(logs))
             mean, best = (float(np.logaddexp.reduce(several)) - size for several in (logs, bests))
             if mean >= self.log_budget and best >= self.log_budget / 2:
-                names = [(comparison.name, float(log)) for comparison, log in zip(watched, logs, strict=False)]
-                leading = sorted(names, key=lambda named: -named[1])[:MOST_LEADING]
+                leading = sorted(
+                    (
+                        (comparison.name, float(log))
+                        for comparison, log in zip(watched, logs, strict=False)
+                        if log > -math.inf
+                    ),
+                    key=lambda named: -named[1],
+                )[:MOST_LEADING]
                 self._open(SomeGroup(hour, len(logs), mean, best, leading), watched)
 
     def _open(self, alarm: SomeGroup, watched: Sequence[Comparison]) -> None:
