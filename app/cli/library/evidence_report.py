@@ -3,6 +3,7 @@
 import textwrap
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
+from itertools import groupby
 
 import numpy as np
 from rich import box
@@ -40,24 +41,23 @@ def render_evidence(evidence: Evidence, name: str, console: Console) -> str:
         for note in _list_notes(evidence):
             console.print(escape(fill(note, console.width)), soft_wrap=True)
         console.print()
-        for sentence in dict.fromkeys(map(phrase_evidence, evidence.comparisons)):
+        for sentence in map(phrase_evidence, group_figures(evidence)):
             console.print(escape(fill(sentence, console.width, "• ")), soft_wrap=True)
     return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
 
-def phrase_evidence(evidence: ComparisonEvidence) -> str:
-    group = printable(evidence.group)
-    earlier = sum(episode.resolved is not None for episode in evidence.episodes)
+def phrase_evidence(sides: Sequence[ComparisonEvidence]) -> str:
+    """The sentence of a figure, by its sides."""
+    first, alarm = sides[0], ""
+    earlier = sum(episode.resolved is not None for side in sides for episode in side.episodes)
     times = "once" if earlier == 1 else f"{earlier} times"
     history = f" It was found unfair {times} before, and back inside the limit since." if earlier else ""
-    alarm = ""
-    if evidence.alarm_at is not None:
-        at = f"on {evidence.alarm_at:{DAY}}" if evidence.is_daily else f"at {evidence.alarm_at:{MINUTE}}"
-        alarm = f" The evidence was enough {at}."
-    return (
-        f"{FIGURES[evidence.metric][0]}, {evidence.attribute} {group}: {evidence.statement.sentence}"
-        f"{alarm}{history}"
-    )
+    for side in sides:
+        if side.alarm_at is not None:
+            at = f"on {side.alarm_at:{DAY}}" if side.is_daily else f"at {side.alarm_at:{MINUTE}}"
+            alarm = f" The evidence was enough {at}."
+    title, group = FIGURES[first.metric][0], printable(first.group)
+    return f"{title}, {first.attribute} {group}: {first.statement.sentence}{alarm}{history}"
 
 
 def _list_heading(evidence: Evidence, name: str) -> Iterator[str]:
@@ -86,25 +86,34 @@ def _build_table(evidence: Evidence) -> Table:
             justify="right" if heading in ("limit", "interval") else "left",
             no_wrap=heading != "group",
         )
-    before = None
-    for comparison in evidence.comparisons:
-        figure = (comparison.metric, comparison.group)
-        title = group = interval = since = state = ""
-        if figure != before:
-            title, group = escape(FIGURES[comparison.metric][0]), escape(printable(comparison.group))
-            statement = comparison.statement
-            ends = statement.interval or ()
-            interval = " to ".join("open" if end is None else _format(end) for end in ends)
-            state = statement.state.value
-            if statement.state in COLOURS:
-                state = f"[{COLOURS[statement.state]}]{state}[/]"
-        before = figure
-        limit = f"{'≥' if comparison.direction is UnfairSide.BELOW else '≤'} {_format(comparison.limit)}"
-        if comparison.since is not None:
-            form = choose_form(comparison.earliest, comparison.latest, DAY if comparison.is_daily else MINUTE)
-            since = f"{comparison.since:{form}}"[5:]
-        table.add_row(title, group, limit, interval, state, since, _draw_bars(comparison))
+    for sides in group_figures(evidence):
+        first = next((side for side in sides if side.alarm_at is not None), sides[0])
+        statement, ends = first.statement, first.statement.interval or ()
+        own = {side.direction: _format(side.limit) for side in sides}
+        lower, upper = own.get(UnfairSide.BELOW), own.get(UnfairSide.ABOVE)
+        limit = f"{lower} to {upper}" if lower and upper else f"≥ {lower}" if lower else f"≤ {upper}"
+        state, since = statement.state.value, ""
+        if statement.state in COLOURS:
+            state = f"[{COLOURS[statement.state]}]{state}[/]"
+        if first.since is not None and statement.state in {FigureState.UNFAIR, FigureState.CONFIRMED_FAIR}:
+            form = choose_form(first.earliest, first.latest, DAY if first.is_daily else MINUTE)
+            since = f"{first.since:{form}}"[5:]
+        table.add_row(
+            escape(FIGURES[first.metric][0]),
+            escape(printable(first.group)),
+            limit,
+            " to ".join("open" if end is None else _format(end) for end in ends),
+            state,
+            since,
+            _draw_bars(sides),
+        )
     return table
+
+
+def group_figures(evidence: Evidence) -> list[list[ComparisonEvidence]]:
+    """Comparisons of each figure: its one or two limits."""
+    figures = groupby(evidence.comparisons, key=lambda comparison: (comparison.metric, comparison.group))
+    return [list(sides) for _, sides in figures]
 
 
 TELL_PERSONS = (
@@ -136,12 +145,14 @@ INTERVALS = {
 }
 
 
-def _draw_bars(evidence: ComparisonEvidence) -> str:
-    """Draws the evidence over time; a full bar is the evidence that an alarm needs."""
-    heights = np.clip(evidence.log_evidence / evidence.log_threshold, 0, 1)
-    for episode in evidence.episodes:
-        heights[episode.alarm : len(heights) if episode.resolved is None else episode.resolved] = 1.0
-    blocks = heights[:: DAY_HOURS if evidence.is_daily else 1]
+def _draw_bars(sides: Sequence[ComparisonEvidence]) -> str:
+    """Draws the evidence over time, of the limit with more; a full bar is the evidence that an alarm needs."""
+    heights = np.zeros(len(sides[0].log_evidence))
+    for side in sides:
+        heights = np.maximum(heights, np.clip(side.log_evidence / side.log_threshold, 0, 1))
+        for episode in side.episodes:
+            heights[episode.alarm : len(heights) if episode.resolved is None else episode.resolved] = 1.0
+    blocks = heights[:: DAY_HOURS if sides[0].is_daily else 1]
     highest = [float(piece.max()) for piece in np.array_split(blocks, min(BAR_COUNT, len(blocks)))]
     return "".join(BARS[min(int(height * len(BARS)), len(BARS) - 1)] for height in highest)
 
