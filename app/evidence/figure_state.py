@@ -321,12 +321,15 @@ class Course:
     def finish(self) -> None:
         """Ends what ends after the last hour so far, without another one."""
         for limit, follower in zip(self.watched.limits, self.state.followers, strict=True):
-            closings = [hour for hour in self.closed.get(limit.direction, ()) if self.weighed_to < hour <= self.end]
+            closings = [
+                hour for hour in self.closed.get(limit.direction, ()) if self.weighed_to < hour <= self.end
+            ]
             if closings:
                 follower.close(max(closings))
             follower.open_past(self.end - 1)
             follower.end_past(self.end - 1)
             follower.proof.expire(number_month(self.end - 1))
+            follower.known_until = follower.known_until if follower.past else 0
         if isinstance(self.series, RateSeries):
             self.state.older = self._keep_older()
 
@@ -390,7 +393,9 @@ def extend_together(extensions: Sequence[Extension]) -> None:
         for at in range(0, length - LONG_BLOCK, LONG_BLOCK):
             piece = slice(at, at + LONG_BLOCK)
             add_hours(
-                [extension.interval], [extension.hours.between(at, at + LONG_BLOCK)], [extension.divisors[piece]]
+                [extension.interval],
+                [extension.hours.between(at, at + LONG_BLOCK)],
+                [extension.divisors[piece]],
             )
         rest = max(0, (length - 1) // LONG_BLOCK * LONG_BLOCK)
         waiting.append(
@@ -412,7 +417,10 @@ MOST_WEIGHED = 200
 
 
 def advance(
-    courses: Sequence[Course], together: Together, totals: Callable[[int], int], keep_alive: Callable[[], object]
+    courses: Sequence[Course],
+    together: Together,
+    totals: Callable[[int], int],
+    keep_alive: Callable[[], object],
 ) -> None:
     """Adds to all figures of a deployment their hours, in the order in which these became known."""
     comparisons = [course.comparisons() for course in courses]

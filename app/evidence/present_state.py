@@ -196,13 +196,17 @@ def look_at_evidence(session: Session, deployment_no: int) -> DeploymentEvidence
         # Listed all the same: a missing comparison would look like a fair one.
         if not matching:
             states += _list_absent(
-                watched, problems.get(watched.comparison.label) or _explain_absence(watched, followed), followed
+                watched,
+                problems.get(watched.comparison.label) or _explain_absence(watched, followed),
+                followed,
             )
             continue
         for state in _look_at(session, followed, watched, matching, budget):
             text = vanished.get((state.attribute, state.group or ""))
             states.append(
-                replace(state, vanished=text) if text is not None and state.state is State.UNDECIDED else state
+                replace(state, vanished=text)
+                if text is not None and state.state is State.UNDECIDED
+                else state
             )
     opened = [state.alarm_at for state in states if state.alarm_at is not None]
     since = min(opened, default=None)
@@ -398,7 +402,9 @@ class _Seen:
             level = (
                 follower.log_threshold
                 if math.isfinite(follower.log_threshold)
-                else self.budget.log_threshold(end + count_lag_hours(watched.definition.data, self.followed.monitor))
+                else self.budget.log_threshold(
+                    end + count_lag_hours(watched.definition.data, self.followed.monitor)
+                )
             )
             opened, last = follower.open_episode, next(reversed(summary.alarms), None)
             more_hours = None
@@ -474,7 +480,9 @@ class _Seen:
             )
             event = f"{what} since {self.figure.first_hour:{DAY}}"
         elif evidence in {EvidenceState.CLOSED, EvidenceState.RESOLVED}:
-            ends = {follower.chapter: follower.episodes for follower in self.state.followers if follower.episodes}
+            ends = {
+                follower.chapter: follower.episodes for follower in self.state.followers if follower.episodes
+            }
             last = ends[max(ends)][-1]
             since = f"{find_hour_start(last.since.hour):{MINUTE}}"
             if last.closed is not None:
@@ -545,9 +553,7 @@ class _Seen:
         if alarm_at is None or self.figure.until - alarm_at < QUIET_HOURS * HOUR:
             return False
         end = number_hour(self.figure.until)
-        span = Span(
-            start=find_hour_start(end - QUIET_HOURS - UNSTEADINESS_HOURS), end=self.figure.until
-        )
+        span = Span(start=find_hour_start(end - QUIET_HOURS - UNSTEADINESS_HOURS), end=self.figure.until)
         (series,) = load_series(
             self.session, self.followed.era.no, self.watched, span, [self.figure.key.group]
         )

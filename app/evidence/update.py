@@ -140,9 +140,7 @@ def _follow(session: Session, deployment_no: int) -> FollowedEra | None:
         return FollowedEra(
             deployment, monitor, replace(era, monitor_version=monitor.version, problem=None), starts_at
         )
-    era = begin_era(
-        session, deployment_no, monitor.version, revision, starts_at=starts_at, divisor=divisor
-    )
+    era = begin_era(session, deployment_no, monitor.version, revision, starts_at=starts_at, divisor=divisor)
     note_changed_hours(session, deployment_no, checked_hours(session, deployment_no, era))
     return FollowedEra(deployment, monitor, era, starts_at)
 

@@ -297,7 +297,9 @@ def follow_frame(
     compared, unknown = [], []
     watched = of_role(grouping.groups, "monitored")
     pooled = [watched] if len(watched) > 1 else []
-    for positions, figure in product([*([position] for position in watched), *pooled], list_figures(outcomes, limit)):
+    for positions, figure in product(
+        [*([position] for position in watched), *pooled], list_figures(outcomes, limit)
+    ):
         needs_labels = outcomes.predicted is None or "labels" in CATALOGUE[figure.metric].needs
         used = counted & settled if needs_labels else counted
         reason = explain_labels(grouping, positions, figure, outcomes, used)
@@ -525,7 +527,10 @@ def _describe(
         ends = (None if ends[1] is None else -ends[1], None if ends[0] is None else -ends[0])
     is_daily, form = hours.block_hours == DAY_HOURS, DAY if hours.block_hours == DAY_HOURS else MINUTE
     filled = np.flatnonzero(counts[:, 1] + counts[:, 3])
-    own = {_own_side(limit, figure): -limit.value if figure.is_reversed else limit.value for limit in figure.limits}
+    own = {
+        _own_side(limit, figure): -limit.value if figure.is_reversed else limit.value
+        for limit in figure.limits
+    }
     limits = (own.get(UnfairSide.BELOW), own.get(UnfairSide.ABOVE))
     judged = judge_hour(
         counts[filled[-1]].tolist() if filled.size else None,

@@ -65,7 +65,11 @@ def _list_heading(evidence: Evidence, name: str) -> Iterator[str]:
     last = evidence.first + timedelta(hours=evidence.hours - evidence.is_daily)
     span = count_blocks(evidence.hours, is_daily=evidence.is_daily)
     form = DAY if evidence.is_daily else MINUTE
-    when = f"{span}, {evidence.first:{form}} to {last:{form}}" if evidence.has_times else "without times, one block"
+    when = (
+        f"{span}, {evidence.first:{form}} to {last:{form}}"
+        if evidence.has_times
+        else "without times, one block"
+    )
     yield f"{name}: {when}. {evidence.records.text}"
     yield from say_left_out(evidence.left_out)
     yield from evidence.records.lines[1:]

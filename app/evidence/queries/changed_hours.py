@@ -43,7 +43,9 @@ def changed_hours(session: Session, deployment_no: int, era: Era) -> list[tuple[
     return [(no, hour) for no, hour in rows]
 
 
-def count_corrections(session: Session, deployment_no: int, era: Era, since: datetime) -> list[CorrectedCount]:
+def count_corrections(
+    session: Session, deployment_no: int, era: Era, since: datetime
+) -> list[CorrectedCount]:
     """Returns how many values of counted hours were corrected since, by kind."""
     statement = text(
         """SELECT what, count(*) FROM corrections

@@ -21,9 +21,7 @@ MIN_RECENT_REFERENCE_RECORDS = 50
 MOST_OLDER_HOURS = 50
 """Max hours that are added so."""
 
-FIRST_RATES = np.clip(
-    np.sin(np.pi * (np.arange(1, 100) - 0.5) / 198) ** 2, SMALLEST_RATE, 1 - SMALLEST_RATE
-)
+FIRST_RATES = np.clip(np.sin(np.pi * (np.arange(1, 100) - 0.5) / 198) ** 2, SMALLEST_RATE, 1 - SMALLEST_RATE)
 """Reference rates that a first block bets on, all alike: quantiles of the Beta(½, ½) prior."""
 
 LARGEST_LOGIT = 40.0
@@ -64,9 +62,7 @@ def look_back(hours: Hours, older: Sequence[tuple[int, float, float]] = ()) -> P
     total = records[end] - records[start]
     rates = (favourable[end] - favourable[start] + 0.5) / (total + 1)
     clipped = np.clip(rates, SMALLEST_RATE, 1 - SMALLEST_RATE)
-    return Past(
-        np.where(total < MIN_RECENT_REFERENCE_RECORDS, np.nan, clipped), measure_unsteadiness(hours)
-    )
+    return Past(np.where(total < MIN_RECENT_REFERENCE_RECORDS, np.nan, clipped), measure_unsteadiness(hours))
 
 
 def weigh_claims(
@@ -94,9 +90,7 @@ def _weigh(
     divisors: FloatArray,
 ) -> FloatArray:
     logs = log_e_values(hours, null, bet(rates), rates[:, None]) / divisors[:, None]
-    first = np.flatnonzero(
-        np.isnan(rates) & (hours.monitored.records > 0) & (hours.reference.records > 0)
-    )
+    first = np.flatnonzero(np.isnan(rates) & (hours.monitored.records > 0) & (hours.reference.records > 0))
     if first.size:
         points = len(FIRST_RATES)
         repeated, references = repeat_hours(hours, first, points), np.tile(FIRST_RATES, first.size)
@@ -110,7 +104,10 @@ def repeat_hours(hours: Hours, rows: npt.NDArray[np.intp], times: int) -> Hours:
     """Each of these hours so many times in a row, to be weighed by as many bets."""
     return Hours(
         *(
-            Side(*(np.repeat(counts[rows], times) for counts in (side.favourable, side.records)), are_checked=True)
+            Side(
+                *(np.repeat(counts[rows], times) for counts in (side.favourable, side.records)),
+                are_checked=True,
+            )
             for side in hours.sides
         )
     )

@@ -287,9 +287,7 @@ class Together:
                 follower.proof.add(block.fair, block.hour, block.month, is_doubted=doubted)
         self._watch_some_group(hour, blocks, watched, unseen, is_named=bool(named))
 
-    def _find_named(
-        self, watched: Sequence[Comparison], unseen: int, level: float
-    ) -> list[Comparison]:
+    def _find_named(self, watched: Sequence[Comparison], unseen: int, level: float) -> list[Comparison]:
         if not any(max(comparison.follower.watching.sums) >= self.log_budget for comparison in watched):
             return []
         smallest = find_smallest_means(self._list_logs(watched, unseen))

@@ -30,6 +30,8 @@ def find_onset(hours: Hours, limit: Limit, *, start: int, end: int, leaves: bool
     within = hours.between(start, end)
     # In an hour without records of both nothing can have changed.
     both = np.flatnonzero((within.monitored.records > 0) & (within.reference.records > 0))[-ONSET_HOURS:]
+    if not both.size:
+        return Onset(start, start, start)
     grid = GRIDS[limit.scale]
     likelihoods = _log_likelihoods(repeat_hours(within, both, 1), Lines.of(grid, limit.scale))
     outside = grid < limit.value if limit.direction is UnfairSide.BELOW else grid > limit.value

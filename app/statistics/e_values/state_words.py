@@ -386,10 +386,10 @@ def say_guarantee(
             "if nobody has more than 10 records in an hour or comes back in another; who the records are of "
             "has not been said, so evidence counts at a tenth"
         )
-    together = "for the one comparison" if comparisons == 1 else f"for all {comparisons:,} comparisons together"
-    return (
-        f"At most one false alarm {rate} on average {together} (at most H/{budget} in any H hours), {condition}."
+    together = (
+        "for the one comparison" if comparisons == 1 else f"for all {comparisons:,} comparisons together"
     )
+    return f"At most one false alarm {rate} on average {together} (at most H/{budget} in any H hours), {condition}."
 
 
 def choose_form(earliest: datetime | None, latest: datetime | None, form: str = MINUTE) -> str:
