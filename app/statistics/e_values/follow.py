@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from ...base.frozen import frozen
-from .betting import weigh_claims
+from .betting import Past, weigh_claims
 from .change_detector import HOURS_OF_A_YEAR, Detector
 from .confidence import MIN_MONITORED_RECORDS, MIN_REFERENCE_RECORDS
 from .nulls import FloatArray, Hours, Limit
@@ -134,7 +134,7 @@ class Follower:
 
     def open(self, hour: int, find: FindOnset) -> None:
         """Begins an episode; what was announced before corrections is not announced again."""
-        if self.past and self.past[0].alarm > hour:
+        if self.past:
             self.is_reached = True
             return
         found = self.known_until if hour < self.known_until else None
@@ -159,7 +159,7 @@ class Follower:
         self.episodes.append(episode)
         self.returning.restart()
         self.proof.restart()
-        self.is_awaited = False
+        self.is_awaited = self.is_reached = False
 
     def _end(self, episode: Episode, chapter: int) -> None:
         self.episodes[-1] = episode
@@ -412,15 +412,17 @@ def follow(
     months: Sequence[int],
     budget_hours: float = HOURS_OF_A_YEAR,
     divisor: float = 1.0,
+    past: Past | None = None,
 ) -> Followed:
     """Follows one of several comparisons over hours of one model revision and one monitor version.
 
     `comparisons` share the budget of false alarms, a figure with two limits counting as two: at most one
     in `budget_hours` on average. The others are taken to say nothing. `months` are calendar months per
-    hour, counted without gaps: evidence against unfairness starts again in each.
+    hour, counted without gaps: evidence against unfairness starts again in each. `past` may reach back before
+    the first hour; absent: that of `hours`.
     """
     together = Together(math.log(budget_hours))
-    comparison, blocks = begin_comparison(hours, limit, months, divisor=divisor)
+    comparison, blocks = begin_comparison(hours, limit, months, divisor=divisor, past=past)
     return follow_together(together, [(comparison, blocks)], months, total=lambda _: comparisons)[0]
 
 
@@ -431,13 +433,14 @@ def begin_comparison(
     *,
     divisor: FloatArray | float = 1.0,
     name: tuple[str, ...] = (),
+    past: Past | None = None,
 ) -> tuple[Comparison, list[WeighedHour]]:
     """A comparison before its first hour, and its hours."""
 
     def find(start: int, end: int, leaves: bool) -> Onset:  # noqa: FBT001 - the form of FindOnset
         return find_onset(hours, limit, start=start, end=end, leaves=leaves)
 
-    unfair, fair = weigh_claims(hours, limit, divisor=divisor)
+    unfair, fair = weigh_claims(hours, limit, past, divisor)
     blocks = [
         WeighedHour(hour, months[hour], unfair[hour].tolist(), fair[hour].tolist())
         for hour in find_blocks(hours)

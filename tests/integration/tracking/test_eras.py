@@ -81,9 +81,8 @@ def test_a_model_revision_supersedes_the_alert_and_begins_at_zero(database: Data
     assert below(stage).state is State.UNDECIDED
     assert (below(stage).log_evidence, below(stage).interval, states(stage)) == (0.0, (None, None), {})
 
-    later = [replace(one, hour=one.hour + 31 * HOUR) for one in world([0.3, 0.3], seed=2, records=120)]
+    later = [replace(one, hour=one.hour + 31 * HOUR) for one in world([0.7, 0.7], seed=2, records=120)]
     log(stage, later, first_no=100_000, revision="2")
-    # No bet is possible in the first hour: no rate is known yet.
     follow(stage, 33)
     assert below(stage).hours == 2
     assert below(stage).state is State.UNDECIDED
@@ -112,7 +111,7 @@ def test_a_monitor_version_that_changes_a_limit_supersedes_the_alert_and_counts_
 
     # The hour before is the one in which the monitor was changed.
     hour = next_hour(stage)
-    records = [replace(one, hour=one.hour + (hour - 1) * HOUR) for one in world([0.3, 0.3], seed=2, records=120)]
+    records = [replace(one, hour=one.hour + (hour - 1) * HOUR) for one in world([0.7, 0.7], seed=2, records=120)]
     log(stage, records, first_no=100_000, noted=True)
     follow(stage, hour + 1)
     assert sorted(counted(stage, present_era(stage))) == [hour]

@@ -52,7 +52,7 @@ def test_a_start_whose_range_is_wider_than_a_day_names_no_hour(before: int, afte
             240,
             {},
             ", if nobody has more than 10 records in an hour or comes back in another; who the records are of has not been "
-            + "said, so evidence counts at a tenth.",
+             "said, so evidence counts at a tenth.",
         ),
     ],
 )
