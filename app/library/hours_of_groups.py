@@ -2,6 +2,7 @@
 at the end of a log.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import date, datetime, timedelta
@@ -310,7 +311,7 @@ def follow_frame(
         else:
             unknown.append(f"no evidence on {figure.metric} of {label_of}: {reason}")
     divisor = UNSAID_DIVISOR if person is None and each_record_another_person is None else 1
-    together = Together(np.log(budget_hours))
+    together = Together(math.log(budget_hours))
     names = _Names(grouping, tuple(map(name_value, lists.favourable)))
     total = sum(len(comparison.figure.limits) for comparison in compared)
     declared = each_record_another_person and (each_record_another_person, utc_now().date().isoformat())

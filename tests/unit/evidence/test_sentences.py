@@ -17,6 +17,10 @@ from app.statistics.e_values.state_words import (
 )
 from app.statistics.intervals.verdicts import Verdict
 
+NOT_SAID = (
+    ", if nobody has more than 10 records in an hour or comes back in another; who the records are of has not been said,"
+    " so evidence counts at a tenth."
+)
 FACTS = FigureFacts(
     group="women",
     reference="men",
@@ -51,8 +55,7 @@ def test_a_start_whose_range_is_wider_than_a_day_names_no_hour(before: int, afte
         (
             240,
             {},
-            ", if nobody has more than 10 records in an hour or comes back in another; who the records are of has not been "
-             "said, so evidence counts at a tenth.",
+            NOT_SAID,
         ),
     ],
 )
