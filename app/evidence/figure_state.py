@@ -289,7 +289,7 @@ class Course:
     def _past(self) -> Past:
         assert isinstance(self.series, RateSeries), "counts of rates"  # noqa: S101 - pairs need no rate
         first = self.series.first
-        older = [(hour - first, *counts) for hour, *counts in self.state.older]
+        older = [(hour - first, favourable, records) for hour, favourable, records in self.state.older]
         return look_back(self.series.hours, older)
 
     def weigh(self, start: int, end: int) -> Iterator[list[WeighedHour]]:

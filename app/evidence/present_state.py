@@ -491,8 +491,8 @@ class _Seen:
                 event = f"{find_hour_start(last.fair_since.hour):{MINUTE}}"
         more = "how many more cannot be estimated"
         if side.more_hours is not None:
-            counts = self.recent.between(self.recent.first, self.recent.end)
-            records = float(counts.monitored.records.sum() + counts.reference.records.sum())
+            within = self.recent.between(self.recent.first, self.recent.end)
+            records = float(within.monitored.records.sum() + within.reference.records.sum())
             number = side.more_hours * records / lengths / (2 if self.watched.definition.is_paired else 1)
             more = say_more_records(number)
         return replace(

@@ -570,8 +570,10 @@ def _describe(
     more_hours, follower = more[leading], followed[leading].follower
     since, event = "", ""
     if opened is not None:
-        onset = (hours.start_of(at) for at in (opened.since.hour, opened.since.earliest, opened.since.latest))
-        since = say_start(*onset, form)
+        onset, earliest, latest = map(
+            hours.start_of, (opened.since.hour, opened.since.earliest, opened.since.latest)
+        )
+        since = say_start(onset, earliest, latest, form)
         if opened.since.earliest == 0:
             since += " or before"
     elif evidence[leading] is EvidenceState.CONFIRMED_FAIR and follower.proof.since is not None:

@@ -52,7 +52,7 @@ class Era:
         """Divisor of ln E in each of these hours."""
         starts, divisors = np.array(self.divisors or [(0, 1)], np.int64).T
         at = np.searchsorted(starts, hours, side="right") - 1
-        return divisors[np.maximum(at, 0)].astype(np.float64)
+        return np.asarray(divisors[np.maximum(at, 0)], np.float64)
 
 
 @frozen(kw_only=True)

@@ -152,7 +152,7 @@ def _weigh(
         below[rows], above[rows] = np.where(is_below, increments, 0.0), np.where(is_below, 0.0, increments)
     sizes = together.monitored.records, together.reference.records
     large = (sizes[0] >= MIN_MONITORED_RECORDS) & (sizes[1] >= MIN_REFERENCE_RECORDS)
-    for row in np.flatnonzero(early & large):
+    for row in np.flatnonzero(early & large).tolist():
         below[row], above[row] = _weigh_first(together.between(row, row + 1), scale, float(divisor[row, 0]))
     ends = np.cumsum([len(hours) for hours in series])[:-1]
     return list(zip(np.split(below, ends), np.split(above, ends), strict=True))

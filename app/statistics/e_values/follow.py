@@ -373,7 +373,7 @@ def find_smallest_means(logs: FloatArray) -> FloatArray:
     # Of the smallest others, those from its own place on come one later.
     others = np.where(size > ranks[:, None], sums[size + 1] - numbers[:, None], sums[size])
     with np.errstate(divide="ignore"):
-        return np.log(((numbers[:, None] + others) / (size + 1)).min(axis=1))
+        return np.asarray(np.log(((numbers[:, None] + others) / (size + 1)).min(axis=1)))
 
 
 @frozen(eq=False)
@@ -480,12 +480,15 @@ def follow_together(
         for number, follower in enumerate(comparison.follower for comparison in comparisons):
             follower.proof.expire(month)
             # In the hour that ends it an alarm is still what counts.
-            ended = open_before[number] if follower.open_episode is None else None
+            is_over = follower.open_episode is None and follower.episodes and follower.episodes[-1].closed is None
+            ended = open_before[number] if is_over else None
             evidence[number, position] = follower.log_evidence if ended is None else ended.log_evidence
             fairness[number, position] = follower.log_fairness
             shown[number].append(follower.proof.since is not None)
     level = together.log_budget + math.log(max(total(start + len(months) - 1), 1))
     return [
         Followed(comparison.follower, *of_one, level, tuple(is_shown))
-        for comparison, *of_one, is_shown in zip(comparisons, evidence, fairness, shown, strict=True)
+        for comparison, of_one, is_shown in zip(
+            comparisons, zip(evidence, fairness, strict=True), shown, strict=True
+        )
     ]
