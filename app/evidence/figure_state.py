@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import chain, pairwise, repeat
 from typing import TypeAlias
 
@@ -33,7 +33,7 @@ from ..statistics.e_values.follow import (
     WeighedHour,
     find_blocks,
 )
-from ..statistics.e_values.nulls import FloatArray, Hours, Limit, Side, UnfairSide
+from ..statistics.e_values.nulls import FloatArray, Hours, Limit, Side, UnfairSide, join_hours
 from ..statistics.e_values.onset import ONSET_HOURS, Onset, find_onset
 from ..statistics.e_values.paired_bets import (
     STAKES,
@@ -63,6 +63,7 @@ def find_hour_start(number: int) -> datetime:
     return EPOCH + number * HOUR
 
 
+@cache
 def number_month(number: int) -> int:
     """Number of an hour's calendar month, without gaps."""
     start = find_hour_start(number)
@@ -292,31 +293,26 @@ class Course:
         older = [(hour - first, favourable, records) for hour, favourable, records in self.state.older]
         return look_back(self.series.hours, older)
 
-    def weigh(self, start: int, end: int) -> Iterator[list[WeighedHour]]:
-        """Hours with records of both groups from `start` to `end` (exclusive), for each limit."""
+    def find_hours(self, start: int, end: int) -> IntArray:
+        """Hours with records of both groups from `start` to `end` (exclusive)."""
         start, end = max(start, self.start), min(end, self.end)
-        within = self.series.between(start, end) if start < end else None
-        blocks = [] if within is None else [start + position for position in find_blocks(within)]
-        numbers = np.array(blocks, np.intp)
-        divisor = self.divisors(numbers)
-        for limit in self.watched.limits:
-            if not blocks:
-                yield []
-                continue
-            if isinstance(self.series, PairSeries):
-                weighed = weigh_pairs(self.series.pairs(blocks), limit, divisor)
-            else:
-                past, at = self._past, numbers - self.series.first
-                known = Past(past.reference[at], past.unsteadiness[at])
-                weighed = weigh_claims(repeat_hours(self.series.hours, at, 1), limit, known, divisor)
-            closings = sorted(self.closed.get(limit.direction, ()))
-            counts = np.searchsorted(closings, [self.weighed_to, *blocks], side="right")
-            closed = [
-                closings[after - 1] if after > before else None for before, after in pairwise(counts.tolist())
-            ]
-            logs = (side.tolist() for side in weighed)
-            yield list(map(WeighedHour, blocks, map(number_month, blocks), *logs, closed))
-        self.weighed_to = blocks[-1] if blocks else self.weighed_to
+        if start >= end:
+            return np.zeros(0, np.intp)
+        return np.array(find_blocks(self.series.between(start, end)), np.intp) + start
+
+    def place_closings(self, limit: Limit, hours: IntArray) -> list[int | None]:
+        """For each hour, that before which a person closed the alarm since the hour before it."""
+        closings = sorted(self.closed.get(limit.direction, ()))
+        counts = np.searchsorted(closings, [self.weighed_to, *hours.tolist()], side="right")
+        return [
+            closings[after - 1] if after > before else None for before, after in pairwise(counts.tolist())
+        ]
+
+    def known(self, hours: IntArray) -> tuple[Hours, Past]:
+        """Counts of these hours, and what was known before each."""
+        past, at = self._past, hours - self.series.first
+        assert isinstance(self.series, RateSeries), "counts of rates"  # noqa: S101 - pairs need no rate
+        return repeat_hours(self.series.hours, at, 1), Past(*(column[at] for column in past))
 
     def finish(self) -> None:
         """Ends what ends after the last hour so far, without another one."""
@@ -416,6 +412,62 @@ MOST_WEIGHED = 200
 """Hours of all figures that are weighed at a time."""
 
 
+def weigh_together(
+    courses: Sequence[Course], start: int, end: int
+) -> Iterator[tuple[Course, list[list[WeighedHour]]]]:
+    """Hours known from `start` to `end` (exclusive) of each figure of one metric's limits, for each limit."""
+    limits = courses[0].watched.limits
+    hours = [course.find_hours(start - course.lag, end - course.lag) for course in courses]
+    divisors = [course.divisors(of_course) for course, of_course in zip(courses, hours, strict=True)]
+    divisor, ends = np.concatenate(divisors), np.cumsum([len(of_course) for of_course in hours])
+    weighed: list[tuple[FloatArray, FloatArray]] = []
+    if not ends[-1]:
+        pass
+    elif courses[0].watched.definition.is_paired:
+        pairs = [
+            course.series.pairs(of_course.tolist())
+            for course, of_course in zip(courses, hours, strict=True)
+            if isinstance(course.series, PairSeries)
+        ]
+        for limit in limits:
+            logs = [
+                weigh_pairs(of_course, limit, several)
+                for of_course, several in zip(pairs, divisors, strict=True)
+                if len(of_course)
+            ]
+            unfair, fair = (np.concatenate(side) for side in zip(*logs, strict=True))
+            weighed.append((unfair, fair))
+    else:
+        known = [
+            course.known(of_course)
+            for course, of_course in zip(courses, hours, strict=True)
+            if len(of_course)
+        ]
+        counts = join_hours([of_course for of_course, _ in known])
+        past = Past(*map(np.concatenate, zip(*(of_course for _, of_course in known), strict=True)))
+        weighed = [weigh_claims(counts, limit, past, divisor) for limit in limits]
+    for course, of_course, last in zip(courses, hours, ends.tolist(), strict=True):
+        rows, months = slice(last - len(of_course), last), list(map(number_month, of_course.tolist()))
+        yield (
+            course,
+            [
+                list(
+                    map(
+                        WeighedHour,
+                        of_course.tolist(),
+                        months,
+                        *(side[rows].tolist() for side in of_limit),
+                        course.place_closings(limit, of_course),
+                    )
+                )
+                for limit, of_limit in zip(limits, weighed or [((), ())] * len(limits), strict=True)
+            ]
+            if len(of_course)
+            else [[] for _ in limits],
+        )
+        course.weighed_to = int(of_course[-1]) if len(of_course) else course.weighed_to
+
+
 def advance(
     courses: Sequence[Course],
     together: Together,
@@ -423,24 +475,23 @@ def advance(
     keep_alive: Callable[[], object],
 ) -> None:
     """Adds to all figures of a deployment their hours, in the order in which these became known."""
-    comparisons = [course.comparisons() for course in courses]
-    everybody = list(chain.from_iterable(comparisons))
-    late = [
-        (course, of_course)
-        for course, of_course in zip(courses, comparisons, strict=True)
-        if course.start < course.end
-    ]
-    first = min((course.start + course.lag for course, _ in late), default=0)
-    last = max((course.end + course.lag for course, _ in late), default=0)
+    comparisons = {id(course): course.comparisons() for course in courses}
+    everybody = list(chain.from_iterable(comparisons.values()))
+    late = [course for course in courses if course.start < course.end]
+    alike: dict[object, list[Course]] = defaultdict(list)
+    for course in late:
+        alike[course.watched.definition, course.watched.limits].append(course)
+    first = min((course.start + course.lag for course in late), default=0)
+    last = max((course.end + course.lag for course in late), default=0)
     for at in range(first, last, MOST_WEIGHED):
         keep_alive()
         by_hour: dict[int, list[tuple[Comparison, WeighedHour]]] = defaultdict(list)
-        for course, of_course in late:
-            weighed = course.weigh(at - course.lag, at + MOST_WEIGHED - course.lag)
-            for comparison, blocks in zip(of_course, weighed, strict=True):
-                for block in blocks:
-                    by_hour[block.hour + course.lag].append((comparison, block))
+        for several in alike.values():
+            for course, weighed in weigh_together(several, at, at + MOST_WEIGHED):
+                for comparison, blocks in zip(comparisons[id(course)], weighed, strict=True):
+                    for block in blocks:
+                        by_hour[block.hour + course.lag].append((comparison, block))
         for hour in sorted(by_hour):
             together.add(hour, by_hour[hour], everybody, totals(hour))
-    for course, _ in late:
+    for course in late:
         course.finish()

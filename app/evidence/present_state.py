@@ -46,7 +46,15 @@ from ..statistics.intervals.verdicts import Verdict
 from ..statistics.measures.labelled_figures import LabelCounts
 from ..statistics.sentences.left_out import CountedRecords
 from .count_hours import FollowedEra
-from .figure_state import Course, FigureState, PairSeries, Series, find_hour_start, number_hour
+from .figure_state import (
+    Course,
+    FigureState,
+    PairSeries,
+    Series,
+    find_hour_start,
+    number_hour,
+    weigh_together,
+)
 from .left_out_of_hours import explain_vanished, sum_records
 from .queries.changed_hours import count_corrections
 from .queries.eras import Era, find_era, followed_deployment
@@ -566,10 +574,10 @@ class _Seen:
             end - QUIET_HOURS,
             end,
         )
-        weighed = dict(zip(self.watched.limits, course.weigh(end - QUIET_HOURS, end), strict=True))[limit]
-        if not weighed:
-            return True
-        return is_quiet(*(np.array([getattr(hour, side) for hour in weighed]) for side in ("unfair", "fair")))
+        ((_, weighed),) = weigh_together([course], end - QUIET_HOURS, end)
+        blocks = weighed[self.watched.limits.index(limit)]
+        sides = ([block.unfair for block in blocks], [block.fair for block in blocks])
+        return not blocks or is_quiet(*map(np.array, sides))
 
 
 def rename_state(names: GroupWords, state: ComparisonState) -> ComparisonState:

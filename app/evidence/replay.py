@@ -15,7 +15,14 @@ from ..statistics.e_values.follow import Together, follow_together
 from ..statistics.e_values.nulls import UnfairSide
 from .close_alarm import select_closed
 from .count_hours import FollowedEra
-from .figure_state import Course, FigureState, find_hour_start, number_hour, number_month
+from .figure_state import (
+    Course,
+    FigureState,
+    find_hour_start,
+    number_hour,
+    number_month,
+    weigh_together,
+)
 from .queries.eras import find_era, followed_deployment
 from .queries.figure_states import (
     ended_figures,
@@ -93,11 +100,12 @@ def replay_figure(session: Session, deployment_no: int, figure_id: str) -> list[
         end,
         select_closed(read_closures(session, era.no), watched, figure.key),
     )
+    ((_, weighed),) = weigh_together([course], start, end)
     summaries = read_summaries_of(session, [figure.no])[figure.no]
     lives: list[list[EvidenceOfHour]] = []
     months = [number_month(hour) for hour in range(start, end)]
     for limit, comparison, blocks, summary in zip(
-        watched.limits, course.comparisons(), course.weigh(start, end), summaries, strict=True
+        watched.limits, course.comparisons(), weighed, summaries, strict=True
     ):
         # Its alarms are given: others decided about them, too.
         comparison.follower.past = list(map(read_episode, summary.alarms))

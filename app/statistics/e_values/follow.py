@@ -480,7 +480,9 @@ def follow_together(
         for number, follower in enumerate(comparison.follower for comparison in comparisons):
             follower.proof.expire(month)
             # In the hour that ends it an alarm is still what counts.
-            is_over = follower.open_episode is None and follower.episodes and follower.episodes[-1].closed is None
+            is_over = (
+                follower.open_episode is None and follower.episodes and follower.episodes[-1].closed is None
+            )
             ended = open_before[number] if is_over else None
             evidence[number, position] = follower.log_evidence if ended is None else ended.log_evidence
             fairness[number, position] = follower.log_fairness
