@@ -9,6 +9,7 @@ import typer
 from ...library.hours_of_groups import follow_frame
 from .evidence_report import render_evidence
 from .metrics_files import (
+    AnotherPerson,
     Attributes,
     Earliest,
     Encoding,
@@ -64,14 +65,7 @@ def evidence(
     missing: MissingTexts = None,
     encoding: Encoding = "utf-8",
     person: PersonColumn = None,
-    each_record_another_person: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Declare with your name that no two records are of one person. Without it and --person, "
-            "evidence counts at a tenth.",
-        ),
-    ] = None,
+    each_record_another_person: AnotherPerson = None,
     limit: LowerLimit = 0.8,
     time_format: TimeFormat = None,
     earliest: Earliest = None,

@@ -134,6 +134,15 @@ Earliest = Annotated[
 PersonColumn = Annotated[
     str | None, typer.Option(help="Column of person ids. Only the first record of each person counts.")
 ]
+AnotherPerson = Annotated[
+    str | None,
+    typer.Option(
+        "--each-record-another-person",
+        metavar="NAME",
+        help="Declare with your name that no two records are of one person. Without it and --person, evidence "
+        "counts at a tenth.",
+    ),
+]
 LowerLimit = Annotated[
     float, typer.Option(help="Lower limit of the ratio of favourable rates; the upper one is 1 / limit.")
 ]

@@ -207,6 +207,14 @@ def read_first_hours(session: Session, era_no: int) -> dict[CountedPlace, dateti
     return {read_row(CountedPlace, row): row.first for row in rows}
 
 
+def newest_hours(session: Session, era_no: int, most: int) -> list[datetime]:
+    """Returns the last hours with counts, newest first."""
+    statement = text(
+        "SELECT DISTINCT hour FROM evidence_hours WHERE era_no = :era ORDER BY hour DESC LIMIT :most"
+    )
+    return list(session.scalars(statement, {"era": era_no, "most": most}))
+
+
 def next_record_hour(session: Session, deployment_no: int, span: Span) -> datetime | None:
     hour: datetime | None = session.scalar(
         text(

@@ -26,14 +26,21 @@ class Traffic:
 
 
 def expect_delay_within(
-    limit: Limit, traffic: Traffic, monitored_rate: float, threshold: float, *, probability: float
+    limit: Limit,
+    traffic: Traffic,
+    monitored_rate: float,
+    threshold: float,
+    *,
+    probability: float,
+    divisor: float = 1.0,
 ) -> int | None:
-    """Hours from the change to the alarm with that probability, at least one.
+    """Hours, or blocks with that traffic, from the change to the alarm with that probability, at least one.
 
     Within about 25 % of `delays.simulate_delay`. None where the rate is inside the limit, or growth too
     slow for the formula or FURTHEST_HOURS.
     """
     growth, variance = expect_growth(limit.inside, traffic, monitored_rate)
+    growth, variance = growth / divisor, variance / divisor**2
     if threshold * growth < MIN_STRENGTH:
         return None
     spread = float(ndtri(probability)) * math.sqrt(variance)

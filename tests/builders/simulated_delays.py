@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 
-from ...base.frozen import frozen
-from .betting import RATE_HOURS, log_e_values
-from .expected_hours import Traffic, expect_growth
-from .nulls import SMALLEST_RATE, Hours, Limit, Side
+from app.base.frozen import frozen
+from app.statistics.e_values.betting import RATE_HOURS, log_e_values
+from app.statistics.e_values.expected_hours import Traffic, expect_growth
+from app.statistics.e_values.nulls import SMALLEST_RATE, Hours, Limit, Side
 
 RUNS = 1_000
 """Simulated detectors."""
