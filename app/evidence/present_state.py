@@ -18,30 +18,24 @@ from ..domain.check import DataSet, Span
 from ..domain.group_words import GroupWords
 from ..domain.monitor import POOLED_GROUP, Monitor
 from ..statistics.catalogue import CATALOGUE
-from ..statistics.e_values.confidence import stack_counts
 from ..statistics.e_values.expected_hours import EvidenceProgress, expect_more_hours, expect_more_paired_hours
-from ..statistics.e_values.follow import find_blocks, find_evidence
-from ..statistics.e_values.nulls import Limit, Scale, UnfairSide
+from ..statistics.e_values.nulls import Hours, Limit, Scale, UnfairSide
+from ..statistics.e_values.onset import Onset
 from ..statistics.e_values.quiet_alarm import QUIET_HOURS, is_quiet
 from ..statistics.e_values.state_words import (
     DAY,
-    MINUTE,
     EvidenceState,
     FigureFacts,
     FigureStatement,
-    JudgedHour,
-    RatesCompared,
     State,
     describe_figure,
-    judge_hour,
     say_guarantee,
-    say_more_records,
     say_start,
 )
 from ..statistics.e_values.state_words import FigureState as FigureLabel
+from ..statistics.e_values.tell_figure import EndedHours, tell_figure
 from ..statistics.e_values.unsteadiness import UNSTEADINESS_HOURS
 from ..statistics.group_labels import IntArray
-from ..statistics.intervals.rate_estimates import DIFFERENCE, RATIO, REVERSED_DIFFERENCE
 from ..statistics.intervals.verdicts import Verdict
 from ..statistics.measures.labelled_figures import LabelCounts
 from ..statistics.sentences.left_out import CountedRecords
@@ -385,180 +379,115 @@ class _Seen:
 
     def describe(self, closed_by: str | None) -> Iterator[ComparisonState]:
         """Yields the state at each limit; the sentence is of the figure."""
-        watched, figure, end = self.watched, self.figure, number_hour(self.figure.until)
-        begin = max(self.recent.first, *(follower.chapter for follower in self.state.followers))
-        hours = self.recent.between(min(begin, end), end)
-        blocks = len(find_blocks(hours))
-        is_later = figure.starts_at is not None and figure.starts_at != self.followed.era.starts_at
-        states = [
-            find_evidence(
-                follower,
-                self.state.interval.counts.tolist(),
-                end=end,
-                blocks=blocks,
-                is_restarted=self.followed.era.is_restarted or is_later,
-                is_some_group=self.followed.era.open_alarm is not None,
-            )
-            for follower in self.state.followers
+        watched, figure, state = self.watched, self.figure, self.state
+        end, era = number_hour(figure.until), self.followed.era
+        recent = self.recent.between(self.recent.first, self.recent.end)
+        lag = count_lag_hours(watched.definition.data, self.followed.monitor)
+        levels = [
+            one.log_threshold if math.isfinite(one.log_threshold) else self.budget.log_threshold(end + lag)
+            for one in state.followers
         ]
-        divisor = float(self.followed.era.divisors_at(np.array([end]))[0])
-        summaries = summarise(watched, self.state)
-        sides = []
-        for limit, follower, evidence, summary in zip(
-            watched.limits, self.state.followers, states, summaries, strict=True
-        ):
-            level = (
-                follower.log_threshold
-                if math.isfinite(follower.log_threshold)
-                else self.budget.log_threshold(
-                    end + count_lag_hours(watched.definition.data, self.followed.monitor)
-                )
-            )
-            opened, last = follower.open_episode, next(reversed(summary.alarms), None)
-            more_hours = None
-            if opened is None and follower.proof.since is None and blocks:
-                progress = EvidenceProgress(
-                    level, max(follower.watching.log_best, 0.0), follower.log_fairness, divisor
-                )
-                if isinstance(self.recent, PairSeries):
-                    pairs = self.recent.pairs(range(begin, end))
-                    more_hours = expect_more_paired_hours(limit, pairs, progress)
-                else:
-                    more_hours = expect_more_hours(limit, hours, progress)
-            sides.append(
-                ComparisonState(
-                    figure_id=figure.id,
-                    data=watched.definition.data,
-                    attribute=figure.key.place.attribute,
-                    group=figure.key.group,
-                    metric=figure.key.metric,
-                    direction=watched.direction(limit),
-                    limit=watched.own_value(limit.value),
-                    state=State(summary.state),
-                    evidence=evidence,
-                    statement=None,
-                    since=summary.since,
-                    earliest=last.earliest if opened and last else None,
-                    latest=last.latest if opened and last else None,
-                    alarm_at=last.alarm_at if opened and last else None,
-                    found_at=last.found_at if opened and last else None,
-                    interval=self._find_interval(),
-                    interval_from=find_hour_start(self.state.chapter),
-                    interval_records=None if watched.definition.is_paired else self._count_records(),
-                    more_hours=more_hours,
-                    log_evidence=follower.log_evidence,
-                    log_evidence_now=max(follower.watching.log_sum, 0.0) if follower.is_below else None,
-                    log_fairness=follower.log_fairness,
-                    log_threshold=level,
-                    hours=(figure.until - figure.first_hour) // HOUR,
-                    starts_at=figure.starts_at,
-                    until=figure.until,
-                    is_stale=figure.is_stale,
-                    is_quiet=opened is not None and self._is_quiet(limit, last.alarm_at if last else None),
-                    resolved_at=None if last is None else last.resolved_at,
-                    fair_since=None if last is None else last.fair_since,
-                )
-            )
-        order = list(EvidenceState)
-        leading = min(range(len(sides)), key=lambda number: order.index(states[number]))
-        opened_sides = [side for side in sides if side.alarm_at is not None]
-        leading_side = opened_sides[0] if opened_sides else sides[leading]
-        facts = self._tell(leading_side, states[leading], closed_by, is_later=is_later)
-        statement = describe_figure(facts)
-        for side in sides:
-            yield replace(side, statement=statement)
-
-    def _tell(
-        self, side: ComparisonState, evidence: EvidenceState, closed_by: str | None, *, is_later: bool
-    ) -> FigureFacts:
-        judged = self._judge_newest()
-        is_open, lengths = side.alarm_at is not None, self.recent.end - self.recent.first
-        compared = self._compare(since=f"{find_hour_start(self.state.chapter):{DAY}}")
-        event, since = "", "" if side.since is None else say_start(side.since, side.earliest, side.latest)
+        summaries = summarise(watched, state)
+        alarms = [next(reversed(summary.alarms), None) for summary in summaries]
         corrected = 0
-        if side.alarm_at is not None and evidence is not EvidenceState.UNFAIR_SINCE:
-            event, at = f"{side.alarm_at:{DAY}}", side.alarm_at
-            counts = count_corrections(self.session, self.followed.deployment.no, self.followed.era, at)
-            corrected = sum(count.count for count in counts)
-        elif evidence is EvidenceState.SUPERSEDED:
-            what = (
-                f"monitor version {self.followed.monitor.version}"
-                if is_later
-                else f"model revision {self.followed.era.model_revision}"
-            )
-            event = f"{what} since {self.figure.first_hour:{DAY}}"
-        elif evidence in {EvidenceState.CLOSED, EvidenceState.RESOLVED}:
-            ends = {
-                follower.chapter: follower.episodes for follower in self.state.followers if follower.episodes
-            }
-            last = ends[max(ends)][-1]
-            since = f"{find_hour_start(last.since.hour):{MINUTE}}"
-            if last.closed is not None:
-                event = f"{find_hour_start(last.closed):{DAY}} by {closed_by or 'somebody'}"
-            elif last.fair_since is not None:
-                event = f"{find_hour_start(last.fair_since.hour):{MINUTE}}"
-        more = "how many more cannot be estimated"
-        if side.more_hours is not None:
-            within = self.recent.between(self.recent.first, self.recent.end)
-            records = float(within.monitored.records.sum() + within.reference.records.sum())
-            number = side.more_hours * records / lengths / (2 if self.watched.definition.is_paired else 1)
-            more = say_more_records(number)
-        return replace(
-            _begin_facts(self.watched, self.followed, self.figure.key.group),
-            verdict=judged.verdict,
-            evidence=evidence,
-            is_alert_open=is_open,
-            hour=judged.compared,
-            chapter=None if is_open else compared,
-            onset=compared if is_open else None,
-            reason=judged.reason,
-            more=more,
-            event=event,
-            since=since,
+        for alarm in alarms:
+            if alarm is not None and alarm.is_below:
+                counts = count_corrections(self.session, self.followed.deployment.no, era, alarm.alarm_at)
+                corrected = sum(count.count for count in counts)
+        hours = EndedHours(
+            followers=state.followers,
+            limits=watched.limits,
+            counts=state.interval.counts,
+            ends=state.interval.ends(),
+            chapter=state.chapter,
+            recent=recent,
+            first=self.recent.first,
+            end=end,
+            divisor=float(era.divisors_at(np.array([end]))[0]),
+            say=lambda hour: f"{find_hour_start(hour):{DAY}}",
+            say_onset=self._say_onset,
+            is_some_group=era.open_alarm is not None,
+            restarted=self._say_restart(),
+            closed_by=closed_by,
             corrected=corrected,
+            paired=self._count_both(),
         )
 
-    def _compare(self, since: str) -> RatesCompared:
-        part, whole, other_part, other_whole = self.state.interval.counts.tolist()
-        return RatesCompared(
-            monitored=(part, whole),
-            reference=(other_part, other_whole),
-            interval=self._find_interval(),
-            since=since,
-        )
+        def expect(limit: Limit, of_chapter: Hours, progress: EvidenceProgress) -> int | None:
+            if isinstance(self.recent, PairSeries):
+                pairs = self.recent.pairs(range(end - len(of_chapter), end))
+                return expect_more_paired_hours(limit, pairs, progress)
+            return expect_more_hours(limit, of_chapter, progress)
 
-    def _find_interval(self) -> tuple[float | None, float | None]:
-        lower, upper = self.state.interval.ends()
-        if self.watched.definition.is_reversed:
+        facts = _begin_facts(watched, self.followed, figure.key.group)
+        statement, evidence, more = tell_figure(hours, facts, levels, expect)
+        lower, upper = state.interval.ends()
+        if watched.definition.is_reversed:
             lower, upper = (None if upper is None else -upper), (None if lower is None else -lower)
-        return lower, upper
+        _, monitored, _, reference = state.interval.counts
+        for number, (limit, follower, summary, last) in enumerate(
+            zip(watched.limits, state.followers, summaries, alarms, strict=True)
+        ):
+            opened = last if follower.open_episode is not None else None
+            yield ComparisonState(
+                figure_id=figure.id,
+                data=watched.definition.data,
+                attribute=figure.key.place.attribute,
+                group=figure.key.group,
+                metric=figure.key.metric,
+                direction=watched.direction(limit),
+                limit=watched.own_value(limit.value),
+                state=State(summary.state),
+                evidence=evidence[number],
+                statement=statement,
+                since=summary.since,
+                earliest=opened and opened.earliest,
+                latest=opened and opened.latest,
+                alarm_at=opened and opened.alarm_at,
+                found_at=opened and opened.found_at,
+                interval=(lower, upper),
+                interval_from=find_hour_start(state.chapter),
+                interval_records=None
+                if watched.definition.is_paired
+                else (round(monitored), round(reference)),
+                more_hours=more[number],
+                log_evidence=follower.log_evidence,
+                log_evidence_now=max(follower.watching.log_sum, 0.0) if follower.is_below else None,
+                log_fairness=follower.log_fairness,
+                log_threshold=levels[number],
+                hours=(figure.until - figure.first_hour) // HOUR,
+                starts_at=figure.starts_at,
+                until=figure.until,
+                is_stale=figure.is_stale,
+                is_quiet=opened is not None and self._is_quiet(limit, opened.alarm_at),
+                resolved_at=last and last.resolved_at,
+                fair_since=last and last.fair_since,
+            )
 
-    def _count_records(self) -> tuple[int, int]:
-        _, monitored, _, reference = self.state.interval.counts
-        return round(monitored), round(reference)
+    def _say_onset(self, since: Onset) -> str:
+        first = number_hour(self.figure.first_hour)
+        start = say_start(*map(find_hour_start, (since.hour, since.earliest, since.latest)))
+        return f"{start} or before" if since.hour == first else start
 
-    def _judge_newest(self) -> JudgedHour:
-        """Verdict on the newest hour with records by itself."""
-        hours = self.recent.between(self.recent.first, self.recent.end)
-        counts = stack_counts(hours)
-        filled = np.flatnonzero(counts[:, 1] + counts[:, 3])
-        definition, limits = self.watched.definition, self.watched.limits
-        own = {self.watched.direction(limit): self.watched.own_value(limit.value) for limit in limits}
-        comparison = REVERSED_DIFFERENCE if definition.is_reversed else DIFFERENCE
-        both = None
-        if isinstance(self.recent, PairSeries) and filled.size:
-            kinds = self.recent.kinds[int(filled[-1])]
-            both = sum(min(monitored, reference) * count for monitored, reference, count in kinds)
-        return judge_hour(
-            counts[filled[-1]].tolist() if filled.size else None,
-            RATIO if definition.scale is Scale.RATIO else comparison,
-            (own.get(UnfairSide.BELOW), own.get(UnfairSide.ABOVE)),
-            both=both,
-        )
+    def _say_restart(self) -> str | None:
+        """What began the evidence again; None if nothing was before."""
+        era, starts_at = self.followed.era, self.figure.starts_at
+        if starts_at is not None and starts_at != era.starts_at:
+            return f"monitor version {self.followed.monitor.version} since {starts_at:{DAY}}"
+        if era.is_restarted:
+            return f"model revision {era.model_revision} since {self.figure.first_hour:{DAY}}"
+        return None
 
-    def _is_quiet(self, limit: Limit, alarm_at: datetime | None) -> bool:
+    def _count_both(self) -> float | None:
+        """Records that are favourable on both sides in the newest hour with pairs."""
+        if not isinstance(self.recent, PairSeries):
+            return None
+        newest = next((kinds for kinds in reversed(self.recent.kinds) if kinds), ())
+        return sum(min(monitored, reference) * count for monitored, reference, count in newest)
+
+    def _is_quiet(self, limit: Limit, alarm_at: datetime) -> bool:
         """Whether the last hours since the alarm are no new evidence either way."""
-        if alarm_at is None or self.figure.until - alarm_at < QUIET_HOURS * HOUR:
+        if self.figure.until - alarm_at < QUIET_HOURS * HOUR:
             return False
         end = number_hour(self.figure.until)
         span = Span(start=find_hour_start(end - QUIET_HOURS - UNSTEADINESS_HOURS), end=self.figure.until)

@@ -23,33 +23,29 @@ from ..domain.record_times import LeftOutTimes
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.e_values.change_detector import HOURS_OF_A_YEAR
 from ..statistics.e_values.confidence import follow_interval, stack_counts
-from ..statistics.e_values.expected_hours import EvidenceProgress, expect_more_hours
+from ..statistics.e_values.expected_hours import expect_more_hours
 from ..statistics.e_values.follow import (
     Episode,
     Followed,
     Together,
     begin_comparison,
-    find_blocks,
-    find_evidence,
     follow_together,
 )
 from ..statistics.e_values.nulls import Hours, Limit, Scale, Side, UnfairSide
+from ..statistics.e_values.onset import Onset
 from ..statistics.e_values.state_words import (
     DAY,
     MINUTE,
     EvidenceState,
     FigureFacts,
     FigureStatement,
-    RatesCompared,
     State,
-    describe_figure,
-    judge_hour,
     say_guarantee,
-    say_more_records,
     say_start,
 )
+from ..statistics.e_values.tell_figure import EndedHours, own_side, tell_figure
 from ..statistics.group_labels import FloatArray, IntArray, of_role
-from ..statistics.intervals.rate_estimates import DIFFERENCE, RATIO, REVERSED_DIFFERENCE
+from ..statistics.intervals.verdicts import Verdict
 from ..statistics.measures.labelled_figures import LabelCounts
 from ..statistics.sentences.left_out import CountedRecords
 from .frame_columns import check_frame, require_column
@@ -519,100 +515,53 @@ def _describe(
     opened = next((result.open_episode for result in followed if result.open_episode), None)
     chapter = max(result.follower.chapter for result in followed) if opened is None else opened.since.hour
     of_chapter = series.between(chapter, end)
-    counts = stack_counts(of_chapter)
-    ends: tuple[float | None, float | None] = (None, None)
+    lower = upper = np.full(1, np.nan)
     if len(of_chapter):
-        lower, upper = (float(side[-1]) for side in follow_interval(of_chapter, figure.scale, divisor))
-        ends = (None if np.isnan(lower) else lower, None if np.isnan(upper) else upper)
-    if figure.is_reversed:
-        ends = (None if ends[1] is None else -ends[1], None if ends[0] is None else -ends[0])
-    is_daily, form = hours.block_hours == DAY_HOURS, DAY if hours.block_hours == DAY_HOURS else MINUTE
-    filled = np.flatnonzero(counts[:, 1] + counts[:, 3])
+        lower, upper = follow_interval(of_chapter, figure.scale, divisor)
+    is_daily = hours.block_hours == DAY_HOURS
+    form = DAY if is_daily else MINUTE
+
+    def say_onset(since: Onset) -> str:
+        onset, earliest, latest = map(hours.start_of, (since.hour, since.earliest, since.latest))
+        return f"{say_start(onset, earliest, latest, form)}{'' if since.hour else ' or before'}"
+
     own = {
-        _own_side(limit, figure): -limit.value if figure.is_reversed else limit.value
+        own_side(limit, is_reversed=figure.is_reversed): -limit.value if figure.is_reversed else limit.value
         for limit in figure.limits
     }
-    limits = (own.get(UnfairSide.BELOW), own.get(UnfairSide.ABOVE))
-    judged = judge_hour(
-        counts[filled[-1]].tolist() if filled.size else None,
-        RATIO if figure.scale is Scale.RATIO else REVERSED_DIFFERENCE if figure.is_reversed else DIFFERENCE,
-        limits,
+    first = max(0, end - RECENT_HOURS)
+    ended = EndedHours(
+        followers=[result.follower for result in followed],
+        limits=figure.limits,
+        counts=stack_counts(of_chapter).sum(axis=0),
+        ends=(
+            None if np.isnan(lower[-1]) else float(lower[-1]),
+            None if np.isnan(upper[-1]) else float(upper[-1]),
+        ),
+        chapter=chapter,
+        recent=series.between(first, end),
+        first=first,
+        end=end,
+        divisor=divisor,
+        say=lambda hour: f"{hours.start_of(hour):{form}}",
+        say_onset=say_onset,
+        is_some_group=is_some_group,
     )
-    evidence = [
-        find_evidence(
-            result.follower,
-            counts.sum(axis=0).tolist(),
-            end=end,
-            blocks=len(find_blocks(of_chapter)),
-            is_restarted=False,
-            is_some_group=is_some_group,
-        )
-        for result in followed
-    ]
-    recent = series.between(max(chapter, end - RECENT_HOURS), end)
-    more = [
-        expect_more_hours(
-            limit,
-            recent,
-            EvidenceProgress(
-                result.log_threshold,
-                max(result.follower.watching.log_best, 0.0),
-                result.follower.log_fairness,
-                divisor,
-            ),
-        )
-        if opened is None and result.shown_since is None and len(recent)
-        else None
-        for limit, result in zip(figure.limits, followed, strict=True)
-    ]
-    leading = min(range(len(followed)), key=lambda number: list(EvidenceState).index(evidence[number]))
-    records = sum(float(side.records.sum()) for side in recent.sides) / max(len(recent), 1)
-    more_hours, follower = more[leading], followed[leading].follower
-    since, event = "", ""
-    if opened is not None:
-        onset, earliest, latest = map(
-            hours.start_of, (opened.since.hour, opened.since.earliest, opened.since.latest)
-        )
-        since = say_start(onset, earliest, latest, form)
-        if opened.since.earliest == 0:
-            since += " or before"
-    elif evidence[leading] is EvidenceState.CONFIRMED_FAIR and follower.proof.since is not None:
-        since = f"{hours.start_of(follower.proof.since):{form}}"
-    elif follower.episodes and follower.episodes[-1].fair_since is not None:
-        since = f"{hours.start_of(follower.episodes[-1].since.hour):{form}}"
-        event = f"{hours.start_of(follower.episodes[-1].fair_since.hour):{form}}"
-    part, whole, other_part, other_whole = counts.sum(axis=0).tolist()
-    whole_chapter = RatesCompared(
-        monitored=(part, whole),
-        reference=(other_part, other_whole),
-        interval=ends,
-        since=f"{hours.start_of(chapter):{form}}",
+    facts = FigureFacts(
+        group=names.call(compared.group),
+        reference=names.call(names.grouping.reference_label),
+        outcome=f"get {' or '.join(names.favourable)}",
+        rate=f"the {FIGURES[figure.metric][1]}",
+        is_ratio=figure.scale is Scale.RATIO,
+        is_reversed=figure.is_reversed,
+        lower_limit=own.get(UnfairSide.BELOW),
+        upper_limit=own.get(UnfairSide.ABOVE),
+        verdict=Verdict.NOT_COMPUTABLE,
+        evidence=EvidenceState.NONE_YET,
+        block="file" if not has_times else "day" if is_daily else "hour",
     )
-    statement = describe_figure(
-        FigureFacts(
-            group=names.call(compared.group),
-            reference=names.call(names.grouping.reference_label),
-            outcome=f"get {' or '.join(names.favourable)}",
-            rate=f"the {FIGURES[figure.metric][1]}",
-            is_ratio=figure.scale is Scale.RATIO,
-            is_reversed=figure.is_reversed,
-            lower_limit=limits[0],
-            upper_limit=limits[1],
-            verdict=judged.verdict,
-            evidence=evidence[leading],
-            is_alert_open=opened is not None,
-            hour=judged.compared,
-            chapter=whole_chapter if opened is None else None,
-            onset=whole_chapter if opened is not None else None,
-            reason=judged.reason,
-            more="how many more cannot be estimated"
-            if more_hours is None
-            else say_more_records(more_hours * records),
-            event=event,
-            since=since,
-            block="file" if not has_times else "day" if is_daily else "hour",
-        )
-    )
+    levels = [result.log_threshold for result in followed]
+    statement, evidence, more = tell_figure(ended, facts, levels, expect_more_hours)
     for limit, result, of_limit, hours_more in zip(figure.limits, followed, evidence, more, strict=True):
         episode = result.open_episode
         since_hour = episode.since.hour if episode else result.shown_since
@@ -621,7 +570,7 @@ def _describe(
             group=compared.group,
             reference=names.grouping.reference_label,
             metric=figure.metric,
-            direction=_own_side(limit, figure),
+            direction=own_side(limit, is_reversed=figure.is_reversed),
             limit=-limit.value if figure.is_reversed else limit.value,
             state=State.UNFAIR
             if episode
@@ -640,11 +589,6 @@ def _describe(
             log_threshold=result.log_threshold,
             is_daily=is_daily,
         )
-
-
-def _own_side(limit: Limit, figure: Figure) -> UnfairSide:
-    is_below = (limit.direction is UnfairSide.BELOW) is not figure.is_reversed
-    return UnfairSide.BELOW if is_below else UnfairSide.ABOVE
 
 
 FIGURES = {
