@@ -447,25 +447,14 @@ def weigh_together(
         past = Past(*map(np.concatenate, zip(*(of_course for _, of_course in known), strict=True)))
         weighed = [weigh_claims(counts, limit, past, divisor) for limit in limits]
     for course, of_course, last in zip(courses, hours, ends.tolist(), strict=True):
-        rows, months = slice(last - len(of_course), last), list(map(number_month, of_course.tolist()))
-        yield (
-            course,
-            [
-                list(
-                    map(
-                        WeighedHour,
-                        of_course.tolist(),
-                        months,
-                        *(side[rows].tolist() for side in of_limit),
-                        course.place_closings(limit, of_course),
-                    )
-                )
-                for limit, of_limit in zip(limits, weighed or [((), ())] * len(limits), strict=True)
-            ]
-            if len(of_course)
-            else [[] for _ in limits],
-        )
-        course.weighed_to = int(of_course[-1]) if len(of_course) else course.weighed_to
+        rows, numbers = slice(last - len(of_course), last), of_course.tolist()
+        blocks: list[list[WeighedHour]] = [[] for _ in limits]
+        for place, of_limit in enumerate(weighed if numbers else ()):
+            columns = (numbers, map(number_month, numbers), *(side[rows].tolist() for side in of_limit))
+            closed = course.place_closings(limits[place], of_course)
+            blocks[place] = list(map(WeighedHour, *columns, closed))
+        yield course, blocks
+        course.weighed_to = numbers[-1] if numbers else course.weighed_to
 
 
 def advance(

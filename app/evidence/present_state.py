@@ -441,10 +441,10 @@ class _Seen:
                 evidence=evidence[number],
                 statement=statement,
                 since=summary.since,
-                earliest=opened and opened.earliest,
-                latest=opened and opened.latest,
-                alarm_at=opened and opened.alarm_at,
-                found_at=opened and opened.found_at,
+                earliest=None if opened is None else opened.earliest,
+                latest=None if opened is None else opened.latest,
+                alarm_at=None if opened is None else opened.alarm_at,
+                found_at=None if opened is None else opened.found_at,
                 interval=(lower, upper),
                 interval_from=find_hour_start(state.chapter),
                 interval_records=None
@@ -460,13 +460,14 @@ class _Seen:
                 until=figure.until,
                 is_stale=figure.is_stale,
                 is_quiet=opened is not None and self._is_quiet(limit, opened.alarm_at),
-                resolved_at=last and last.resolved_at,
-                fair_since=last and last.fair_since,
+                resolved_at=None if last is None else last.resolved_at,
+                fair_since=None if last is None else last.fair_since,
             )
 
     def _say_onset(self, since: Onset) -> str:
         first = number_hour(self.figure.first_hour)
-        start = say_start(*map(find_hour_start, (since.hour, since.earliest, since.latest)))
+        onset, earliest, latest = map(find_hour_start, (since.hour, since.earliest, since.latest))
+        start = say_start(onset, earliest, latest)
         return f"{start} or before" if since.hour == first else start
 
     def _say_restart(self) -> str | None:
