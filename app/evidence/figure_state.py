@@ -346,10 +346,9 @@ class Course:
                 kept.append((hour, favourable, total))
         return kept[:MOST_OLDER_HOURS][::-1]
 
-    def extend_interval(self, *, is_again: bool) -> "Extension | None":
-        """Counts to be added to the interval, which begins again with a chapter."""
-        start = self.start
-        if is_again or self.state.find_chapter() != self.state.chapter:
+    def extend_interval(self, start: int | None) -> "Extension | None":
+        """Counts from `start` on to be added to the interval; it begins again with a chapter, and if None."""
+        if start is None or self.state.find_chapter() != self.state.chapter:
             self.state.chapter = -1
             self.state.restart_interval(self.watched)
             start = self.state.chapter
@@ -466,6 +465,12 @@ def advance(
     """Adds to all figures of a deployment their hours, in the order in which these became known."""
     comparisons = {id(course): course.comparisons() for course in courses}
     everybody = list(chain.from_iterable(comparisons.values()))
+    if together.open_alarm is None:
+        # Some group's alarm ended with a version of the monitor: its evidence begins again.
+        for follower in (comparison.follower for comparison in everybody):
+            if follower.is_awaited:
+                follower.is_awaited = False
+                follower.watching.restart()
     late = [course for course in courses if course.start < course.end]
     alike: dict[object, list[Course]] = defaultdict(list)
     for course in late:

@@ -239,7 +239,7 @@ def take_forward(
         [
             extension
             for course, each in zip(courses, due, strict=True)
-            if (extension := course.extend_interval(is_again=each.figure.is_stale)) is not None
+            if (extension := course.extend_interval(stored.find_interval_end(each.figure))) is not None
         ]
     )
     reached = []
@@ -319,7 +319,7 @@ class _Stored:
         }
         self._series: dict[tuple[CountedPlace, int, int], dict[str, Series]] = {}
         nos = [each.figure.no for each in due]
-        self.states = {} if is_again else read_figure_states(session, nos)
+        self.states = read_figure_states(session, nos)
         self._summaries = read_summaries_of(session, nos) if is_again else {}
         self._closures = read_closures(session, era_no)
 
@@ -335,10 +335,12 @@ class _Stored:
 
         start, end = number_hour(self._start(figure)), number_hour(due.end)
         encoded = self.states.get(figure.no, b"")
-        if encoded:
-            state = FigureState.decode(encoded, watched)
-        else:
-            state = FigureState.starting(watched, start)
+        state = FigureState.decode(encoded, watched) if encoded else FigureState.starting(watched, start)
+        if self._is_again:
+            again = FigureState.starting(watched, start)
+            if not figure.is_stale:
+                again.interval, again.chapter = state.interval, state.chapter
+            state = again
             summaries = self._summaries.get(figure.no, ())
             for follower, summary in zip(state.followers, summaries, strict=False):
                 follower.past = list(map(read_episode, summary.alarms))
@@ -356,6 +358,10 @@ class _Stored:
             count_lag_hours(watched.definition.data, self._followed.monitor),
             (key.place.data.value, key.place.attribute, key.group, key.metric),
         )
+
+    def find_interval_end(self, figure: KnownFigure) -> int | None:
+        """End of the hours that its interval has; None where these have changed."""
+        return None if figure.is_stale else number_hour(figure.until)
 
     def _load(self, due: _Due) -> Series:
         place, definition = due.figure.key.place, due.metric.definition
