@@ -9,7 +9,7 @@ from ..checks.views.measurement_bodies import RECORDS, RECORDS_MEANING
 from ..domain.check import DataSet
 from ..domain.monitor import Monitor, find_comparison
 from ..statistics.e_values.nulls import UnfairSide
-from ..statistics.e_values.state_words import EvidenceState, FigureState, IntervalKind
+from ..statistics.e_values.state_words import EvidenceState, FigureLabel, IntervalKind
 from ..web.body import FollowingCursor, Out, PageOut, example
 from .plan import EvidencePlan, PlannedComparison, WantedDetection
 from .present_state import ComparisonState, DeploymentEvidence
@@ -118,14 +118,14 @@ class ComparisonEvidenceOut(Out):
     """The side of the limit on which the metric is unfair."""
 
     limit: float
-    state: FigureState
+    state: FigureLabel
     """The one state of the figure, whose limits share it, its sentence and its interval."""
 
     row: int
     """The row of the table of states, see the documentation."""
 
     sentence: str
-    """What is so, since when and how sure, the same wherever it is shown."""
+    """The figure in words, since when and how sure: the same wherever it is shown."""
 
     evidence: EvidenceState
     """The evidence at this limit."""

@@ -26,8 +26,8 @@ from ..statistics.e_values.betting import (
 )
 from ..statistics.e_values.confidence import RunningInterval, add_hours
 from ..statistics.e_values.follow import (
-    Comparison,
     FindOnset,
+    FollowedComparison,
     Follower,
     Together,
     WeighedHour,
@@ -277,10 +277,10 @@ class Course:
 
         return find
 
-    def comparisons(self) -> list[Comparison]:
+    def comparisons(self) -> list[FollowedComparison]:
         """One for each limit."""
         return [
-            Comparison(
+            FollowedComparison(
                 follower, self.find(limit), (*self.name, self.watched.direction(limit).value), self.lag
             )
             for limit, follower in zip(self.watched.limits, self.state.followers, strict=True)
@@ -479,7 +479,7 @@ def advance(
     last = max((course.end + course.lag for course in late), default=0)
     for at in range(first, last, MOST_WEIGHED):
         keep_alive()
-        by_hour: dict[int, list[tuple[Comparison, WeighedHour]]] = defaultdict(list)
+        by_hour: dict[int, list[tuple[FollowedComparison, WeighedHour]]] = defaultdict(list)
         for several in alike.values():
             for course, weighed in weigh_together(several, at, at + MOST_WEIGHED):
                 for comparison, blocks in zip(comparisons[id(course)], weighed, strict=True):

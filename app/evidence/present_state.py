@@ -26,13 +26,13 @@ from ..statistics.e_values.state_words import (
     DAY,
     EvidenceState,
     FigureFacts,
+    FigureLabel,
     FigureStatement,
     State,
     describe_figure,
     say_guarantee,
     say_start,
 )
-from ..statistics.e_values.state_words import FigureState as FigureLabel
 from ..statistics.e_values.tell_figure import EndedHours, tell_figure
 from ..statistics.e_values.unsteadiness import UNSTEADINESS_HOURS
 from ..statistics.group_labels import IntArray
@@ -254,7 +254,7 @@ _RATES = {
 
 
 def _begin_facts(watched: WatchedMetric, followed: FollowedEra, group: str | None) -> FigureFacts:
-    """What a figure compares, before anything is counted."""
+    """Facts of a figure before anything is counted: what it compares."""
     monitor, attribute, definition = followed.monitor, watched.comparison.label, watched.definition
     names = GroupWords.of(monitor)
     by_side = {watched.direction(limit): watched.own_value(limit.value) for limit in watched.limits}
@@ -335,8 +335,8 @@ def _look_at(
             yield from _list_absent(watched, reason, followed, figure.key.group)
             continue
         seen = _Seen(session, followed, watched, figure, state, series, budget)
-        by_whom = [closure.closed_by for closure in closures if closure.key == figure.key]
-        yield from seen.describe(by_whom[-1] if by_whom else None)
+        closers = [closure.closed_by for closure in closures if closure.key == figure.key]
+        yield from seen.describe(closers[-1] if closers else None)
 
 
 def _explain_labels(
@@ -471,7 +471,7 @@ class _Seen:
         return f"{start} or before" if since.hour == first else start
 
     def _say_restart(self) -> str | None:
-        """What began the evidence again; None if nothing was before."""
+        """Revision or version with which the evidence began again; None if nothing was before."""
         era, starts_at = self.followed.era, self.figure.starts_at
         if starts_at is not None and starts_at != era.starts_at:
             return f"monitor version {self.followed.monitor.version} since {starts_at:{DAY}}"

@@ -292,7 +292,7 @@ def load_series(
 
 
 class _Stored:
-    """What figures have so far: counts, states, and closed alarms."""
+    """Counts, states and closed alarms of figures so far."""
 
     def __init__(
         self, session: Session, followed: FollowedEra, due: Sequence[_Due], *, is_again: bool

@@ -19,13 +19,13 @@ from ...statistics.e_values.state_words import (
     DAY,
     MINUTE,
     NOT_COVERED,
-    FigureState,
+    FigureLabel,
     IntervalKind,
     choose_form,
 )
 from .metrics_report import printable
 
-COLOURS = {FigureState.UNFAIR: "red", FigureState.CONFIRMED_FAIR: "green", FigureState.FAIR: "green"}
+COLOURS = {FigureLabel.UNFAIR: "red", FigureLabel.CONFIRMED_FAIR: "green", FigureLabel.FAIR: "green"}
 
 BARS = "▁▂▃▄▅▆▇█"
 BAR_COUNT = 20
@@ -99,7 +99,7 @@ def _build_table(evidence: Evidence) -> Table:
         state, since = statement.state.value, ""
         if statement.state in COLOURS:
             state = f"[{COLOURS[statement.state]}]{state}[/]"
-        if first.since is not None and statement.state in {FigureState.UNFAIR, FigureState.CONFIRMED_FAIR}:
+        if first.since is not None and statement.state in {FigureLabel.UNFAIR, FigureLabel.CONFIRMED_FAIR}:
             form = choose_form(first.earliest, first.latest, DAY if first.is_daily else MINUTE)
             since = f"{first.since:{form}}"[5:]
         table.add_row(

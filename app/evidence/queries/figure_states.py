@@ -218,7 +218,7 @@ def _list_key_values(key: FigureKey) -> dict[str, object]:
 
 @frozen(kw_only=True)
 class Closure:
-    """The figure, the side of the metric's own limit, the first hour that counts after it, and by whom."""
+    """The figure, the side of the metric's own limit, the first hour that counts after it, and the person."""
 
     key: FigureKey
     direction: UnfairSide

@@ -221,7 +221,7 @@ def find_evidence(
 
 
 @frozen(eq=False)
-class Comparison:
+class FollowedComparison:
     """A follower, how its onset is found, and its name. Its hours are known `lag` hours after their own time."""
 
     follower: Follower
@@ -266,8 +266,8 @@ class Together:
     def add(
         self,
         hour: int,
-        blocks: Sequence[tuple[Comparison, WeighedHour]],
-        comparisons: Sequence[Comparison],
+        blocks: Sequence[tuple[FollowedComparison, WeighedHour]],
+        comparisons: Sequence[FollowedComparison],
         total: int,
     ) -> None:
         """Adds what becomes known in an hour, of these `comparisons` among a `total` that share the budget."""
@@ -287,7 +287,9 @@ class Together:
                 follower.proof.add(block.fair, block.hour, block.month, is_doubted=doubted)
         self._watch_some_group(hour, blocks, watched, unseen, is_named=bool(named))
 
-    def _find_named(self, watched: Sequence[Comparison], unseen: int, level: float) -> list[Comparison]:
+    def _find_named(
+        self, watched: Sequence[FollowedComparison], unseen: int, level: float
+    ) -> list[FollowedComparison]:
         if not any(max(comparison.follower.watching.sums) >= self.log_budget for comparison in watched):
             return []
         smallest = find_smallest_means(self._list_logs(watched, unseen))
@@ -297,7 +299,7 @@ class Together:
             if mean >= self.log_budget and comparison.follower.watching.is_doubtful(level)
         ]
 
-    def _list_logs(self, watched: Sequence[Comparison], unseen: int) -> FloatArray:
+    def _list_logs(self, watched: Sequence[FollowedComparison], unseen: int) -> FloatArray:
         """Ln M, of comparisons without records that of 0."""
         logs = [comparison.follower.watching.log_sum for comparison in watched]
         return np.array(logs + [-math.inf] * max(unseen, 0))
@@ -305,8 +307,8 @@ class Together:
     def _watch_some_group(
         self,
         hour: int,
-        blocks: Sequence[tuple[Comparison, WeighedHour]],
-        watched: Sequence[Comparison],
+        blocks: Sequence[tuple[FollowedComparison, WeighedHour]],
+        watched: Sequence[FollowedComparison],
         unseen: int,
         *,
         is_named: bool,
@@ -346,13 +348,13 @@ class Together:
                 )[:MOST_LEADING]
                 self._open(SomeGroup(hour, len(logs), mean, best, leading), watched)
 
-    def _open(self, alarm: SomeGroup, watched: Sequence[Comparison]) -> None:
+    def _open(self, alarm: SomeGroup, watched: Sequence[FollowedComparison]) -> None:
         self.alarms.append(alarm)
         for comparison in watched:
             comparison.follower.is_awaited = True
             comparison.follower.returning.restart()
 
-    def end(self, how: str, hour: int, watched: Sequence[Comparison]) -> None:
+    def end(self, how: str, hour: int, watched: Sequence[FollowedComparison]) -> None:
         """Ends the open alarm. But where a comparison was named, the evidence of the others begins again."""
         self.alarms[-1].ended, self.alarms[-1].end = hour, how
         self.past = [alarm for alarm in self.past if alarm.opened > self.alarms[-1].opened]
@@ -378,7 +380,7 @@ def find_smallest_means(logs: FloatArray) -> FloatArray:
 
 @frozen(eq=False)
 class Followed:
-    """Comparison followed over its hours.
+    """FollowedComparison followed over its hours.
 
     `log_evidence` [H] is ln M, at least 0, while an episode is open that of its alarm; `log_fairness` [H]
     against unfairness, at least 0; `log_threshold` ln A of the alarm.
@@ -434,7 +436,7 @@ def begin_comparison(
     divisor: FloatArray | float = 1.0,
     name: tuple[str, ...] = (),
     past: Past | None = None,
-) -> tuple[Comparison, list[WeighedHour]]:
+) -> tuple[FollowedComparison, list[WeighedHour]]:
     """A comparison before its first hour, and its hours."""
 
     def find(start: int, end: int, leaves: bool) -> Onset:  # noqa: FBT001 - the form of FindOnset
@@ -445,7 +447,7 @@ def begin_comparison(
         WeighedHour(hour, months[hour], unfair[hour].tolist(), fair[hour].tolist())
         for hour in find_blocks(hours)
     ]
-    return Comparison(Follower.starting(0, *limit.bets), find, name), blocks
+    return FollowedComparison(Follower.starting(0, *limit.bets), find, name), blocks
 
 
 def find_blocks(hours: Hours) -> list[int]:
@@ -455,7 +457,7 @@ def find_blocks(hours: Hours) -> list[int]:
 
 def follow_together(
     together: Together,
-    several: Sequence[tuple[Comparison, Sequence[WeighedHour]]],
+    several: Sequence[tuple[FollowedComparison, Sequence[WeighedHour]]],
     months: Sequence[int],
     *,
     total: Callable[[int], int],
@@ -466,7 +468,7 @@ def follow_together(
     `total` is the number of comparisons that share the budget in an hour.
     """
     comparisons = [comparison for comparison, _ in several]
-    by_hour: dict[int, list[tuple[Comparison, WeighedHour]]] = defaultdict(list)
+    by_hour: dict[int, list[tuple[FollowedComparison, WeighedHour]]] = defaultdict(list)
     for comparison, blocks in several:
         for block in blocks:
             by_hour[block.hour].append((comparison, block))

@@ -52,7 +52,7 @@ class EvidenceState(StrEnum):
     CONFIRMED_FAIR = "confirmed fair"
 
 
-class FigureState(StrEnum):
+class FigureLabel(StrEnum):
     """State of a figure: its evidence, its newest hour and its alert in one word."""
 
     UNFAIR = "Unfair"
@@ -72,7 +72,7 @@ Ends: TypeAlias = tuple[float | None, float | None]
 
 
 class IntervalKind(StrEnum):
-    """Records of an interval, as it is called wherever it stands."""
+    """Records of an interval: its name wherever it is shown."""
 
     ONSET = "since the onset"
     CHAPTER = "valid at every look"
@@ -94,11 +94,11 @@ class RatesCompared:
 
 @frozen(kw_only=True)
 class FigureFacts:
-    """What decides the state of a figure, and what its sentence says. `outcome` is a verb, `rate` a title.
+    """Facts that decide the state of a figure and make its sentence. `outcome` is a verb, `rate` a title.
 
     `verdict` is of the newest hour, `reason` why it has no figure. `onset` is the chapter's records since the
-    alarm, while one is open. `more` says how many more records are needed, `event` when and by whom or what
-    the evidence ended. A `block` of evidence is an hour or a day.
+    alarm, while one is open. `more` says how many more records are needed, `event` how the evidence
+    ended. A `block` of evidence is an hour or a day.
     """
 
     group: str
@@ -129,26 +129,26 @@ class FigureStatement:
     """State, sentence and leading interval of a figure, the same everywhere. `row` is that of the table."""
 
     row: int
-    state: FigureState
+    state: FigureLabel
     sentence: str
     interval: Ends | None
     interval_kind: IntervalKind | None
 
 
 _STATES = {
-    1: FigureState.UNFAIR,
-    2: FigureState.UNDER_REVIEW,
-    3: FigureState.RESTARTED,
-    4: FigureState.CLOSED,
-    5: FigureState.RESOLVED,
-    6: FigureState.CONFIRMED_FAIR,
-    7: FigureState.SUSPECTED,
-    8: FigureState.UNDECIDED,
-    9: FigureState.SUSPECTED,
-    10: FigureState.FAIR,
-    11: FigureState.UNDECIDED,
-    12: FigureState.TOO_FEW,
-    13: FigureState.NOT_COMPUTABLE,
+    1: FigureLabel.UNFAIR,
+    2: FigureLabel.UNDER_REVIEW,
+    3: FigureLabel.RESTARTED,
+    4: FigureLabel.CLOSED,
+    5: FigureLabel.RESOLVED,
+    6: FigureLabel.CONFIRMED_FAIR,
+    7: FigureLabel.SUSPECTED,
+    8: FigureLabel.UNDECIDED,
+    9: FigureLabel.SUSPECTED,
+    10: FigureLabel.FAIR,
+    11: FigureLabel.UNDECIDED,
+    12: FigureLabel.TOO_FEW,
+    13: FigureLabel.NOT_COMPUTABLE,
 }
 _BEFORE_ALERTS = {
     EvidenceState.UNFAIR_SINCE: 1,
@@ -219,7 +219,7 @@ def judge_hour(
     return JudgedHour(replace(compared, interval=ends), judged or Verdict.FAIR)
 
 
-def choose_row(of_hour: Verdict, evidence: EvidenceState, *, is_alert_open: bool) -> tuple[int, FigureState]:
+def choose_row(of_hour: Verdict, evidence: EvidenceState, *, is_alert_open: bool) -> tuple[int, FigureLabel]:
     """Row of the table of states, the first that matches, and its state."""
     row = _BEFORE_ALERTS.get(evidence, 2 if is_alert_open else None)
     if row is None and evidence is EvidenceState.CONFIRMED_FAIR:
@@ -245,7 +245,7 @@ def describe_figure(facts: FigureFacts) -> FigureStatement:
     if of_hour in {Verdict.FAIR, Verdict.UNDECIDED, Verdict.UNWATCHED} and is_outside:
         of_hour = Verdict.SUSPECTED
     row, state = choose_row(of_hour, facts.evidence, is_alert_open=facts.is_alert_open)
-    if state in {FigureState.UNFAIR, FigureState.UNDER_REVIEW}:
+    if state in {FigureLabel.UNFAIR, FigureLabel.UNDER_REVIEW}:
         leading, kind = facts.onset, IntervalKind.ONSET
     fact = "" if leading is None else say_fact(facts, leading)
     where = f"the newest {facts.block} alone lies"

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from app.statistics.e_values.follow import Comparison, Follower, Together, WeighedHour
+from app.statistics.e_values.follow import FollowedComparison, Follower, Together, WeighedHour
 from app.statistics.e_values.onset import Onset
 from app.statistics.e_values.quiet_alarm import is_quiet
 
@@ -20,7 +20,7 @@ def find(start: int, _end: int, _leaves: bool) -> Onset:  # noqa: FBT001 - the f
 
 def add(follower: Follower, block: WeighedHour) -> None:
     """Adds an hour to the only comparison; the threshold is 100."""
-    comparison = Comparison(follower, find)
+    comparison = FollowedComparison(follower, find)
     Together(math.log(100)).add(block.hour, [(comparison, block)], [comparison], 1)
 
 
