@@ -122,6 +122,8 @@ class ComparisonState:
         """State in few words."""
         if self.statement is None or self.vanished is not None:
             return self.vanished or self.evidence.value
+        if self.reason is not None:
+            return f"{self.statement.state} ({self.reason})"
         since = "" if self.since is None else say_start(self.since, self.earliest, self.latest)
         shown = {FigureLabel.UNFAIR, FigureLabel.UNDER_REVIEW, FigureLabel.CONFIRMED_FAIR}
         is_since = since and self.statement.state in shown

@@ -137,7 +137,7 @@ def _follow(session: Session, deployment_no: int) -> FollowedEra | None:
         and starts_at is not None
         and (alarms := _keep_figures(session, FollowedEra(deployment, monitor, era), starts_at)) is not None
     ):
-        changes = {"monitor_version": monitor.version, "problem": None, "alarms": alarms}
+        changes: dict[str, Any] = {"monitor_version": monitor.version, "problem": None, "alarms": alarms}
         note_progress(session, era.no, alerts_due=True, **changes)
         return FollowedEra(deployment, monitor, replace(era, **changes), starts_at)
     era = begin_era(session, deployment_no, monitor.version, revision, starts_at=starts_at, divisor=divisor)

@@ -219,7 +219,7 @@ def groups(runs: int, seed: int) -> Iterator[Trial]:
             for run in range(runs):
                 followed, together = _follow_groups(count, falling, to, seed + run, before, 120)
                 level = together.log_budget + math.log(len(followed))
-                alone = [one.alarm for one in _single_alarms(followed, level) if one.alarm >= before]
+                alone = [one.alarm for one in _single_alarms(followed[:count], level) if one.alarm >= before]
                 named = [(place, episode) for place, one in enumerate(followed) for episode in one.episodes]
                 wrong += any(falling <= place < count or episode.alarm < before for place, episode in named)
                 some = [alarm.opened for alarm in together.alarms if alarm.opened >= before]
@@ -398,8 +398,8 @@ _WEIGHED: list[list[WeighedHour]] = []
 
 
 def _single_alarms(followed: Sequence[Followed], level: float) -> Iterator[Episode]:
-    """The first alarm of each by itself."""
-    for _, blocks in zip(followed, _WEIGHED, strict=True):
+    """The first alarm of each group by itself."""
+    for _, blocks in zip(followed, _WEIGHED, strict=False):
         detector = Detector(5)
         for block in blocks:
             detector.add(block.unfair)
