@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache, cached_property
+from functools import cache
 from itertools import chain, pairwise, repeat
 from typing import TypeAlias
 
@@ -70,16 +70,29 @@ def number_month(number: int) -> int:
     return start.year * 12 + start.month
 
 
+Older: TypeAlias = list[tuple[int, float, float]]
+"""Hour, favourable and all records of the reference in hours that the reference rate may still need."""
+
+
 @frozen(eq=False)
 class RateSeries:
     """Counts of a monitored group and the reference from the hour of number `first` on."""
 
     first: int
     hours: Hours
+    pasts: dict[object, Past] = field(default_factory=dict)
 
     @property
     def end(self) -> int:
         return self.first + len(self.hours)
+
+    def look_back(self, older: Older) -> Past:
+        """Past of each hour, computed once for the metrics that share the counts."""
+        key = tuple(older)
+        if key not in self.pasts:
+            before = [(hour - self.first, favourable, records) for hour, favourable, records in older]
+            self.pasts[key] = look_back(self.hours, before)
+        return self.pasts[key]
 
     def between(self, start: int, end: int) -> Hours:
         """Hours from number `start` to `end`, exclusive."""
@@ -164,9 +177,6 @@ Lookup: TypeAlias = Callable[[int, int], Series]
 
 Divisors: TypeAlias = Callable[[IntArray], FloatArray]
 """Divisor of ln E of each of these hours, by what was said of persons."""
-
-Older: TypeAlias = list[tuple[int, float, float]]
-"""Hour, favourable and all records of the reference in hours that the reference rate may still need."""
 
 
 @dataclass(slots=True, eq=False)
@@ -286,13 +296,6 @@ class Course:
             for limit, follower in zip(self.watched.limits, self.state.followers, strict=True)
         ]
 
-    @cached_property
-    def _past(self) -> Past:
-        assert isinstance(self.series, RateSeries), "counts of rates"  # noqa: S101 - pairs need no rate
-        first = self.series.first
-        older = [(hour - first, favourable, records) for hour, favourable, records in self.state.older]
-        return look_back(self.series.hours, older)
-
     def find_hours(self, start: int, end: int) -> IntArray:
         """Hours with records of both groups from `start` to `end` (exclusive)."""
         start, end = max(start, self.start), min(end, self.end)
@@ -310,8 +313,8 @@ class Course:
 
     def known(self, hours: IntArray) -> tuple[Hours, Past]:
         """Counts of these hours, and what was known before each."""
-        past, at = self._past, hours - self.series.first
         assert isinstance(self.series, RateSeries), "counts of rates"  # noqa: S101 - pairs need no rate
+        past, at = self.series.look_back(self.state.older), hours - self.series.first
         return repeat_hours(self.series.hours, at, 1), Past(*(column[at] for column in past))
 
     def finish(self) -> None:
@@ -334,6 +337,8 @@ class Course:
         kept: Older = []
         records = 0.0
         reference = self.series.between(self.series.first, self.end).reference
+        if reference.records[-UNSTEADINESS_HOURS:].sum() >= MIN_RECENT_REFERENCE_RECORDS:
+            return kept
         own = [
             (self.series.first + int(at), float(reference.favourable[at]), float(reference.records[at]))
             for at in np.flatnonzero(reference.records)[-MOST_OLDER_HOURS - RATE_HOURS :]
