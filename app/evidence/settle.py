@@ -244,10 +244,10 @@ def take_forward(
     )
     reached = []
     for course, each in zip(courses, due, strict=True):
-        state = course.state.encode()
-        if state != stored.states.get(each.figure.no):
+        state, figure = course.state.encode(), each.figure
+        if figure.is_stale or figure.until < each.end or state != stored.states.get(figure.no):
             summary = summarise(course.watched, course.state)
-            reached.append(ReachedState(no=each.figure.no, state=state, summary=summary, until=each.end))
+            reached.append(ReachedState(no=figure.no, state=state, summary=summary, until=each.end))
     store_states(session, reached)
     note_progress(session, followed.era.no, alerts_due=True, alarms=together.alarms)
     return Forward(late, is_complete=True)

@@ -15,6 +15,7 @@ from app.domain.check import DataSet
 from app.domain.monitor import POOLED_GROUP, EvidenceSettings, MonitoredAttribute
 from app.domain.paging import Paging
 from app.evidence.present_state import ComparisonState, DeploymentEvidence, look_at_evidence
+from app.evidence.queries.eras import deployments_to_follow
 from app.evidence.words import list_remarks
 from app.statistics.e_values.nulls import UnfairSide
 from app.statistics.e_values.state_words import EvidenceState, State
@@ -240,3 +241,14 @@ def test_computing_again_without_corrections_changes_nothing(database: Database)
     update(stage, START + 48 * HOUR)
 
     assert states(stage) == by_hour
+
+
+def test_hours_without_records_are_over_too(database: Database) -> None:
+    stage = watched(database, metrics=IMPACT)
+    log(stage, world([0.95] * 3, seed=1), first_no=1)
+    update(stage, START + 3 * HOUR)
+    update(stage, START + 9 * HOUR)
+
+    assert below(stage).until == START + 9 * HOUR
+    with database.transaction() as session:
+        assert deployments_to_follow(session, latest=START + 9 * HOUR) == []
