@@ -93,9 +93,7 @@ def test_a_blank_group_is_another_than_none(stage: Scene) -> None:
 def test_only_the_rates_that_views_show_are_measured_from_a_table(stage: Scene) -> None:
     stage.log(applicants(20, 30, 6), NOON)
     check = stage.check(NOON).run
-    unpicked = FigureKey(
-        metric="statistical_parity_difference", data=DataSet.AS_LOGGED, scope=Scope.GROUP, attribute="sex", group="female"
-    )
+    unpicked = FigureKey(metric="statistical_parity_difference", data=DataSet.AS_LOGGED, scope=Scope.GROUP, attribute="sex", group="female")
 
     with pytest.raises(NotFound, match="figure of this check statistical_parity_difference, sex, female"):
         explain(stage, check, unpicked)
