@@ -282,7 +282,8 @@ class Course:
             first = max(start, end - ONSET_HOURS)
             hours = self._load(first, end)
             if first > start and len(find_blocks(hours)) < ONSET_HOURS:
-                first, hours = start, self._load(start, end)
+                first = start
+                hours = self._load(start, end)
             onset = find_onset(hours, limit, start=0, end=len(hours), leaves=leaves)
             return Onset(first + onset.hour, first + onset.earliest, first + onset.latest)
 
@@ -299,7 +300,8 @@ class Course:
 
     def find_hours(self, start: int, end: int) -> IntArray:
         """Hours with records of both groups from `start` to `end` (exclusive)."""
-        start, end = max(start, self.start), min(end, self.end)
+        start = max(start, self.start)
+        end = min(end, self.end)
         if start >= end:
             return np.zeros(0, np.intp)
         return np.array(find_blocks(self.series.between(start, end)), np.intp) + start
@@ -315,7 +317,8 @@ class Course:
     def known(self, hours: IntArray) -> tuple[Hours, Past]:
         """Counts of these hours, and what was known before each."""
         assert isinstance(self.series, RateSeries), "counts of rates"  # noqa: S101 - pairs need no rate
-        past, at = self.series.look_back(self.state.older), hours - self.series.first
+        past = self.series.look_back(self.state.older)
+        at = hours - self.series.first
         return repeat_hours(self.series.hours, at, 1), Past(*(column[at] for column in past))
 
     def finish(self) -> None:
@@ -424,7 +427,8 @@ def weigh_together(
     limits = courses[0].watched.limits
     hours = [course.find_hours(start - course.lag, end - course.lag) for course in courses]
     divisors = [course.divisors(of_course) for course, of_course in zip(courses, hours, strict=True)]
-    divisor, ends = np.concatenate(divisors), np.cumsum([len(of_course) for of_course in hours])
+    divisor = np.concatenate(divisors)
+    ends = np.cumsum([len(of_course) for of_course in hours])
     weighed: list[tuple[FloatArray, FloatArray]] = []
     if not ends[-1]:
         pass
@@ -452,7 +456,8 @@ def weigh_together(
         past = Past(*map(np.concatenate, zip(*(of_course for _, of_course in known), strict=True)))
         weighed = [weigh_claims(counts, limit, past, divisor) for limit in limits]
     for course, of_course, last in zip(courses, hours, ends.tolist(), strict=True):
-        rows, numbers = slice(last - len(of_course), last), of_course.tolist()
+        rows = slice(last - len(of_course), last)
+        numbers = of_course.tolist()
         blocks: list[list[WeighedHour]] = [[] for _ in limits]
         for place, of_limit in enumerate(weighed if numbers else ()):
             columns = (numbers, map(number_month, numbers), *(side[rows].tolist() for side in of_limit))

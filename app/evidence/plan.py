@@ -267,7 +267,8 @@ def _describe(
     records = math.ceil(blocks * (traffic.monitored + traffic.reference))
     # Batches come further apart than hours.
     needed = math.ceil(blocks * max((span.end - span.start) / HOUR / pace.blocks, 1.0))
-    noun, times = "record" if records == 1 else "records", "hour" if needed == 1 else "hours"
+    noun = "record" if records == 1 else "records"
+    times = "hour" if needed == 1 else "hours"
     months = round(needed / HOURS_OF_A_MONTH)
     duration = f"{needed:,} {times}" if months < FEW_MONTHS else f"{months:,} months"
     sentence = f"{figure} would be found with {detection.chance * 100:g} % probability"

@@ -342,7 +342,9 @@ _RATES = {
 
 def _begin_facts(watched: WatchedMetric, followed: FollowedEra, group: str | None) -> FigureFacts:
     """Facts of a figure before anything is counted: what it compares."""
-    monitor, attribute, definition = followed.monitor, watched.comparison.label, watched.definition
+    monitor = followed.monitor
+    attribute = watched.comparison.label
+    definition = watched.definition
     names = GroupWords.of(monitor)
     by_side = {watched.direction(limit): watched.own_value(limit.value) for limit in watched.limits}
     reference = watched.comparison.reference_label(monitor)
@@ -551,7 +553,8 @@ class _Seen:
 
     def _say_restart(self) -> str | None:
         """Revision or version with which the evidence began again; None if nothing was before."""
-        era, starts_at = self.followed.era, self.figure.starts_at
+        era = self.followed.era
+        starts_at = self.figure.starts_at
         if starts_at is not None and starts_at != era.starts_at:
             return f"monitor version {self.followed.monitor.version} since {starts_at:{DAY}}"
         if era.is_restarted:

@@ -247,7 +247,8 @@ def take_forward(
     )
     reached = []
     for course, each in zip(courses, due, strict=True):
-        state, figure = course.state.encode(), each.figure
+        state = course.state.encode()
+        figure = each.figure
         if figure.is_stale or figure.until < each.end or state != stored.states.get(figure.no):
             summary = summarise(course.watched, course.state)
             reached.append(ReachedState(no=figure.no, state=state, summary=summary, until=each.end))
@@ -305,13 +306,16 @@ class _Stored:
     def __init__(
         self, session: Session, followed: FollowedEra, due: Sequence[_Due], *, is_again: bool
     ) -> None:
-        self._session, self._followed, self._is_again = session, followed, is_again
+        self._session = session
+        self._followed = followed
+        self._is_again = is_again
         era_no = followed.era.no
         first_hours = read_first_hours(session, era_no) if is_again else {}
         self._spans: dict[CountedPlace, Span] = {}
         self._groups: dict[CountedPlace, dict[str, None]] = defaultdict(dict)
         for each in due:
-            place, start = each.figure.place, self._start(each.figure)
+            place = each.figure.place
+            start = self._start(each.figure)
             if start < each.end:
                 start = min(start - UNSTEADINESS_HOURS * HOUR, first_hours.get(place, start))
                 before = self._spans.get(place)
@@ -343,13 +347,15 @@ class _Stored:
             span = Span(start=find_hour_start(start), end=find_hour_start(end))
             return load_series(self._session, self._followed.era.no, watched, span, [figure.group])[0]
 
-        start, end = number_hour(self._start(figure)), number_hour(due.end)
+        start = number_hour(self._start(figure))
+        end = number_hour(due.end)
         encoded = self.states.get(figure.no, b"")
         state = FigureState.decode(encoded, watched) if encoded else FigureState.starting(watched, start)
         if self._is_again:
             again = FigureState.starting(watched, start)
             if not figure.is_stale:
-                again.interval, again.chapter = state.interval, state.chapter
+                again.interval = state.interval
+                again.chapter = state.chapter
             state = again
             summaries = self._summaries.get(figure.no, ())
             for follower, summary in zip(state.followers, summaries, strict=False):
@@ -374,10 +380,12 @@ class _Stored:
         return None if figure.is_stale else number_hour(figure.until)
 
     def _load(self, due: _Due) -> Series:
-        place, definition = due.figure.place, due.metric.definition
+        place = due.figure.place
+        definition = due.metric.definition
         key = (place, definition.part, definition.whole)
         if key not in self._series:
-            groups, span = list(self._groups[place]), self._spans[place]
+            groups = list(self._groups[place])
+            span = self._spans[place]
             read = read_series(definition, self._counts[place], span, groups)
             self._series[key] = dict(zip(groups, read, strict=True))
         return self._series[key][due.figure.group]

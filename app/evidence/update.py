@@ -125,7 +125,8 @@ def _follow(session: Session, deployment_no: int) -> FollowedEra | None:
     revision = deployment.model_revision
     changed = changed_at(session, deployment_no)
     starts_at = None if changed is None else floor_to_hour(changed - timedelta(microseconds=1)) + HOUR
-    era, divisor = find_era(session, deployment_no, revision), monitor.evidence.divisor
+    era = find_era(session, deployment_no, revision)
+    divisor = monitor.evidence.divisor
     if era is not None and (era.divisors or [(0, 1)])[-1][1] != divisor:
         # What was said later holds from the next block on.
         since = number_hour(max(starts_at or BEGINNING, era.counted_until or BEGINNING))

@@ -287,7 +287,8 @@ def follow_frame(
     settled, labels = counted, None
     if outcomes.actual is not None:
         settled, labels = settle_labels(grouping, hours, counted, ~outcomes.actual.is_missing, horizon)
-    compared, unknown = [], []
+    compared = []
+    unknown = []
     watched = of_role(grouping.groups, "monitored")
     pooled = [watched] if len(watched) > 1 else []
     for positions, figure in product(
@@ -509,7 +510,9 @@ def _describe(
     is_some_group: bool,  # noqa: FBT001 - of all comparisons
     has_times: bool,  # noqa: FBT001 - of the file
 ) -> Iterator[ComparisonEvidence]:
-    figure, series, end = compared.figure, compared.series, len(compared.series)
+    figure = compared.figure
+    series = compared.series
+    end = len(compared.series)
     opened = next((result.open_episode for result in followed if result.open_episode), None)
     chapter = max(result.follower.chapter for result in followed) if opened is None else opened.since.hour
     of_chapter = series.between(chapter, end)

@@ -94,7 +94,8 @@ def plan_frame(
         frame, grouping, outcomes, {"time_impossible": ~hours.usable, "outside_period": ~recent}
     )
     divisor = UNSAID_DIVISOR if person is None and each_record_another_person is None else 1
-    lower, span = Limit(Scale.RATIO, UnfairSide.BELOW, limit, 1 / limit), min(hours.hours, RECENT_HOURS)
+    lower = Limit(Scale.RATIO, UnfairSide.BELOW, limit, 1 / limit)
+    span = min(hours.hours, RECENT_HOURS)
     plans = []
     for position in watched:
         series = count_group_hours(hours, grouping, [position], figures[0], recent)

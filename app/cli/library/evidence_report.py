@@ -48,7 +48,8 @@ def render_evidence(evidence: Evidence, name: str, console: Console) -> str:
 
 def phrase_evidence(sides: Sequence[ComparisonEvidence]) -> str:
     """The sentence of a figure, by its sides."""
-    first, alarm = sides[0], ""
+    first = sides[0]
+    alarm = ""
     earlier = sum(episode.resolved is not None for side in sides for episode in side.episodes)
     times = "once" if earlier == 1 else f"{earlier} times"
     history = f" It was found unfair {times} before, and back inside the limit since." if earlier else ""
@@ -56,7 +57,8 @@ def phrase_evidence(sides: Sequence[ComparisonEvidence]) -> str:
         if side.alarm_at is not None:
             at = f"on {side.alarm_at:{DAY}}" if side.is_daily else f"at {side.alarm_at:{MINUTE}}"
             alarm = f" The evidence was enough {at}."
-    title, group = FIGURES[first.metric][0], printable(first.group)
+    title = FIGURES[first.metric][0]
+    group = printable(first.group)
     return f"{title}, {first.attribute} {group}: {first.statement.sentence}{alarm}{history}"
 
 
@@ -92,11 +94,14 @@ def _build_table(evidence: Evidence) -> Table:
         )
     for sides in group_figures(evidence):
         first = next((side for side in sides if side.alarm_at is not None), sides[0])
-        statement, ends = first.statement, first.statement.interval or ()
+        statement = first.statement
+        ends = first.statement.interval or ()
         own = {side.direction: _format(side.limit) for side in sides}
-        lower, upper = own.get(UnfairSide.BELOW), own.get(UnfairSide.ABOVE)
+        lower = own.get(UnfairSide.BELOW)
+        upper = own.get(UnfairSide.ABOVE)
         limit = f"{lower} to {upper}" if lower and upper else f"≥ {lower}" if lower else f"≤ {upper}"
-        state, since = statement.state.value, ""
+        state = statement.state.value
+        since = ""
         if statement.state in COLOURS:
             state = f"[{COLOURS[statement.state]}]{state}[/]"
         if first.since is not None and statement.state in {FigureLabel.UNFAIR, FigureLabel.CONFIRMED_FAIR}:

@@ -98,11 +98,14 @@ def require_monitor(session: Session, deployment: Deployment) -> Monitor:
 def _keep_declaration(monitor: Monitor, before: Monitor | None, principal: Principal) -> Monitor:
     """Notes who declared, and when, that each record is another person."""
     settings = monitor.evidence
-    by, on = None, None
+    by = None
+    on = None
     if settings.each_record_another_person and before and before.evidence.each_record_another_person:
-        by, on = before.evidence.declared_by, before.evidence.declared_on
+        by = before.evidence.declared_by
+        on = before.evidence.declared_on
     elif settings.each_record_another_person:
-        by, on = principal.actor, utc_now().date().isoformat()
+        by = principal.actor
+        on = utc_now().date().isoformat()
     return replace(monitor, evidence=replace(settings, declared_by=by, declared_on=on))
 
 

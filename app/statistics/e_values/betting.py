@@ -56,7 +56,8 @@ def look_back(hours: Hours, older: Sequence[tuple[int, float, float]] = ()) -> P
         )
     )
     every = np.arange(len(hours))
-    end, recent = np.searchsorted(at, every), np.searchsorted(at, every - RATE_HOURS)
+    end = np.searchsorted(at, every)
+    recent = np.searchsorted(at, every - RATE_HOURS)
     enough = np.searchsorted(records, records[end] - MIN_RECENT_REFERENCE_RECORDS, side="right") - 1
     start = np.maximum(np.minimum(enough, recent), np.maximum(recent - MOST_OLDER_HOURS, 0))
     total = records[end] - records[start]
@@ -93,7 +94,8 @@ def _weigh(
     first = np.flatnonzero(np.isnan(rates) & (hours.monitored.records > 0) & (hours.reference.records > 0))
     if first.size:
         points = len(FIRST_RATES)
-        repeated, references = repeat_hours(hours, first, points), np.tile(FIRST_RATES, first.size)
+        repeated = repeat_hours(hours, first, points)
+        references = np.tile(FIRST_RATES, first.size)
         of_points = log_e_values(repeated, null, bet(references), references[:, None])
         of_points = of_points.reshape(first.size, points, -1) / divisors[first, None, None]
         logs[first] = mean_of_logs(of_points, axis=1)

@@ -100,7 +100,8 @@ def find_crossings(below: FloatArray, above: FloatArray, grid: FloatArray) -> tu
     the grid. If all are refuted, as after a change, the lower end is above the upper one.
     """
     limit, size = math.log(2 / ALPHA), len(grid)
-    low, high = above < limit, below < limit
+    low = above < limit
+    high = below < limit
     last = np.where(high.any(axis=1), size - 1 - np.argmax(high[:, ::-1], axis=1), -1)
     first = np.where(low.any(axis=1), np.argmax(low, axis=1), size)
     lower = np.where(first > 0, grid[np.maximum(first - 1, 0)], np.nan)
@@ -139,7 +140,8 @@ def _weigh(
     )
     early = (earlier[:, 1] < MIN_MONITORED_RECORDS) | (earlier[:, 3] < MIN_REFERENCE_RECORDS)
     monitored = np.where(early, np.nan, monitored)[:, None]
-    lines, divisor = Lines.of(grid, scale), np.concatenate(divisors)[:, None]
+    lines = Lines.of(grid, scale)
+    divisor = np.concatenate(divisors)[:, None]
     below, above = np.empty((2, len(together), len(grid)))
     for start in range(0, len(together), MOST_ROWS):
         rows = slice(start, start + MOST_ROWS)

@@ -40,7 +40,8 @@ def expect_delay_within(
     slow for the formula or FURTHEST_HOURS.
     """
     growth, variance = expect_growth(limit.inside, traffic, monitored_rate)
-    growth, variance = growth / divisor, variance / divisor**2
+    growth = growth / divisor
+    variance = variance / divisor**2
     if threshold * growth < MIN_STRENGTH:
         return None
     spread = float(ndtri(probability)) * math.sqrt(variance)
@@ -88,7 +89,8 @@ def expect_more_paired_hours(limit: Limit, recent: PairedHours, progress: Eviden
 
 
 def _hours_until(unfair: float, fair: float, progress: EvidenceProgress) -> int | None:
-    unfair, fair = unfair / progress.divisor, fair / progress.divisor
+    unfair = unfair / progress.divisor
+    fair = fair / progress.divisor
     if unfair > 0:
         missing, growth = progress.log_threshold + math.log(min(unfair, 1.0)) - progress.log_evidence, unfair
     elif fair > 0:

@@ -118,7 +118,8 @@ class Follower:
         """Adds an hour to the evidence; ends an open episode where that is enough."""
         if block.closed is not None:
             self.close(block.closed)
-        self.log_threshold, opened = log_threshold, self.open_episode
+        self.log_threshold = log_threshold
+        opened = self.open_episode
         if opened is None or self.is_below:
             self.watching.add(block.unfair)
             self.is_below = self.is_below and not self.watching.alarms(log_threshold)
@@ -175,7 +176,10 @@ class Follower:
         self.returning.restart()
 
     def restart(self, chapter: int) -> None:
-        self.chapter, self.is_reached, self.is_below, self.is_awaited = chapter, False, False, False
+        self.chapter = chapter
+        self.is_reached = False
+        self.is_below = False
+        self.is_awaited = False
         self.watching.restart()
         self.proof.restart()
 
@@ -356,7 +360,8 @@ class Together:
 
     def end(self, how: str, hour: int, watched: Sequence[FollowedComparison]) -> None:
         """Ends the open alarm. But where a comparison was named, the evidence of the others begins again."""
-        self.alarms[-1].ended, self.alarms[-1].end = hour, how
+        self.alarms[-1].ended = hour
+        self.alarms[-1].end = how
         self.past = [alarm for alarm in self.past if alarm.opened > self.alarms[-1].opened]
         for comparison in watched:
             follower = comparison.follower
@@ -369,7 +374,8 @@ def find_smallest_means(logs: FloatArray) -> FloatArray:
     """Ln M* [K] from ln M [K]: for each, the smallest mean of it and any number of the smallest others."""
     numbers = np.exp(np.minimum(logs, LARGEST_LOG))
     order = np.argsort(numbers, kind="stable")
-    ascending, ranks = numbers[order], np.argsort(order)
+    ascending = numbers[order]
+    ranks = np.argsort(order)
     sums = np.concatenate([[0.0], np.cumsum(ascending)])
     size = np.arange(len(numbers))
     # Of the smallest others, those from its own place on come one later.

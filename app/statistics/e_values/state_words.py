@@ -232,10 +232,12 @@ def describe_figure(facts: FigureFacts) -> FigureStatement:
     """The one state, sentence and leading interval of a figure, for pages, alerts, reports, the API and
     commands.
     """
-    leading, kind = facts.hour, IntervalKind.HOUR
+    leading = facts.hour
+    kind = IntervalKind.HOUR
     ends = None if facts.chapter is None else facts.chapter.interval
     if facts.chapter is not None and ends is not None and ends != (None, None):
-        leading, kind = facts.chapter, IntervalKind.CHAPTER
+        leading = facts.chapter
+        kind = IntervalKind.CHAPTER
     limits = facts.lower_limit, facts.upper_limit
     of_hour = facts.verdict
     value = None if leading is None else find_value(facts, leading)
@@ -244,7 +246,8 @@ def describe_figure(facts: FigureFacts) -> FigureStatement:
         of_hour = Verdict.SUSPECTED
     row, state = choose_row(of_hour, facts.evidence, is_alert_open=facts.is_alert_open)
     if state in {FigureLabel.UNFAIR, FigureLabel.UNDER_REVIEW}:
-        leading, kind = facts.onset, IntervalKind.ONSET
+        leading = facts.onset
+        kind = IntervalKind.ONSET
     fact = "" if leading is None else say_fact(facts, leading)
     where = f"the newest {facts.block} alone lies"
     if is_outside and kind is IntervalKind.CHAPTER and leading is not None and leading.since:
