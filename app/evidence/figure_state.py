@@ -156,7 +156,7 @@ def read_series(
     summands = (numbers[definition.part], numbers[definition.whole])
     sums = [np.bincount(at, column, (len(groups) + 2) * size).reshape(-1, size)[:-1] for column in summands]
     if POOLED_GROUP in position_of:
-        is_monitored = np.array([role == "monitored" for role in roles], np.bool_)
+        is_monitored = np.asarray(roles, np.str_) == "monitored"
         for summed, column in zip(sums, summands, strict=True):
             summed[position_of[POOLED_GROUP]] = np.bincount(
                 at_hours[is_monitored], np.asarray(column, np.float64)[is_monitored], size
@@ -309,6 +309,8 @@ class Course:
     def place_closings(self, limit: Limit, hours: IntArray) -> list[int | None]:
         """For each hour, that before which a person closed the alarm since the hour before it."""
         closings = sorted(self.closed.get(limit.direction, ()))
+        if not closings:
+            return [None] * len(hours)
         counts = np.searchsorted(closings, [self.weighed_to, *hours.tolist()], side="right")
         return [
             closings[after - 1] if after > before else None for before, after in pairwise(counts.tolist())
@@ -392,28 +394,22 @@ class Extension:
 def extend_together(extensions: Sequence[Extension]) -> None:
     """Adds hours to intervals, few at a time: more would need gigabytes."""
     waiting: list[Extension] = []
+    hours = 0
     for number, extension in enumerate(extensions, 1):
         length = len(extension.hours)
-        for at in range(0, length - LONG_BLOCK, LONG_BLOCK):
-            piece = slice(at, at + LONG_BLOCK)
-            add_hours(
-                [extension.interval],
-                [extension.hours.between(at, at + LONG_BLOCK)],
-                [extension.divisors[piece]],
-            )
         rest = max(0, (length - 1) // LONG_BLOCK * LONG_BLOCK)
+        for at in range(0, rest, LONG_BLOCK):
+            piece = extension.hours.between(at, at + LONG_BLOCK)
+            add_hours([extension.interval], [piece], [extension.divisors[at : at + LONG_BLOCK]])
         waiting.append(
             Extension(extension.interval, extension.hours.between(rest, length), extension.divisors[rest:])
         )
-        if number == len(extensions) or sum(len(each.hours) for each in waiting) > LONG_BLOCK:
+        hours += length - rest
+        if number == len(extensions) or hours > LONG_BLOCK:
             for scale in {each.interval.scale for each in waiting}:
                 alike = [each for each in waiting if each.interval.scale is scale]
-                add_hours(
-                    [each.interval for each in alike],
-                    [each.hours for each in alike],
-                    [each.divisors for each in alike],
-                )
-            waiting = []
+                add_hours(*zip(*((each.interval, each.hours, each.divisors) for each in alike), strict=True))
+            waiting, hours = [], 0
 
 
 MOST_WEIGHED = 200

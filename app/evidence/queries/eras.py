@@ -50,6 +50,8 @@ class Era:
 
     def divisors_at(self, hours: IntArray) -> FloatArray:
         """Divisor of ln E in each of these hours."""
+        if len(self.divisors) == 1:
+            return np.full(len(hours), float(self.divisors[0][1]))
         starts, divisors = np.array(self.divisors or [(0, 1)], np.int64).T
         at = np.searchsorted(starts, hours, side="right") - 1
         return np.asarray(divisors[np.maximum(at, 0)], np.float64)
