@@ -409,7 +409,8 @@ def extend_together(extensions: Sequence[Extension]) -> None:
             for scale in {each.interval.scale for each in waiting}:
                 alike = [each for each in waiting if each.interval.scale is scale]
                 add_hours(*zip(*((each.interval, each.hours, each.divisors) for each in alike), strict=True))
-            waiting, hours = [], 0
+            waiting = []
+            hours = 0
 
 
 MOST_WEIGHED = 200

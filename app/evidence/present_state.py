@@ -303,7 +303,7 @@ def _choose_starts(figures: Sequence[_Figure], era: Era) -> dict[CountedPlace, d
         until = figure.stored.until
         end = choose_counted_end(era, place.data, until) or until
         recent = min(until, end) - (QUIET_HOURS + UNSTEADINESS_HOURS) * HOUR
-        start = min(recent, *figure.list_late_chapters(min(until, end)))
+        start = min([recent, *figure.list_late_chapters(min(until, end))])
         starts[place] = min(start, starts.get(place, start))
         if place.data is DataSet.LABELLED:
             # Labels are explained by the predictions of their hours.
