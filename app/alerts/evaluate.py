@@ -41,7 +41,7 @@ from ..domain.alert import (
 from ..domain.check import CheckRun, CheckState, DataSet, Scope, Span
 from ..domain.groups import GroupWords
 from ..domain.mitigation import MitigationSettings
-from ..domain.monitor import Monitor, find_comparison, split_group
+from ..domain.monitor import POOLED_GROUP, Monitor, find_comparison, split_group
 from ..evidence.attribution.queries import queue_for_alert
 from ..evidence.present_state import ComparisonState, DeploymentEvidence, look_at_evidence
 from ..evidence.queries.eras import eras_with_alerts_due, take_alerts_due
@@ -195,6 +195,8 @@ def is_watched(
     if comparison is None or subject.group is None:
         return comparison is not None
     members = comparison.members(monitor)
+    if subject.group == POOLED_GROUP:
+        return True
     if len(members) == 1:
         return subject.group in {name_value(value) for value in members[0].monitored}
     return bool(split_group(subject.group, members))

@@ -175,7 +175,7 @@ def _close_alarms(session: Session, alert: Alert) -> None:
                     # after the closing.
                     closure = Closure(key=key, direction=watched.direction(limit), hour=figure.until)
                     add_closure(session, stored.era.no, closure, alert_no=alert.no)
-            state.begin_chapter(watched)
+            state.restart_interval(watched)
             replace_state(session, figure, state.encode(), summarise(watched, state))
 
 

@@ -300,19 +300,34 @@ class MonitoredAttribute:
 
 LABEL_HORIZON_HOURS = 720
 FALSE_ALARM_HOURS = 8760
+MIN_FALSE_ALARM_HOURS = 20
+UNSAID_DIVISOR = 10
+"""Records of one person in an hour that evidence is proved for while nobody said whose records they are."""
+
+POOLED_GROUP = "monitored groups together"
+"""Group of the figure of all monitored values of an attribute that has several."""
 
 
 @frozen_by_name
 class EvidenceSettings:
     """Settings of the evidence over time.
 
-    `person` is the column that says whose record it is: only a person's first record counts. All
-    comparisons together raise at most one false alarm in `false_alarm_hours` on average.
+    `person` is the column that says whose record it is: only a person's first record counts. Somebody may
+    declare instead that `each_record_another_person` is true. All comparisons together raise at most one
+    false alarm in `false_alarm_hours` on average.
     """
 
     person: str | None = None
     label_horizon_hours: int = LABEL_HORIZON_HOURS
     false_alarm_hours: int = FALSE_ALARM_HOURS
+    each_record_another_person: bool = False
+    declared_by: str | None = None
+    declared_on: str | None = None
+
+    @property
+    def divisor(self) -> int:
+        """Divisor of ln E: until it is said whose records they are, evidence counts at a tenth."""
+        return UNSAID_DIVISOR if self.person is None and not self.each_record_another_person else 1
 
 
 MAX_NIGHTLY_ROWS = 50_000

@@ -9,7 +9,7 @@ from ..base.errors import FieldProblem
 from ..base.values import TOGETHER, GroupValue, Range, Scalar, canonical, name_problem, name_value, nearest
 from .deployment import Column, FieldKind, FieldType, ProblemType, RecordSchema
 from .groups import describe_too_many
-from .monitor import Monitor, MonitoredAttribute, display_name_problems
+from .monitor import MIN_FALSE_ALARM_HOURS, Monitor, MonitoredAttribute, display_name_problems
 from .repeated_rules import check_bounds, check_names, number_problem
 from .ruled_attributes import rule_problems
 from .stored_forms import stored_form_problem
@@ -100,7 +100,12 @@ def monitor_problems(
     problems += check_bounds(
         "evidence.label_horizon_hours", evidence.label_horizon_hours, MAX_LABEL_HORIZON_HOURS
     )
-    problems += check_bounds("evidence.false_alarm_hours", evidence.false_alarm_hours, MAX_FALSE_ALARM_HOURS)
+    problems += check_bounds(
+        "evidence.false_alarm_hours",
+        evidence.false_alarm_hours,
+        MAX_FALSE_ALARM_HOURS,
+        least=MIN_FALSE_ALARM_HOURS,
+    )
     problems += check_bounds("attribution.max_rows", monitor.attribution.max_rows, MAX_ATTRIBUTED_ROWS)
     problems += display_name_problems(
         monitor.names, {attribute.feature: attribute.labels for attribute in monitor.attributes}

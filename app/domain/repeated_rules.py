@@ -26,12 +26,12 @@ def check_names(
         listed.add(name)
 
 
-def check_bounds(field: str, number: int, limit: int) -> list[FieldProblem]:
-    """Returns the problem of a number that is not between 1 and `limit`."""
+def check_bounds(field: str, number: int, limit: int, *, least: int = 1) -> list[FieldProblem]:
+    """Returns the problem of a number that is not between `least` and `limit`."""
     return (
         []
-        if 1 <= number <= limit
-        else [FieldProblem(field, f"must be between 1 and {limit:,}, found {number}")]
+        if least <= number <= limit
+        else [FieldProblem(field, f"must be between {least} and {limit:,}, found {number}")]
     )
 
 

@@ -9,11 +9,11 @@ from ..checks.views.measurement_bodies import RECORDS, RECORDS_MEANING
 from ..domain.check import DataSet
 from ..domain.monitor import Monitor, find_comparison
 from ..statistics.e_values.nulls import UnfairSide
-from ..statistics.e_values.state_words import State
+from ..statistics.e_values.state_words import EvidenceState, FigureLabel, IntervalKind
 from ..web.body import FollowingCursor, Out, PageOut, example
 from .plan import EvidencePlan, PlannedComparison, WantedDetection
 from .present_state import ComparisonState, DeploymentEvidence
-from .words import list_remarks, say_comparison
+from .words import list_notes, list_remarks, say_some_group
 
 _COMPARISON: dict[str, Any] = {
     "id": "0b6f9d38-5f7e-4a66-9b1c-2f4d5e6a7b8c",
@@ -25,15 +25,18 @@ _COMPARISON: dict[str, Any] = {
     "metric": "disparate_impact",
     "direction": "below",
     "limit": 0.8,
-    "state": "unfair",
-    "words": "unfair since 2026-11-19 07:00 (false-alarm budget one a year)",
-    "sentence": "Disparate impact of female (Sex, as logged) must be at least 0.8: unfair since 2026-11-19 "
-    "07:00 (false-alarm budget one a year).",
+    "state": "Unfair",
+    "row": 1,
+    "sentence": "Records with Sex female get the favourable outcome 39 % less often than records with Sex male "
+    "(31 against 51 of 100) since 2026-11-19 07:00; the ratio must lie between 0.8 and 1.25. The newest hour "
+    "alone lies outside.",
+    "evidence": "unfair since",
     "since": "2026-11-19T07:00:00Z",
     "earliest": "2026-11-19T06:00:00Z",
     "latest": "2026-11-19T09:00:00Z",
     "alarm_at": "2026-11-19T14:00:00Z",
     "interval": [0.52, 0.71],
+    "interval_kind": "since the onset",
     "more_hours": None,
     "log_evidence": 11.4,
     "log_fairness": 0.0,
@@ -56,6 +59,9 @@ _EVIDENCE: dict[str, Any] = {
     "late_labels": 12,
     "problem": None,
     "false_alarm_hours": 8760,
+    "guarantee": "At most one false alarm a year on average for all 2 comparisons together (at most H/8,760 in "
+    "any H hours), counting each person's first record only.",
+    "some_group": None,
     "remarks": [
         "Hours before 2026-11-20 09:00 UTC are counted.",
         "12 labels arrived more than 720 hours after the record and do not count.",
@@ -112,12 +118,17 @@ class ComparisonEvidenceOut(Out):
     """The side of the limit on which the metric is unfair."""
 
     limit: float
-    state: State
-    words: str
-    """The state in words, the same wherever it is shown."""
+    state: FigureLabel
+    """The one state of the figure, whose limits share it, its sentence and its interval."""
+
+    row: int
+    """The row of the table of states, see the documentation."""
 
     sentence: str
-    """The comparison, its limit and its state as a sentence."""
+    """The figure in words, since when and how sure: the same wherever it is shown."""
+
+    evidence: EvidenceState
+    """The evidence at this limit."""
 
     since: datetime | None
     """The most likely start of the unfair hours, or of the hours that showed it fair."""
@@ -131,9 +142,12 @@ class ComparisonEvidenceOut(Out):
     alarm_at: datetime | None
     """When there was enough evidence: the end of that hour."""
 
-    interval: list[float | None]
-    """Both ends of the metric's 95 % interval since the last alarm or its end, valid at all hours at
-    once; null is an open end. A lower end above the upper one says that the metric has changed."""
+    interval: list[float | None] | None
+    """The leading 95 % interval of the figure; null is an open end, or no interval. A lower end above the
+    upper one says that the metric has changed."""
+
+    interval_kind: IntervalKind | None
+    """The records that it is of: since the onset, since the chapter began, or the newest hour."""
 
     more_hours: int | None
     """Of an undecided one: expected hours until it is decided, at the present traffic and rates."""
@@ -178,10 +192,23 @@ class ComparisonEvidenceOut(Out):
         return cls.from_object(
             state,
             id=state.figure_id,
-            sentence=say_comparison(state),
+            **_list_statement(state),
             features=comparison.features if comparison else [],
             reference=comparison and comparison.reference_label(monitor),
         )
+
+
+def _list_statement(state: ComparisonState) -> dict[str, Any]:
+    statement = state.statement
+    assert statement is not None, "of every comparison"  # noqa: S101 - look_at_evidence makes it
+    notes = list_notes(state)
+    return {
+        "state": statement.state,
+        "row": statement.row,
+        "sentence": " ".join((statement.sentence, *notes)),
+        "interval": statement.interval and list(statement.interval),
+        "interval_kind": statement.interval_kind,
+    }
 
 
 class DeploymentEvidenceOut(Out):
@@ -212,6 +239,12 @@ class DeploymentEvidenceOut(Out):
     false_alarm_hours: int
     """All comparisons together raise at most one false alarm in these hours on average."""
 
+    guarantee: str
+    """The bound on false alarms, and the condition that it holds under."""
+
+    some_group: str | None
+    """That at least one comparison is outside its limit, not yet clear which."""
+
     remarks: list[str]
     """Remarks on all comparisons, in words: up to when hours are counted, and what does not count."""
 
@@ -229,6 +262,8 @@ class DeploymentEvidenceOut(Out):
             evidence.era,
             monitor_version=evidence.monitor.version,
             false_alarm_hours=evidence.monitor.evidence.false_alarm_hours,
+            guarantee=evidence.guarantee,
+            some_group=say_some_group(evidence),
             remarks=list(list_remarks(evidence)),
             records={
                 data: {records.attribute: records.to_json() for records in counted}

@@ -20,7 +20,7 @@ from ..checks.window.window_records import compare_texts
 from ..database.binary_rows import plain_json
 from ..database.engine import ArrowReader
 from ..domain.check import DataSet, Span
-from ..domain.monitor import Monitor, MonitoredAttribute, Outcome, list_comparisons
+from ..domain.monitor import POOLED_GROUP, Monitor, MonitoredAttribute, Outcome, list_comparisons
 from ..sources.arrays.read_records import RecordColumns, RecordTable, read_table
 from ..sources.stored.window_queries import WindowQuery, name_values
 from ..statistics.group_labels import FloatArray, IntArray, of_role
@@ -47,7 +47,11 @@ def define_figures(monitor: Monitor, watched: WatchedMetric) -> Definition:
         "unfavourable": monitor.outcomes.unfavourable,
         "limits": [[limit.direction, limit.value] for limit in watched.limits],
         "attributes": [_define_attribute(attribute) for attribute in watched.comparison.members(monitor)],
-        "evidence": monitor.evidence,
+        # What was declared of persons changes the divisor from then on, and begins nothing again.
+        "evidence": {
+            name: getattr(monitor.evidence, name)
+            for name in ("person", "label_horizon_hours", "false_alarm_hours")
+        },
     }
     if watched.definition.is_paired:
         (attribute,) = watched.comparison.members(monitor)
@@ -225,9 +229,12 @@ def count_pairs(table: CounterfactualCells) -> Cells:
     references = of_role(table.groups, "reference")
     cells: Cells = []
     is_counted = np.zeros(len(table.count), np.bool_)
-    for position in of_role(table.groups, "monitored"):
+    monitored_groups = [[position] for position in of_role(table.groups, "monitored")]
+    if len(monitored_groups) > 1:
+        monitored_groups.append([position for [position] in monitored_groups])
+    for positions in monitored_groups:
         kinds: dict[tuple[float, float], int] = {}
-        figures = paired.figures([position], references)
+        figures = paired.figures(positions, references)
         is_counted |= ~np.isnan(figures[0])
         for monitored, reference, count in zip(*figures, table.count, strict=True):
             if not np.isnan(monitored):
@@ -236,7 +243,7 @@ def count_pairs(table: CounterfactualCells) -> Cells:
         if kinds:
             cells.append(
                 [
-                    table.groups[position].label,
+                    POOLED_GROUP if len(positions) > 1 else table.groups[positions[0]].label,
                     "monitored",
                     [[*key, count] for key, count in sorted(kinds.items())],
                 ]

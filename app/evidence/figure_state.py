@@ -1,10 +1,11 @@
-"""State of one figure: followers for its limits, and its interval."""
+"""State of one figure: followers for its limits, and its interval; all figures of a deployment go together."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property
-from itertools import chain, repeat
+from functools import cache
+from itertools import chain, pairwise, repeat
 
 import msgspec
 import numpy as np
@@ -12,9 +13,25 @@ import numpy as np
 from ..base.clock import HOUR
 from ..base.frozen import frozen_arrays
 from ..domain.check import Span
-from ..statistics.e_values.betting import Past, look_back, weigh_claims
+from ..domain.monitor import POOLED_GROUP
+from ..statistics.e_values.betting import (
+    MIN_RECENT_REFERENCE_RECORDS,
+    MOST_OLDER_HOURS,
+    RATE_HOURS,
+    Past,
+    look_back,
+    repeat_hours,
+    weigh_claims,
+)
 from ..statistics.e_values.confidence import RunningInterval, add_hours
-from ..statistics.e_values.follow import FindOnset, Follower, WeighedHour
+from ..statistics.e_values.follow import (
+    FindOnset,
+    FollowedComparison,
+    Follower,
+    Together,
+    WeighedHour,
+    find_blocks,
+)
 from ..statistics.e_values.nulls import FloatArray, Hours, Limit, Side, UnfairSide, join_hours
 from ..statistics.e_values.onset import ONSET_HOURS, Onset, find_onset
 from ..statistics.e_values.paired_bets import (
@@ -25,6 +42,8 @@ from ..statistics.e_values.paired_bets import (
     pair_hours,
     weigh_pairs,
 )
+from ..statistics.e_values.unsteadiness import UNSTEADINESS_HOURS
+from ..statistics.group_labels import IntArray
 from .queries.hour_counts import Cells
 from .watched_figures import RateDefinition, WatchedMetric
 
@@ -43,22 +62,36 @@ def find_hour_start(number: int) -> datetime:
     return EPOCH + number * HOUR
 
 
+@cache
 def number_month(number: int) -> int:
     """Number of an hour's calendar month, without gaps."""
     start = find_hour_start(number)
     return start.year * 12 + start.month
 
 
-@dataclass(frozen=True, eq=False)
+Older = list[tuple[int, float, float]]
+"""Hour, favourable and all records of the reference in hours that the reference rate may still need."""
+
+
+@frozen_arrays
 class RateSeries:
     """Counts of a monitored group and the reference from the hour of number `first` on."""
 
     first: int
     hours: Hours
+    pasts: dict[object, Past] = field(default_factory=dict)
 
-    @cached_property
-    def past(self) -> Past:
-        return look_back(self.hours)
+    @property
+    def end(self) -> int:
+        return self.first + len(self.hours)
+
+    def look_back(self, older: Older) -> Past:
+        """Past of each hour, computed once for the metrics that share the counts."""
+        key = tuple(older)
+        if key not in self.pasts:
+            before = [(hour - self.first, favourable, records) for hour, favourable, records in older]
+            self.pasts[key] = look_back(self.hours, before)
+        return self.pasts[key]
 
     def between(self, start: int, end: int) -> Hours:
         """Hours from number `start` to `end`, exclusive."""
@@ -72,18 +105,17 @@ class PairSeries:
     first: int
     kinds: Sequence[Sequence[Kind]]
 
-    def pairs(self, start: int, end: int) -> PairedHours:
-        """Hours from number `start` to `end`, exclusive."""
-        return pair_hours(self.kinds[start - self.first : end - self.first])
+    @property
+    def end(self) -> int:
+        return self.first + len(self.kinds)
+
+    def pairs(self, hours: Sequence[int]) -> PairedHours:
+        """Hours of these numbers."""
+        return pair_hours([self.kinds[hour - self.first] for hour in hours])
 
     def between(self, start: int, end: int) -> Hours:
         """Sums of outcomes of these hours, as if the sides' records were different ones."""
-        return self.pairs(start, end).sums()
-
-    def weigh(self, limit: Limit, start: int, end: int) -> tuple[FloatArray, FloatArray]:
-        blocks = [weigh_pairs(self.pairs(at, min(at + BLOCK, end)), limit) for at in range(start, end, BLOCK)]
-        unfair, fair = (np.concatenate(logs) for logs in zip(*blocks, strict=True))
-        return unfair, fair
+        return self.pairs(range(start, end)).sums()
 
 
 Series = RateSeries | PairSeries
@@ -119,45 +151,33 @@ def read_series(
     at_hours = np.repeat(
         [number_hour(hour) - first for hour in counted], [len(cells) for cells in counted.values()]
     )
-    at = np.array(at_groups, np.intp) * size + np.asarray(at_hours, np.intp)
+    at_hours = np.asarray(at_hours, np.intp)
+    at = np.array(at_groups, np.intp) * size + at_hours
     summands = (numbers[definition.part], numbers[definition.whole])
     sums = [np.bincount(at, column, (len(groups) + 2) * size).reshape(-1, size)[:-1] for column in summands]
+    if POOLED_GROUP in position_of:
+        is_monitored = np.asarray(roles, np.str_) == "monitored"
+        for summed, column in zip(sums, summands, strict=True):
+            summed[position_of[POOLED_GROUP]] = np.bincount(
+                at_hours[is_monitored], np.asarray(column, np.float64)[is_monitored], size
+            )
     *monitored, reference = [Side(favourable, records) for favourable, records in zip(*sums, strict=True)]
     return [RateSeries(first, Hours(side, reference)) for side in monitored]
 
 
-def weigh_series(
-    several: Sequence[Series], limit: Limit, start: int, end: int
-) -> list[tuple[FloatArray, FloatArray]]:
-    """Ln E [H, A] from `start` to `end` (exclusive) against fairness and against unfairness, for each series.
-
-    Series of rates must begin `UNSTEADINESS_HOURS` before `start`, or with the first hour that counts.
-    """
-    rates = [series for series in several if isinstance(series, RateSeries)]
-    if not rates:
-        return [series.weigh(limit, start, end) for series in several if isinstance(series, PairSeries)]
-    hours = join_hours([rate.between(start, end) for rate in rates])
-    pasts = ([column[start - rate.first : end - rate.first] for column in rate.past] for rate in rates)
-    weighed = weigh_claims(hours, limit, Past(*map(np.concatenate, zip(*pasts, strict=True))))
-    return list(zip(*(np.split(logs, len(rates)) for logs in weighed), strict=True))
-
-
 Interval = RunningInterval | RunningPairedInterval
 
-MOST_TOGETHER = 24
-"""Max hours added to several intervals in one call; more would need gigabytes."""
-
 LONG_BLOCK = 1_000
-"""Hours added to a single interval in one call."""
-
-LogThreshold = Callable[[int], float]
-"""Ln A for the hour of that number."""
+"""Hours added to a single interval in one call; several intervals get as many together."""
 
 Closed = Mapping[UnfairSide, Collection[int]]
 """Hours before which a person closed an alarm, by the direction of its limit."""
 
 Lookup = Callable[[int, int], Series]
 """Counts of a figure from one hour to another, exclusive."""
+
+Divisors = Callable[[IntArray], FloatArray]
+"""Divisor of ln E of each of these hours, by what was said of persons."""
 
 
 @dataclass(slots=True, eq=False)
@@ -169,6 +189,7 @@ class FigureState:
     followers: list[Follower]
     interval: Interval
     chapter: int
+    older: Older = field(default_factory=list)
 
     @classmethod
     def starting(cls, watched: WatchedMetric, hour: int) -> "FigureState":
@@ -179,10 +200,16 @@ class FigureState:
         )
         return cls([Follower.starting(hour, *numbers) for numbers in bets], _begin_interval(watched), hour)
 
-    def begin_chapter(self, watched: WatchedMetric) -> None:
-        """Begins the interval again if an alarm on either side, or its end, has begun a chapter."""
-        chapter = max(follower.chapter for follower in self.followers)
-        if chapter > self.chapter:
+    def find_chapter(self) -> int:
+        """First hour of the interval: the onset while an alarm is open, else after the last alarm."""
+        for follower in self.followers:
+            if follower.open_episode is not None:
+                return follower.open_episode.since.hour
+        return max(follower.chapter for follower in self.followers)
+
+    def restart_interval(self, watched: WatchedMetric) -> None:
+        """Begins the interval again where an alarm was closed."""
+        if (chapter := self.find_chapter()) != self.chapter:
             self.chapter, self.interval = chapter, _begin_interval(watched)
 
     def encode(self) -> bytes:
@@ -195,19 +222,16 @@ class FigureState:
             [int(at[end]) + offset if len(at) else 0 for at in filled] for end, offset in ((0, 0), (-1, 1))
         )
         trimmed = [array[start:end].tobytes() for array, start, end in zip(flat, starts, ends, strict=True)]
-        return msgspec.msgpack.encode(_Stored(self.followers, trimmed, self.chapter, starts=starts))
+        return msgspec.msgpack.encode(_Stored(self.followers, trimmed, self.chapter, starts, self.older))
 
     @classmethod
     def decode(cls, stored: bytes, watched: WatchedMetric) -> "FigureState":
         decoded = msgspec.msgpack.decode(stored, type=_Stored)
         interval = _begin_interval(watched)
         arrays = _list_arrays(interval)
-        # States of the release before have all numbers.
-        for array, trimmed, start in zip(
-            arrays, decoded.interval, decoded.starts or [0] * len(arrays), strict=True
-        ):
+        for array, trimmed, start in zip(arrays, decoded.interval, decoded.starts, strict=True):
             array.ravel()[start : start + len(trimmed) // array.itemsize] = np.frombuffer(trimmed, "<f8")
-        return cls(decoded.followers, interval, decoded.chapter)
+        return cls(decoded.followers, interval, decoded.chapter, decoded.older)
 
 
 def _begin_interval(watched: WatchedMetric) -> Interval:
@@ -219,93 +243,257 @@ def _begin_interval(watched: WatchedMetric) -> Interval:
 
 
 def _list_arrays(interval: Interval) -> list[FloatArray]:
-    return [
-        interval.below,
-        interval.above,
-        *([interval.counts] if isinstance(interval, RunningInterval) else []),
-    ]
+    return [interval.below, interval.above, interval.counts]
 
 
 class _Stored(msgspec.Struct, array_like=True):
     followers: list[Follower]
     interval: list[bytes]
     chapter: int
-    monthly: list[object] = []
-    """Empty: the place of a second detector of each month in states of 0.1."""
-    starts: list[int] = []
+    starts: list[int]
     """Where each part of the interval begins; what is left out is 0."""
+    older: Older
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)
 class Course:
-    """One figure while hours are added: its state, their counts, and the lookup of earlier ones to find an
-    onset.
+    """One figure while hours from `start` to `end` (exclusive) are added: its state, their counts, and the
+    lookup of earlier ones to find an onset.
 
     `closed` has for each side of the limits the hours before which a person closed an alarm.
     """
 
+    watched: WatchedMetric
     state: FigureState
     series: Series
     lookup: Lookup
+    divisors: Divisors
+    start: int
+    end: int
     closed: Closed = field(default_factory=dict)
+    lag: int = 0
+    name: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.weighed_to = self.start - 1
 
     def find(self, limit: Limit) -> FindOnset:
         def find(start: int, end: int, leaves: bool) -> Onset:  # noqa: FBT001 - the form of FindOnset
             first = max(start, end - ONSET_HOURS)
-            series = self.series if self.series.first <= first else self.lookup(first, end)
-            onset = find_onset(series.between(first, end), limit, start=0, end=end - first, leaves=leaves)
+            hours = self._load(first, end)
+            if first > start and len(find_blocks(hours)) < ONSET_HOURS:
+                first = start
+                hours = self._load(start, end)
+            onset = find_onset(hours, limit, start=0, end=len(hours), leaves=leaves)
             return Onset(first + onset.hour, first + onset.earliest, first + onset.latest)
 
         return find
 
+    def comparisons(self) -> list[FollowedComparison]:
+        """One for each limit."""
+        return [
+            FollowedComparison(
+                follower, self.find(limit), (*self.name, self.watched.direction(limit).value), self.lag
+            )
+            for limit, follower in zip(self.watched.limits, self.state.followers, strict=True)
+        ]
 
-def weigh_hours(
-    courses: Sequence[Course], limit: Limit, start: int, end: int, log_threshold: LogThreshold
-) -> list[list[WeighedHour]]:
-    """Hours from `start` to `end` (exclusive) as a follower of that limit reads them, for each figure."""
-    numbers = range(start, end)
-    months = [number_month(hour) for hour in numbers]
-    levels = [log_threshold(hour) for hour in numbers]
-    weighed = weigh_series([course.series for course in courses], limit, start, end)
-    weighed_hours = []
-    for course, (unfair, fair) in zip(courses, weighed, strict=True):
-        closed = course.closed.get(limit.direction, ())
-        is_closed = [hour in closed for hour in numbers]
-        weighed_hours.append(
-            list(map(WeighedHour, numbers, months, unfair.tolist(), fair.tolist(), levels, is_closed))
+    def find_hours(self, start: int, end: int) -> IntArray:
+        """Hours with records of both groups from `start` to `end` (exclusive)."""
+        start = max(start, self.start)
+        end = min(end, self.end)
+        if start >= end:
+            return np.zeros(0, np.intp)
+        return np.array(find_blocks(self.series.between(start, end)), np.intp) + start
+
+    def place_closings(self, limit: Limit, hours: IntArray) -> list[int | None]:
+        """For each hour, that before which a person closed the alarm since the hour before it."""
+        closings = sorted(self.closed.get(limit.direction, ()))
+        if not closings:
+            return [None] * len(hours)
+        counts = np.searchsorted(closings, [self.weighed_to, *hours.tolist()], side="right")
+        return [
+            closings[after - 1] if after > before else None for before, after in pairwise(counts.tolist())
+        ]
+
+    def known(self, hours: IntArray) -> tuple[Hours, Past]:
+        """Counts of these hours, and what was known before each."""
+        assert isinstance(self.series, RateSeries), "counts of rates"  # noqa: S101 - pairs need no rate
+        past = self.series.look_back(self.state.older)
+        at = hours - self.series.first
+        return repeat_hours(self.series.hours, at, 1), Past(*(column[at] for column in past))
+
+    def finish(self) -> None:
+        """Ends what ends after the last hour so far, without another one."""
+        for limit, follower in zip(self.watched.limits, self.state.followers, strict=True):
+            closings = [
+                hour for hour in self.closed.get(limit.direction, ()) if self.weighed_to < hour <= self.end
+            ]
+            if closings:
+                follower.close(max(closings))
+            follower.open_past(self.end - 1)
+            follower.end_past(self.end - 1)
+            follower.proof.expire(number_month(self.end - 1))
+            follower.known_until = follower.known_until if follower.past else 0
+        if isinstance(self.series, RateSeries):
+            self.state.older = self._keep_older()
+
+    def _keep_older(self) -> Older:
+        """Reference counts that hours from the end on need, and that the next update does not read."""
+        kept: Older = []
+        records = 0.0
+        reference = self.series.between(self.series.first, self.end).reference
+        if reference.records[-UNSTEADINESS_HOURS:].sum() >= MIN_RECENT_REFERENCE_RECORDS:
+            return kept
+        own = [
+            (self.series.first + int(at), float(reference.favourable[at]), float(reference.records[at]))
+            for at in np.flatnonzero(reference.records)[-MOST_OLDER_HOURS - RATE_HOURS :]
+        ]
+        for hour, favourable, total in reversed([*self.state.older, *own]):
+            if records >= MIN_RECENT_REFERENCE_RECORDS and hour < self.end - RATE_HOURS:
+                break
+            records += total
+            if hour < self.end - UNSTEADINESS_HOURS:
+                kept.append((hour, favourable, total))
+        return kept[:MOST_OLDER_HOURS][::-1]
+
+    def extend_interval(self, start: int | None) -> "Extension | None":
+        """Counts from `start` on to be added to the interval; it begins again with a chapter, and if None."""
+        if start is None or self.state.find_chapter() != self.state.chapter:
+            self.state.chapter = -1
+            self.state.restart_interval(self.watched)
+            start = self.state.chapter
+        if start >= self.end:
+            return None
+        if isinstance(self.series, PairSeries):
+            assert isinstance(self.state.interval, RunningPairedInterval), "pairs"  # noqa: S101 - made so
+            series = self.series if self.series.first <= start else self.lookup(start, self.end)
+            assert isinstance(series, PairSeries), "counts of pairs"  # noqa: S101 - made for one another
+            for at in range(start, self.end, BLOCK):
+                numbers = range(at, min(at + BLOCK, self.end))
+                self.state.interval.add(series.pairs(numbers), self.divisors(np.array(numbers)))
+            return None
+        hours = self._load(start, self.end)
+        some = np.flatnonzero(hours.monitored.records + hours.reference.records)
+        assert isinstance(self.state.interval, RunningInterval), "rates"  # noqa: S101 - made so
+        return Extension(self.state.interval, repeat_hours(hours, some, 1), self.divisors(start + some))
+
+    def _load(self, start: int, end: int) -> Hours:
+        return (self.series if self.series.first <= start else self.lookup(start, end)).between(start, end)
+
+
+@frozen_arrays
+class Extension:
+    """Hours that an interval does not have yet."""
+
+    interval: RunningInterval
+    hours: Hours
+    divisors: FloatArray
+
+
+def extend_together(extensions: Sequence[Extension]) -> None:
+    """Adds hours to intervals, few at a time: more would need gigabytes."""
+    waiting: list[Extension] = []
+    hours = 0
+    for number, extension in enumerate(extensions, 1):
+        length = len(extension.hours)
+        rest = max(0, (length - 1) // LONG_BLOCK * LONG_BLOCK)
+        for at in range(0, rest, LONG_BLOCK):
+            piece = extension.hours.between(at, at + LONG_BLOCK)
+            add_hours([extension.interval], [piece], [extension.divisors[at : at + LONG_BLOCK]])
+        waiting.append(
+            Extension(extension.interval, extension.hours.between(rest, length), extension.divisors[rest:])
         )
-    return weighed_hours
+        hours += length - rest
+        if number == len(extensions) or hours > LONG_BLOCK:
+            for scale in {each.interval.scale for each in waiting}:
+                alike = [each for each in waiting if each.interval.scale is scale]
+                add_hours(*zip(*((each.interval, each.hours, each.divisors) for each in alike), strict=True))
+            waiting = []
+            hours = 0
+
+
+MOST_WEIGHED = 200
+"""Hours of all figures that are weighed at a time."""
+
+
+def weigh_together(
+    courses: Sequence[Course], start: int, end: int
+) -> Iterator[tuple[Course, list[list[WeighedHour]]]]:
+    """Hours known from `start` to `end` (exclusive) of each figure of one metric's limits, for each limit."""
+    limits = courses[0].watched.limits
+    hours = [course.find_hours(start - course.lag, end - course.lag) for course in courses]
+    divisors = [course.divisors(of_course) for course, of_course in zip(courses, hours, strict=True)]
+    divisor = np.concatenate(divisors)
+    ends = np.cumsum([len(of_course) for of_course in hours])
+    weighed: list[tuple[FloatArray, FloatArray]] = []
+    if not ends[-1]:
+        pass
+    elif courses[0].watched.definition.is_paired:
+        pairs = [
+            course.series.pairs(of_course.tolist())
+            for course, of_course in zip(courses, hours, strict=True)
+            if isinstance(course.series, PairSeries)
+        ]
+        for limit in limits:
+            logs = [
+                weigh_pairs(of_course, limit, several)
+                for of_course, several in zip(pairs, divisors, strict=True)
+                if len(of_course)
+            ]
+            unfair, fair = (np.concatenate(side) for side in zip(*logs, strict=True))
+            weighed.append((unfair, fair))
+    else:
+        known = [
+            course.known(of_course)
+            for course, of_course in zip(courses, hours, strict=True)
+            if len(of_course)
+        ]
+        counts = join_hours([of_course for of_course, _ in known])
+        past = Past(*map(np.concatenate, zip(*(of_course for _, of_course in known), strict=True)))
+        weighed = [weigh_claims(counts, limit, past, divisor) for limit in limits]
+    for course, of_course, last in zip(courses, hours, ends.tolist(), strict=True):
+        rows = slice(last - len(of_course), last)
+        numbers = of_course.tolist()
+        blocks: list[list[WeighedHour]] = [[] for _ in limits]
+        for place, of_limit in enumerate(weighed if numbers else ()):
+            columns = (numbers, map(number_month, numbers), *(side[rows].tolist() for side in of_limit))
+            closed = course.place_closings(limits[place], of_course)
+            blocks[place] = list(map(WeighedHour, *columns, closed))
+        yield course, blocks
+        course.weighed_to = numbers[-1] if numbers else course.weighed_to
 
 
 def advance(
-    courses: Sequence[Course], watched: WatchedMetric, start: int, end: int, log_threshold: LogThreshold
+    courses: Sequence[Course],
+    together: Together,
+    totals: Callable[[int], int],
+    keep_alive: Callable[[], object],
 ) -> None:
-    """Adds the hours from `start` to `end` (exclusive) to the states of figures of one metric."""
-    for number, limit in enumerate(watched.limits):
-        for course, hours in zip(
-            courses, weigh_hours(courses, limit, start, end, log_threshold), strict=True
-        ):
-            find = course.find(limit)
-            follower = course.state.followers[number]
-            for hour in hours:
-                follower.add(hour, find)
-            # A person closed the alarm after the last hour so far.
-            if end in course.closed.get(limit.direction, ()):
-                follower.close(end)
-    for course in courses:
-        course.state.begin_chapter(watched)
-    together: list[tuple[RunningInterval, Hours]] = []
-    for course in courses:
-        interval = course.state.interval
-        series = course.series
-        begin = max(course.state.chapter, start)
-        if isinstance(interval, RunningPairedInterval):
-            assert isinstance(series, PairSeries), "counts of pairs"  # noqa: S101 - made for one another
-            for at in range(begin, end, BLOCK):
-                interval.add(series.pairs(at, min(at + BLOCK, end)))
-        elif end - begin <= MOST_TOGETHER:
-            together.append((interval, series.between(begin, end)))
-        else:
-            for at in range(begin, end, LONG_BLOCK):
-                add_hours([interval], [series.between(at, min(at + LONG_BLOCK, end))])
-    add_hours([interval for interval, _ in together], [hours for _, hours in together])
+    """Adds to all figures of a deployment their hours, in the order in which these became known."""
+    comparisons = {id(course): course.comparisons() for course in courses}
+    everybody = list(chain.from_iterable(comparisons.values()))
+    if together.open_alarm is None:
+        # Some group's alarm ended with a version of the monitor: its evidence begins again.
+        for follower in (comparison.follower for comparison in everybody):
+            if follower.is_awaited:
+                follower.is_awaited = False
+                follower.watching.restart()
+    late = [course for course in courses if course.start < course.end]
+    alike: dict[object, list[Course]] = defaultdict(list)
+    for course in late:
+        alike[course.watched.definition, course.watched.limits].append(course)
+    first = min((course.start + course.lag for course in late), default=0)
+    last = max((course.end + course.lag for course in late), default=0)
+    for at in range(first, last, MOST_WEIGHED):
+        keep_alive()
+        by_hour: dict[int, list[tuple[FollowedComparison, WeighedHour]]] = defaultdict(list)
+        for several in alike.values():
+            for course, weighed in weigh_together(several, at, at + MOST_WEIGHED):
+                for comparison, blocks in zip(comparisons[id(course)], weighed, strict=True):
+                    for block in blocks:
+                        by_hour[block.hour + course.lag].append((comparison, block))
+        for hour in sorted(by_hour):
+            together.add(hour, by_hour[hour], everybody, totals(hour))
+    for course in late:
+        course.finish()

@@ -21,13 +21,20 @@ from .count_hours import FollowedEra, count_payload
 from .first_records import FirstOfSpan
 from .present_state import RECENT_HOURS
 from .queries.eras import Era, find_era, followed_deployment
-from .queries.hour_counts import Cells, count_logged, hours_between, next_record_hour
+from .queries.hour_counts import Cells, count_logged, hours_between, newest_hours, next_record_hour
 from .watched_figures import WatchedMetric, watched_metrics
 
 MOST_RECORDS = 20_000
 """Max records read to estimate the traffic before there are counts; the newest hours'."""
 
+MIN_BLOCKS = 12
+"""Hours with records that the traffic is estimated from where these reach further back."""
+
 PLANNED = "disparate_impact"
+
+HOURS_OF_A_MONTH = 730
+FEW_MONTHS = 2
+"""Months from which a time is said in months."""
 
 
 @frozen
@@ -91,7 +98,9 @@ def plan_from_counts(
     era = find_era(session, deployment_no, followed_deployment(session, deployment_no).model_revision)
     if era is None or era.counted_until is None:
         return None
-    span = Span(start=era.counted_until - RECENT_HOURS * HOUR, end=era.counted_until)
+    start = era.counted_until - RECENT_HOURS * HOUR
+    newest = newest_hours(session, era.no, MIN_BLOCKS)
+    span = Span(start=min([start, *newest[-1:]]), end=era.counted_until)
     counted = {
         watched.comparison.label: hours_between(session, era.no, watched.place, span)
         for watched in _planned(monitor)
@@ -173,14 +182,28 @@ def _plan(
                 monitored=groups.get(key, NOTHING),
                 reference=reference,
             )
-            comparisons.append(_describe(comparison, limit, traffic_span, detection, threshold))
+            blocks = sum(
+                {role for _, role, _, records in cells if records} >= {"monitored", "reference"}
+                for cells in counted.get(label, {}).values()
+            )
+            pace = _Pace(traffic_span, max(blocks, 1), monitor.evidence.divisor)
+            comparisons.append(_describe(comparison, limit, pace, detection, threshold))
     return EvidencePlan(span=traffic_span, shared_by=shared_by, threshold=threshold, comparisons=comparisons)
+
+
+@frozen
+class _Pace:
+    """Hours of a span with records of both groups, and the divisor of evidence."""
+
+    span: Span | None
+    blocks: int
+    divisor: int
 
 
 def _describe(
     comparison: PlannedComparison,
     limit: Limit | None,
-    span: Span | None,
+    pace: _Pace,
     detection: WantedDetection,
     threshold: float,
 ) -> PlannedComparison:
@@ -196,6 +219,7 @@ def _describe(
         if not comparison.reference.records
         else None
     )
+    span = pace.span
     if lacking is not None or span is None:
         side = (
             "a monitored group"
@@ -223,20 +247,30 @@ def _describe(
                 "%", " %"
             ),
         )
-    hours = (span.end - span.start) // HOUR
-    traffic = Traffic(comparison.monitored.records / hours, comparison.reference.records / hours, rate)
-    needed = expect_delay_within(
-        limit, traffic, detection.ratio * rate, threshold, probability=detection.chance
+    traffic = Traffic(
+        comparison.monitored.records / pace.blocks, comparison.reference.records / pace.blocks, rate
     )
-    if needed is None:
+    blocks = expect_delay_within(
+        limit,
+        traffic,
+        detection.ratio * rate,
+        threshold,
+        probability=detection.chance,
+        divisor=pace.divisor,
+    )
+    if blocks is None:
         return replace(
             comparison,
             words=f"{figure} is so close to the limit of {limit.value:g}, or the traffic so small, that no "
             "time can be given.",
         )
-    records = math.ceil(needed * (traffic.monitored + traffic.reference))
+    records = math.ceil(blocks * (traffic.monitored + traffic.reference))
+    # Batches come further apart than hours.
+    needed = math.ceil(blocks * max((span.end - span.start) / HOUR / pace.blocks, 1.0))
     noun = "record" if records == 1 else "records"
     times = "hour" if needed == 1 else "hours"
+    months = round(needed / HOURS_OF_A_MONTH)
+    duration = f"{needed:,} {times}" if months < FEW_MONTHS else f"{months:,} months"
     sentence = f"{figure} would be found with {detection.chance * 100:g} % probability"
-    words = f"{sentence} after about {records:,} {noun}, {needed:,} {times} at this traffic."
+    words = f"{sentence} after about {records:,} {noun}, {duration} at this traffic."
     return replace(comparison, hours=needed, records=records, words=words)

@@ -11,35 +11,51 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from ..base.clock import HOUR
-from ..base.frozen import frozen_by_name
+from ..base.frozen import frozen_arrays, frozen_by_name
+from ..checks.correction import CorrectedCount, describe_corrected
 from ..deployments.monitor.queries import find_monitor
 from ..domain.check import DataSet, FigureKey, Span
 from ..domain.groups import GroupWords
-from ..domain.monitor import Monitor
+from ..domain.monitor import POOLED_GROUP, Monitor
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.e_values.expected_hours import EvidenceProgress, expect_more_hours, expect_more_paired_hours
-from ..statistics.e_values.nulls import Limit, UnfairSide
+from ..statistics.e_values.nulls import Hours, Limit, Scale, UnfairSide
+from ..statistics.e_values.onset import Onset
 from ..statistics.e_values.quiet_alarm import QUIET_HOURS, is_quiet
-from ..statistics.e_values.state_words import State, say_start, say_state
+from ..statistics.e_values.state_words import (
+    DAY,
+    EvidenceState,
+    FigureFacts,
+    FigureLabel,
+    FigureStatement,
+    State,
+    describe_figure,
+    say_guarantee,
+    say_start,
+)
+from ..statistics.e_values.tell_figure import EndedHours, tell_figure
 from ..statistics.e_values.unsteadiness import UNSTEADINESS_HOURS
 from ..statistics.group_labels import IntArray
+from ..statistics.intervals.verdicts import Verdict
 from ..statistics.measures.labelled_figures import LabelCounts
 from ..statistics.sentences.left_out import CountedRecords
 from .count_hours import FollowedEra
 from .figure_state import (
+    Course,
     FigureState,
     PairSeries,
-    RateSeries,
     Series,
     find_hour_start,
     number_hour,
     read_series,
-    weigh_series,
+    weigh_together,
 )
 from .left_out_of_hours import explain_vanished, sum_records
+from .queries.changed_hours import count_corrections
 from .queries.eras import Era, FollowedDeployment, followed_deployment
 from .queries.figure_states import EraFigures, StoredFigure, find_era_figures
 from .queries.hour_counts import Cells, CountedPlace, PlaceHours, hours_of_places, sum_cells
+from .queries.summaries import Alarm, LimitSummary
 from .settle import Budget, choose_counted_end, count_lag_hours
 from .summarise import summarise
 from .watched_figures import WatchedMetric
@@ -47,10 +63,19 @@ from .watched_figures import WatchedMetric
 RECENT_HOURS = 168
 """Hours from which the expected traffic is estimated."""
 
+LATELY_HOURS = 90 * 24
+"""Hours in which the first blocks of a chapter are looked for."""
+
+MAX_HOUR = 2**31
+"""After all hours."""
+
 
 @frozen_by_name
 class ComparisonState:
     """Evidence on one metric, group and direction after its last hour.
+
+    `statement` is the figure's, which its limits share. `log_evidence_now` is after corrections, where it is
+    below the threshold of an open alarm; `found_at`: corrections of hours before that raised it.
 
     `figure_id` names its counts. `since` lies between `earliest` and `latest`; `alarm_at` ends the hour of
     the alarm. `log_*` are natural logarithms of factors. With a `reason` there is no figure. Hours before
@@ -69,16 +94,19 @@ class ComparisonState:
     direction: UnfairSide
     limit: float
     state: State
-    words: str
+    evidence: EvidenceState
+    statement: FigureStatement | None = None
     since: datetime | None = None
     earliest: datetime | None = None
     latest: datetime | None = None
     alarm_at: datetime | None = None
+    found_at: datetime | None = None
     interval: tuple[float | None, float | None] = (None, None)
     interval_from: datetime | None = None
     interval_records: tuple[int, int] | None = None
     more_hours: int | None = None
     log_evidence: float = 0.0
+    log_evidence_now: float | None = None
     log_fairness: float = 0.0
     log_threshold: float | None = None
     hours: int = 0
@@ -89,6 +117,19 @@ class ComparisonState:
     resolved_at: datetime | None = None
     fair_since: datetime | None = None
     reason: str | None = None
+    vanished: str | None = None
+
+    @property
+    def words(self) -> str:
+        """State in few words."""
+        if self.statement is None or self.vanished is not None:
+            return self.vanished or self.evidence.value
+        if self.reason is not None:
+            return f"{self.statement.state} ({self.reason})"
+        since = "" if self.since is None else say_start(self.since, self.earliest, self.latest)
+        shown = {FigureLabel.UNFAIR, FigureLabel.UNDER_REVIEW, FigureLabel.CONFIRMED_FAIR}
+        is_since = since and self.statement.state in shown
+        return f"{self.statement.state}{f' since {since}' if is_since else ''}"
 
     @property
     def key(self) -> FigureKey:
@@ -124,6 +165,20 @@ class DeploymentEvidence:
     comparisons: Sequence[ComparisonState]
     records: Mapping[DataSet, Sequence[CountedRecords]] = field(default_factory=dict)
     problems: Mapping[str, str] = field(default_factory=dict)
+    shared_by: int = 1
+    corrected: str | None = None
+
+    @property
+    def guarantee(self) -> str:
+        """Bound on false alarms with its condition."""
+        settings = self.monitor.evidence
+        declared = (settings.declared_by or "somebody", settings.declared_on or "an unknown day")
+        return say_guarantee(
+            self.shared_by,
+            settings.false_alarm_hours,
+            by_person=settings.person is not None,
+            declared=declared if settings.each_record_another_person else None,
+        )
 
 
 def look_at_evidence(session: Session, deployment_no: int) -> DeploymentEvidence | None:
@@ -135,32 +190,47 @@ def look_at_evidence(session: Session, deployment_no: int) -> DeploymentEvidence
 
 
 def look_at_era(session: Session, deployment: FollowedDeployment, monitor: Monitor) -> DeploymentEvidence:
-    """Three statements, however many comparisons there are."""
+    """Three statements, however many comparisons there are, and one more while an alarm is open."""
     revision = deployment.model_revision
     stored = find_era_figures(session, deployment.no, revision) or EraFigures(
         Era(model_revision=revision), (), ()
     )
     followed = FollowedEra(deployment, monitor, stored.era)
-    figures = [figure for figure in stored.present if followed.compares(figure)]
-    budget = Budget.of(figures, stored.ended, followed)
+    metrics = {metric.key: metric for metric in followed.metrics}
+    figures = [
+        _Figure.of(figure, metrics[figure.metric_key])
+        for figure in stored.present
+        if followed.compares(figure)
+    ]
+    budget = Budget.of([figure.stored for figure in figures], stored.ended, followed)
     cells = sum_cells(session, stored.era.no)
-    counted = hours_of_places(session, stored.era.no, _choose_starts(figures, stored.era))
     problems = {row.attribute: row.label for row in cells if row.label is not None and not row.role}
     vanished = explain_vanished(cells)
+    alarms = {alarm.alarm_at for figure in figures for alarm in figure.open_alarms}
+    counts = _Counts(
+        hours_of_places(session, stored.era.no, _choose_starts(figures, stored.era)),
+        count_corrections(session, deployment.no, stored.era, alarms) if alarms else {},
+    )
     states: list[ComparisonState] = []
     for watched in followed.metrics:
-        matching = [figure for figure in figures if figure.metric_key == watched.key]
+        matching = [figure for figure in figures if figure.stored.metric_key == watched.key]
         # Listed all the same: a missing comparison would look like a fair one.
         if not matching:
             states += _list_absent(
-                watched, problems.get(watched.comparison.label) or _explain_absence(watched, followed), budget
+                watched,
+                problems.get(watched.comparison.label) or _explain_absence(watched, followed),
+                followed,
             )
             continue
-        for state in _look_at(followed, watched, matching, budget, counted):
+        for state in _look_at(followed, watched, matching, budget, counts):
             text = vanished.get((state.attribute, state.group or ""))
             states.append(
-                replace(state, words=text) if text is not None and state.state is State.UNDECIDED else state
+                replace(state, vanished=text)
+                if text is not None and state.state is State.UNDECIDED
+                else state
             )
+    since = min((state.alarm_at for state in states if state.alarm_at is not None), default=None)
+    corrected = counts.corrected.get(since) if since is not None else None
     return DeploymentEvidence(
         era=stored.era,
         monitor=monitor,
@@ -168,16 +238,72 @@ def look_at_era(session: Session, deployment: FollowedDeployment, monitor: Monit
         comparisons=states,
         records=sum_records(cells, followed),
         problems=problems,
+        shared_by=max(budget.total(MAX_HOUR), 1),
+        corrected=describe_corrected(corrected, since) if corrected else None,
     )
 
 
-def _choose_starts(figures: Sequence[StoredFigure], era: Era) -> dict[CountedPlace, datetime]:
+@frozen_arrays
+class _Figure:
+    """A figure, its state so far, and the summaries of that."""
+
+    stored: StoredFigure
+    state: FigureState
+    summaries: Sequence[LimitSummary]
+
+    @classmethod
+    def of(cls, stored: StoredFigure, watched: WatchedMetric) -> "_Figure":
+        state = (
+            FigureState.decode(stored.state, watched)
+            if stored.state
+            else FigureState.starting(watched, number_hour(stored.first_hour))
+        )
+        return cls(stored, state, summarise(watched, state))
+
+    @property
+    def last_alarms(self) -> list[Alarm | None]:
+        """Last alarm at each limit."""
+        return [next(reversed(summary.alarms), None) for summary in self.summaries]
+
+    @property
+    def open_alarms(self) -> list[Alarm]:
+        """Alarms since which corrections are counted."""
+        return [
+            alarm
+            for alarm, follower in zip(self.last_alarms, self.state.followers, strict=True)
+            if alarm is not None and (alarm.is_below or follower.open_episode is not None)
+        ]
+
+    def list_late_chapters(self, end: datetime) -> list[datetime]:
+        """Hours in which chapters began lately."""
+        chapters = [follower.chapter for follower in self.state.followers]
+        return [find_hour_start(chapter) for chapter in chapters if number_hour(end) - chapter < LATELY_HOURS]
+
+
+@frozen_arrays
+class _Counts:
+    """Counts of hours by place, and of values corrected since the end of an hour."""
+
+    places: Mapping[CountedPlace, PlaceHours]
+    corrected: Mapping[datetime, Sequence[CorrectedCount]]
+
+    def load(self, watched: WatchedMetric, span: Span, groups: Sequence[str]) -> list[Series]:
+        return read_series(watched.definition, self.between(watched.place, span), span, groups)
+
+    def between(self, place: CountedPlace, span: Span) -> dict[datetime, Cells]:
+        counted = self.places[place].hours.items()
+        return {hour: cells for hour, cells in counted if span.start <= hour < span.end}
+
+
+def _choose_starts(figures: Sequence[_Figure], era: Era) -> dict[CountedPlace, datetime]:
     """First hour that the states of a place's figures may need, by place."""
     starts: dict[CountedPlace, datetime] = {}
     for figure in figures:
-        place = figure.place
-        end = choose_counted_end(era, place.data, figure.until) or figure.until
-        start = min(figure.until, end) - (QUIET_HOURS + UNSTEADINESS_HOURS) * HOUR
+        place = figure.stored.place
+        until = figure.stored.until
+        end = choose_counted_end(era, place.data, until) or until
+        recent = min(until, end) - (QUIET_HOURS + UNSTEADINESS_HOURS) * HOUR
+        start = min([recent, *figure.list_late_chapters(min(until, end))])
         starts[place] = min(start, starts.get(place, start))
         if place.data is DataSet.LABELLED:
             # Labels are explained by the predictions of their hours.
@@ -186,20 +312,12 @@ def _choose_starts(figures: Sequence[StoredFigure], era: Era) -> dict[CountedPla
     return starts
 
 
-def _load_series(
-    counted: Mapping[CountedPlace, PlaceHours], watched: WatchedMetric, span: Span, groups: Sequence[str]
-) -> list[Series]:
-    return read_series(watched.definition, _cut(counted[watched.place], span), span, groups)
-
-
-def _cut(counted: PlaceHours, span: Span) -> dict[datetime, Cells]:
-    return {hour: cells for hour, cells in counted.hours.items() if span.start <= hour < span.end}
-
-
 def _list_absent(
-    watched: WatchedMetric, reason: str, budget: Budget, group: str | None = None
+    watched: WatchedMetric, reason: str, followed: FollowedEra, group: str | None = None
 ) -> Iterator[ComparisonState]:
+    facts = _begin_facts(watched, followed, group)
     for limit in watched.limits:
+        statement = describe_figure(replace(facts, reason=reason))
         yield ComparisonState(
             figure_id=None,
             data=watched.definition.data,
@@ -209,11 +327,47 @@ def _list_absent(
             direction=watched.direction(limit),
             limit=watched.own_value(limit.value),
             state=State.UNDECIDED,
-            words=say_state(
-                State.UNDECIDED, since=None, more_hours=None, budget_hours=budget.hours, reason=reason
-            ),
+            evidence=EvidenceState.NONE_YET,
+            statement=statement,
             reason=reason,
         )
+
+
+_RATES = {
+    "true_positive_rate_difference": "the true positive rate",
+    "false_positive_rate_difference": "the false positive rate",
+    "accuracy_difference": "the accuracy",
+}
+
+
+def _begin_facts(watched: WatchedMetric, followed: FollowedEra, group: str | None) -> FigureFacts:
+    """Facts of a figure before anything is counted: what it compares."""
+    monitor = followed.monitor
+    attribute = watched.comparison.label
+    definition = watched.definition
+    names = GroupWords.of(monitor)
+    by_side = {watched.direction(limit): watched.own_value(limit.value) for limit in watched.limits}
+    reference = watched.comparison.reference_label(monitor)
+    return FigureFacts(
+        group="the monitored groups" if group is None else name_group(names, attribute, group),
+        reference="all others" if reference is None else names.subject(attribute, reference),
+        outcome=names.favourable,
+        rate=_RATES.get(definition.metric, "the favourable rate"),
+        is_ratio=definition.scale is Scale.RATIO,
+        is_reversed=definition.is_reversed,
+        is_counterfactual=definition.is_paired,
+        lower_limit=by_side.get(UnfairSide.BELOW),
+        upper_limit=by_side.get(UnfairSide.ABOVE),
+        verdict=Verdict.NOT_COMPUTABLE,
+        evidence=EvidenceState.NONE_YET,
+    )
+
+
+def name_group(names: GroupWords, attribute: str, group: str) -> str:
+    """Returns a monitored group for a sentence."""
+    if group == POOLED_GROUP:
+        return f"the monitored groups of {attribute} together"
+    return names.subject(attribute, group)
 
 
 def _explain_absence(watched: WatchedMetric, followed: FollowedEra) -> str:
@@ -245,47 +399,32 @@ def _explain_absence(watched: WatchedMetric, followed: FollowedEra) -> str:
 def _look_at(
     followed: FollowedEra,
     watched: WatchedMetric,
-    figures: Sequence[StoredFigure],
+    figures: Sequence[_Figure],
     budget: Budget,
-    counted: Mapping[CountedPlace, PlaceHours],
+    counts: _Counts,
 ) -> Iterator[ComparisonState]:
-    end = choose_counted_end(followed.era, watched.place.data, counted[watched.place].last)
+    last = counts.places[watched.place].last
+    end = choose_counted_end(followed.era, watched.place.data, last)
     if end is None:
         return
-    span = Span(start=end - RECENT_HOURS * HOUR, end=end)
-    recent = _load_series(counted, watched, span, [figure.group for figure in figures])
-    unknown = _explain_labels(watched, counted, span)
-    level = budget.log_threshold(
-        number_hour(end) + count_lag_hours(watched.definition.data, followed.monitor)
-    )
+    # A chapter that began lately is looked at from its first hour, and the newest hour may be long ago.
+    lately = chain.from_iterable(figure.list_late_chapters(end) for figure in figures)
+    span = Span(start=min(end - RECENT_HOURS * HOUR, last or end, *lately), end=end)
+    recent = counts.load(watched, span, [figure.stored.group for figure in figures])
+    unknown = _explain_labels(watched, counts, span)
     for figure, series in zip(figures, recent, strict=True):
-        if (reason := unknown.get(figure.group)) is not None:
-            yield from _list_absent(watched, reason, budget, figure.group)
+        if (reason := unknown.get(figure.stored.group)) is not None:
+            yield from _list_absent(watched, reason, followed, figure.stored.group)
             continue
-        first = number_hour(figure.first_hour)
-        state = (
-            FigureState.decode(figure.state, watched)
-            if figure.state
-            else FigureState.starting(watched, first)
-        )
-        for described, limit in zip(
-            _describe(watched, figure, state, series, budget, level), watched.limits, strict=True
-        ):
-            is_old = (
-                described.alarm_at is not None and figure.until - described.alarm_at >= QUIET_HOURS * HOUR
-            )
-            yield replace(described, is_quiet=is_old and _is_quiet(watched, figure, limit, counted))
+        yield from _Seen(followed, watched, figure, series, budget, counts).describe()
 
 
-def _explain_labels(
-    watched: WatchedMetric, counted: Mapping[CountedPlace, PlaceHours], span: Span
-) -> dict[str, str]:
+def _explain_labels(watched: WatchedMetric, counted: _Counts, span: Span) -> dict[str, str]:
     """Reason why labels of the span's records say nothing of a monitored group, by group."""
     if watched.place.data is not DataSet.LABELLED:
         return {}
-    logged = CountedPlace(DataSet.AS_LOGGED, watched.place.attribute)
-    labels = _cut(counted[watched.place], span)
-    predictions = _cut(counted[logged], span)
+    labels = counted.between(watched.place, span)
+    predictions = counted.between(CountedPlace(DataSet.AS_LOGGED, watched.place.attribute), span)
     counts: dict[tuple[str, str], IntArray] = defaultdict(lambda: np.zeros((2, 2), np.int64))
     for label, role, favourable, total in chain.from_iterable(predictions.values()):
         counts[role, label if role == "monitored" else ""] += [[total - favourable, 0], [favourable, 0]]
@@ -303,81 +442,152 @@ def _explain_labels(
     return reasons
 
 
-def _is_quiet(
-    watched: WatchedMetric, figure: StoredFigure, limit: Limit, counted: Mapping[CountedPlace, PlaceHours]
-) -> bool:
-    end = number_hour(figure.until)
-    span = Span(start=find_hour_start(end - QUIET_HOURS - UNSTEADINESS_HOURS), end=figure.until)
-    series = _load_series(counted, watched, span, [figure.group])
-    ((unfair, fair),) = weigh_series(series, limit, end - QUIET_HOURS, end)
-    return is_quiet(unfair, fair)
+@frozen_arrays
+class _Seen:
+    """One figure, its state, and the counts of its last hours."""
 
+    followed: FollowedEra
+    watched: WatchedMetric
+    seen: _Figure
+    recent: Series
+    budget: Budget
+    counts: _Counts
 
-def _describe(
-    watched: WatchedMetric,
-    figure: StoredFigure,
-    state: FigureState,
-    recent: Series,
-    budget: Budget,
-    level: float,
-) -> Iterator[ComparisonState]:
-    """Yields the state at each limit; `level` is ln A of a figure without hours."""
-    lower, upper = state.interval.ends()
-    if watched.definition.is_reversed:
-        lower, upper = (None if upper is None else -upper), (None if lower is None else -lower)
-    for limit, follower, summary in zip(
-        watched.limits, state.followers, summarise(watched, state), strict=True
-    ):
-        opened = follower.open_episode
-        last = next(reversed(summary.alarms), None)
-        since = summary.since
-        log_threshold = follower.log_threshold if math.isfinite(follower.log_threshold) else level
-        more_hours = None
-        begin = max(recent.first, follower.chapter)
+    @property
+    def figure(self) -> StoredFigure:
+        return self.seen.stored
+
+    def describe(self) -> Iterator[ComparisonState]:
+        """Yields the state at each limit; the sentence is of the figure."""
+        watched = self.watched
+        figure = self.figure
+        state = self.seen.state
+        era = self.followed.era
         end = number_hour(figure.until)
-        if since is None and end > begin:
-            progress = EvidenceProgress(log_threshold, follower.log_evidence, follower.log_fairness)
-            match recent:
-                case RateSeries():
-                    more_hours = expect_more_hours(limit, recent.between(begin, end), progress)
-                case PairSeries():
-                    more_hours = expect_more_paired_hours(limit, recent.pairs(begin, end), progress)
-        earliest, latest = (
-            (None, None)
-            if opened is None
-            else map(find_hour_start, (opened.since.earliest, opened.since.latest))
+        recent = self.recent.between(self.recent.first, self.recent.end)
+        lag = count_lag_hours(watched.definition.data, self.followed.monitor)
+        levels = [
+            one.log_threshold if math.isfinite(one.log_threshold) else self.budget.log_threshold(end + lag)
+            for one in state.followers
+        ]
+        alarms = self.seen.last_alarms
+        corrected = 0
+        for alarm in alarms:
+            if alarm is not None and alarm.is_below:
+                corrected = sum(count.count for count in self.counts.corrected.get(alarm.alarm_at, ()))
+        hours = EndedHours(
+            followers=state.followers,
+            limits=watched.limits,
+            counts=state.interval.counts,
+            ends=state.interval.ends(),
+            chapter=state.chapter,
+            recent=recent,
+            first=self.recent.first,
+            end=end,
+            divisor=float(era.divisors_at(np.array([end]))[0]),
+            say=lambda hour: f"{find_hour_start(hour):{DAY}}",
+            say_onset=self._say_onset,
+            is_some_group=era.open_alarm is not None,
+            restarted=self._say_restart(),
+            closed_by=figure.closed_by,
+            corrected=corrected,
+            paired=self._count_both(),
         )
-        start = None if since is None else say_start(since, earliest, latest)
-        yield ComparisonState(
-            figure_id=figure.id,
-            data=watched.definition.data,
-            attribute=watched.comparison.label,
-            group=figure.group,
-            metric=figure.metric,
-            direction=watched.direction(limit),
-            limit=watched.own_value(limit.value),
-            state=State(summary.state),
-            words=say_state(
-                State(summary.state), since=start, more_hours=more_hours, budget_hours=budget.hours
-            ),
-            since=since,
-            earliest=earliest,
-            latest=latest,
-            alarm_at=last.alarm_at if opened and last else None,
-            interval=(lower, upper),
-            interval_from=find_hour_start(state.chapter),
-            interval_records=state.interval.records,
-            more_hours=more_hours,
-            log_evidence=follower.log_evidence,
-            log_fairness=follower.log_fairness,
-            log_threshold=log_threshold,
-            hours=(figure.until - figure.first_hour) // HOUR,
-            starts_at=figure.starts_at,
-            until=figure.until,
-            is_stale=figure.is_stale,
-            resolved_at=None if last is None else last.resolved_at,
-            fair_since=None if last is None else last.fair_since,
+
+        def expect(limit: Limit, of_chapter: Hours, progress: EvidenceProgress) -> int | None:
+            if isinstance(self.recent, PairSeries):
+                pairs = self.recent.pairs(range(end - len(of_chapter), end))
+                return expect_more_paired_hours(limit, pairs, progress)
+            return expect_more_hours(limit, of_chapter, progress)
+
+        facts = _begin_facts(watched, self.followed, figure.group)
+        statement, evidence, more = tell_figure(hours, facts, levels, expect)
+        lower, upper = state.interval.ends()
+        if watched.definition.is_reversed:
+            lower, upper = (None if upper is None else -upper), (None if lower is None else -lower)
+        _, monitored, _, reference = state.interval.counts
+        for number, (limit, follower, summary, last) in enumerate(
+            zip(watched.limits, state.followers, self.seen.summaries, alarms, strict=True)
+        ):
+            opened = last if follower.open_episode is not None else None
+            yield ComparisonState(
+                figure_id=figure.id,
+                data=watched.definition.data,
+                attribute=watched.comparison.label,
+                group=figure.group,
+                metric=figure.metric,
+                direction=watched.direction(limit),
+                limit=watched.own_value(limit.value),
+                state=State(summary.state),
+                evidence=evidence[number],
+                statement=statement,
+                since=summary.since,
+                earliest=None if opened is None else opened.earliest,
+                latest=None if opened is None else opened.latest,
+                alarm_at=None if opened is None else opened.alarm_at,
+                found_at=None if opened is None else opened.found_at,
+                interval=(lower, upper),
+                interval_from=find_hour_start(state.chapter),
+                interval_records=None
+                if watched.definition.is_paired
+                else (round(monitored), round(reference)),
+                more_hours=more[number],
+                log_evidence=follower.log_evidence,
+                log_evidence_now=max(follower.watching.log_sum, 0.0) if follower.is_below else None,
+                log_fairness=follower.log_fairness,
+                log_threshold=levels[number],
+                hours=(figure.until - figure.first_hour) // HOUR,
+                starts_at=figure.starts_at,
+                until=figure.until,
+                is_stale=figure.is_stale,
+                is_quiet=opened is not None and self._is_quiet(limit, opened.alarm_at),
+                resolved_at=None if last is None else last.resolved_at,
+                fair_since=None if last is None else last.fair_since,
+            )
+
+    def _say_onset(self, since: Onset) -> str:
+        first = number_hour(self.figure.first_hour)
+        onset, earliest, latest = map(find_hour_start, (since.hour, since.earliest, since.latest))
+        start = say_start(onset, earliest, latest)
+        return f"{start} or before" if since.hour == first else start
+
+    def _say_restart(self) -> str | None:
+        """Revision or version with which the evidence began again; None if nothing was before."""
+        era = self.followed.era
+        starts_at = self.figure.starts_at
+        if starts_at is not None and starts_at != era.starts_at:
+            return f"monitor version {self.followed.monitor.version} since {starts_at:{DAY}}"
+        if era.is_restarted:
+            return f"model revision {era.model_revision} since {self.figure.first_hour:{DAY}}"
+        return None
+
+    def _count_both(self) -> float | None:
+        """Records that are favourable on both sides in the newest hour with pairs."""
+        if not isinstance(self.recent, PairSeries):
+            return None
+        newest = next((kinds for kinds in reversed(self.recent.kinds) if kinds), ())
+        return sum(min(monitored, reference) * count for monitored, reference, count in newest)
+
+    def _is_quiet(self, limit: Limit, alarm_at: datetime) -> bool:
+        """Whether the last hours since the alarm are no new evidence either way."""
+        if self.figure.until - alarm_at < QUIET_HOURS * HOUR:
+            return False
+        end = number_hour(self.figure.until)
+        span = Span(start=find_hour_start(end - QUIET_HOURS - UNSTEADINESS_HOURS), end=self.figure.until)
+        (series,) = self.counts.load(self.watched, span, [self.figure.group])
+        course = Course(
+            self.watched,
+            FigureState.starting(self.watched, end),
+            series,
+            lambda *_: series,
+            self.followed.era.divisors_at,
+            end - QUIET_HOURS,
+            end,
         )
+        ((_, weighed),) = weigh_together([course], end - QUIET_HOURS, end)
+        blocks = weighed[self.watched.limits.index(limit)]
+        sides = ([block.unfair for block in blocks], [block.fair for block in blocks])
+        return not blocks or is_quiet(*map(np.array, sides))
 
 
 def rename_state(names: GroupWords, state: ComparisonState) -> ComparisonState:

@@ -6,21 +6,35 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from ..base.clock import HOUR
 from ..base.errors import NotFound
 from ..base.frozen import frozen_by_name
 from ..deployments.monitor.queries import find_monitor
 from ..domain.check import Span
 from ..statistics.e_values.change_detector import log_mean
-from ..statistics.e_values.follow import Followed, WeighedHour, record_life
+from ..statistics.e_values.follow import Followed, Together, WeighedHour, follow_together
 from ..statistics.e_values.nulls import UnfairSide
-from ..statistics.e_values.unsteadiness import UNSTEADINESS_HOURS
 from .close_alarm import select_closed
 from .count_hours import FollowedEra
-from .figure_state import Course, FigureState, find_hour_start, number_hour, weigh_hours
+from .figure_state import (
+    Course,
+    FigureState,
+    find_hour_start,
+    number_hour,
+    number_month,
+    weigh_together,
+)
 from .queries.eras import find_era, followed_deployment
-from .queries.figure_states import StoredFigure, ended_figures, get_figure, known_figures, read_closures
+from .queries.figure_states import (
+    StoredFigure,
+    ended_figures,
+    get_figure,
+    known_figures,
+    read_closures,
+    read_summaries_of,
+)
+from .queries.hour_counts import read_first_hours
 from .settle import Budget, count_lag_hours, load_series
+from .summarise import read_episode
 
 
 @frozen_by_name
@@ -62,21 +76,44 @@ def replay_figure(session: Session, deployment_no: int, figure_id: str) -> list[
         NotFound: the deployment's present era has no such figure.
     """
     followed, figure = _find_followed(session, deployment_no, figure_id)
-    era_no = followed.era.no
+    era = followed.era
     watched = next(metric for metric in followed.metrics if metric.key == figure.metric_key)
-    budget = Budget.of(known_figures(session, era_no), ended_figures(session, era_no), followed)
+    budget = Budget.of(known_figures(session, era.no), ended_figures(session, era.no), followed)
     lag = count_lag_hours(watched.definition.data, followed.monitor)
-    span = Span(start=figure.first_hour - UNSTEADINESS_HOURS * HOUR, end=figure.until)
-    (series,) = load_series(session, era_no, watched, span, [figure.group])
+    place_start = read_first_hours(session, era.no).get(watched.place, figure.first_hour)
+    span = Span(start=min(place_start, figure.first_hour), end=figure.until)
+    (series,) = load_series(session, era.no, watched, span, [figure.group])
     start = number_hour(figure.first_hour)
     end = number_hour(figure.until)
-    closed = select_closed(read_closures(session, era_no), watched, figure.key)
-    course = Course(FigureState.starting(watched, start), series, lambda *_: series, closed)
-    lives = []
-    for limit, follower in zip(watched.limits, course.state.followers, strict=True):
-        (weighed,) = weigh_hours([course], limit, start, end, lambda hour: budget.log_threshold(hour + lag))
-        life = record_life(follower, weighed, course.find(limit))
-        lives.append(_replay_limit(watched.direction(limit), weighed, life))
+    course = Course(
+        watched,
+        FigureState.starting(watched, start),
+        series,
+        lambda *_: series,
+        era.divisors_at,
+        start,
+        end,
+        select_closed(read_closures(session, era.no), watched, figure.key),
+    )
+    ((_, weighed),) = weigh_together([course], start, end)
+    summaries = read_summaries_of(session, [figure.no])[figure.no]
+    lives: list[list[LimitEvidence]] = []
+    months = [number_month(hour) for hour in range(start, end)]
+    for limit, comparison, blocks, summary in zip(
+        watched.limits, course.comparisons(), weighed, summaries, strict=True
+    ):
+        # Its alarms are given: others decided about them, too.
+        comparison.follower.past = list(map(read_episode, summary.alarms))
+        (life,) = follow_together(
+            Together(math.log(budget.hours)),
+            [(comparison, blocks)],
+            months,
+            total=lambda hour: budget.total(hour + lag),
+            start=start,
+        )
+        lives.append(
+            _replay_limit(watched.direction(limit), blocks, life, budget, hours=range(start, end), lag=lag)
+        )
     hours = series.between(start, end)
     return [
         ReplayedHour(
@@ -107,17 +144,27 @@ def _find_followed(session: Session, deployment_no: int, figure_id: str) -> tupl
 
 
 def _replay_limit(
-    direction: UnfairSide, weighed: Sequence[WeighedHour], life: Followed
+    direction: UnfairSide,
+    blocks: Sequence[WeighedHour],
+    life: Followed,
+    budget: Budget,
+    *,
+    hours: range,
+    lag: int,
 ) -> list[LimitEvidence]:
-    return [
-        LimitEvidence(
-            direction=direction,
-            log_e=None if math.isnan(hour.unfair[0]) else log_mean(hour.unfair),
-            log_evidence=float(life.log_evidence[position]),
-            log_fairness=float(life.log_fairness[position]),
-            log_threshold=hour.log_threshold,
-            shown_fair=life.shown_fair[position],
-            is_closed=hour.is_closed,
+    by_hour = {block.hour: block for block in blocks}
+    replayed = []
+    for position, hour in enumerate(hours):
+        block = by_hour.get(hour)
+        replayed.append(
+            LimitEvidence(
+                direction=direction,
+                log_e=None if block is None or math.isnan(block.unfair[0]) else log_mean(block.unfair),
+                log_evidence=float(life.log_evidence[position]),
+                log_fairness=float(life.log_fairness[position]),
+                log_threshold=budget.log_threshold(hour + lag),
+                shown_fair=life.shown_fair[position],
+                is_closed=block is not None and block.closed is not None,
+            )
         )
-        for position, hour in enumerate(weighed)
-    ]
+    return replayed

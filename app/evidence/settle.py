@@ -4,24 +4,30 @@ import math
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import accumulate
 
+import numpy as np
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from ..base.clock import HOUR
-from ..base.frozen import frozen, frozen_by_name
+from ..base.frozen import frozen
 from ..domain.check import DataSet, FigureKey, Span
-from ..domain.monitor import Monitor
+from ..domain.monitor import POOLED_GROUP, Monitor
+from ..statistics.e_values.follow import Together
+from ..statistics.e_values.nulls import Hours, Side
 from ..statistics.e_values.unsteadiness import UNSTEADINESS_HOURS
 from .close_alarm import select_closed
 from .count_hours import FollowedEra
 from .figure_state import (
-    MOST_TOGETHER,
     Course,
     FigureState,
+    RateSeries,
     Series,
     advance,
+    extend_together,
     find_hour_start,
     number_hour,
     read_series,
@@ -37,6 +43,7 @@ from .queries.figure_states import (
     known_figures,
     read_closures,
     read_figure_states,
+    read_summaries_of,
     remove_figure,
     store_states,
 )
@@ -47,15 +54,10 @@ from .queries.hour_counts import (
     hours_of_places,
     last_hour,
     read_first_hour,
+    read_first_hours,
 )
-from .summarise import summarise
+from .summarise import read_episode, summarise
 from .watched_figures import WatchedMetric
-
-MOST_FIGURE_HOURS = 20_000
-"""Max hours, summed over figures, that one transaction adds, unless a single figure has more."""
-
-MOST_FIGURES = 100
-"""Max figures whose hours are added in one call; more would need gigabytes."""
 
 
 def settle_figures(
@@ -80,13 +82,11 @@ def settle_figures(
         for (place, group), hours in seen_hours.items()
         if place == metric.place and (first := _find_first(hours, followed.starts_at)) is not None
     }
-    for figure in stored:
+    of_data = [figure for figure in stored if figure.place.data is data]
+    for figure in of_data:
         new.pop(figure.key, None)
-    add_figures(session, followed.era.no, new, followed.definitions, starts_at=followed.starts_at)
-    births = [number_hour(first) + lag for first in new.values()]
-    for figure in stored:
-        if figure.place.data is not data:
-            continue
+    firsts: dict[FigureKey, datetime | None] = {}
+    for figure in of_data:
         hours = seen_hours[figure.place, figure.group]
         first = _find_first(hours, figure.starts_at)
         if first is None or first >= figure.first_hour:
@@ -96,6 +96,12 @@ def settle_figures(
                 first = read_first_hour(
                     session, followed.era.no, figure.place, figure.group, since=figure.starts_at
                 )
+        firsts[figure.key] = first
+    _pool(firsts, new, followed)
+    add_figures(session, followed.era.no, new, followed.definitions, starts_at=followed.starts_at)
+    births = [number_hour(first) + lag for first in new.values()]
+    for figure in of_data:
+        first = firsts[figure.key]
         if first == figure.first_hour:
             continue
         births.append(number_hour(min(figure.first_hour, first or figure.first_hour)) + lag)
@@ -104,7 +110,7 @@ def settle_figures(
         else:
             change_figures(session, [figure.no], first_hour=first, is_stale=True)
     # A state that ends after the start of the span contains hours whose counts have changed.
-    stale = {figure.no for figure in stored if figure.place.data is data and figure.until > span.start}
+    stale = {figure.no for figure in of_data if figure.until > span.start}
     if births:
         stale |= {
             figure.no
@@ -113,6 +119,34 @@ def settle_figures(
         }
     change_figures(session, stale, is_stale=True)
     return None if births or stale else stored
+
+
+def _pool(
+    firsts: dict[FigureKey, datetime | None], new: dict[FigureKey, datetime], followed: FollowedEra
+) -> None:
+    """Sets the first hour of all monitored groups together: that of the second one that appears.
+
+    Counts of pairs name this group themselves.
+    """
+    for metric in followed.metrics:
+        if metric.definition.is_paired:
+            continue
+        pooled = FigureKey(
+            metric=metric.definition.metric,
+            data=metric.place.data,
+            attribute=metric.place.attribute,
+            group=POOLED_GROUP,
+        )
+        of_metric = sorted(
+            first
+            for key, first in [*firsts.items(), *new.items()]
+            if first is not None and key != pooled and replace(key, group=POOLED_GROUP) == pooled
+        )
+        second = of_metric[1] if len(of_metric) > 1 else None
+        if pooled in firsts:
+            firsts[pooled] = second
+        elif second is not None:
+            new[pooled] = second
 
 
 def _find_first(hours: Collection[datetime], since: datetime | None) -> datetime | None:
@@ -165,10 +199,14 @@ class Budget:
             list(accumulate(count for _, count in changes)),
         )
 
+    def total(self, hour: int) -> int:
+        """Comparisons that share the budget in that hour of the clock."""
+        position = bisect_right(self.changes, hour)
+        return self.totals[position - 1] if position else 0
+
     def log_threshold(self, hour: int) -> float:
         """Ln A in that hour of the clock, of at least one comparison."""
-        position = bisect_right(self.changes, hour)
-        return math.log(self.hours * (max(self.totals[position - 1], 1) if position else 1))
+        return math.log(self.hours * max(self.total(hour), 1))
 
 
 @frozen
@@ -180,59 +218,57 @@ class Forward:
 def take_forward(
     session: Session, followed: FollowedEra, read_figures: Sequence[KnownFigure] | None = None
 ) -> Forward:
-    """Brings figures up to their last counted hour. `read_figures` are the era's figures, if read in this
+    """Brings all figures up to their last counted hour. `read_figures` are the era's figures, if read in this
     transaction.
 
-    One call takes all figures that lack a few hours, or else some figures of one metric that are computed
-    again from the start.
+    They share one budget, so all are computed again from the start where the counts of one have changed.
     """
     figures = known_figures(session, followed.era.no) if read_figures is None else read_figures
-    late = list(_find_late(session, followed, figures))
+    due = [_Due(*hours) for hours in _find_hours(session, followed, figures)]
+    is_again = any(each.figure.is_stale for each in due)
+    late = sum(each.figure.is_stale or each.figure.until < each.end for each in due)
     if not late:
         return Forward(0, is_complete=True)
-    together: dict[object, list[_Late]] = defaultdict(list)
-    # Postgres ends a transaction that sends nothing for a minute, and many years take longer.
-    few = max(1, MOST_FIGURE_HOURS // max(late[0].hours, 1))
-    short = [due for due in late if due.hours <= MOST_TOGETHER]
-    chosen = short or [due for due in late if due.metric is late[0].metric][:few]
-    for due in chosen:
-        together[due.metric.definition, due.metric.limits, due.start, due.end].append(due)
-    stored = _Stored(session, followed.era.no, chosen)
     budget = Budget.of(figures, ended_figures(session, followed.era.no), followed)
     for figure in figures:
         if figure.definition is None:
             change_figures(session, [figure.no], definition=followed.definitions[figure.metric_key])
-    reached: list[ReachedState] = []
-    for several in together.values():
-        for at in range(0, len(several), MOST_FIGURES):
-            reached += _take_together(followed, several[at : at + MOST_FIGURES], stored, budget)
+    stored = _Stored(session, followed, due, is_again=is_again)
+    courses = [stored.course(each) for each in due]
+    past = list(followed.era.alarms)
+    together = Together(math.log(budget.hours), [] if is_again else past, past if is_again else [])
+    advance(courses, together, budget.total, lambda: session.execute(select(1)))
+    extend_together(
+        [
+            extension
+            for course, each in zip(courses, due, strict=True)
+            if (extension := course.extend_interval(stored.find_interval_end(each.figure))) is not None
+        ]
+    )
+    reached = []
+    for course, each in zip(courses, due, strict=True):
+        state = course.state.encode()
+        figure = each.figure
+        if figure.is_stale or figure.until < each.end or state != stored.states.get(figure.no):
+            summary = summarise(course.watched, course.state)
+            reached.append(ReachedState(no=figure.no, state=state, summary=summary, until=each.end))
     store_states(session, reached)
-    note_progress(session, followed.era.no, alerts_due=True)
-    return Forward(len(reached), is_complete=len(reached) == len(late))
+    note_progress(session, followed.era.no, alerts_due=True, alarms=together.alarms)
+    return Forward(late, is_complete=True)
 
 
-@frozen_by_name
-class _Late:
-    """One figure that needs the hours from `start` to `end` (exclusive). If stale, its state begins again
-    at `start`.
-    """
+@frozen
+class _Due:
+    """A figure, and the end of the hours that are counted for it."""
 
     metric: WatchedMetric
     figure: KnownFigure
-    start: datetime
     end: datetime
 
-    @property
-    def hours(self) -> int:
-        return (self.end - self.start) // HOUR
 
-    @property
-    def with_past(self) -> Span:
-        """Needed hours: bets are chosen from those before `start`."""
-        return Span(start=self.start - UNSTEADINESS_HOURS * HOUR, end=self.end)
-
-
-def _find_late(session: Session, followed: FollowedEra, figures: Sequence[KnownFigure]) -> Iterator[_Late]:
+def _find_hours(
+    session: Session, followed: FollowedEra, figures: Sequence[KnownFigure]
+) -> Iterator[tuple[WatchedMetric, KnownFigure, datetime]]:
     by_metric: dict[tuple[CountedPlace, str], list[KnownFigure]] = defaultdict(list)
     for figure in figures:
         by_metric[figure.metric_key].append(figure)
@@ -240,9 +276,8 @@ def _find_late(session: Session, followed: FollowedEra, figures: Sequence[KnownF
         several = by_metric[watched.key]
         end = find_counted_end(session, followed, watched.place) if several else None
         for figure in several:
-            if end is not None and (figure.is_stale or figure.until < end):
-                start = figure.first_hour if figure.is_stale else figure.until
-                yield _Late(metric=watched, figure=figure, start=start, end=max(start, end))
+            start = figure.first_hour if figure.is_stale else figure.until
+            yield watched, figure, max(start, end or start)
 
 
 def find_counted_end(session: Session, followed: FollowedEra, place: CountedPlace) -> datetime | None:
@@ -266,73 +301,91 @@ def load_series(
 
 
 class _Stored:
-    def __init__(self, session: Session, era_no: int, late: Sequence[_Late]) -> None:
+    """Counts, states and closed alarms of figures so far."""
+
+    def __init__(
+        self, session: Session, followed: FollowedEra, due: Sequence[_Due], *, is_again: bool
+    ) -> None:
         self._session = session
-        self._era_no = era_no
-        self._groups: dict[Span, dict[CountedPlace, dict[str, None]]] = defaultdict(lambda: defaultdict(dict))
-        for due in late:
-            self._groups[due.with_past][due.figure.place][due.figure.group] = None
+        self._followed = followed
+        self._is_again = is_again
+        era_no = followed.era.no
+        first_hours = read_first_hours(session, era_no) if is_again else {}
+        self._spans: dict[CountedPlace, Span] = {}
+        self._groups: dict[CountedPlace, dict[str, None]] = defaultdict(dict)
+        for each in due:
+            place = each.figure.place
+            start = self._start(each.figure)
+            if start < each.end:
+                start = min(start - UNSTEADINESS_HOURS * HOUR, first_hours.get(place, start))
+                before = self._spans.get(place)
+                self._spans[place] = Span(start=min(start, before.start) if before else start, end=each.end)
+                self._groups[place][each.figure.group] = None
+        starts_by_end: dict[datetime, dict[CountedPlace, datetime]] = defaultdict(dict)
+        for place, span in self._spans.items():
+            starts_by_end[span.end][place] = span.start
         self._counts = {
-            span: hours_of_places(session, era_no, dict.fromkeys(places, span.start), end=span.end)
-            for span, places in self._groups.items()
+            place: counts.hours
+            for end, starts in starts_by_end.items()
+            for place, counts in hours_of_places(session, era_no, starts, end=end).items()
         }
-        self._series: dict[tuple[Span, CountedPlace, int, int], dict[str, Series]] = {}
-        self._states = read_figure_states(session, [due.figure.no for due in late if not due.figure.is_stale])
+        self._series: dict[tuple[CountedPlace, int, int], dict[str, Series]] = {}
+        nos = [each.figure.no for each in due]
+        self.states = read_figure_states(session, nos)
+        self._summaries = read_summaries_of(session, nos) if is_again else {}
         self._closures = read_closures(session, era_no)
 
-    def course(self, due: _Late) -> Course:
+    def _start(self, figure: KnownFigure) -> datetime:
+        return figure.first_hour if self._is_again else figure.until
+
+    def course(self, due: _Due) -> Course:
         watched = due.metric
         figure = due.figure
+        place = figure.place
 
         def look_up(start: int, end: int) -> Series:
             span = Span(start=find_hour_start(start), end=find_hour_start(end))
-            return load_series(self._session, self._era_no, watched, span, [figure.group])[0]
+            return load_series(self._session, self._followed.era.no, watched, span, [figure.group])[0]
 
-        state = self._states.get(figure.no, b"")
+        start = number_hour(self._start(figure))
+        end = number_hour(due.end)
+        encoded = self.states.get(figure.no, b"")
+        state = FigureState.decode(encoded, watched) if encoded else FigureState.starting(watched, start)
+        if self._is_again:
+            again = FigureState.starting(watched, start)
+            if not figure.is_stale:
+                again.interval = state.interval
+                again.chapter = state.chapter
+            state = again
+            summaries = self._summaries.get(figure.no, ())
+            for follower, summary in zip(state.followers, summaries, strict=False):
+                follower.past = list(map(read_episode, summary.alarms))
+                follower.known_until = number_hour(figure.until)
+        empty = Hours(*(Side(np.zeros(0), np.zeros(0)) for _ in range(2)))
         return Course(
-            FigureState.decode(state, watched)
-            if state
-            else FigureState.starting(watched, number_hour(due.start)),
-            self._load(due),
+            watched,
+            state,
+            self._load(due) if start < end else RateSeries(end, empty),
             look_up,
+            self._followed.era.divisors_at,
+            start,
+            end,
             select_closed(self._closures, watched, figure.key),
+            count_lag_hours(watched.definition.data, self._followed.monitor),
+            (place.data.value, place.attribute, figure.group, figure.metric),
         )
 
-    def _load(self, due: _Late) -> Series:
-        span = due.with_past
+    def find_interval_end(self, figure: KnownFigure) -> int | None:
+        """End of the hours that its interval has; None where these have changed."""
+        return None if figure.is_stale else number_hour(figure.until)
+
+    def _load(self, due: _Due) -> Series:
         place = due.figure.place
         definition = due.metric.definition
-        key = (span, place, definition.part, definition.whole)
+        key = (place, definition.part, definition.whole)
         if key not in self._series:
-            groups = list(self._groups[span][place])
-            self._series[key] = dict(
-                zip(
-                    groups,
-                    read_series(definition, self._counts[span][place].hours, span, groups),
-                    strict=True,
-                )
-            )
+            groups = list(self._groups[place])
+            span = self._spans[place]
+            read = read_series(definition, self._counts[place], span, groups)
+            self._series[key] = dict(zip(groups, read, strict=True))
         return self._series[key][due.figure.group]
-
-
-def _take_together(
-    followed: FollowedEra, late: Sequence[_Late], stored: _Stored, budget: Budget
-) -> list[ReachedState]:
-    watched = late[0].metric
-    end = late[0].end
-    courses = [stored.course(due) for due in late]
-    # An hour's counts are known `lag` hours after its own time.
-    lag = count_lag_hours(watched.definition.data, followed.monitor)
-    advance(
-        courses,
-        watched,
-        number_hour(late[0].start),
-        number_hour(end),
-        lambda hour: budget.log_threshold(hour + lag),
-    )
-    return [
-        ReachedState(
-            no=due.figure.no, state=course.state.encode(), summary=summarise(watched, course.state), until=end
-        )
-        for due, course in zip(late, courses, strict=True)
-    ]

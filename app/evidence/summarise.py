@@ -1,7 +1,9 @@
 """State of a figure at each of its limits, in short."""
 
+from ..statistics.e_values.follow import Episode
+from ..statistics.e_values.onset import Onset
 from ..statistics.e_values.state_words import State
-from .figure_state import FigureState, find_hour_start
+from .figure_state import FigureState, find_hour_start, number_hour
 from .queries.summaries import Alarm, LimitSummary
 from .watched_figures import WatchedMetric
 
@@ -16,12 +18,17 @@ def summarise(watched: WatchedMetric, state: FigureState) -> list[LimitSummary]:
         alarms = [
             Alarm(
                 since=find_hour_start(episode.since.hour),
+                earliest=find_hour_start(episode.since.earliest),
+                latest=find_hour_start(episode.since.latest),
+                log_evidence=episode.log_evidence,
                 alarm_at=find_hour_start(episode.alarm + 1),
                 resolved_at=None if episode.resolved is None else find_hour_start(episode.resolved + 1),
                 fair_since=None if episode.fair_since is None else find_hour_start(episode.fair_since.hour),
                 closed_at=None if episode.closed is None else find_hour_start(episode.closed),
+                found_at=None if episode.found is None else find_hour_start(episode.found),
+                is_below=episode.is_open and follower.is_below,
             )
-            for episode in follower.episodes
+            for episode in [*follower.episodes, *follower.past]
         ]
         summaries.append(
             LimitSummary(
@@ -36,3 +43,20 @@ def summarise(watched: WatchedMetric, state: FigureState) -> list[LimitSummary]:
             )
         )
     return summaries
+
+
+def read_episode(alarm: Alarm) -> Episode:
+    """The episode of an alarm that was announced."""
+    since, earliest, latest = map(
+        number_hour, (alarm.since, alarm.earliest or alarm.since, alarm.latest or alarm.since)
+    )
+    back = None if alarm.fair_since is None else number_hour(alarm.fair_since)
+    return Episode(
+        number_hour(alarm.alarm_at) - 1,
+        Onset(since, earliest, latest),
+        alarm.log_evidence or 0.0,
+        resolved=None if alarm.resolved_at is None else number_hour(alarm.resolved_at) - 1,
+        fair_since=None if back is None else Onset(back, back, back),
+        closed=None if alarm.closed_at is None else number_hour(alarm.closed_at),
+        found=None if alarm.found_at is None else number_hour(alarm.found_at),
+    )

@@ -4,7 +4,7 @@ Each transaction stores how far it got: a process may die at any point. Processe
 lock makes them take turns per deployment.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -25,9 +25,11 @@ from ..domain.check import DataSet, Span
 from ..domain.monitor import list_comparisons
 from ..sources.stored.noted_hours import note_changed_hours
 from ..sources.stored.window_queries import match_pending_feedback
+from ..statistics.e_values.follow import SomeGroup
 from ..statistics.tables.record_kinds import CounterfactualCells
 from .count_files import HoursInFiles
 from .count_hours import FollowedEra, count_labels, count_pairs, count_payload
+from .figure_state import number_hour
 from .first_records import FirstRecords
 from .queries.changed_hours import changed_hours, forget_changes
 from .queries.eras import (
@@ -124,18 +126,23 @@ def _follow(session: Session, deployment_no: int) -> FollowedEra | None:
     changed = changed_at(session, deployment_no)
     starts_at = None if changed is None else floor_to_hour(changed - timedelta(microseconds=1)) + HOUR
     era = find_era(session, deployment_no, revision)
+    divisor = monitor.evidence.divisor
+    if era is not None and (era.divisors or [(0, 1)])[-1][1] != divisor:
+        # What was said later holds from the next block on.
+        since = number_hour(max(starts_at or BEGINNING, era.counted_until or BEGINNING))
+        era = replace(era, divisors=[*era.divisors, (since, divisor)])
+        note_progress(session, era.no, divisors=era.divisors)
     if era is not None and (changed is None or era.monitor_version == monitor.version):
         return FollowedEra(deployment, monitor, era, starts_at)
     if (
         era is not None
         and starts_at is not None
-        and _keep_figures(session, FollowedEra(deployment, monitor, era), starts_at)
+        and (alarms := _keep_figures(session, FollowedEra(deployment, monitor, era), starts_at)) is not None
     ):
-        note_progress(session, era.no, monitor_version=monitor.version, problem=None, alerts_due=True)
-        return FollowedEra(
-            deployment, monitor, replace(era, monitor_version=monitor.version, problem=None), starts_at
-        )
-    era = begin_era(session, deployment_no, monitor.version, revision, starts_at=starts_at)
+        changes: dict[str, Any] = {"monitor_version": monitor.version, "problem": None, "alarms": alarms}
+        note_progress(session, era.no, alerts_due=True, **changes)
+        return FollowedEra(deployment, monitor, replace(era, **changes), starts_at)
+    era = begin_era(session, deployment_no, monitor.version, revision, starts_at=starts_at, divisor=divisor)
     note_changed_hours(session, deployment_no, checked_hours(session, deployment_no, era))
     return FollowedEra(deployment, monitor, era, starts_at)
 
@@ -171,14 +178,19 @@ def _rewind(session: Session, followed: FollowedEra, latest: datetime) -> Follow
     return followed
 
 
-def _keep_figures(session: Session, followed: FollowedEra, starts_at: datetime) -> bool:
-    """Ends the figures that the monitor's new version, which counts from `starts_at` on, changes; whether
-    any is left.
+def _keep_figures(session: Session, followed: FollowedEra, starts_at: datetime) -> Sequence[SomeGroup] | None:
+    """Ends the figures that the monitor's new version, which counts from `starts_at` on, changes; None if
+    none is left, else the alarms of some group, of which an open one ends with a figure.
     """
     figures = known_figures(session, followed.era.no)
     changed = [figure.no for figure in figures if not followed.compares(figure)]
     change_figures(session, changed, ended_at=starts_at)
-    return len(changed) < len(figures)
+    if len(changed) == len(figures):
+        return None
+    alarms = list(followed.era.alarms)
+    if changed and followed.era.open_alarm is not None:
+        alarms[-1] = replace(alarms[-1], ended=number_hour(starts_at), end="superseded")
+    return alarms
 
 
 def _note_problem(database: Database, deployment_no: int, problem: str) -> None:

@@ -8,6 +8,7 @@ from ..deployments.monitor.picked_metrics import picked_on
 from ..domain.check import DataSet
 from ..domain.monitor import Comparison, Limits, Monitor, list_comparisons
 from ..statistics.e_values.nulls import Limit, Scale, UnfairSide
+from ..statistics.e_values.tell_figure import own_side
 from .queries.hour_counts import CountedPlace
 
 
@@ -80,9 +81,8 @@ class WatchedMetric:
         return self.place, self.definition.metric
 
     def direction(self, limit: Limit) -> UnfairSide:
-        """Side of the metric's own limit: a reversed metric is above where monitored - reference is below."""
-        is_below = (limit.direction is UnfairSide.BELOW) is not self.definition.is_reversed
-        return UnfairSide.BELOW if is_below else UnfairSide.ABOVE
+        """Side of the metric's own limit."""
+        return own_side(limit, is_reversed=self.definition.is_reversed)
 
     def own_value(self, value: float) -> float:
         return -value if self.definition.is_reversed else value

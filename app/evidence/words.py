@@ -6,14 +6,20 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from ..domain.check import DataSet
+from ..domain.monitor import POOLED_GROUP
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.e_values.nulls import UnfairSide
-from ..statistics.e_values.state_words import IF_OTHER_PEOPLE, State
+from ..statistics.e_values.state_words import State
 from ..statistics.sentences.rounding import write_minus
 from .present_state import ComparisonState, DeploymentEvidence
 
 NO_MONITOR = (
     "No evidence is collected: the deployment has no fairness monitor, whose limits evidence is collected on."
+)
+
+TELL_PERSONS = (
+    "Say whose records they are: name the column of a person's id as evidence.person, or declare "
+    "evidence.each_record_another_person; evidence then counts in full from the next hour on."
 )
 
 QUIET = "No new evidence for 7 days: neither that it is still beyond its limit, nor that it is back inside."
@@ -38,9 +44,11 @@ _GRAVEST = (State.UNFAIR, State.UNDECIDED, State.SHOWN_FAIR)
 
 def name_figure(state: ComparisonState) -> str:
     of = (
-        f"of {state.group} ({state.attribute}, {_DATA[state.data]})"
-        if state.group is not None
-        else f"by {state.attribute} ({_DATA[state.data]})"
+        f"by {state.attribute} ({_DATA[state.data]})"
+        if state.group is None
+        else f"of the monitored groups of {state.attribute} together ({_DATA[state.data]})"
+        if state.group == POOLED_GROUP
+        else f"of {state.group} ({state.attribute}, {_DATA[state.data]})"
     )
     return f"{CATALOGUE[state.metric].title} {of}"
 
@@ -53,11 +61,48 @@ def say_limit(state: ComparisonState) -> str:
 
 
 def say_comparison(state: ComparisonState) -> str:
-    return " ".join([f"{name_figure(state)} must be {say_limit(state)}: {state.words}.", *list_notes(state)])
+    """The figure, its one sentence, and what else is to be known."""
+    sentence = state.words if state.statement is None else state.statement.sentence
+    return " ".join([f"{name_figure(state)}: {sentence}", *list_notes(state)])
 
 
 def list_notes(state: ComparisonState) -> list[str]:
-    return ([QUIET] if state.is_quiet else []) + ([STALE] if state.is_stale else [])
+    notes = []
+    if state.vanished is not None:
+        notes.append(f"{state.vanished[:1].upper()}{state.vanished[1:]}.")
+    if state.log_evidence_now is not None and state.log_threshold is not None:
+        now, needed = map(_say_factor, (state.log_evidence_now, state.log_threshold))
+        notes.append(f"The evidence would now be {now} of {needed}.")
+    if state.found_at is not None and state.alarm_at is not None:
+        notes.append(
+            f"Found after corrections of hours before {state.found_at:%Y-%m-%d %H:%M}; in these records the "
+            f"alarm falls on {state.alarm_at:%Y-%m-%d %H:%M}."
+        )
+    return notes + ([QUIET] if state.is_quiet else []) + ([STALE] if state.is_stale else [])
+
+
+def _say_factor(logarithm: float) -> str:
+    return f"{math.exp(min(logarithm, _LARGEST)):,.0f}" if logarithm < _LARGEST else f"e^{logarithm:.0f}"
+
+
+_LARGEST = 30.0
+"""Logarithm of the largest evidence that is written out."""
+
+
+def say_some_group(evidence: DeploymentEvidence) -> str | None:
+    """That some group is unfair, and where most evidence is, without a claim; None without such an alarm."""
+    alarm = evidence.era.open_alarm
+    if alarm is None:
+        return None
+    leading = ", ".join(
+        f"{group} ({attribute}, {_DATA[DataSet(data)]}, {CATALOGUE[metric].title.lower()} {direction}: "
+        f"{_say_factor(log)})"
+        for (data, attribute, group, metric, direction), log in alarm.leading
+    )
+    return (
+        f"At least one of {alarm.comparisons:,} comparisons is outside its limit; not yet clear which. "
+        f"Most evidence so far: {leading}."
+    )
 
 
 def note_first_hour(state: ComparisonState) -> str | None:
@@ -135,8 +180,14 @@ def list_remarks(evidence: DeploymentEvidence) -> Iterator[str]:
     if era.late_labels:
         arrived, verb = ("1 label", "does") if era.late_labels == 1 else (f"{era.late_labels:,} labels", "do")
         yield f"{arrived} arrived more than {settings.label_horizon_hours:,} hours after the record and {verb} not count."
-    if settings.person is None and era.counted_until is not None:
-        yield f"The budget of false alarms holds {IF_OTHER_PEOPLE}."
+    if era.counted_until is not None:
+        yield evidence.guarantee
+        if settings.divisor > 1:
+            yield TELL_PERSONS
+    if evidence.corrected is not None:
+        yield evidence.corrected
+    if (some_group := say_some_group(evidence)) is not None:
+        yield some_group
 
 
 def find_governing(sides: Sequence[ComparisonState]) -> ComparisonState | None:

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from ..base.clock import utc_now
+from ..base.clock import floor_to_hour, utc_now
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen
 from ..domain.record_times import EPOCH, Impossible, LeftOutTimes, TimeRule, TimeTally
@@ -102,6 +102,19 @@ def read_hours(
         usable=is_usable,
         left_out=tuple(tally.left_out.values()),
         block_hours=block_hours,
+    )
+
+
+def one_block(records: int) -> HourNumbers:
+    """One hour, the present one, of all records of a file without times."""
+    return HourNumbers(
+        first=floor_to_hour(utc_now()),
+        hours=1,
+        numbers=np.zeros(records, np.int64),
+        seconds=np.zeros(records, np.int64),
+        usable=np.ones(records, np.bool_),
+        left_out=(),
+        block_hours=1,
     )
 
 

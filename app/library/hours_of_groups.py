@@ -2,33 +2,54 @@
 at the end of a log.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import date, datetime, timedelta
-from itertools import product
+from itertools import islice, product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.special import chdtri, xlogy
 
+from ..base.clock import utc_now
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen_arrays, frozen_by_name
 from ..base.values import is_number, name_value
+from ..domain.monitor import POOLED_GROUP, UNSAID_DIVISOR
 from ..domain.record_times import LeftOutTimes
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.e_values.change_detector import HOURS_OF_A_YEAR
-from ..statistics.e_values.confidence import follow_interval
-from ..statistics.e_values.expected_hours import EvidenceProgress, expect_more_hours
-from ..statistics.e_values.follow import Episode, follow
+from ..statistics.e_values.confidence import follow_interval, stack_counts
+from ..statistics.e_values.expected_hours import expect_more_hours
+from ..statistics.e_values.follow import (
+    Episode,
+    Followed,
+    Together,
+    begin_comparison,
+    follow_together,
+)
 from ..statistics.e_values.nulls import Hours, Limit, Scale, Side, UnfairSide
-from ..statistics.e_values.state_words import State
+from ..statistics.e_values.onset import Onset
+from ..statistics.e_values.state_words import (
+    DAY,
+    MINUTE,
+    EvidenceState,
+    FigureFacts,
+    FigureStatement,
+    State,
+    say_guarantee,
+    say_start,
+)
+from ..statistics.e_values.tell_figure import EndedHours, own_side, tell_figure
 from ..statistics.group_labels import BoolArray, FloatArray, IntArray, of_role
+from ..statistics.intervals.verdicts import Verdict
 from ..statistics.measures.labelled_figures import LabelCounts
 from ..statistics.sentences.left_out import CountedRecords
 from .frame_columns import check_frame, require_column
 from .frame_groups import FrameGrouping, group_records
-from .frame_hours import DAY_HOURS, HourNumbers, first_of_each, read_hours
+from .frame_hours import DAY_HOURS, HourNumbers, first_of_each, one_block, read_hours
 from .frame_outcomes import (
     FAVOURABLE,
     UNCLASSIFIED,
@@ -137,10 +158,9 @@ def _likelihood(count: FloatArray, total: FloatArray) -> FloatArray:
 class ComparisonEvidence:
     """Evidence of one group, metric and direction, after the last hour.
 
-    `interval` holds at all hours at once since the last alarm or its end; None is an open end.
-    `more_hours` is the expected number until a decision at the same rates and traffic, if known. If
-    unfair, `since` lies between `earliest` and `latest`, and `alarm_at` is the end of the hour of the
-    alarm.
+    `statement` is the figure's, which its two limits share. `more_hours` is the expected number until a
+    decision at the same rates and traffic, if known. If unfair, `since` lies between `earliest` and `latest`,
+    and `alarm_at` is the end of the hour of the alarm.
     """
 
     attribute: str
@@ -150,11 +170,12 @@ class ComparisonEvidence:
     direction: UnfairSide
     limit: float
     state: State
+    evidence: EvidenceState
+    statement: FigureStatement
     since: datetime | None
     earliest: datetime | None
     latest: datetime | None
     alarm_at: datetime | None
-    interval: tuple[float | None, float | None]
     more_hours: int | None
     episodes: tuple[Episode, ...]
     log_evidence: FloatArray
@@ -163,15 +184,20 @@ class ComparisonEvidence:
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values, times in ISO 8601 UTC, days where only days are known."""
+        statement = self.statement
         return {
             "attribute": self.attribute,
             "group": self.group,
             "metric": self.metric,
             "direction": self.direction.value,
-            "state": self.state.value,
+            "state": statement.state.value,
+            "row": statement.row,
+            "sentence": statement.sentence,
+            "evidence": self.evidence.value,
             "since": self.state_time(self.since),
             "alarm_at": self.state_time(self.alarm_at),
-            "interval": list(self.interval),
+            "interval": statement.interval and list(statement.interval),
+            "interval_kind": statement.interval_kind and statement.interval_kind.value,
         }
 
     def state_time(self, time: datetime | None) -> str | None:
@@ -180,7 +206,11 @@ class ComparisonEvidence:
 
 @frozen_by_name
 class Evidence:
-    """Evidence of all comparisons. `labels` says which records are old enough for figures of labels."""
+    """Evidence of all comparisons. `labels` says which records are old enough for figures of labels.
+
+    `guarantee` is the bound on false alarms; `some_group` says that one is unfair, not yet clear which.
+    `divisor` is that of evidence, by what was said of persons.
+    """
 
     comparisons: tuple[ComparisonEvidence, ...]
     hours: int
@@ -191,7 +221,11 @@ class Evidence:
     favourable: tuple[str, ...]
     warnings: tuple[str, ...]
     chosen: str | None
+    guarantee: str
+    divisor: int
+    some_group: str | None = None
     labels: str | None = None
+    has_times: bool = True
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -204,6 +238,8 @@ class Evidence:
             "left_out_times": left_out,
             "records": self.records.to_json(),
             "labels": self.labels,
+            "guarantee": self.guarantee,
+            "some_group": self.some_group,
         }
 
 
@@ -211,10 +247,11 @@ def follow_frame(
     frame: pd.DataFrame,
     *,
     attribute: str | Sequence[str],
-    time: str,
+    time: str | None = None,
     prediction: str | None = None,
     label: str | None = None,
     person: str | None = None,
+    each_record_another_person: str | None = None,
     favourable: object = 1,
     unfavourable: object = None,
     monitored: object = None,
@@ -230,7 +267,9 @@ def follow_frame(
     Each monitored group is compared with the reference: the ratio of favourable rates with `limit` and
     1/`limit` and, where both `prediction` and `label` are given, the differences of true positive rate, false
     positive rate and accuracy with 0.1 on both sides. All comparisons together raise at most one false alarm
-    in `budget_hours` on average. With `person` only a person's first record counts. Labels take up to
+    in `budget_hours` on average. With `person` only a person's first record counts; somebody may declare
+    with a name that each record is another person; without either, evidence counts at a tenth. Without
+    `time` all records are one block. Several monitored groups together are one more. Labels take up to
     `horizon` hours: figures of labels leave out records that are younger than that at the last one; without
     it, those of the last days if they lack more labels. The other arguments are those of `measure_frame`.
 
@@ -238,7 +277,7 @@ def follow_frame(
         InvalidInput: names the argument that is wrong.
     """
     check_arguments(frame, prediction, label, limit=limit, budget_hours=budget_hours)
-    hours = read_hours(frame, time, time_format, earliest)
+    hours = one_block(len(frame)) if time is None else read_hours(frame, time, time_format, earliest)
     grouping = group_records(frame, attribute, monitored, reference)
     lists = OutcomeLists.of(favourable, unfavourable)
     outcomes = read_outcomes(frame, label, prediction, lists)
@@ -250,23 +289,28 @@ def follow_frame(
         settled, labels = settle_labels(grouping, hours, counted, ~outcomes.actual.is_missing, horizon)
     compared = []
     unknown = []
-    for position, figure in product(of_role(grouping.groups, "monitored"), list_figures(outcomes, limit)):
+    watched = of_role(grouping.groups, "monitored")
+    pooled = [watched] if len(watched) > 1 else []
+    for positions, figure in product(
+        [*([position] for position in watched), *pooled], list_figures(outcomes, limit)
+    ):
         needs_labels = outcomes.predicted is None or "labels" in CATALOGUE[figure.metric].needs
         used = counted & settled if needs_labels else counted
-        reason = explain_labels(grouping, position, figure, outcomes, used)
+        reason = explain_labels(grouping, positions, figure, outcomes, used)
+        label_of = POOLED_GROUP if len(positions) > 1 else grouping.groups[positions[0]].label
         if reason is None:
-            compared.append(
-                _Compared(position, figure, count_group_hours(hours, grouping, position, figure, used))
-            )
+            series = count_group_hours(hours, grouping, positions, figure, used)
+            compared.append(_Compared(label_of, figure, series))
         else:
-            unknown.append(f"no evidence on {figure.metric} of {grouping.groups[position].label}: {reason}")
-    comparisons = sum(len(comparison.figure.limits) for comparison in compared)
+            unknown.append(f"no evidence on {figure.metric} of {label_of}: {reason}")
+    divisor = UNSAID_DIVISOR if person is None and each_record_another_person is None else 1
+    together = Together(math.log(budget_hours))
+    names = _Names(grouping, tuple(map(name_value, lists.favourable)))
+    total = sum(len(comparison.figure.limits) for comparison in compared)
+    declared = each_record_another_person and (each_record_another_person, utc_now().date().isoformat())
+    comparisons = tuple(_follow(compared, names, hours, together, divisor, has_times=time is not None))
     return Evidence(
-        comparisons=tuple(
-            evidence
-            for comparison in compared
-            for evidence in _look_at(comparison, grouping, hours, comparisons, budget_hours)
-        ),
+        comparisons=comparisons,
         hours=hours.hours,
         first=hours.first,
         records=count_left_out(
@@ -274,10 +318,16 @@ def follow_frame(
         ),
         left_out=hours.left_out,
         is_daily=hours.block_hours == DAY_HOURS,
-        favourable=tuple(map(name_value, lists.favourable)),
+        favourable=names.favourable,
         warnings=(*grouping.warnings, *unknown),
         chosen=grouping.chosen,
+        guarantee=say_guarantee(
+            max(total, 1), budget_hours, by_person=person is not None, declared=declared or None
+        ),
+        divisor=divisor,
+        some_group=_say_some_group(together),
         labels=labels,
+        has_times=time is not None,
     )
 
 
@@ -358,14 +408,18 @@ def list_figures(outcomes: KnownOutcomes, limit: float) -> Iterator[Figure]:
 
 
 def explain_labels(
-    grouping: FrameGrouping, position: int, figure: Figure, outcomes: KnownOutcomes, counted: BoolArray
+    grouping: FrameGrouping,
+    positions: Sequence[int],
+    figure: Figure,
+    outcomes: KnownOutcomes,
+    counted: BoolArray,
 ) -> str | None:
     """Reason why labels of one decision say nothing of a monitored group's figure; None where they do."""
     metric = CATALOGUE[figure.metric]
     if "labels" not in metric.needs or outcomes.predicted is None or outcomes.actual is None:
         return None
     labelled = outcomes.actual.codes != UNCLASSIFIED
-    for members in ([position], of_role(grouping.groups, "reference")):
+    for members in (positions, of_role(grouping.groups, "reference")):
         of_side = counted & np.isin(grouping.codes, members)
         counts = [
             [
@@ -381,11 +435,15 @@ def explain_labels(
 
 
 def count_group_hours(
-    hours: HourNumbers, grouping: FrameGrouping, position: int, figure: Figure, counted: BoolArray
+    hours: HourNumbers,
+    grouping: FrameGrouping,
+    positions: Sequence[int],
+    figure: Figure,
+    counted: BoolArray,
 ) -> Hours:
-    """Hours of one monitored group and all reference groups together."""
+    """Hours of monitored groups together, and all reference groups together."""
     sides = []
-    for codes in ([position], of_role(grouping.groups, "reference")):
+    for codes in (positions, of_role(grouping.groups, "reference")):
         total = counted & figure.total & np.isin(grouping.codes, codes)
         counts = (
             np.bincount(hours.numbers[which], minlength=hours.hours).astype(float)
@@ -397,68 +455,158 @@ def count_group_hours(
 
 @frozen_arrays
 class _Compared:
-    """One figure of the monitored group at `place`, hour by hour."""
+    """One figure of a monitored group, hour by hour."""
 
-    place: int
+    group: str
     figure: Figure
     series: Hours
 
 
-def _look_at(
-    compared: _Compared, grouping: FrameGrouping, hours: HourNumbers, comparisons: int, budget_hours: float
+@frozen_arrays
+class _Names:
+    grouping: FrameGrouping
+    favourable: tuple[str, ...]
+
+    def call(self, group: str) -> str:
+        if group == POOLED_GROUP:
+            return f"the monitored groups of {self.grouping.attribute} together"
+        return f"records with {self.grouping.attribute} {group}"
+
+
+def _follow(
+    compared: Sequence[_Compared],
+    names: _Names,
+    hours: HourNumbers,
+    together: Together,
+    divisor: int,
+    *,
+    has_times: bool,
+) -> Iterator[ComparisonEvidence]:
+    """Follows all comparisons together, and yields those of each figure."""
+    several = [
+        begin_comparison(
+            comparison.series,
+            limit,
+            hours.months,
+            divisor=divisor,
+            name=(comparison.figure.metric, comparison.group),
+        )
+        for comparison in compared
+        for limit in comparison.figure.limits
+    ]
+    followed = iter(follow_together(together, several, hours.months, total=lambda _: len(several)))
+    is_some_group = together.open_alarm is not None
+    for comparison in compared:
+        of_figure = list(islice(followed, len(comparison.figure.limits)))
+        yield from _describe(comparison, of_figure, names, hours, divisor, is_some_group, has_times)
+
+
+def _describe(
+    compared: _Compared,
+    followed: Sequence[Followed],
+    names: _Names,
+    hours: HourNumbers,
+    divisor: int,
+    is_some_group: bool,  # noqa: FBT001 - of all comparisons
+    has_times: bool,  # noqa: FBT001 - of the file
 ) -> Iterator[ComparisonEvidence]:
     figure = compared.figure
     series = compared.series
-    followed = [
-        follow(series, limit, comparisons=comparisons, months=hours.months, budget_hours=budget_hours)
+    end = len(compared.series)
+    opened = next((result.open_episode for result in followed if result.open_episode), None)
+    chapter = max(result.follower.chapter for result in followed) if opened is None else opened.since.hour
+    of_chapter = series.between(chapter, end)
+    lower = upper = np.full(1, np.nan)
+    if len(of_chapter):
+        lower, upper = follow_interval(of_chapter, figure.scale, divisor)
+    is_daily = hours.block_hours == DAY_HOURS
+    form = DAY if is_daily else MINUTE
+
+    def say_onset(since: Onset) -> str:
+        onset, earliest, latest = map(hours.start_of, (since.hour, since.earliest, since.latest))
+        return f"{say_start(onset, earliest, latest, form)}{'' if since.hour else ' or before'}"
+
+    own = {
+        own_side(limit, is_reversed=figure.is_reversed): -limit.value if figure.is_reversed else limit.value
         for limit in figure.limits
-    ]
-    # An alarm on either side begins a chapter of the figure.
-    chapter = max(result.chapter for result in followed)
-    ends = np.full(2, np.nan)
-    if chapter < len(series):
-        hours_of_chapter = series.between(chapter, len(series))
-        ends = np.array([end[-1] for end in follow_interval(hours_of_chapter, figure.scale)])
-    if figure.is_reversed:
-        ends = -ends[::-1]
-    lower, upper = (None if np.isnan(end) else float(end) for end in ends)
-    recent = series.between(max(chapter, len(series) - RECENT_HOURS), len(series))
-    for limit, result in zip(figure.limits, followed, strict=True):
-        opened = result.open_episode
-        state = (
-            State.UNFAIR
-            if opened
-            else State.SHOWN_FAIR
-            if result.shown_since is not None
-            else State.UNDECIDED
-        )
-        since = opened.since.hour if opened else result.shown_since
-        is_below = (limit.direction is UnfairSide.BELOW) is not figure.is_reversed
-        more_hours = None
-        if state is State.UNDECIDED:
-            more_hours = expect_more_hours(
-                limit,
-                recent,
-                EvidenceProgress(
-                    result.log_threshold, float(result.log_evidence[-1]), float(result.log_fairness[-1])
-                ),
-            )
+    }
+    first = max(0, end - RECENT_HOURS)
+    ended = EndedHours(
+        followers=[result.follower for result in followed],
+        limits=figure.limits,
+        counts=stack_counts(of_chapter).sum(axis=0),
+        ends=(
+            None if np.isnan(lower[-1]) else float(lower[-1]),
+            None if np.isnan(upper[-1]) else float(upper[-1]),
+        ),
+        chapter=chapter,
+        recent=series.between(first, end),
+        first=first,
+        end=end,
+        divisor=divisor,
+        say=lambda hour: f"{hours.start_of(hour):{form}}",
+        say_onset=say_onset,
+        is_some_group=is_some_group,
+    )
+    facts = FigureFacts(
+        group=names.call(compared.group),
+        reference=names.call(names.grouping.reference_label),
+        outcome=f"get {' or '.join(names.favourable)}",
+        rate=f"the {FIGURES[figure.metric][1]}",
+        is_ratio=figure.scale is Scale.RATIO,
+        is_reversed=figure.is_reversed,
+        lower_limit=own.get(UnfairSide.BELOW),
+        upper_limit=own.get(UnfairSide.ABOVE),
+        verdict=Verdict.NOT_COMPUTABLE,
+        evidence=EvidenceState.NONE_YET,
+        block="file" if not has_times else "day" if is_daily else "hour",
+    )
+    levels = [result.log_threshold for result in followed]
+    statement, evidence, more = tell_figure(ended, facts, levels, expect_more_hours)
+    for limit, result, of_limit, hours_more in zip(figure.limits, followed, evidence, more, strict=True):
+        episode = result.open_episode
+        since_hour = episode.since.hour if episode else result.shown_since
         yield ComparisonEvidence(
-            attribute=grouping.attribute,
-            group=grouping.groups[compared.place].label,
-            reference=grouping.reference_label,
+            attribute=names.grouping.attribute,
+            group=compared.group,
+            reference=names.grouping.reference_label,
             metric=figure.metric,
-            direction=UnfairSide.BELOW if is_below else UnfairSide.ABOVE,
+            direction=own_side(limit, is_reversed=figure.is_reversed),
             limit=-limit.value if figure.is_reversed else limit.value,
-            state=state,
-            since=None if since is None else hours.start_of(since),
-            earliest=hours.start_of(opened.since.earliest) if opened else None,
-            latest=hours.start_of(opened.since.latest) if opened else None,
-            alarm_at=hours.start_of(opened.alarm) + timedelta(hours=1) if opened else None,
-            interval=(lower, upper),
-            more_hours=more_hours,
+            state=State.UNFAIR
+            if episode
+            else State.UNDECIDED
+            if result.shown_since is None
+            else State.SHOWN_FAIR,
+            evidence=of_limit,
+            statement=statement,
+            since=None if since_hour is None else hours.start_of(since_hour),
+            earliest=hours.start_of(episode.since.earliest) if episode else None,
+            latest=hours.start_of(episode.since.latest) if episode else None,
+            alarm_at=hours.start_of(episode.alarm) + timedelta(hours=1) if episode else None,
+            more_hours=hours_more,
             episodes=result.episodes,
             log_evidence=result.log_evidence,
             log_threshold=result.log_threshold,
-            is_daily=hours.block_hours == DAY_HOURS,
+            is_daily=is_daily,
         )
+
+
+FIGURES = {
+    "disparate_impact": ("disparate impact", "favourable rate"),
+    "true_positive_rate_difference": ("TPR difference", "true positive rate"),
+    "false_positive_rate_difference": ("FPR difference", "false positive rate"),
+    "accuracy_difference": ("accuracy difference", "accuracy"),
+}
+"""Title of each metric, and the rate that it compares."""
+
+
+def _say_some_group(together: Together) -> str | None:
+    alarm = together.open_alarm
+    if alarm is None:
+        return None
+    leading = dict.fromkeys(f"{metric} of {group}" for (metric, group), _ in alarm.leading)
+    return (
+        f"At least one of {alarm.comparisons:,} comparisons is outside its limit; not yet clear which. "
+        f"Most evidence so far: {', '.join(leading)}."
+    )

@@ -9,10 +9,10 @@ import pandas as pd
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen
 from ..base.values import is_number
+from ..domain.monitor import UNSAID_DIVISOR
 from ..domain.record_times import LeftOutTimes
 from ..statistics.e_values.change_detector import HOURS_OF_A_YEAR
-from ..statistics.e_values.detection_delays import simulate_delay
-from ..statistics.e_values.expected_hours import Traffic
+from ..statistics.e_values.expected_hours import Traffic, expect_delay_within
 from ..statistics.e_values.nulls import Limit, Scale, UnfairSide
 from ..statistics.group_labels import of_role
 from ..statistics.sentences.left_out import CountedRecords
@@ -20,6 +20,9 @@ from .frame_groups import group_records
 from .frame_hours import DAY_HOURS, read_hours
 from .frame_outcomes import OutcomeLists, count_left_out, read_outcomes
 from .hours_of_groups import RECENT_HOURS, check_arguments, count_group_hours, list_figures
+
+MAX_HOURS = 17_520
+"""Hours within which it is to be found: two years."""
 
 
 @frozen
@@ -57,6 +60,8 @@ def plan_frame(
     unfavourable: object = None,
     monitored: object = None,
     reference: object = None,
+    person: str | None = None,
+    each_record_another_person: str | None = None,
     ratio: float = 0.7,
     probability: float = 0.9,
     limit: float = 0.8,
@@ -88,24 +93,21 @@ def plan_frame(
     counted = count_left_out(
         frame, grouping, outcomes, {"time_impossible": ~hours.usable, "outside_period": ~recent}
     )
+    divisor = UNSAID_DIVISOR if person is None and each_record_another_person is None else 1
     lower = Limit(Scale.RATIO, UnfairSide.BELOW, limit, 1 / limit)
     span = min(hours.hours, RECENT_HOURS)
     plans = []
     for position in watched:
-        series = count_group_hours(hours, grouping, position, figures[0], recent)
+        series = count_group_hours(hours, grouping, [position], figures[0], recent)
         watched_per_hour, compared_per_hour = (
             float(np.sum(side.records)) / span for side in (series.monitored, series.reference)
         )
         rate = float((series.reference.favourable.sum() + 0.5) / (series.reference.records.sum() + 1))
-        delay = None
-        if watched_per_hour > 0 and compared_per_hour > 0:
-            delay = simulate_delay(
-                lower,
-                Traffic(watched_per_hour, compared_per_hour, rate),
-                ratio * rate,
-                threshold,
-                probability=probability,
-            )
+        traffic = Traffic(watched_per_hour, compared_per_hour, rate)
+        needed = expect_delay_within(
+            lower, traffic, ratio * rate, threshold, probability=probability, divisor=divisor
+        )
+        needed = None if needed is None or needed > MAX_HOURS else needed
         plan = Plan(
             attribute=grouping.attribute,
             group=grouping.groups[position].label,
@@ -115,8 +117,8 @@ def plan_frame(
             monitored_per_hour=watched_per_hour,
             reference_per_hour=compared_per_hour,
             reference_rate=rate,
-            hours=delay.hours if delay else None,
-            records=delay.records if delay else None,
+            hours=needed,
+            records=None if needed is None else round(needed * (watched_per_hour + compared_per_hour)),
             counted=counted,
             left_out=hours.left_out,
             is_daily=hours.block_hours == DAY_HOURS,

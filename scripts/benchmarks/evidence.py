@@ -37,7 +37,8 @@ GOAL_MILLISECONDS = 50
 GOAL_YEAR_SECONDS = 40
 HOURS_OF_A_YEAR = 8_760
 NAMES = [f"column_{position}" for position in range(5)]
-MONITORED = [f"group_{position}" for position in range(5)]
+MONITORED = [f"group_{position}" for position in range(4)]
+"""Their groups together are one more comparison."""
 REFERENCE = "reference"
 FAVOURABLE = (0.46, 0.5)
 
@@ -142,7 +143,7 @@ class Bench:
         update_deployment(self._database, self._stage.deployment.no, until)
 
     def _draw_counts(self, span: Span, hours: int) -> Iterator[CountedHour]:
-        sizes = np.array([self._records // 10] * len(MONITORED) + [self._records // 2])
+        sizes = np.array([self._records // 8] * len(MONITORED) + [self._records // 2])
         rates = np.array([FAVOURABLE[0]] * len(MONITORED) + [FAVOURABLE[1]])
         for name in NAMES:
             favourable = self._rng.binomial(sizes, rates, (hours, len(sizes))).tolist()
@@ -156,7 +157,7 @@ class Bench:
     def _draw_records(self) -> Iterator[dict[str, object]]:
         labels = np.array([*MONITORED, REFERENCE])
         for _ in range(self._records):
-            row = dict(zip(NAMES, self._rng.choice(labels, len(NAMES), p=[0.1] * 5 + [0.5]).tolist(), strict=True))
+            row = dict(zip(NAMES, self._rng.choice(labels, len(NAMES), p=[0.125] * 4 + [0.5]).tolist(), strict=True))
             yield {**row, "prediction": int(self._rng.random() < FAVOURABLE[1])}
 
     @contextlib.contextmanager

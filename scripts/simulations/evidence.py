@@ -2,16 +2,19 @@
 """Simulated worlds for evidence over time: 300 records an hour, 30 % monitored, reference rate 0.5, one false alarm a year."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
+from operator import le
 
 import numpy as np
 import numpy.typing as npt
 
-from app.statistics.e_values.betting import log_e_values
+from app.statistics.e_values.betting import Past, log_e_values, weigh_claims
 from app.statistics.e_values.change_detector import HOURS_OF_A_YEAR, Detector
 from app.statistics.e_values.confidence import follow_interval
+from app.statistics.e_values.follow import Episode, Followed, Together, WeighedHour, begin_comparison, follow, follow_together
 from app.statistics.e_values.nulls import SMALLEST_RATE, Hours, Limit, Scale, Side, UnfairSide
+from app.statistics.e_values.onset import Onset
 from app.statistics.e_values.paired_bets import PairedHours, weigh_pairs
 from tests.builders.evidence_hours import ABOVE, BELOW, follow_months, simulate
 from tests.builders.exact_e_values import exact_terms
@@ -131,22 +134,156 @@ def fairness(runs: int, seed: int) -> Iterator[Trial]:
 
 
 def persons(runs: int, seed: int) -> Iterator[Trial]:
-    """People who apply again and again with the same outcome: with their id only their first record counts."""
-    counts = {"first records only": 0, "all records": 0}
-    for run in range(runs):
-        rng = np.random.default_rng(seed + run)
-        people, applications, hours = 3_000, 60_000, 500
-        monitored = rng.random(people) < 0.3
-        outcome = rng.random(people) < np.where(monitored, 0.425, 0.5)
-        person, hour = rng.integers(0, people, applications), np.sort(rng.integers(0, hours, applications))
-        first = np.zeros(applications, bool)
-        first[np.unique(person, return_index=True)[1]] = True
-        for name, counted in (("first records only", first), ("all records", np.ones(applications, bool))):
-            who = person[counted]
-            counts[name] += _has_alarm(_count_by_hour(hour[counted], monitored[who], outcome[who], hours))
-    firsts, every = counts.values()
-    yield _limit("ratio 0.85, persons with ids", firsts)
-    yield Trial("ratio 0.85, the same without ids (not covered)", f"{every} runs with an alarm", "reported only", True)
+    """Persons with several records, ratio .85: as if each record were another person, at a tenth, and by first records."""
+    worlds: tuple[tuple[str, Callable[[np.random.Generator], Persons], tuple[int, int, int]], ...] = (
+        ("30 persons an hour, 10 times each in it", lambda rng: _copies(rng, 30, 0), (99, 0, 0)),
+        ("300 persons an hour, 10 times each in it", lambda rng: _copies(rng, 300, 0), (99, 0, 0)),
+        ("30 new persons an hour, 10 records in 24 h", lambda rng: _copies(rng, 30, 24), (99, 0, 0)),
+        ("30 new persons an hour, 10 records in 168 h", lambda rng: _copies(rng, 30, 168), (99, 0, 1)),
+        ("30 new persons an hour, 10 records in 720 h", lambda rng: _copies(rng, 30, 720), (99, 0, 1)),
+        ("beyond the reach: copies geometric, mean 10, at most 40", lambda rng: _copies(rng, 30, 0, "geometric"), (99, 99, 0)),
+        ("beyond the reach: 30 copies", lambda rng: _copies(rng, 30, 0, "thirty"), (99, 99, 0)),
+        ("beyond the reach: 80 % from a pool of 400", _pool, (99, 99, 0)),
+    )
+    for name, draw, allowed in worlds:
+        alarms = [0, 0, 0]
+        for run in range(min(runs, 20)):
+            hour, monitored, favourable, first = draw(np.random.default_rng(seed + run))
+            every = _count_by_hour(hour, monitored, favourable, HOURS)
+            firsts = _count_by_hour(hour[first], monitored[first], favourable[first], HOURS)
+            for place, (hours, divisor) in enumerate(((every, 1.0), (every, 10.0), (firsts, 1.0))):
+                alarms[place] += bool(_follow(hours, divisor=divisor).episodes)
+        found = " → ".join(map(str, alarms))
+        most = " → ".join("any" if one == 99 else str(one) for one in allowed)
+        yield Trial(name, f"{found} of {min(runs, 20)} runs with an alarm", most, all(map(le, alarms, allowed)))
+    for to in (0.75, 0.70, 0.60, 0.50):
+        delays = []
+        for run in range(min(runs, 20)):
+            episodes = _follow(simulate([0.95] * CHANGE + [to] * 1_500, seed + run), divisor=10.0).episodes
+            delays.append(episodes[0].alarm - CHANGE + 1 if episodes else math.inf)
+        yield Trial(f"at a tenth, fall to {to:.2f}: median delay", f"{np.median(delays):g} h", "reported only", True)
+
+
+def first_files(_runs: int, seed: int) -> Iterator[Trial]:
+    """One file of 12,561 records, as it was and from fair models."""
+    difference = Limit(Scale.DIFFERENCE, UnfairSide.BELOW, -0.1, 0.1)
+    hours = _hours([26], [2475], [2450], [10086])
+    for limit, divisor, expected in ((BELOW, 1, 231.44), (difference, 1, 219.54), (BELOW, 10, 20.25), (difference, 10, 18.03)):
+        found = float(follow(hours, limit, comparisons=36, months=[0], divisor=divisor).log_evidence[0])
+        name = f"first file, {limit.scale}, divisor {divisor}: ln M"
+        yield Trial(name, f"{found:.2f}, needed 12.66", f"{expected:.2f}", abs(found - expected) <= 0.006)
+    rng = np.random.default_rng(seed)
+    for ratio in (1, 0.9, 0.85, 0.8):
+        alarms, largest = 0, -math.inf
+        for _ in range(200):
+            fair = _hours([rng.binomial(2475, 0.2429 * ratio)], [2475], [rng.binomial(10086, 0.2429)], [10086])
+            for limit in (BELOW, ABOVE):
+                followed = follow(fair, limit, comparisons=2, months=[0])
+                alarms += len(followed.episodes)
+                largest = max(largest, followed.follower.watching.log_sum)
+        yield Trial(
+            f"200 fair first files of ratio {ratio:g}, both limits", f"{alarms} alarms, largest ln M {largest:.2f}", "0", alarms == 0
+        )
+
+
+def batches(runs: int, seed: int) -> Iterator[Trial]:
+    """Monthly batches with a fall in month 7."""
+    runs = max(10 * runs, 100)
+    for records in (400, 1_000, 2_000, 4_000, 10_000):
+        for budget in (8_760.0, 240.0):
+            soon = year = right = early = 0
+            for run in range(runs):
+                hours = simulate([0.95] * 6 + [0.60] * 6, seed + run, records=records)
+                episodes = _follow_batches(hours, budget)
+                alarms = [episode.alarm for episode in episodes]
+                early += any(alarm < 6 for alarm in alarms)
+                soon += any(alarm in {6, 7} for alarm in alarms)
+                year += any(alarm >= 6 for alarm in alarms)
+                right += any(episode.alarm >= 6 and episode.since.hour == 6 for episode in episodes)
+            shares = [100 * count / runs for count in (soon, year)] + [100 * right / max(year, 1)]
+            needed = early == 0 and (records < 4_000 or shares[0] >= 95) and (records < 1_000 or shares[2] >= 95)
+            name = f"batches of {records:,}, A = {budget:,.0f}: month 7 or 8 / within the year; right month"
+            yield Trial(name, "{:.0f} / {:.0f}; {:.0f} %".format(*shares), "95 from 4,000; 95 from 1,000 on", needed)
+    quiet = sum(bool(_follow_batches(simulate([ratio] * 12, seed + run), 8_760.0)) for ratio in (0.8, 0.85) for run in range(runs))
+    yield Trial("batches on the limit and at .85, a year", f"{quiet} runs with an alarm", "0", quiet == 0)
+
+
+def groups(runs: int, seed: int) -> Iterator[Trial]:
+    """Some group and names: hours to the first single alarm, and to the first alarm of any kind."""
+    runs, before = max(runs // 3, 5), 50
+    for count in (1, 4, 10, 40):
+        for name, falling, to in (("all", count, 0.7), ("all", count, 0.6), ("half", count // 2, 0.7), ("one", 1, 0.7), ("one", 1, 0.6)):
+            if not falling or (count == 1 and name != "one"):
+                continue
+            single, any_kind, wrong = [], [], 0
+            for run in range(runs):
+                followed, together = _follow_groups(count, falling, to, seed + run, before, 120)
+                level = together.log_budget + math.log(len(followed))
+                alone = [one.alarm for one in _single_alarms(followed[:count], level) if one.alarm >= before]
+                named = [(place, episode) for place, one in enumerate(followed) for episode in one.episodes]
+                wrong += any(falling <= place < count or episode.alarm < before for place, episode in named)
+                some = [alarm.opened for alarm in together.alarms if alarm.opened >= before]
+                single.append(min(alone, default=math.inf) - before + 1)
+                any_kind.append(min([episode.alarm for _, episode in named] + some, default=math.inf) - before + 1)
+            found = f"{np.median(single):g} / {np.median(any_kind):g} h, {wrong} wrong names"
+            is_good = wrong == 0 and bool(np.median(any_kind) <= np.median(single))
+            yield Trial(f"{name} of {count} groups falls to {to:.2f}: single / any", found, "any ≤ single, 0 wrong", is_good)
+    for ratio, allowed in ((0.8, 0.23), (0.85, 0.0)):
+        alarms = 0
+        for run in range(runs):
+            followed, together = _follow_groups(10, 10, ratio, seed + run, 0, HOURS)
+            alarms += bool(together.alarms) or any(one.episodes for one in followed)
+        yield Trial(
+            f"10 groups at {ratio:.2f}, {HOURS} h: any alarm",
+            f"{alarms} of {runs} runs",
+            f"at most {allowed:.0%}",
+            alarms <= allowed * runs + 1,
+        )
+
+
+def corrections(runs: int, seed: int) -> Iterator[Trial]:
+    """Decisions that are corrected 48 hours later, on the limit: evidence as logged, and computed again every hour."""
+    runs, delay = 5 * runs, 48
+    for share in (0.02, 0.10, 0.30):
+        alarms = [0, 0]
+        for run in range(runs):
+            rng = np.random.default_rng(seed + run)
+            raw = simulate([0.8] * HOURS, seed + run)
+            sides = []
+            for side, rate in zip(raw.sides, (0.4, 0.5), strict=True):
+                redrawn = rng.binomial(side.records.astype(int), share)
+                lost = rng.hypergeometric(side.favourable.astype(int), (side.records - side.favourable).astype(int), redrawn)
+                sides.append(Side(side.favourable - lost + rng.binomial(redrawn, rate), side.records))
+            logs, after = (weigh_claims(hours, BELOW)[0].tolist() for hours in (raw, Hours(*sides)))
+            alarms[0] += _reaches(logs, math.log(HOURS_OF_A_YEAR))
+            settled, has_alarm = Detector(5), False
+            for hour in range(HOURS):
+                if hour >= delay:
+                    settled.add(after[hour - delay])
+                if max(settled.bests) + 3 * delay**0.5 < math.log(HOURS_OF_A_YEAR) / 4:
+                    continue  # too far from an alarm
+                now = Detector(5, list(settled.sums), list(settled.bests))
+                for recent in logs[max(hour - delay + 1, 0) : hour + 1]:
+                    now.add(recent)
+                has_alarm |= now.alarms(math.log(HOURS_OF_A_YEAR))
+            alarms[1] += has_alarm
+        found = [alarm / runs for alarm in alarms]
+        is_good = max(found) <= HOURS / HOURS_OF_A_YEAR
+        yield Trial(f"{share:.0%} corrected: as logged / again", f"{found[0]:.1%} / {found[1]:.1%}", "at most 22.8 %", is_good)
+
+
+def decade(runs: int, seed: int) -> Iterator[Trial]:
+    """Ten years: 87,600 looks."""
+    looks = 87_600
+    for ratio in (0.85, 0.90):
+        for threshold in (87_600.0, 8_760.0):
+            several = min(runs, 40)
+            alarms = sum(
+                _reaches(weigh_claims(simulate([ratio] * looks, seed + run), BELOW)[0].tolist(), math.log(threshold))
+                for run in range(several)
+            )
+            is_good = threshold < looks or alarms <= 0.2 * several
+            yield Trial(f"ten years at {ratio:.2f}, A = {threshold:,.0f}", f"{alarms} of {several} runs", "≤ 20 % with 87,600", is_good)
 
 
 def labels(runs: int, seed: int) -> Iterator[Trial]:
@@ -186,6 +323,98 @@ def oracle(_runs: int, seed: int) -> Iterator[Trial]:
         worst = max(worst, abs(float(Decimal(ours) - sum(terms))) / max(1.0, float(sum(map(abs, terms)))))
         tried += 1
     yield Trial("10,000 e-values next to arbitrary precision", f"largest difference {worst:.1e}", "at most 1e-12", worst <= 1e-12)
+
+
+Persons = tuple[IntArray, BoolArray, BoolArray, BoolArray]
+"""Hour, group and outcome of each record, and whether it is its person's first."""
+
+
+def _copies(rng: np.random.Generator, people: int, spread: int, how: str = "ten") -> Persons:
+    """Persons who come with each hour; their records are within so many hours, all with one outcome."""
+    total = people * HOURS
+    number = np.full(total, 30 if how == "thirty" else 10)
+    if how == "geometric":
+        number = np.minimum(rng.geometric(0.1, total), 40)
+    monitored = rng.random(total) < 0.3
+    outcome = rng.random(total) < np.where(monitored, 0.425, 0.5)
+    person = np.repeat(np.arange(total), number)
+    hour = person // people + (rng.integers(0, spread, person.size) if spread else 0)
+    person, hour = person[hour < HOURS], hour[hour < HOURS]
+    return _mark_first(person, hour, monitored, outcome)
+
+
+def _pool(rng: np.random.Generator) -> Persons:
+    """300 records an hour, 80 % of them of one pool of 400 persons."""
+    hour = np.repeat(np.arange(HOURS), 300)
+    person = np.where(rng.random(hour.size) < 0.8, rng.integers(0, 400, hour.size), 400 + np.arange(hour.size))
+    monitored = rng.random(400 + hour.size) < 0.3
+    outcome = rng.random(400 + hour.size) < np.where(monitored, 0.425, 0.5)
+    return _mark_first(person, hour, monitored, outcome)
+
+
+def _mark_first(person: IntArray, hour: IntArray, monitored: BoolArray, outcome: BoolArray) -> Persons:
+    order = np.argsort(hour, kind="stable")
+    first = np.zeros(person.size, bool)
+    first[order[np.unique(person[order], return_index=True)[1]]] = True
+    return hour, monitored[person], outcome[person], first
+
+
+def _follow(hours: Hours, *, divisor: float) -> Followed:
+    return follow(hours, BELOW, comparisons=1, months=[hour // 720 for hour in range(len(hours))], divisor=divisor)
+
+
+def _follow_batches(hours: Hours, budget: float) -> Sequence[Episode]:
+    """Batches a month apart: the reference rate is that of the last one, which has enough records."""
+    reference = hours.reference
+    rates = np.concatenate([[np.nan], ((reference.favourable + 0.5) / (reference.records + 1))[:-1]])
+    past = Past(rates, np.ones(len(hours)))
+    return follow(hours, BELOW, comparisons=2, months=list(range(len(hours))), budget_hours=budget, past=past).episodes
+
+
+def _follow_groups(count: int, falling: int, to: float, seed: int, before: int, after: int) -> tuple[list[Followed], Together]:
+    """Groups of 40 records an hour with one reference of 210, and all of them together."""
+    rng = np.random.default_rng(seed)
+    length = before + after
+    reference = rng.poisson(210, length)
+    of_reference = rng.binomial(reference, 0.5)
+    records = rng.poisson(40, (count, length))
+    ratios = np.full((count, length), 0.95)
+    ratios[:falling, before:] = to
+    favourable = rng.binomial(records, 0.5 * ratios)
+    sides = [*zip(favourable, records, strict=True)]
+    if count > 1:
+        sides.append((favourable.sum(axis=0), records.sum(axis=0)))
+    together, months = Together(math.log(HOURS_OF_A_YEAR)), [hour // 720 for hour in range(length)]
+    several = [
+        begin_comparison(_hours(part, whole, of_reference, reference), BELOW, months, name=(str(place),))
+        for place, (part, whole) in enumerate(sides)
+    ]
+    _WEIGHED[:] = [blocks for _, blocks in several]
+    return follow_together(together, several, months, total=lambda _: len(several)), together
+
+
+_WEIGHED: list[list[WeighedHour]] = []
+"""Hours of the comparisons that were followed last."""
+
+
+def _single_alarms(followed: Sequence[Followed], level: float) -> Iterator[Episode]:
+    """The first alarm of each group by itself."""
+    for _, blocks in zip(followed, _WEIGHED, strict=False):
+        detector = Detector(5)
+        for block in blocks:
+            detector.add(block.unfair)
+            if detector.alarms(level):
+                yield Episode(block.hour, Onset(block.hour, block.hour, block.hour), detector.log_sum)
+                break
+
+
+def _reaches(logs: Sequence[Sequence[float]], level: float) -> bool:
+    detector = Detector(5)
+    for of_hour in logs:
+        detector.add(of_hour)
+        if detector.alarms(level):
+            return True
+    return False
 
 
 def _await_alarm(ratios: list[float], seed: int, since: int = 0) -> float:
@@ -232,6 +461,11 @@ WORLDS = {
     "intervals": intervals,
     "fairness": fairness,
     "persons": persons,
+    "first-files": first_files,
+    "batches": batches,
+    "groups": groups,
+    "corrections": corrections,
+    "decade": decade,
     "labels": labels,
     "oracle": oracle,
 }

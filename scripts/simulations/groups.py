@@ -8,13 +8,13 @@ import numpy as np
 from scipy.stats import kstest
 
 from app.statistics.e_values.change_detector import HOURS_OF_A_YEAR
-from app.statistics.e_values.detection_delays import simulate_delay
 from app.statistics.e_values.expected_hours import Traffic
 from app.statistics.e_values.nulls import UnfairSide
 from app.statistics.scan.scan_results import scan_cells
 from tests.builders.brute_force import score_every_subgroup
 from tests.builders.evidence_hours import BELOW, follow_months, simulate
 from tests.builders.planted_tables import draw_table
+from tests.builders.simulated_delays import simulate_delay
 from tests.builders.trials import Trial, run_worlds
 
 PLANTED = {0: (1, 2), 2: (0,)}

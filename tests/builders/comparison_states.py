@@ -8,7 +8,7 @@ from app.domain.monitor import EvidenceSettings, Monitor, MonitoredAttribute, Ou
 from app.evidence.present_state import ComparisonState, DeploymentEvidence
 from app.evidence.queries.eras import Era
 from app.statistics.e_values.nulls import UnfairSide
-from app.statistics.e_values.state_words import State, say_start, say_state
+from app.statistics.e_values.state_words import EvidenceState, FigureLabel, FigureStatement, State, say_start
 
 SINCE = datetime(2026, 11, 19, 7, tzinfo=UTC)
 UNTIL = datetime(2026, 11, 20, 9, tzinfo=UTC)
@@ -29,7 +29,16 @@ def comparison_of(state: State, **more: Any) -> ComparisonState:  # noqa: ANN401
         "direction": UnfairSide.BELOW,
         "limit": 0.8,
         "state": state,
-        "words": say_state(state, since=start, more_hours=more_hours, budget_hours=8760, reason=reason),
+        "evidence": {State.UNFAIR: EvidenceState.UNFAIR_SINCE, State.SHOWN_FAIR: EvidenceState.CONFIRMED_FAIR}.get(
+            state, EvidenceState.UNDECIDED
+        ),
+        "statement": FigureStatement(
+            row={State.UNFAIR: 1, State.SHOWN_FAIR: 6}.get(state, 11),
+            state={State.UNFAIR: FigureLabel.UNFAIR, State.SHOWN_FAIR: FigureLabel.CONFIRMED_FAIR}.get(state, FigureLabel.UNDECIDED),
+            sentence=f"Women get the favourable outcome 40 % less often than men{f' since {start}' if start else ''}.",
+            interval=None,
+            interval_kind=None,
+        ),
         "since": since,
         "more_hours": more_hours,
         "reason": reason,

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -46,11 +46,11 @@ def watched(
     deployment_id: str = "a-model",
     **more: Any,  # noqa: ANN401 - a monitor's members
 ) -> Scene:
-    """A deployment whose approvals are watched by sex."""
+    """A deployment whose approvals are watched by sex; each record is another person, unless a column says whose it is."""
+    settings = evidence or EvidenceSettings()
+    settings = settings if settings.person is not None else replace(settings, each_record_another_person=True)
     attributes = more.pop("attributes", (SEX,))
-    monitor = Monitor(
-        outcomes=OutcomeRule(favourable=(1,), unfavourable=(0,)), attributes=attributes, evidence=evidence or EvidenceSettings(), **more
-    )
+    monitor = Monitor(outcomes=OutcomeRule(favourable=(1,), unfavourable=(0,)), attributes=attributes, evidence=settings, **more)
     columns = (Column(name="sex", **TEXT), Column(name="place", **TEXT))
     return scene(
         database, columns, monitor, endpoint=None, meta=(Column(name="person", **TEXT),), probability=None, deployment_id=deployment_id

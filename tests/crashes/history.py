@@ -254,6 +254,8 @@ def _follow(row: dict[str, Any], found: dict[str, Any], counts: Counter[tuple[da
         # All begin in the same hour, so that their number is the same in every hour.
         comparisons=round(math.exp(row["log_threshold"]) / found["false_alarm_hours"]),
         months=[hour.year * 12 + hour.month for hour in hours],
+        # Nobody says whose records they are.
+        divisor=10,
         past=Past(*(column[len(every) - len(hours) :] for column in look_back(sides(every)))),
     )
     return followed, first

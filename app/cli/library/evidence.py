@@ -7,9 +7,9 @@ from typing import Annotated
 from typer import BadParameter, Option, Typer, echo
 
 from ...library.hours_of_groups import follow_frame
-from ...statistics.e_values.state_words import IF_OTHER_PEOPLE
 from .evidence_report import render_evidence
 from .metrics_files import (
+    AnotherPerson,
     Attributes,
     Earliest,
     Encoding,
@@ -23,7 +23,6 @@ from .metrics_files import (
     PersonColumn,
     PredictionColumn,
     Reference,
-    TimeColumn,
     TimeFormat,
     Unfavourable,
     open_console,
@@ -48,8 +47,14 @@ def _read_horizon(text: str) -> int:
 def evidence(
     *,
     file: MeasuredFile,
-    time: TimeColumn,
     attribute: Attributes,
+    time: Annotated[
+        str | None,
+        Option(
+            help="Column of the times or dates: ISO 8601 or digits, UTC unless it says otherwise. Without it "
+            "the file is one block."
+        ),
+    ] = None,
     prediction: PredictionColumn = None,
     label: LabelColumn = None,
     favourable: Favourable = None,
@@ -60,13 +65,7 @@ def evidence(
     missing: MissingTexts = None,
     encoding: Encoding = "utf-8",
     person: PersonColumn = None,
-    each_record_another_person: Annotated[
-        bool,
-        Option(
-            "--each-record-another-person",
-            help="Say that no two records are of one person, which the bound needs.",
-        ),
-    ] = False,
+    each_record_another_person: AnotherPerson = None,
     limit: LowerLimit = 0.8,
     time_format: TimeFormat = None,
     earliest: Earliest = None,
@@ -104,11 +103,11 @@ def evidence(
             time_format=time_format,
             earliest=earliest,
             horizon=horizon,
+            each_record_another_person=each_record_another_person,
             **records.arguments,
         )
     print_notes(records.notes)
     if as_json:
         echo(json.dumps(followed.to_json(), indent=2, ensure_ascii=False))
     else:
-        condition = "" if person is not None or each_record_another_person else f", {IF_OTHER_PEOPLE}"
-        echo(render_evidence(followed, file.name, open_console(), condition))
+        echo(render_evidence(followed, file.name, open_console()))

@@ -3,6 +3,7 @@
 import textwrap
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
+from itertools import groupby
 
 import numpy as np
 from rich import box
@@ -12,75 +13,53 @@ from rich.table import Table
 
 from ...domain.record_times import LeftOutTimes
 from ...library.frame_hours import DAY_HOURS
-from ...library.hours_of_groups import ComparisonEvidence, Evidence
+from ...library.hours_of_groups import FIGURES, ComparisonEvidence, Evidence
 from ...statistics.e_values.nulls import UnfairSide
-from ...statistics.e_values.state_words import DAY, MINUTE, State, choose_form, say_start
+from ...statistics.e_values.state_words import (
+    DAY,
+    MINUTE,
+    NOT_COVERED,
+    FigureLabel,
+    IntervalKind,
+    choose_form,
+)
 from .metrics_report import printable
 
-COLOURS = {State.UNFAIR: "red", State.SHOWN_FAIR: "green"}
-FIGURES = {
-    "disparate_impact": ("disparate impact", "favourable rate"),
-    "true_positive_rate_difference": ("TPR difference", "true positive rate"),
-    "false_positive_rate_difference": ("FPR difference", "false positive rate"),
-    "accuracy_difference": ("accuracy difference", "accuracy"),
-}
-"""Title of each metric, and the rate that it compares."""
-
+COLOURS = {FigureLabel.UNFAIR: "red", FigureLabel.CONFIRMED_FAIR: "green", FigureLabel.FAIR: "green"}
 
 BARS = "▁▂▃▄▅▆▇█"
 BAR_COUNT = 20
 """Max bars of a comparison; each shows the highest value of its hours."""
 
 
-def render_evidence(evidence: Evidence, name: str, console: Console, condition: str) -> str:
-    """Report of a file of that name; `condition` is that of the bound on false alarms."""
+def render_evidence(evidence: Evidence, name: str, console: Console) -> str:
+    """Report of a file of that name."""
     with console.capture() as capture:
         for line in _list_heading(evidence, name):
             console.print(escape(fill(line, console.width)))
         console.print(_build_table(evidence))
-        for note in _list_notes(evidence, condition):
+        for note in _list_notes(evidence):
             console.print(escape(fill(note, console.width)), soft_wrap=True)
         console.print()
-        for sentence in map(phrase_evidence, evidence.comparisons):
+        for sentence in map(phrase_evidence, group_figures(evidence)):
             console.print(escape(fill(sentence, console.width, "• ")), soft_wrap=True)
     return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
 
-def phrase_evidence(evidence: ComparisonEvidence) -> str:
-    (_, rate), group = FIGURES[evidence.metric], f"{evidence.attribute} {evidence.group}"
-    form, unit = (DAY, "day") if evidence.is_daily else (MINUTE, "hour")
-    is_below = evidence.direction is (
-        UnfairSide.ABOVE if evidence.metric == "accuracy_difference" else UnfairSide.BELOW
-    )
-    if evidence.metric == "disparate_impact":
-        claim = (
-            f"{'less' if is_below else 'more'} than {_format(evidence.limit)} times that of "
-            f"{evidence.reference}"
-        )
-    else:
-        side = "below" if is_below else "above"
-        claim = f"more than {_format(100 * abs(evidence.limit))} points {side} that of {evidence.reference}"
-    earlier = sum(episode.resolved is not None for episode in evidence.episodes)
+def phrase_evidence(sides: Sequence[ComparisonEvidence]) -> str:
+    """The sentence of a figure, by its sides."""
+    first = sides[0]
+    alarm = ""
+    earlier = sum(episode.resolved is not None for side in sides for episode in side.episodes)
     times = "once" if earlier == 1 else f"{earlier} times"
     history = f" It was found unfair {times} before, and back inside the limit since." if earlier else ""
-    if evidence.state is State.UNFAIR and evidence.since and evidence.alarm_at:
-        return (
-            f"{group}: the {rate} is {claim} since "
-            f"{say_start(evidence.since, evidence.earliest, evidence.latest, form)}; the evidence was enough "
-            f"{'on' if evidence.is_daily else 'at'} {evidence.alarm_at:{form}}.{history}"
-        )
-    if evidence.state is State.SHOWN_FAIR and evidence.since:
-        return (
-            f"{group}: shown fair since {evidence.since:{form}}; the {unit}s refute that the {rate} is "
-            f"always {claim}.{history}"
-        )
-    forecast = ""
-    if evidence.more_hours is not None:
-        forecast = (
-            " At this traffic and these rates it needs about "
-            f"{count_blocks(evidence.more_hours, is_daily=evidence.is_daily)} more."
-        )
-    return f"{group}: undecided whether the {rate} is {claim}.{forecast}{history}"
+    for side in sides:
+        if side.alarm_at is not None:
+            at = f"on {side.alarm_at:{DAY}}" if side.is_daily else f"at {side.alarm_at:{MINUTE}}"
+            alarm = f" The evidence was enough {at}."
+    title = FIGURES[first.metric][0]
+    group = printable(first.group)
+    return f"{title}, {first.attribute} {group}: {first.statement.sentence}{alarm}{history}"
 
 
 def _list_heading(evidence: Evidence, name: str) -> Iterator[str]:
@@ -88,7 +67,12 @@ def _list_heading(evidence: Evidence, name: str) -> Iterator[str]:
     last = evidence.first + timedelta(hours=evidence.hours - evidence.is_daily)
     span = count_blocks(evidence.hours, is_daily=evidence.is_daily)
     form = DAY if evidence.is_daily else MINUTE
-    yield f"{name}: {span}, {evidence.first:{form}} to {last:{form}}. {evidence.records.text}"
+    when = (
+        f"{span}, {evidence.first:{form}} to {last:{form}}"
+        if evidence.has_times
+        else "without times, one block"
+    )
+    yield f"{name}: {when}. {evidence.records.text}"
     yield from say_left_out(evidence.left_out)
     yield from evidence.records.lines[1:]
     yield f"Favourable: {', '.join(evidence.favourable)}."
@@ -108,45 +92,76 @@ def _build_table(evidence: Evidence) -> Table:
             justify="right" if heading in ("limit", "interval") else "left",
             no_wrap=heading != "group",
         )
-    before = None
-    for comparison in evidence.comparisons:
-        figure = (comparison.metric, comparison.group)
-        title = group = interval = since = ""
-        if figure != before:
-            title = escape(FIGURES[comparison.metric][0])
-            group = escape(printable(comparison.group))
-            interval = " to ".join("open" if end is None else _format(end) for end in comparison.interval)
-        before = figure
-        limit = f"{'≥' if comparison.direction is UnfairSide.BELOW else '≤'} {_format(comparison.limit)}"
-        state = comparison.state.value.replace("_", " ")
-        if comparison.state in COLOURS:
-            state = f"[{COLOURS[comparison.state]}]{state}[/]"
-        if comparison.since:
-            form = choose_form(comparison.earliest, comparison.latest, DAY if comparison.is_daily else MINUTE)
-            since = f"{comparison.since:{form}}"[5:]
-        table.add_row(title, group, limit, interval, state, since, _draw_bars(comparison))
+    for sides in group_figures(evidence):
+        first = next((side for side in sides if side.alarm_at is not None), sides[0])
+        statement = first.statement
+        ends = first.statement.interval or ()
+        own = {side.direction: _format(side.limit) for side in sides}
+        lower = own.get(UnfairSide.BELOW)
+        upper = own.get(UnfairSide.ABOVE)
+        limit = f"{lower} to {upper}" if lower and upper else f"≥ {lower}" if lower else f"≤ {upper}"
+        state = statement.state.value
+        since = ""
+        if statement.state in COLOURS:
+            state = f"[{COLOURS[statement.state]}]{state}[/]"
+        if first.since is not None and statement.state in {FigureLabel.UNFAIR, FigureLabel.CONFIRMED_FAIR}:
+            form = choose_form(first.earliest, first.latest, DAY if first.is_daily else MINUTE)
+            since = f"{first.since:{form}}"[5:]
+        table.add_row(
+            escape(FIGURES[first.metric][0]),
+            escape(printable(first.group)),
+            limit,
+            " to ".join("open" if end is None else _format(end) for end in ends),
+            state,
+            since,
+            _draw_bars(sides),
+        )
     return table
 
 
-def _list_notes(evidence: Evidence, condition: str) -> Iterator[str]:
+def group_figures(evidence: Evidence) -> list[list[ComparisonEvidence]]:
+    """Comparisons of each figure: its one or two limits."""
+    figures = groupby(evidence.comparisons, key=lambda comparison: (comparison.metric, comparison.group))
+    return [list(sides) for _, sides in figures]
+
+
+TELL_PERSONS = (
+    "Say whose records they are: --person COLUMN names the column of a person's id, "
+    "--each-record-another-person NAME declares that no two are of one person. Evidence then counts in full."
+)
+
+
+def _list_notes(evidence: Evidence) -> Iterator[str]:
+    if evidence.some_group is not None:
+        yield evidence.some_group
     span = count_blocks(max(1, round(evidence.hours / BAR_COUNT)), is_daily=evidence.is_daily)
     yield (
         f"Evidence: one bar for {'' if span.startswith('1 ') else 'about '}{span}; a full bar is enough for "
-        f"an alarm. All {len(evidence.comparisons)} comparisons together raise at most one false alarm a "
-        f"year on average{condition}, however often they are looked at."
+        f"an alarm. {evidence.guarantee} {NOT_COVERED}"
     )
-    yield (
-        "Interval: with 95 % probability it contains the figure at all times since the last alarm or its "
-        "end, as long as the figure does not change."
-    )
+    if evidence.divisor > 1:
+        yield TELL_PERSONS
+    kinds = dict.fromkeys(comparison.statement.interval_kind for comparison in evidence.comparisons)
+    meanings = [f"{kind}: {INTERVALS[kind]}" for kind in kinds if kind is not None]
+    if meanings:
+        yield f"Interval, 95 %, {'; '.join(meanings)}."
 
 
-def _draw_bars(evidence: ComparisonEvidence) -> str:
-    """Draws the evidence over time; a full bar is the evidence that an alarm needs."""
-    heights = np.clip(evidence.log_evidence / evidence.log_threshold, 0, 1)
-    for episode in evidence.episodes:
-        heights[episode.alarm : len(heights) if episode.resolved is None else episode.resolved] = 1.0
-    blocks = heights[:: DAY_HOURS if evidence.is_daily else 1]
+INTERVALS = {
+    IntervalKind.ONSET: "of the records since the figure is unfair",
+    IntervalKind.CHAPTER: "of all records since the last alarm or the first record",
+    IntervalKind.HOUR: "of the newest records alone",
+}
+
+
+def _draw_bars(sides: Sequence[ComparisonEvidence]) -> str:
+    """Draws the evidence over time, of the limit with more; a full bar is the evidence that an alarm needs."""
+    heights = np.zeros(len(sides[0].log_evidence))
+    for side in sides:
+        heights = np.maximum(heights, np.clip(side.log_evidence / side.log_threshold, 0, 1))
+        for episode in side.episodes:
+            heights[episode.alarm : len(heights) if episode.resolved is None else episode.resolved] = 1.0
+    blocks = heights[:: DAY_HOURS if sides[0].is_daily else 1]
     highest = [float(piece.max()) for piece in np.array_split(blocks, min(BAR_COUNT, len(blocks)))]
     return "".join(BARS[min(int(height * len(BARS)), len(BARS) - 1)] for height in highest)
 

@@ -129,6 +129,15 @@ Earliest = Annotated[Text, Option(help="First possible day; by default 1 January
 PersonColumn = Annotated[
     Text, Option(help="Column of person ids. Only the first record of each person counts.")
 ]
+AnotherPerson = Annotated[
+    str | None,
+    Option(
+        "--each-record-another-person",
+        metavar="NAME",
+        help="Declare with your name that no two records are of one person. Without it and --person, evidence "
+        "counts at a tenth.",
+    ),
+]
 LowerLimit = Annotated[
     float, Option(help="Lower limit of the ratio of favourable rates; the upper one is 1 / limit.")
 ]

@@ -8,6 +8,7 @@ from ...library.frame_hours import DAY_HOURS
 from ...library.record_plan import Plan, plan_frame
 from .evidence_report import count_blocks, fill, say_left_out
 from .metrics_files import (
+    AnotherPerson,
     Attributes,
     Earliest,
     Encoding,
@@ -18,6 +19,7 @@ from .metrics_files import (
     MissingTexts,
     Monitored,
     Numbers,
+    PersonColumn,
     PredictionColumn,
     Reference,
     TimeColumn,
@@ -47,6 +49,8 @@ def plan(
     number: Numbers = None,
     missing: MissingTexts = None,
     encoding: Encoding = "utf-8",
+    person: PersonColumn = None,
+    each_record_another_person: AnotherPerson = None,
     ratio: Annotated[
         float, Option(help="Ratio of favourable rates that is to be found; below the limit.")
     ] = 0.7,
@@ -61,7 +65,7 @@ def plan(
     with refuse_errors():
         records = read_measured(
             file,
-            {"time": time, "prediction": prediction, "label": label},
+            {"time": time, "prediction": prediction, "label": label, "person": person},
             attribute=attribute,
             favourable=favourable,
             unfavourable=unfavourable,
@@ -75,6 +79,7 @@ def plan(
             records.frame,
             attribute=attribute,
             ratio=ratio,
+            each_record_another_person=each_record_another_person,
             probability=probability,
             limit=limit,
             time_format=time_format,

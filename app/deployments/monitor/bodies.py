@@ -14,6 +14,7 @@ from ...domain.monitor import (
     FALSE_ALARM_HOURS,
     LABEL_HORIZON_HOURS,
     MAX_NIGHTLY_ROWS,
+    MIN_FALSE_ALARM_HOURS,
     DisplayNames,
     GroupName,
     Monitor,
@@ -84,6 +85,9 @@ _STORED: dict[str, Any] = {
         "person": None,
         "label_horizon_hours": LABEL_HORIZON_HOURS,
         "false_alarm_hours": FALSE_ALARM_HOURS,
+        "each_record_another_person": False,
+        "declared_by": None,
+        "declared_on": None,
     },
     "attribution": {"nightly": False, "max_rows": MAX_NIGHTLY_ROWS},
     "warnings": [],
@@ -215,9 +219,21 @@ class EvidenceSettingsIn(In):
     complete."""
 
     false_alarm_hours: int = Field(
-        FALSE_ALARM_HOURS, json_schema_extra={"minimum": 1, "maximum": MAX_FALSE_ALARM_HOURS}
+        FALSE_ALARM_HOURS,
+        json_schema_extra={"minimum": MIN_FALSE_ALARM_HOURS, "maximum": MAX_FALSE_ALARM_HOURS},
     )
-    """All comparisons together raise at most one false alarm in these hours on average; 8,760 are a year."""
+    """All comparisons together raise at most one false alarm in these hours on average; 8,760 are a year.
+    Who scores once a month may set 240. Fixed from the first block of evidence on."""
+
+    each_record_another_person: bool = False
+    """Declares, with the caller's name and the day, that no two records are of one person. Without it and
+    `person`, evidence counts at a tenth."""
+
+    declared_by: str | None = None
+    """Not read: it is the caller who declares."""
+
+    declared_on: str | None = None
+    """Not read, as well."""
 
 
 class AttributionSettingsIn(In):
@@ -414,6 +430,12 @@ class EvidenceSettingsOut(Out):
     person: ColumnName | None
     label_horizon_hours: int
     false_alarm_hours: int
+    each_record_another_person: bool
+    declared_by: str | None
+    """Who declared that each record is another person."""
+
+    declared_on: str | None
+    """The day of that."""
 
 
 class AttributionSettingsOut(Out):

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import Text, case, delete, func, literal, or_, select, update
+from sqlalchemy import Text, case, delete, exists, func, literal, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -124,6 +124,12 @@ def changed_at(session: Session, deployment_no: int) -> datetime | None:
     """Returns when the monitor got its present version; None for the first."""
     row = session.get_one(MonitorRow, deployment_no)
     return None if row.version == 1 else row.updated_at
+
+
+def has_evidence(session: Session, deployment_no: int) -> bool:
+    """Returns whether a block of evidence was counted for the deployment."""
+    eras = select(EvidenceEraRow.no).where(EvidenceEraRow.deployment_no == deployment_no)
+    return session.scalar(select(exists().where(EvidenceFigureRow.era_no.in_(eras)))) or False
 
 
 def delete_monitor(session: Session, deployment_no: int) -> None:

@@ -1,5 +1,6 @@
 """Routes of a deployment's fairness monitor."""
 
+from dataclasses import replace
 from operator import attrgetter
 
 from fastapi import APIRouter
@@ -8,7 +9,8 @@ from sqlalchemy.orm import Session
 from ...access.audit.activity_queries import record_activity
 from ...access.gate.caller import Manager, Reader, SessionIn
 from ...access.principals import Principal
-from ...base.errors import Conflict, refuse, require_present
+from ...base.clock import utc_now
+from ...base.errors import Conflict, FieldProblem, refuse, require_present
 from ...domain.deployment import Deployment
 from ...domain.monitor import Monitor
 from ...web.paging import ShortNumberPaging
@@ -19,7 +21,7 @@ from ..validate_only import ValidateOnly, kept_unless
 from .bodies import BothSidesIn, ListedMonitorOut, MonitorIn, MonitorOut, MonitorPage
 from .both_sides import watching_both_sides
 from .monitor_fit import fitting_problems, keep_origins, monitor_warnings
-from .queries import delete_monitor, find_monitor, page_of_monitors, put_monitor
+from .queries import delete_monitor, find_monitor, has_evidence, page_of_monitors, put_monitor
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/fairness-monitor", tags=["fairness monitor"])
 list_router = APIRouter(prefix="/v1/fairness-monitors", tags=["fairness monitor"])
@@ -93,6 +95,20 @@ def require_monitor(session: Session, deployment: Deployment) -> Monitor:
     )
 
 
+def _keep_declaration(monitor: Monitor, before: Monitor | None, principal: Principal) -> Monitor:
+    """Notes who declared, and when, that each record is another person."""
+    settings = monitor.evidence
+    by = None
+    on = None
+    if settings.each_record_another_person and before and before.evidence.each_record_another_person:
+        by = before.evidence.declared_by
+        on = before.evidence.declared_on
+    elif settings.each_record_another_person:
+        by = principal.actor
+        on = utc_now().date().isoformat()
+    return replace(monitor, evidence=replace(settings, declared_by=by, declared_on=on))
+
+
 def store_monitor(
     session: Session,
     principal: Principal,
@@ -101,7 +117,13 @@ def store_monitor(
     *,
     before: Monitor | None,
 ) -> MonitorOut:
-    refuse(fitting_problems(session, deployment, monitor))
+    monitor = _keep_declaration(monitor, before, principal)
+    problems = fitting_problems(session, deployment, monitor)
+    fixed = before and before.evidence.false_alarm_hours
+    if fixed not in {None, monitor.evidence.false_alarm_hours} and has_evidence(session, deployment.no):
+        reason = f"is fixed at {fixed:,} since the first block of evidence was counted"
+        problems = [*problems, FieldProblem("evidence.false_alarm_hours", reason)]
+    refuse(problems)
     after = put_monitor(session, deployment.no, monitor)
     if after != before:
         record_activity(

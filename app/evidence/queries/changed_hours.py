@@ -4,12 +4,13 @@ Record numbers cannot find these: processes reserve them in blocks. So each tran
 past hour notes it. An hour is counted only when no live write can be open.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from sqlalchemy import delete, text
 from sqlalchemy.orm import Session
 
+from ...checks.correction import CorrectedCount
 from ...database.tables import ChangedHourRow
 from .eras import Era
 
@@ -40,6 +41,23 @@ def changed_hours(session: Session, deployment_no: int, era: Era) -> list[tuple[
         {"no": deployment_no, "era": era.no, "most": MOST_NOTES},
     )
     return [(no, hour) for no, hour in rows]
+
+
+def count_corrections(
+    session: Session, deployment_no: int, era: Era, since: Collection[datetime]
+) -> Mapping[datetime, list[CorrectedCount]]:
+    """Returns how many values of counted hours were corrected since each of these times, by kind."""
+    statement = text(
+        """SELECT s.since, c.what, count(*) FROM unnest(CAST(:since AS timestamptz[])) AS s (since)
+           JOIN corrections c ON c.made_at >= s.since AND (c.previous_at IS NULL OR c.previous_at < s.since)
+           WHERE c.deployment_no = :no AND c.logged_at < :until
+           GROUP BY 1, 2 ORDER BY 1, 2"""
+    )
+    values = {"no": deployment_no, "since": list(since), "until": era.counted_until}
+    counts: dict[datetime, list[CorrectedCount]] = {}
+    for start, what, count in session.execute(statement, values):
+        counts.setdefault(start, []).append(CorrectedCount(what, count))
+    return counts
 
 
 def forget_changes(session: Session, nos: Sequence[int], era: Era) -> None:

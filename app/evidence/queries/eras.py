@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+import numpy as np
 from sqlalchemy import insert, text, update
 from sqlalchemy.orm import Session
 
@@ -13,6 +14,8 @@ from ...database.tables import EvidenceEraRow
 from ...deployments.listed_file_queries import read_tables
 from ...domain.check import Span
 from ...domain.deployment import Deployment, FeedbackTable, PayloadTable, ProblemType, RecordSchema
+from ...statistics.e_values.follow import SomeGroup
+from ...statistics.group_labels import FloatArray, IntArray
 
 _LOCK = 0x65766964
 """First key of the advisory locks on the evidence of a deployment."""
@@ -21,9 +24,10 @@ _LOCK = 0x65766964
 @frozen_by_name
 class Era:
     """`late_labels` of its records arrived after their horizon, and do not count. Records left out are known
-    from `left_out_from` on.
+    from `left_out_from` on. From each of these hours on, ln E has that one of the `divisors`. `alarms` say
+    that some group is unfair.
 
-    One of number 0 has not begun.
+    One of number 0 has not begun; of one that `is_restarted`, another one was counted before.
     """
 
     no: int = 0
@@ -36,6 +40,21 @@ class Era:
     problem: str | None = None
     left_out_from: datetime | None = None
     figures_due: bool = True
+    divisors: Sequence[tuple[int, int]] = ()
+    alarms: Sequence[SomeGroup] = ()
+    is_restarted: bool = False
+
+    @property
+    def open_alarm(self) -> SomeGroup | None:
+        return self.alarms[-1] if self.alarms and self.alarms[-1].ended is None else None
+
+    def divisors_at(self, hours: IntArray) -> FloatArray:
+        """Divisor of ln E in each of these hours."""
+        if len(self.divisors) == 1:
+            return np.full(len(hours), float(self.divisors[0][1]))
+        starts, divisors = np.array(self.divisors or [(0, 1)], np.int64).T
+        at = np.searchsorted(starts, hours, side="right") - 1
+        return np.asarray(divisors[np.maximum(at, 0)], np.float64)
 
 
 @frozen_by_name
@@ -127,7 +146,9 @@ def followed_deployment(session: Session, deployment_no: int) -> FollowedDeploym
 def find_era(session: Session, deployment_no: int, model_revision: str) -> Era | None:
     """Returns the newest era of that revision. The present monitor may compare other figures."""
     statement = text(
-        """SELECT e.*, (SELECT coalesce(sum(labels), 0)::int FROM evidence_late_labels l WHERE l.era_no = e.no) AS late_labels
+        """SELECT e.*, (SELECT coalesce(sum(labels), 0)::int FROM evidence_late_labels l WHERE l.era_no = e.no) AS late_labels,
+               EXISTS (SELECT FROM evidence_eras b WHERE b.deployment_no = e.deployment_no AND b.no < e.no
+                   AND b.counted_until IS NOT NULL) AS is_restarted
            FROM evidence_eras e WHERE e.deployment_no = :no AND e.model_revision = :revision
                ORDER BY e.no DESC LIMIT 1"""
     )
@@ -142,11 +163,13 @@ def begin_era(
     model_revision: str,
     *,
     starts_at: datetime | None,
+    divisor: int = 1,
 ) -> Era:
     era: dict[str, Any] = {
         "monitor_version": monitor_version,
         "model_revision": model_revision,
         "starts_at": starts_at,
+        "divisors": [(0, divisor)],
     }
     # Alerts of the era before are over.
     insertion = insert(EvidenceEraRow).values(deployment_no=deployment_no, alerts_due=True, **era)

@@ -54,9 +54,10 @@ class KnownFigure:
 
 @frozen_by_name
 class StoredFigure(KnownFigure):
-    """A figure and its `state`, empty before the first hour."""
+    """A figure and its `state`, empty before the first hour. `closed_by` closed its last closed alarm."""
 
     state: bytes
+    closed_by: str | None = None
 
 
 @frozen_by_name
@@ -94,6 +95,14 @@ def read_figure_states(session: Session, nos: Collection[int]) -> Mapping[int, b
     return {no: state for no, state in rows}  # noqa: C416 - rows are no pairs to mypy
 
 
+def read_summaries_of(session: Session, nos: Collection[int]) -> Mapping[int, list[LimitSummary]]:
+    """Returns the summaries of figures."""
+    rows = session.execute(
+        select(EvidenceFigureRow.no, EvidenceFigureRow.summary).where(EvidenceFigureRow.no.in_(nos))
+    )
+    return {no: msgspec.convert(summary, list[LimitSummary]) for no, summary in rows}
+
+
 def ended_figures(session: Session, era_no: int) -> list[EndedFigure]:
     """Returns the era's figures of earlier monitors that had counted hours."""
     statement = text(
@@ -127,9 +136,15 @@ def find_era_figures(session: Session, deployment_no: int, model_revision: str) 
     statement = text(
         """SELECT e.*, (SELECT coalesce(sum(labels), 0)::int FROM evidence_late_labels l WHERE l.era_no = e.no)
                       AS late_labels,
+                  EXISTS (SELECT FROM evidence_eras b WHERE b.deployment_no = e.deployment_no AND b.no < e.no
+                      AND b.counted_until IS NOT NULL) AS is_restarted,
                   f.no AS figure_no, f.id, f.data, f.attribute, f."group", f.metric, f.definition,
                   f.starts_at AS figure_starts_at, f.ended_at, f.first_hour, f.until, f.is_stale,
-                  CASE WHEN f.ended_at IS NULL THEN f.state END AS state, jsonb_array_length(f.summary) AS limits
+                  CASE WHEN f.ended_at IS NULL THEN f.state END AS state, jsonb_array_length(f.summary) AS limits,
+                  (SELECT a.closed_by FROM evidence_closures c JOIN alerts a ON a.no = c.alert_no
+                   WHERE (c.era_no, c.data, c.attribute, c."group", c.metric)
+                       = (e.no, f.data, f.attribute, f."group", f.metric)
+                   ORDER BY c.no DESC LIMIT 1) AS closed_by
            FROM evidence_eras e LEFT JOIN evidence_figures f ON f.era_no = e.no
            WHERE e.no = (SELECT max(no) FROM evidence_eras
                          WHERE deployment_no = :no AND model_revision = :revision)
@@ -163,7 +178,9 @@ def get_figure(session: Session, deployment_no: int, figure_id: str) -> tuple[in
         statement.where(EvidenceEraRow.deployment_no == deployment_no, EvidenceFigureRow.id == figure_id)
     ).one_or_none()
     present = require_present(row, "comparison", figure_id)
-    return present.era_no, read_row(StoredFigure, present, place=read_row(CountedPlace, present))
+    return present.era_no, read_row(
+        StoredFigure, present, place=read_row(CountedPlace, present), closed_by=None
+    )
 
 
 def add_figures(

@@ -9,7 +9,7 @@ from sqlalchemy import Row, delete, select, text, tuple_
 from sqlalchemy.orm import Session
 
 from ...base.frozen import frozen, frozen_by_name
-from ...database.binary_rows import list_column_values
+from ...database.binary_rows import list_column_values, read_row
 from ...database.tables import EvidenceHourRow
 from ...domain.check import DataSet, Span
 
@@ -102,20 +102,25 @@ class PlaceHours:
 def hours_of_places(
     session: Session, era_no: int, starts: Mapping[CountedPlace, datetime], *, end: datetime | None = None
 ) -> Mapping[CountedPlace, PlaceHours]:
-    """Returns the hours of each place from its start to the end, in one statement."""
+    """Returns the hours of each place from its start to the end, in one statement.
+
+    Without an end also the newest, which may be before the start.
+    """
     rows = session.execute(
         text(
             # Decoding one array a place takes a fifth of decoding each hour.
-            """SELECT p.data, p.attribute,
-                      (SELECT max(l.hour) FROM evidence_hours l
-                       WHERE l.era_no = :era AND l.data = p.data AND l.attribute = p.attribute) AS last,
-                      h.hours, h.cells
+            """SELECT p.data, p.attribute, l.last, h.hours, h.cells
                FROM unnest(CAST(:data AS text[]), CAST(:attributes AS text[]), CAST(:starts AS timestamptz[]))
                    AS p (data, attribute, start)
                CROSS JOIN LATERAL (
+                   SELECT max(hour) AS last FROM evidence_hours
+                   WHERE era_no = :era AND data = p.data AND attribute = p.attribute) l
+               CROSS JOIN LATERAL (
                    SELECT array_agg(hour) AS hours, '[' || string_agg(cells::text, ',') || ']' AS cells
                    FROM evidence_hours
-                   WHERE era_no = :era AND data = p.data AND attribute = p.attribute AND hour >= p.start
+                   WHERE era_no = :era AND data = p.data AND attribute = p.attribute
+                     AND hour >= CASE WHEN CAST(:end AS timestamptz) IS NULL THEN least(p.start, l.last)
+                                 ELSE p.start END
                      AND hour < coalesce(CAST(:end AS timestamptz), 'infinity')) h"""
         ),
         {
@@ -209,6 +214,23 @@ def read_first_hour(
         {"era": era_no, **list_column_values(counted_place), "group": group, "since": since},
     )
     return first
+
+
+def read_first_hours(session: Session, era_no: int) -> dict[CountedPlace, datetime]:
+    """Returns the first hour with counts of each comparison."""
+    statement = text(
+        "SELECT data, attribute, min(hour) AS first FROM evidence_hours WHERE era_no = :era GROUP BY 1, 2"
+    )
+    rows = session.execute(statement, {"era": era_no})
+    return {read_row(CountedPlace, row): row.first for row in rows}
+
+
+def newest_hours(session: Session, era_no: int, most: int) -> list[datetime]:
+    """Returns the last hours with counts, newest first."""
+    statement = text(
+        "SELECT DISTINCT hour FROM evidence_hours WHERE era_no = :era ORDER BY hour DESC LIMIT :most"
+    )
+    return list(session.scalars(statement, {"era": era_no, "most": most}))
 
 
 def next_record_hour(session: Session, deployment_no: int, span: Span) -> datetime | None:

@@ -16,10 +16,18 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True):
     """A time of unfairness: most likely first hour, enough evidence, and its end.
 
     `resolved_at` and `fair_since` are set where evidence has ended it, `closed_at` where a person has.
+    `earliest`, `latest` (nearly as likely starts) and `log_evidence` lack where release 0.1 found it.
+    `found_at`: corrections of past hours raised it, when the hours before were known. `is_below`: after
+    corrections, the evidence is below the threshold.
     """
 
     since: datetime
     alarm_at: datetime
+    earliest: datetime | None = None
+    latest: datetime | None = None
+    log_evidence: float | None = None
+    found_at: datetime | None = None
+    is_below: bool = False
     resolved_at: datetime | None = None
     fair_since: datetime | None = None
     closed_at: datetime | None = None

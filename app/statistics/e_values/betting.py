@@ -3,18 +3,26 @@
 In shapes, H are the hours and A the alternatives.
 """
 
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from .nulls import SMALLEST_RATE, FloatArray, Hours, Limit, Lines, Null
+from .nulls import SMALLEST_RATE, FloatArray, Hours, Limit, Lines, Null, Side
 from .unsteadiness import measure_unsteadiness
 
 RATE_HOURS = 48
 """Hours before an hour from which the reference rate is estimated."""
 
 MIN_RECENT_REFERENCE_RECORDS = 50
-"""Min reference records in these hours; with fewer the hour is skipped."""
+"""Min reference records of an estimate: while there are fewer, the next older hour is added whole."""
+
+MOST_OLDER_HOURS = 50
+"""Max hours that are added so."""
+
+FIRST_RATES = np.clip(np.sin(np.pi * (np.arange(1, 100) - 0.5) / 198) ** 2, SMALLEST_RATE, 1 - SMALLEST_RATE)
+"""Reference rates that a first block bets on, all alike: quantiles of the Beta(½, ½) prior."""
 
 LARGEST_LOGIT = 40.0
 """Projections are searched between this logit and its negative."""
@@ -28,33 +36,94 @@ SMALLEST_STEP = 1e-9
 
 class Past(NamedTuple):
     """Knowledge before each hour: the reference rate [H], NaN with too few records, and the divisor [H] of
-    ln E.
+    ln E because of unsteady hours.
     """
 
     reference: FloatArray
-    divisor: FloatArray
+    unsteadiness: FloatArray
 
 
-def look_back(hours: Hours) -> Past:
-    """Past of each hour, from at most `UNSTEADINESS_HOURS` before it."""
-    records = _sum_before(hours.reference.records)
-    rates = (_sum_before(hours.reference.favourable) + 0.5) / (records + 1)
-    clipped = np.clip(rates, SMALLEST_RATE, 1 - SMALLEST_RATE)
-    return Past(
-        np.where(records < MIN_RECENT_REFERENCE_RECORDS, np.nan, clipped), measure_unsteadiness(hours)
+def look_back(hours: Hours, older: Sequence[tuple[int, float, float]] = ()) -> Past:
+    """Past of each hour; `older` are a position below 0, favourable and all reference records of earlier hours."""
+    before = np.array(older, np.float64).reshape(-1, 3)
+    filled = np.flatnonzero(hours.reference.records)
+    at = np.concatenate([before[:, 0], filled])
+    favourable, records = (
+        np.concatenate([[0.0], np.cumsum(np.concatenate([earlier, counts[filled]]))])
+        for earlier, counts in (
+            (before[:, 1], hours.reference.favourable),
+            (before[:, 2], hours.reference.records),
+        )
     )
+    every = np.arange(len(hours))
+    end = np.searchsorted(at, every)
+    recent = np.searchsorted(at, every - RATE_HOURS)
+    enough = np.searchsorted(records, records[end] - MIN_RECENT_REFERENCE_RECORDS, side="right") - 1
+    start = np.maximum(np.minimum(enough, recent), np.maximum(recent - MOST_OLDER_HOURS, 0))
+    total = records[end] - records[start]
+    rates = (favourable[end] - favourable[start] + 0.5) / (total + 1)
+    clipped = np.clip(rates, SMALLEST_RATE, 1 - SMALLEST_RATE)
+    return Past(np.where(total < MIN_RECENT_REFERENCE_RECORDS, np.nan, clipped), measure_unsteadiness(hours))
 
 
-def weigh_claims(hours: Hours, limit: Limit, past: Past | None = None) -> tuple[FloatArray, FloatArray]:
+def weigh_claims(
+    hours: Hours, limit: Limit, past: Past | None = None, divisor: FloatArray | float = 1.0
+) -> tuple[FloatArray, FloatArray]:
     """Ln E [H, A] against the claim that the comparison is inside the limit, and that it is at the limit or
     beyond.
 
-    NaN for a skipped hour. Without `past`, it is that of `hours`.
+    NaN for a skipped hour. Without `past`, it is that of `hours`. A `divisor` [H] above 1 lets records that
+    may be of one person count for less: a power below 1 of an e-value is an e-value.
     """
-    rates, divisor = past or look_back(hours)
-    unfair = log_e_values(hours, limit.inside, limit.bet_outside(rates), rates[:, None])
-    fair = log_e_values(hours, limit.outside, limit.bet_inside(rates), rates[:, None])
-    return unfair / divisor[:, None], fair / divisor[:, None]
+    rates, unsteadiness = past or look_back(hours)
+    divisors = np.broadcast_to(unsteadiness * divisor, rates.shape)
+    return (
+        _weigh(hours, limit.inside, limit.bet_outside, rates, divisors),
+        _weigh(hours, limit.outside, limit.bet_inside, rates, divisors),
+    )
+
+
+def _weigh(
+    hours: Hours,
+    null: Null,
+    bet: Callable[[FloatArray], FloatArray],
+    rates: FloatArray,
+    divisors: FloatArray,
+) -> FloatArray:
+    logs = log_e_values(hours, null, bet(rates), rates[:, None]) / divisors[:, None]
+    first = np.flatnonzero(np.isnan(rates) & (hours.monitored.records > 0) & (hours.reference.records > 0))
+    if first.size:
+        points = len(FIRST_RATES)
+        repeated = repeat_hours(hours, first, points)
+        references = np.tile(FIRST_RATES, first.size)
+        of_points = log_e_values(repeated, null, bet(references), references[:, None])
+        of_points = of_points.reshape(first.size, points, -1) / divisors[first, None, None]
+        logs[first] = mean_of_logs(of_points, axis=1)
+    return logs
+
+
+def repeat_hours(hours: Hours, rows: npt.NDArray[np.intp], times: int) -> Hours:
+    """Each of these hours so many times in a row, to be weighed by as many bets."""
+    return Hours(
+        *(
+            Side(
+                *(np.repeat(counts[rows], times) for counts in (side.favourable, side.records)),
+                are_checked=True,
+            )
+            for side in hours.sides
+        )
+    )
+
+
+def mean_of_logs(logs: FloatArray, axis: int | tuple[int, ...]) -> FloatArray:
+    """Ln of the mean of numbers given as logarithms, NaN left out; NaN without any."""
+    count = np.sum(~np.isnan(logs), axis=axis)
+    with np.errstate(divide="ignore"):
+        return np.where(
+            count > 0,
+            np.logaddexp.reduce(np.where(np.isnan(logs), -np.inf, logs), axis=axis) - np.log(count),
+            np.nan,
+        )
 
 
 def log_e_values(hours: Hours, null: Null, monitored: FloatArray, reference: FloatArray) -> FloatArray:
@@ -231,12 +300,10 @@ def _project_on_ratio(
         return _project_below(slope, a, b, n_a, n_b)
     if is_steep.all():
         return _project_below(1 / slope, b, a, n_b, n_a)[::-1]
-    flat, steep = (
-        _project_below(slope[~is_steep], a, b, n_a, n_b),
-        _project_below(1 / slope[is_steep], b, a, n_b, n_a)[::-1],
-    )
     rates = np.empty((2, 2, len(a), len(slope)))
-    rates[..., ~is_steep], rates[..., is_steep] = flat, steep
+    for columns in (~is_steep, is_steep):
+        own_a, own_b = (rate[:, columns] if rate.shape[1] > 1 else rate for rate in (a, b))
+        rates[..., columns] = _project_on_ratio(slope[columns], own_a, own_b, n_a, n_b)
     return PreciseRate(*rates[0]), PreciseRate(*rates[1])
 
 
@@ -258,10 +325,3 @@ def _project_below(
             rest_middle >= 0, (rest_middle + root) / (2 * slope * total), 2 * rest_sums / (root - rest_middle)
         )
     return PreciseRate(slope * at_b, 1 - slope + slope * complement), PreciseRate(at_b, complement)
-
-
-def _sum_before(values: FloatArray) -> FloatArray:
-    """For each hour the sum over the `RATE_HOURS` before it, fewer at the start."""
-    sums = np.concatenate([[0.0], np.cumsum(values)])
-    ends = np.arange(len(values))
-    return np.asarray(sums[ends] - sums[np.maximum(ends - RATE_HOURS, 0)])

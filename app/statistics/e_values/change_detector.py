@@ -39,6 +39,11 @@ class Detector:
                 bests[number] = log_e + (best if best > 0 else 0.0)
 
     @property
+    def log_sum(self) -> float:
+        """Ln M: mean of the sums over all starts."""
+        return log_mean(self.sums)
+
+    @property
     def log_best(self) -> float:
         """Ln Q: mean of the best starts."""
         return log_mean(self.bests)

@@ -6,14 +6,30 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .betting import compare_with_line
-from .nulls import FloatArray, Hours, Lines, Scale, join_hours
+from .betting import FIRST_RATES, compare_with_line, mean_of_logs, repeat_hours
+from .nulls import (
+    DIFFERENCE_STEPS,
+    RATIO_FACTORS,
+    SMALLEST_RATE,
+    FloatArray,
+    Hours,
+    Lines,
+    Scale,
+    join_hours,
+)
 
 ALPHA = 0.05
-GRIDS = {Scale.RATIO: np.geomspace(0.2, 5.0, 801), Scale.DIFFERENCE: np.linspace(-1.0, 1.0, 201)[1:-1]}
+_FAR = np.geomspace(0.01, 0.2, 51)[:-1]
+GRIDS = {
+    Scale.RATIO: np.concatenate([_FAR, np.geomspace(0.2, 5.0, 801), 1 / _FAR[::-1]]),
+    Scale.DIFFERENCE: np.linspace(-1.0, 1.0, 201)[1:-1],
+}
 MIN_REFERENCE_RECORDS = 50
 MIN_MONITORED_RECORDS = 20
-"""Min earlier records on each side; with fewer the hour says nothing."""
+"""Min earlier records on each side; with fewer the hour says nothing, unless it has as many itself."""
+
+FIRST_POINTS = FIRST_RATES[1::3]
+"""Reference rates that such an hour bets on."""
 
 MOST_ROWS = 100
 """Max hours weighed against the grid at once: larger arrays leave the processor's cache and take five
@@ -39,21 +55,18 @@ class RunningInterval:
         size = len(GRIDS[scale])
         return cls(scale, np.zeros(4), np.zeros(size), np.zeros(size))
 
-    @property
-    def records(self) -> tuple[int, int]:
-        """Monitored and reference records."""
-        return round(self.counts[1]), round(self.counts[3])
-
     def ends(self) -> tuple[float | None, float | None]:
         """Both ends; None if open."""
         return find_ends(self.below, self.above, GRIDS[self.scale])
 
 
-def add_hours(intervals: Sequence[RunningInterval], hours: Sequence[Hours]) -> None:
-    """Adds the next hours of its chapter to each interval; one scale."""
-    counts = [_stack(series) for series in hours]
+def add_hours(
+    intervals: Sequence[RunningInterval], hours: Sequence[Hours], divisors: Sequence[FloatArray]
+) -> None:
+    """Adds the next hours of its chapter to each interval; one scale. `divisors` [H] are of ln E."""
+    counts = [stack_counts(series) for series in hours]
     weighed = (
-        _weigh([interval.counts for interval in intervals], counts, hours, intervals[0].scale)
+        _weigh([interval.counts for interval in intervals], counts, hours, intervals[0].scale, divisors)
         if intervals
         else []
     )
@@ -68,24 +81,29 @@ def _add_rows(start: FloatArray, rows: FloatArray) -> FloatArray:
     return np.asarray(np.add.reduce(np.vstack([start, rows]), axis=0))
 
 
-def follow_interval(hours: Hours, scale: Scale) -> tuple[FloatArray, FloatArray]:
+def follow_interval(
+    hours: Hours, scale: Scale, divisor: FloatArray | float = 1.0
+) -> tuple[FloatArray, FloatArray]:
     """Both ends [H] after each hour of a chapter; NaN for an open end.
 
     With 95 % probability they contain an unchanged figure after every hour at once. If it changes, the
     lower end is at most the highest and the upper end at least the lowest hourly figure; a lower end above
     the upper one shows a change.
     """
-    ((below, above),) = _weigh([np.zeros(4)], [_stack(hours)], [hours], scale)
+    divisors = [np.broadcast_to(divisor, len(hours))]
+    ((below, above),) = _weigh([np.zeros(4)], [stack_counts(hours)], [hours], scale, divisors)
     return find_crossings(np.cumsum(below, axis=0), np.cumsum(above, axis=0), GRIDS[scale])
 
 
 def find_crossings(below: FloatArray, above: FloatArray, grid: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Both ends [H]: the outermost values not refuted, each moved outwards by one step; NaN at an end of
-    the grid.
+    the grid. If all are refuted, as after a change, the lower end is above the upper one.
     """
     limit, size = math.log(2 / ALPHA), len(grid)
-    last = size - 1 - np.argmax((below < limit)[:, ::-1], axis=1)
-    first = np.argmax(above < limit, axis=1)
+    low = above < limit
+    high = below < limit
+    last = np.where(high.any(axis=1), size - 1 - np.argmax(high[:, ::-1], axis=1), -1)
+    first = np.where(low.any(axis=1), np.argmax(low, axis=1), size)
     lower = np.where(first > 0, grid[np.maximum(first - 1, 0)], np.nan)
     upper = np.where(last < size - 1, grid[np.minimum(last + 1, size - 1)], np.nan)
     return lower, upper
@@ -98,7 +116,11 @@ def find_ends(below: FloatArray, above: FloatArray, grid: FloatArray) -> tuple[f
 
 
 def _weigh(
-    before: Sequence[FloatArray], counts: Sequence[FloatArray], series: Sequence[Hours], scale: Scale
+    before: Sequence[FloatArray],
+    counts: Sequence[FloatArray],
+    series: Sequence[Hours],
+    scale: Scale,
+    divisors: Sequence[FloatArray],
 ) -> list[tuple[FloatArray, FloatArray]]:
     """Each hour's evidence [H, G] that the figure is below, and above, each value of the grid, per series.
 
@@ -119,6 +141,7 @@ def _weigh(
     early = (earlier[:, 1] < MIN_MONITORED_RECORDS) | (earlier[:, 3] < MIN_REFERENCE_RECORDS)
     monitored = np.where(early, np.nan, monitored)[:, None]
     lines = Lines.of(grid, scale)
+    divisor = np.concatenate(divisors)[:, None]
     below, above = np.empty((2, len(together), len(grid)))
     for start in range(0, len(together), MOST_ROWS):
         rows = slice(start, start + MOST_ROWS)
@@ -127,11 +150,41 @@ def _weigh(
         )
         # An hour is evidence against one side of each value only.
         is_below = monitored[rows] < lines.slope * reference[rows, None] - lines.slack
-        increments = np.where(np.isnan(logs), 0.0, logs)
+        increments = np.where(np.isnan(logs), 0.0, logs / divisor[rows])
         below[rows], above[rows] = np.where(is_below, increments, 0.0), np.where(is_below, 0.0, increments)
+    sizes = together.monitored.records, together.reference.records
+    large = (sizes[0] >= MIN_MONITORED_RECORDS) & (sizes[1] >= MIN_REFERENCE_RECORDS)
+    for row in np.flatnonzero(early & large).tolist():
+        below[row], above[row] = _weigh_first(together.between(row, row + 1), scale, float(divisor[row, 0]))
     ends = np.cumsum([len(hours) for hours in series])[:-1]
     return list(zip(np.split(below, ends), np.split(above, ends), strict=True))
 
 
-def _stack(hours: Hours) -> FloatArray:
+def _weigh_first(block: Hours, scale: Scale, divisor: float) -> tuple[FloatArray, FloatArray]:
+    """A first block's evidence [G] that the figure is below, and above, each value of the grid."""
+    lines = Lines.of(GRIDS[scale], scale)
+    reference = FIRST_POINTS[:, None]
+    on_line = lines.slope * reference - lines.slack
+    repeated = repeat_hours(block, np.array([0]), len(FIRST_POINTS))
+    sides = []
+    for is_below in (True, False):
+        logs = []
+        for factor, step in zip(RATIO_FACTORS, DIFFERENCE_STEPS, strict=True):
+            if scale is Scale.DIFFERENCE:
+                bets = on_line - step if is_below else on_line + step
+            elif is_below:
+                bets = on_line * factor
+            else:
+                bets = np.where(on_line < 1, np.minimum(on_line / factor, (1 + on_line) / 2), np.nan)
+            bets = np.clip(bets, SMALLEST_RATE, 1 - SMALLEST_RATE)
+            is_bet = bets < on_line if is_below else bets > on_line
+            weighed = compare_with_line(repeated, lines, bets, reference) / divisor
+            logs.append(np.where(is_bet, weighed, np.nan))
+        mean = mean_of_logs(np.array(logs), axis=(0, 1))
+        sides.append(np.where(np.isnan(mean), 0.0, mean))
+    return sides[0], sides[1]
+
+
+def stack_counts(hours: Hours) -> FloatArray:
+    """Favourable and all records of the monitored side, then of the reference [H, 4]."""
     return np.column_stack([counts for side in hours.sides for counts in (side.favourable, side.records)])

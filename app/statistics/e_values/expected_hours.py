@@ -26,14 +26,22 @@ class Traffic:
 
 
 def expect_delay_within(
-    limit: Limit, traffic: Traffic, monitored_rate: float, threshold: float, *, probability: float
+    limit: Limit,
+    traffic: Traffic,
+    monitored_rate: float,
+    threshold: float,
+    *,
+    probability: float,
+    divisor: float = 1.0,
 ) -> int | None:
-    """Hours from the change to the alarm with that probability, at least one.
+    """Hours, or blocks with that traffic, from the change to the alarm with that probability, at least one.
 
     Within about 25 % of `delays.simulate_delay`. None where the rate is inside the limit, or growth too
     slow for the formula or FURTHEST_HOURS.
     """
     growth, variance = expect_growth(limit.inside, traffic, monitored_rate)
+    growth = growth / divisor
+    variance = variance / divisor**2
     if threshold * growth < MIN_STRENGTH:
         return None
     spread = float(ndtri(probability)) * math.sqrt(variance)
@@ -44,11 +52,15 @@ def expect_delay_within(
 
 @frozen
 class EvidenceProgress:
-    """Logarithms of the alarm's threshold and of the evidence of and against unfairness."""
+    """Logarithms of the alarm's threshold and of the evidence of and against unfairness.
+
+    Evidence is divided by `divisor`.
+    """
 
     log_threshold: float
     log_evidence: float
     log_fairness: float
+    divisor: float = 1.0
 
 
 def expect_more_hours(limit: Limit, recent: Hours, progress: EvidenceProgress) -> int | None:
@@ -77,6 +89,8 @@ def expect_more_paired_hours(limit: Limit, recent: PairedHours, progress: Eviden
 
 
 def _hours_until(unfair: float, fair: float, progress: EvidenceProgress) -> int | None:
+    unfair = unfair / progress.divisor
+    fair = fair / progress.divisor
     if unfair > 0:
         missing, growth = progress.log_threshold + math.log(min(unfair, 1.0)) - progress.log_evidence, unfair
     elif fair > 0:

@@ -1,9 +1,11 @@
-"""Life of a comparison over the hours: watched, unfair since, fair again since, shown fair since.
+"""Life of comparisons over the hours: watched, unfair since, fair again since, shown fair since.
 
-A chapter begins with the first hour, after each alarm, and after each end of an alarm.
+Comparisons of a deployment share one budget of false alarms and are followed together. A chapter begins with
+the first hour, and after each end of an alarm.
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -13,19 +15,28 @@ import numpy as np
 from ...base.frozen import frozen, frozen_arrays
 from .betting import Past, weigh_claims
 from .change_detector import HOURS_OF_A_YEAR, Detector
+from .confidence import MIN_MONITORED_RECORDS, MIN_REFERENCE_RECORDS
 from .nulls import FloatArray, Hours, Limit
 from .onset import Onset, find_onset
 from .proof_of_fairness import FairnessProof
+from .state_words import EvidenceState
 
 _LOG_YEAR = math.log(HOURS_OF_A_YEAR)
+
+LARGEST_LOG = 600.0
+"""Evidence above is taken as this, so that sums of it are numbers."""
+
+MOST_LEADING = 3
+"""Comparisons with most evidence that an alarm of some group names, without a claim."""
 
 
 @frozen
 class Episode:
-    """One time of unfairness: hour of the alarm, onset, and ln Q at the alarm.
+    """One time of unfairness: hour of the alarm, onset, and ln M at the alarm.
 
     `resolved` is the hour in which its end was found, `fair_since` its onset; None while open. `closed` is
-    the first hour after a person closed it.
+    the first hour after a person closed it. `found`: corrections of past hours raised it, when the hours
+    before that one were known.
     """
 
     alarm: int
@@ -34,29 +45,11 @@ class Episode:
     resolved: int | None = None
     fair_since: Onset | None = None
     closed: int | None = None
+    found: int | None = None
 
     @property
     def is_open(self) -> bool:
         return self.resolved is None and self.closed is None
-
-
-@frozen_arrays
-class Followed:
-    """Comparison followed over its hours.
-
-    `log_evidence` [H] is ln Q, at least 0, while an episode is open that of its alarm; `log_fairness` [H]
-    against unfairness, at least 0; `log_threshold` ln A of the alarm. `shown_since` is the hour since
-    which it is shown fair at the end; else None. `open_episode` and `chapter` are those at the end.
-    """
-
-    episodes: tuple[Episode, ...]
-    log_evidence: FloatArray
-    log_fairness: FloatArray
-    log_threshold: float
-    shown_fair: tuple[bool, ...]
-    shown_since: int | None
-    open_episode: Episode | None
-    chapter: int
 
 
 FindOnset = Callable[[int, int, bool], Onset]
@@ -66,25 +59,28 @@ or came back.
 
 
 class WeighedHour(NamedTuple):
-    """One hour: number, calendar month counted without gaps, ln E of each alternative against either claim
-    (NaN if skipped), ln A.
+    """One hour with records of both groups: number, calendar month counted without gaps, ln E of each
+    alternative against either claim (NaN if skipped).
 
-    `is_closed`: a person closed the alarm between the hour before and this one.
+    `closed`: a person closed the alarm before that hour, after the one before this.
     """
 
     hour: int
     month: int
     unfair: Sequence[float]
     fair: Sequence[float]
-    log_threshold: float
-    is_closed: bool = False
+    closed: int | None = None
 
 
 @dataclass(slots=True)
 class Follower:
     """State of a comparison. Pass hours of one model revision and one monitor version only, in order.
 
-    `chapter` is the first hour of the present chapter, `log_threshold` ln A of the last hour.
+    `chapter` is the first hour of the present chapter, `log_threshold` ln A of the last hour. `is_awaited`:
+    an alarm of some group is open until this one, too, is back inside.
+
+    After corrections all hours are followed again. Alarms of before (`past`) were announced and stay as they
+    were; one that they do not raise again `is_below` its threshold. Hours before `known_until` were known.
     """
 
     watching: Detector
@@ -93,6 +89,11 @@ class Follower:
     chapter: int
     log_threshold: float = math.inf
     episodes: list[Episode] = field(default_factory=list)
+    is_awaited: bool = False
+    past: list[Episode] = field(default_factory=list)
+    known_until: int = 0
+    is_reached: bool = False
+    is_below: bool = False
 
     @classmethod
     def starting(cls, hour: int, unfair: int, fair: int) -> "Follower":
@@ -106,49 +107,309 @@ class Follower:
     def log_evidence(self) -> float:
         """Ln of the evidence of unfairness, at least 0; while an episode is open, that of its alarm."""
         opened = self.open_episode
-        return max(self.watching.log_best, 0.0) if opened is None else opened.log_evidence
+        return max(self.watching.log_sum, 0.0) if opened is None else opened.log_evidence
 
     @property
     def log_fairness(self) -> float:
         """Ln of the evidence against unfairness, at least 0."""
         return max(self.proof.log_product, 0.0)
 
-    def add(self, weighed: WeighedHour, find: FindOnset) -> None:
-        if weighed.is_closed:
-            self.close(weighed.hour)
-        hour, self.log_threshold = weighed.hour, weighed.log_threshold
+    def take(self, block: WeighedHour, log_threshold: float, find: FindOnset) -> None:
+        """Adds an hour to the evidence; ends an open episode where that is enough."""
+        if block.closed is not None:
+            self.close(block.closed)
+        self.log_threshold = log_threshold
         opened = self.open_episode
-        if opened is not None:
-            self.returning.add(weighed.fair)
-            if self.returning.alarms(_LOG_YEAR):
-                self.episodes[-1] = replace(
-                    opened, resolved=hour, fair_since=find(opened.since.hour, hour + 1, False)
-                )
-                self.chapter = hour + 1
-                self.watching.restart()
-                self.proof.restart()
+        if opened is None or self.is_below:
+            self.watching.add(block.unfair)
+            self.is_below = self.is_below and not self.watching.alarms(log_threshold)
+        if opened is None:
             return
-        # This detector gets no hours while an episode is open, and starts from nothing at its end.
-        self.watching.add(weighed.unfair)
-        if self.watching.alarms(weighed.log_threshold):
-            self.episodes.append(Episode(hour, find(self.chapter, hour + 1, True), self.watching.log_best))
-            self.chapter = hour + 1
-            self.returning.restart()
-            self.proof.restart()
-        else:
-            self.proof.add(
-                weighed.fair, hour, weighed.month, is_doubted=self.watching.is_doubtful(weighed.log_threshold)
-            )
+        self.returning.add(block.fair)
+        self.end_past(block.hour)
+        if self.past or self.open_episode is None:
+            return
+        if self.returning.alarms(_LOG_YEAR):
+            fair_since = find(opened.since.hour, block.hour + 1, False)
+            self._end(replace(opened, resolved=block.hour, fair_since=fair_since), block.hour + 1)
+
+    def open(self, hour: int, find: FindOnset) -> None:
+        """Begins an episode; what was announced before corrections is not announced again."""
+        if self.past:
+            self.is_reached = True
+            return
+        found = self.known_until if hour < self.known_until else None
+        self._begin(Episode(hour, find(self.chapter, hour + 1, True), self.watching.log_sum, found=found))
+
+    def open_past(self, hour: int) -> None:
+        """Begins the episode that was announced for an hour up to this one, if any."""
+        if self.past and self.past[0].alarm <= hour and self.open_episode is None:
+            self.is_below = not self.is_reached and not self.watching.alarms(self.log_threshold)
+            self._begin(replace(self.past[0], resolved=None, fair_since=None, closed=None))
+            if self.past[0].is_open:
+                del self.past[0]
+
+    def end_past(self, hour: int) -> None:
+        """Ends the episode whose end was announced for an hour up to this one."""
+        if self.past and self.open_episode is not None:
+            resolved = self.past[0].resolved
+            if self.past[0].alarm <= hour and resolved is not None and resolved <= hour:
+                self._end(self.past[0], resolved + 1)
+
+    def _begin(self, episode: Episode) -> None:
+        self.episodes.append(episode)
+        self.returning.restart()
+        self.proof.restart()
+        self.is_awaited = self.is_reached = False
+
+    def _end(self, episode: Episode, chapter: int) -> None:
+        self.episodes[-1] = episode
+        self.past = [earlier for earlier in self.past if earlier.alarm > episode.alarm]
+        self.restart(chapter)
 
     def close(self, hour: int) -> None:
         """Ends the open episode and forgets all evidence before the hour; calling twice changes nothing."""
         opened = self.open_episode
         if opened is not None:
-            self.episodes[-1] = replace(opened, closed=hour)
-        self.chapter = hour
-        self.watching.restart()
+            self._end(replace(opened, closed=hour), hour)
+        self.restart(hour)
         self.returning.restart()
+
+    def restart(self, chapter: int) -> None:
+        self.chapter = chapter
+        self.is_reached = False
+        self.is_below = False
+        self.is_awaited = False
+        self.watching.restart()
         self.proof.restart()
+
+
+FRESH_HOURS = 168
+FRESH_BLOCKS = 2
+"""Hours and blocks of a chapter for which the end of the last one is what is said."""
+
+
+def find_evidence(
+    follower: Follower,
+    counts: Sequence[float],
+    *,
+    end: int,
+    blocks: int,
+    is_restarted: bool,
+    is_some_group: bool,
+) -> EvidenceState:
+    """Evidence at one limit before the hour `end`.
+
+    `counts` of the chapter are as those of an interval, of so many `blocks`. `is_restarted`: it is the first
+    chapter, and there was another revision or monitor version before. `is_some_group`: an alarm of some group
+    is open.
+    """
+    last = follower.episodes[-1] if follower.episodes else None
+    if last is not None and last.is_open and not follower.is_below:
+        return EvidenceState.UNFAIR_SINCE
+    is_open = last is not None and last.is_open
+    is_fresh = end - follower.chapter < FRESH_HOURS or blocks < FRESH_BLOCKS
+    if is_fresh and not is_open and follower.proof.since is None and (last is not None or is_restarted):
+        if last is None:
+            return EvidenceState.SUPERSEDED
+        return EvidenceState.CLOSED if last.resolved is None else EvidenceState.RESOLVED
+    if is_some_group and not is_open:
+        return EvidenceState.SOME_GROUP
+    if follower.proof.since is not None:
+        return EvidenceState.CONFIRMED_FAIR
+    if not any(counts):
+        return EvidenceState.NONE_YET
+    if counts[1] < MIN_MONITORED_RECORDS or counts[3] < MIN_REFERENCE_RECORDS:
+        return EvidenceState.COLLECTING
+    return EvidenceState.UNDECIDED
+
+
+@frozen_arrays
+class FollowedComparison:
+    """A follower, how its onset is found, and its name. Its hours are known `lag` hours after their own time."""
+
+    follower: Follower
+    find: FindOnset
+    name: tuple[str, ...] = ()
+    lag: int = 0
+
+
+@dataclass(slots=True)
+class SomeGroup:
+    """Alarm that at least one of so many comparisons is outside: ln G and G_Q, those with most evidence.
+
+    It `ended` as the word says: named, resolved, closed or superseded.
+    """
+
+    opened: int
+    comparisons: int
+    log_evidence: float
+    log_best: float
+    leading: list[tuple[tuple[str, ...], float]]
+    ended: int | None = None
+    end: str | None = None
+
+
+@dataclass(slots=True)
+class Together:
+    """Comparisons that share one budget of false alarms: one in exp(`log_budget`) hours on average.
+
+    Their mean grows by at most 1 an hour in expectation if all are inside; a comparison is named when every
+    mean of it with others is large. Source: Vovk and Wang, closed tests of e-values. `past` is what was
+    announced before corrections.
+    """
+
+    log_budget: float
+    alarms: list[SomeGroup] = field(default_factory=list)
+    past: list[SomeGroup] = field(default_factory=list)
+
+    @property
+    def open_alarm(self) -> SomeGroup | None:
+        return self.alarms[-1] if self.alarms and self.alarms[-1].ended is None else None
+
+    def add(
+        self,
+        hour: int,
+        blocks: Sequence[tuple[FollowedComparison, WeighedHour]],
+        comparisons: Sequence[FollowedComparison],
+        total: int,
+    ) -> None:
+        """Adds what becomes known in an hour, of these `comparisons` among a `total` that share the budget."""
+        level = self.log_budget + math.log(max(total, 1))
+        for comparison, block in blocks:
+            comparison.follower.take(block, level, comparison.find)
+        watched = [comparison for comparison in comparisons if comparison.follower.open_episode is None]
+        unseen = total - len(comparisons)
+        named = self._find_named(watched, unseen, level)
+        for comparison in named:
+            comparison.follower.open(hour - comparison.lag, comparison.find)
+        for comparison, block in blocks:
+            comparison.follower.open_past(block.hour)
+            follower = comparison.follower
+            if follower.open_episode is None:
+                doubted = follower.watching.is_doubtful(level)
+                follower.proof.add(block.fair, block.hour, block.month, is_doubted=doubted)
+        self._watch_some_group(hour, blocks, watched, unseen, is_named=bool(named))
+
+    def _find_named(
+        self, watched: Sequence[FollowedComparison], unseen: int, level: float
+    ) -> list[FollowedComparison]:
+        if not any(max(comparison.follower.watching.sums) >= self.log_budget for comparison in watched):
+            return []
+        smallest = find_smallest_means(self._list_logs(watched, unseen))
+        return [
+            comparison
+            for comparison, mean in zip(watched, smallest, strict=False)
+            if mean >= self.log_budget and comparison.follower.watching.is_doubtful(level)
+        ]
+
+    def _list_logs(self, watched: Sequence[FollowedComparison], unseen: int) -> FloatArray:
+        """Ln M, of comparisons without records that of 0."""
+        logs = [comparison.follower.watching.log_sum for comparison in watched]
+        return np.array(logs + [-math.inf] * max(unseen, 0))
+
+    def _watch_some_group(
+        self,
+        hour: int,
+        blocks: Sequence[tuple[FollowedComparison, WeighedHour]],
+        watched: Sequence[FollowedComparison],
+        unseen: int,
+        *,
+        is_named: bool,
+    ) -> None:
+        opened = self.open_alarm
+        if opened is not None:
+            awaited = [block for block in blocks if block[0].follower.is_awaited]
+            for comparison, block in awaited:
+                comparison.follower.returning.add(block.fair)
+                comparison.follower.is_awaited = not comparison.follower.returning.alarms(_LOG_YEAR)
+            is_back = bool(awaited) and not any(comparison.follower.is_awaited for comparison in watched)
+            if self.past and self.past[0].ended is not None:
+                if self.past[0].ended <= hour:
+                    self.end(str(self.past[0].end), self.past[0].ended, watched)
+            elif is_named or is_back:
+                self.end("named" if is_named else "resolved", hour, watched)
+        elif self.past:
+            if self.past[0].opened <= hour:
+                self._open(replace(self.past[0], ended=None, end=None), watched)
+                if self.past[0].ended is None:
+                    del self.past[0]
+        elif not is_named and watched:
+            if not any(max(one.follower.watching.sums) >= self.log_budget for one in watched):
+                return
+            logs = self._list_logs(watched, unseen)
+            bests = [comparison.follower.watching.log_best for comparison in watched]
+            size = math.log(len(logs))
+            mean, best = (float(np.logaddexp.reduce(several)) - size for several in (logs, bests))
+            if mean >= self.log_budget and best >= self.log_budget / 2:
+                leading = sorted(
+                    (
+                        (comparison.name, float(log))
+                        for comparison, log in zip(watched, logs, strict=False)
+                        if log > -math.inf
+                    ),
+                    key=lambda named: -named[1],
+                )[:MOST_LEADING]
+                self._open(SomeGroup(hour, len(logs), mean, best, leading), watched)
+
+    def _open(self, alarm: SomeGroup, watched: Sequence[FollowedComparison]) -> None:
+        self.alarms.append(alarm)
+        for comparison in watched:
+            comparison.follower.is_awaited = True
+            comparison.follower.returning.restart()
+
+    def end(self, how: str, hour: int, watched: Sequence[FollowedComparison]) -> None:
+        """Ends the open alarm. But where a comparison was named, the evidence of the others begins again."""
+        self.alarms[-1].ended = hour
+        self.alarms[-1].end = how
+        self.past = [alarm for alarm in self.past if alarm.opened > self.alarms[-1].opened]
+        for comparison in watched:
+            follower = comparison.follower
+            follower.is_awaited = False
+            if how != "named" and follower.open_episode is None:
+                follower.watching.restart()
+
+
+def find_smallest_means(logs: FloatArray) -> FloatArray:
+    """Ln M* [K] from ln M [K]: for each, the smallest mean of it and any number of the smallest others."""
+    numbers = np.exp(np.minimum(logs, LARGEST_LOG))
+    order = np.argsort(numbers, kind="stable")
+    ascending = numbers[order]
+    ranks = np.argsort(order)
+    sums = np.concatenate([[0.0], np.cumsum(ascending)])
+    size = np.arange(len(numbers))
+    # Of the smallest others, those from its own place on come one later.
+    others = np.where(size > ranks[:, None], sums[size + 1] - numbers[:, None], sums[size])
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(((numbers[:, None] + others) / (size + 1)).min(axis=1)))
+
+
+@frozen_arrays
+class Followed:
+    """FollowedComparison followed over its hours.
+
+    `log_evidence` [H] is ln M, at least 0, while an episode is open that of its alarm; `log_fairness` [H]
+    against unfairness, at least 0; `log_threshold` ln A of the alarm.
+    """
+
+    follower: Follower
+    log_evidence: FloatArray
+    log_fairness: FloatArray
+    log_threshold: float
+    shown_fair: tuple[bool, ...]
+
+    @property
+    def episodes(self) -> tuple[Episode, ...]:
+        return tuple(self.follower.episodes)
+
+    @property
+    def open_episode(self) -> Episode | None:
+        return self.follower.open_episode
+
+    @property
+    def shown_since(self) -> int | None:
+        """Hour since which it is shown fair at the end."""
+        return self.follower.proof.since
 
 
 def follow(
@@ -157,47 +418,87 @@ def follow(
     *,
     comparisons: int,
     months: Sequence[int],
-    past: Past | None = None,
     budget_hours: float = HOURS_OF_A_YEAR,
+    divisor: float = 1.0,
+    past: Past | None = None,
 ) -> Followed:
-    """Follows a comparison over hours of one model revision and one monitor version.
+    """Follows one of several comparisons over hours of one model revision and one monitor version.
 
     `comparisons` share the budget of false alarms, a figure with two limits counting as two: at most one
-    in `budget_hours` on average. `months` are calendar months per hour, counted without gaps: evidence
-    against unfairness starts again in each. `past` may reach back before the first hour; absent: that of
-    `hours`.
+    in `budget_hours` on average. The others are taken to say nothing. `months` are calendar months per
+    hour, counted without gaps: evidence against unfairness starts again in each. `past` may reach back before
+    the first hour; absent: that of `hours`.
     """
-    log_threshold = math.log(budget_hours * comparisons)
-    unfair, fair = weigh_claims(hours, limit, past)
-    follower = Follower.starting(0, unfair.shape[1], fair.shape[1])
-    follower.log_threshold = log_threshold
-    weighed = [
-        WeighedHour(hour, months[hour], against, for_it, log_threshold)
-        for hour, (against, for_it) in enumerate(zip(unfair.tolist(), fair.tolist(), strict=True))
+    together = Together(math.log(budget_hours))
+    comparison, blocks = begin_comparison(hours, limit, months, divisor=divisor, past=past)
+    return follow_together(together, [(comparison, blocks)], months, total=lambda _: comparisons)[0]
+
+
+def begin_comparison(
+    hours: Hours,
+    limit: Limit,
+    months: Sequence[int],
+    *,
+    divisor: FloatArray | float = 1.0,
+    name: tuple[str, ...] = (),
+    past: Past | None = None,
+) -> tuple[FollowedComparison, list[WeighedHour]]:
+    """A comparison before its first hour, and its hours."""
+
+    def find(start: int, end: int, leaves: bool) -> Onset:  # noqa: FBT001 - the form of FindOnset
+        return find_onset(hours, limit, start=start, end=end, leaves=leaves)
+
+    unfair, fair = weigh_claims(hours, limit, past, divisor)
+    blocks = [
+        WeighedHour(hour, months[hour], unfair[hour].tolist(), fair[hour].tolist())
+        for hour in find_blocks(hours)
     ]
-    return record_life(
-        follower,
-        weighed,
-        lambda start, end, leaves: find_onset(hours, limit, start=start, end=end, leaves=leaves),
-    )
+    return FollowedComparison(Follower.starting(0, *limit.bets), find, name), blocks
 
 
-def record_life(follower: Follower, weighed: Sequence[WeighedHour], find: FindOnset) -> Followed:
-    """Adds the hours to the follower; evidence after each."""
-    (log_evidence, log_fairness), shown = np.zeros((2, len(weighed))), []
-    for index, hour in enumerate(weighed):
-        is_open = follower.open_episode is not None and not hour.is_closed
-        follower.add(hour, find)
-        log_evidence[index] = follower.episodes[-1].log_evidence if is_open else follower.log_evidence
-        log_fairness[index] = follower.log_fairness
-        shown.append(follower.proof.since is not None)
-    return Followed(
-        tuple(follower.episodes),
-        log_evidence,
-        log_fairness,
-        follower.log_threshold,
-        tuple(shown),
-        follower.proof.since,
-        follower.open_episode,
-        follower.chapter,
-    )
+def find_blocks(hours: Hours) -> list[int]:
+    """Hours with records of both groups: no other is a block of evidence."""
+    return np.flatnonzero((hours.monitored.records > 0) & (hours.reference.records > 0)).tolist()
+
+
+def follow_together(
+    together: Together,
+    several: Sequence[tuple[FollowedComparison, Sequence[WeighedHour]]],
+    months: Sequence[int],
+    *,
+    total: Callable[[int], int],
+    start: int = 0,
+) -> list[Followed]:
+    """Adds to all comparisons their hours; evidence after each hour from `start` on, one for each month.
+
+    `total` is the number of comparisons that share the budget in an hour.
+    """
+    comparisons = [comparison for comparison, _ in several]
+    by_hour: dict[int, list[tuple[FollowedComparison, WeighedHour]]] = defaultdict(list)
+    for comparison, blocks in several:
+        for block in blocks:
+            by_hour[block.hour].append((comparison, block))
+    evidence, fairness = np.zeros((2, len(several), len(months)))
+    shown: list[list[bool]] = [[] for _ in several]
+    for position, month in enumerate(months):
+        hour = start + position
+        open_before = [comparison.follower.open_episode for comparison in comparisons]
+        if hour in by_hour:
+            together.add(hour, by_hour[hour], comparisons, total(hour))
+        for number, follower in enumerate(comparison.follower for comparison in comparisons):
+            follower.proof.expire(month)
+            # In the hour that ends it an alarm is still what counts.
+            is_over = (
+                follower.open_episode is None and follower.episodes and follower.episodes[-1].closed is None
+            )
+            ended = open_before[number] if is_over else None
+            evidence[number, position] = follower.log_evidence if ended is None else ended.log_evidence
+            fairness[number, position] = follower.log_fairness
+            shown[number].append(follower.proof.since is not None)
+    level = together.log_budget + math.log(max(total(start + len(months) - 1), 1))
+    return [
+        Followed(comparison.follower, *of_one, level, tuple(is_shown))
+        for comparison, of_one, is_shown in zip(
+            comparisons, zip(evidence, fairness, strict=True), shown, strict=True
+        )
+    ]

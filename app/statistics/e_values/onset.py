@@ -3,11 +3,11 @@
 import numpy as np
 
 from ...base.frozen import frozen
-from .betting import project
+from .betting import project, repeat_hours
 from .nulls import FloatArray, Hours, Limit, Lines, Scale, UnfairSide
 
 ONSET_HOURS = 720
-"""Hours that are searched, up to the alarm."""
+"""Hours with records of both groups that are searched, up to the alarm."""
 
 GRIDS = {Scale.RATIO: np.geomspace(0.2, 2.0, 93), Scale.DIFFERENCE: np.linspace(-0.6, 0.6, 97)}
 TOLERANCE = 3.0
@@ -27,21 +27,21 @@ def find_onset(hours: Hours, limit: Limit, *, start: int, end: int, leaves: bool
     """Hour from `start` to `end` (exclusive) at which the figure most likely left the limits if `leaves`,
     else came back.
     """
-    first = max(start, end - ONSET_HOURS)
-    within = hours.between(first, end)
+    within = hours.between(start, end)
     # In an hour without records of both nothing can have changed.
-    has_both = (within.monitored.records > 0) & (within.reference.records > 0)
+    both = np.flatnonzero((within.monitored.records > 0) & (within.reference.records > 0))[-ONSET_HOURS:]
+    if not both.size:
+        return Onset(start, start, start)
     grid = GRIDS[limit.scale]
-    likelihoods = np.where(has_both[:, None], _log_likelihoods(within, Lines.of(grid, limit.scale)), 0.0)
+    likelihoods = _log_likelihoods(repeat_hours(within, both, 1), Lines.of(grid, limit.scale))
     outside = grid < limit.value if limit.direction is UnfairSide.BELOW else grid > limit.value
     before, after = (
         likelihoods[:, side] for side in ((~outside, outside) if leaves else (outside, ~outside))
     )
     up_to = np.vstack([np.zeros(before.shape[1]), np.cumsum(before, axis=0)])[:-1].max(axis=1)
-    from_on = np.cumsum(after[::-1], axis=0)[::-1].max(axis=1)
-    scores = np.where(has_both, up_to + from_on, -np.inf)
-    near = np.flatnonzero(scores >= scores.max() - TOLERANCE)
-    return Onset(first + int(scores.argmax()), first + int(near[0]), first + int(near[-1]))
+    scores = up_to + np.cumsum(after[::-1], axis=0)[::-1].max(axis=1)
+    near = both[scores >= scores.max() - TOLERANCE]
+    return Onset(start + int(both[scores.argmax()]), start + int(near[0]), start + int(near[-1]))
 
 
 def _log_likelihoods(hours: Hours, lines: Lines) -> FloatArray:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...base.frozen import frozen_arrays
-from .confidence import find_ends
+from .confidence import find_ends, stack_counts
 from .nulls import FloatArray, Hours, Limit, Side, UnfairSide
 
 STAKES = np.array([0.05, 0.1, 0.2, 0.4, 0.7])
@@ -61,10 +61,13 @@ def pair_hours(kinds: Sequence[Sequence[Kind]]) -> PairedHours:
     return PairedHours(figures[:, 0], figures[:, 1], records)
 
 
-def weigh_pairs(hours: PairedHours, limit: Limit) -> tuple[FloatArray, FloatArray]:
+def weigh_pairs(
+    hours: PairedHours, limit: Limit, divisor: FloatArray | float = 1.0
+) -> tuple[FloatArray, FloatArray]:
     """Ln E [H, A] against a counterfactual ratio inside the limit, and against one at the limit or beyond."""
-    below = _bet(hours.records, limit.value * hours.reference - hours.monitored)
-    above = _bet(hours.records, hours.monitored / limit.value - hours.reference)
+    divisors = np.broadcast_to(divisor, len(hours))[:, None]
+    below = _bet(hours.records, limit.value * hours.reference - hours.monitored) / divisors
+    above = _bet(hours.records, hours.monitored / limit.value - hours.reference) / divisors
     return (below, above) if limit.direction is UnfairSide.BELOW else (above, below)
 
 
@@ -75,26 +78,24 @@ PAIRED_RATIOS = np.geomspace(0.2, 5.0, 201)
 class RunningPairedInterval:
     """State of the interval of a counterfactual ratio in a chapter.
 
-    `below` and `above` [G, A] are ln of the evidence that it is below, and above, each value of the grid,
-    for each stake.
+    `counts` [4] are sums of outcomes and records, as of `RunningInterval`. `below` and `above` [G, A] are ln
+    of the evidence that it is below, and above, each value of the grid, for each stake.
     """
 
+    counts: FloatArray
     below: FloatArray
     above: FloatArray
 
     @classmethod
     def empty(cls) -> "RunningPairedInterval":
-        return cls(*(np.zeros((len(PAIRED_RATIOS), len(STAKES))) for _ in range(2)))
+        return cls(np.zeros(4), *(np.zeros((len(PAIRED_RATIOS), len(STAKES))) for _ in range(2)))
 
-    @property
-    def records(self) -> None:
-        """None: each record is compared with its own copies."""
-        return
-
-    def add(self, hours: PairedHours) -> None:
+    def add(self, hours: PairedHours, divisor: FloatArray | float = 1.0) -> None:
+        records = (hours.records / np.broadcast_to(divisor, len(hours))[:, None]).sum(axis=0)
         ratios = PAIRED_RATIOS[:, None]
-        self.below = self.below + _sum_bets(hours, ratios * hours.reference - hours.monitored)
-        self.above = self.above + _sum_bets(hours, hours.monitored / ratios - hours.reference)
+        self.below = self.below + _sum_bets(records, ratios * hours.reference - hours.monitored)
+        self.above = self.above + _sum_bets(records, hours.monitored / ratios - hours.reference)
+        self.counts = self.counts + stack_counts(hours.sums()).sum(axis=0)
 
     def ends(self) -> tuple[float | None, float | None]:
         """Both ends; None if open."""
@@ -104,9 +105,9 @@ class RunningPairedInterval:
         return find_ends(below, above, PAIRED_RATIOS)
 
 
-def _sum_bets(hours: PairedHours, gains: FloatArray) -> FloatArray:
-    """Ln of the product [G, A] of 1 + stake · gain over all records, for gains [G, K]."""
-    return np.asarray(np.log1p(gains[:, :, None] * STAKES).transpose(0, 2, 1) @ hours.records.sum(axis=0))
+def _sum_bets(records: FloatArray, gains: FloatArray) -> FloatArray:
+    """Ln of the product [G, A] of 1 + stake · gain over records [K], for gains [G, K]."""
+    return np.asarray(np.log1p(gains[:, :, None] * STAKES).transpose(0, 2, 1) @ records)
 
 
 def _bet(records: FloatArray, gains: FloatArray) -> FloatArray:

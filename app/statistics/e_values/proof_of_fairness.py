@@ -51,8 +51,9 @@ class FairnessProof:
         if month != self.month:
             self.month, self.start = month, None
             self.products = [0.0] * self.alternatives
-        if self.shown is not None and (is_doubted or month > self.shown[1] + 1):
+        if is_doubted:
             self.shown = None
+        self.expire(month)
         self.start = hour if self.start is None else self.start
         self.products = [
             product + (0.0 if isnan(log_e) else log_e)
@@ -60,3 +61,8 @@ class FairnessProof:
         ]
         if mean_reaches(self.products, LOG_SHOWN_FAIR) and not is_doubted:
             self.shown = (self.start if self.shown is None else self.shown[0], month)
+
+    def expire(self, month: int) -> None:
+        """Ends what was shown last before the month that precedes this one."""
+        if self.shown is not None and month > self.shown[1] + 1:
+            self.shown = None

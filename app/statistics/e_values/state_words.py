@@ -1,8 +1,17 @@
 """State of a comparison in words."""
 
+import math
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from ...base.frozen import frozen, frozen_by_name
+from ..figure_values import Value
+from ..intervals.intervals import Z
+from ..intervals.rate_estimates import ShareComparison
+from ..intervals.verdicts import MINIMUM_GROUP_SIZE, Limits, Verdict, is_inside, verdict
+from ..sentences.rounding import write_minus
 from .change_detector import HOURS_OF_A_YEAR
 
 SINGLE_CHECKS_ALARM = (
@@ -13,9 +22,6 @@ SINGLE_CHECKS_ALARM = (
 """Measured frequency of false alarms of the rule about single checks."""
 
 
-IF_OTHER_PEOPLE = "if each record is another person, which nobody has said"
-"""Condition of the bound on false alarms where no column says whose record it is."""
-
 MINUTE, DAY = "%Y-%m-%d %H:%M", "%Y-%m-%d"
 
 WIDE = timedelta(hours=24)
@@ -23,11 +29,368 @@ WIDE = timedelta(hours=24)
 
 
 class State(StrEnum):
-    """State of a comparison after its last hour."""
+    """State of a comparison at one limit after its last hour."""
 
     UNFAIR = "unfair"
     SHOWN_FAIR = "shown_fair"
     UNDECIDED = "undecided"
+
+
+class EvidenceState(StrEnum):
+    """Evidence on a figure; of two limits, the first in this order counts."""
+
+    UNFAIR_SINCE = "unfair since"
+    SUPERSEDED = "superseded"
+    CLOSED = "closed by hand"
+    RESOLVED = "resolved"
+    SOME_GROUP = "some group"
+    UNDECIDED = "undecided"
+    COLLECTING = "collecting"
+    NONE_YET = "none yet"
+    CONFIRMED_FAIR = "confirmed fair"
+
+
+class FigureLabel(StrEnum):
+    """State of a figure: its evidence, its newest hour and its alert in one word."""
+
+    UNFAIR = "Unfair"
+    UNDER_REVIEW = "Unfair, under review"
+    RESTARTED = "Restarted"
+    CLOSED = "Closed"
+    RESOLVED = "Resolved"
+    CONFIRMED_FAIR = "Confirmed fair"
+    SUSPECTED = "Suspected"
+    FAIR = "Fair"
+    UNDECIDED = "Undecided"
+    TOO_FEW = "Too few records"
+    NOT_COMPUTABLE = "Not computable"
+
+
+Ends = tuple[float | None, float | None]
+
+
+class IntervalKind(StrEnum):
+    """Records of an interval: its name wherever it is shown."""
+
+    ONSET = "since the onset"
+    CHAPTER = "valid at every look"
+    HOUR = "this hour"
+
+
+@frozen_by_name
+class RatesCompared:
+    """Favourable and all records of the monitored group, then of the reference, and a 95 % interval.
+
+    An end of None is open; `interval` None: there is none.
+    """
+
+    monitored: tuple[float, float]
+    reference: tuple[float, float]
+    interval: Ends | None = None
+    since: str | None = None
+
+
+@frozen_by_name
+class FigureFacts:
+    """Facts that decide the state of a figure and make its sentence. `outcome` is a verb, `rate` a title.
+
+    `verdict` is of the newest hour, `reason` why it has no figure. `onset` is the chapter's records since the
+    alarm, while one is open. `more` says how many more records are needed, `event` how the evidence
+    ended. A `block` of evidence is an hour or a day.
+    """
+
+    group: str
+    reference: str
+    outcome: str
+    rate: str
+    is_ratio: bool
+    is_reversed: bool = False
+    is_counterfactual: bool = False
+    lower_limit: float | None
+    upper_limit: float | None
+    verdict: Verdict
+    evidence: EvidenceState
+    is_alert_open: bool = False
+    hour: RatesCompared | None = None
+    chapter: RatesCompared | None = None
+    onset: RatesCompared | None = None
+    reason: str = "no hour has been counted yet"
+    more: str = "how many more cannot be estimated"
+    event: str = ""
+    since: str = ""
+    corrected: int = 0
+    block: str = "hour"
+
+
+@frozen_by_name
+class FigureStatement:
+    """State, sentence and leading interval of a figure, the same everywhere. `row` is that of the table."""
+
+    row: int
+    state: FigureLabel
+    sentence: str
+    interval: Ends | None
+    interval_kind: IntervalKind | None
+
+
+_STATES = {
+    1: FigureLabel.UNFAIR,
+    2: FigureLabel.UNDER_REVIEW,
+    3: FigureLabel.RESTARTED,
+    4: FigureLabel.CLOSED,
+    5: FigureLabel.RESOLVED,
+    6: FigureLabel.CONFIRMED_FAIR,
+    7: FigureLabel.SUSPECTED,
+    8: FigureLabel.UNDECIDED,
+    9: FigureLabel.SUSPECTED,
+    10: FigureLabel.FAIR,
+    11: FigureLabel.UNDECIDED,
+    12: FigureLabel.TOO_FEW,
+    13: FigureLabel.NOT_COMPUTABLE,
+}
+_BEFORE_ALERTS = {
+    EvidenceState.UNFAIR_SINCE: 1,
+    EvidenceState.SUPERSEDED: 3,
+    EvidenceState.CLOSED: 4,
+    EvidenceState.RESOLVED: 5,
+}
+_OF_HOUR = {
+    Verdict.SUSPECTED: 9,
+    Verdict.UNFAIR: 9,
+    Verdict.FAIR: 10,
+    Verdict.UNWATCHED: 10,
+    Verdict.UNDECIDED: 11,
+    Verdict.INSUFFICIENT_DATA: 12,
+    Verdict.NOT_COMPUTABLE: 13,
+}
+_NEWEST_HOUR = {
+    9: "lies outside.",
+    10: "lies inside.",
+    11: "lies inside.",
+    12: "has too few records.",
+    13: "has no figure: {reason}.",
+}
+
+
+@frozen
+class JudgedHour:
+    """Counts of the newest hour, the verdict on it, and why there is no figure."""
+
+    compared: RatesCompared | None
+    verdict: Verdict
+    reason: str = ""
+
+
+def judge_hour(
+    counts: Sequence[float] | None,
+    comparison: ShareComparison,
+    limits: Limits,
+    *,
+    both: float | None = None,
+) -> JudgedHour:
+    """Verdict on an hour alone: favourable and all records of the monitored group, then of the reference.
+
+    `both`: of records that are on both sides, how many are favourable on both.
+    """
+    if counts is None:
+        return JudgedHour(None, Verdict.NOT_COMPUTABLE, "no hour has been counted yet")
+    part, whole, other_part, other_whole = counts
+    compared = RatesCompared(monitored=(part, whole), reference=(other_part, other_whole))
+    if min(whole, other_whole) < MINIMUM_GROUP_SIZE:
+        return JudgedHour(compared, Verdict.INSUFFICIENT_DATA)
+    if comparison.divides and not other_part:
+        reason = f"none of the {other_whole:,.0f} reference records is favourable"
+        return JudgedHour(compared, Verdict.NOT_COMPUTABLE, reason)
+    value = float(comparison.of_rates(part / whole, other_part / other_whole))
+    interval = (
+        comparison.interval(part, whole, other_part, other_whole, Z)
+        if both is None
+        else comparison.paired(both, part - both, other_part - both, whole - part - other_part + both)
+    )
+    ends = min(interval.lower, value), None if interval.upper is None else max(interval.upper, value)
+    judged = verdict(
+        Value(value, *ends, interval.method, round(whole + other_whole)),
+        lower_limit=limits[0],
+        upper_limit=limits[1],
+        smallest_group=None,
+    )
+    return JudgedHour(replace(compared, interval=ends), judged or Verdict.FAIR)
+
+
+def choose_row(of_hour: Verdict, evidence: EvidenceState, *, is_alert_open: bool) -> tuple[int, FigureLabel]:
+    """Row of the table of states, the first that matches, and its state."""
+    row = _BEFORE_ALERTS.get(evidence, 2 if is_alert_open else None)
+    if row is None and evidence is EvidenceState.CONFIRMED_FAIR:
+        row = 6
+    if row is None and evidence is EvidenceState.SOME_GROUP:
+        row = 7 if _OF_HOUR[of_hour] == 9 else 8  # noqa: PLR2004 - its own row of the table
+    row = row or _OF_HOUR[of_hour]
+    return row, _STATES[row]
+
+
+def describe_figure(facts: FigureFacts) -> FigureStatement:
+    """The one state, sentence and leading interval of a figure, for pages, alerts, reports, the API and
+    commands.
+    """
+    leading = facts.hour
+    kind = IntervalKind.HOUR
+    ends = None if facts.chapter is None else facts.chapter.interval
+    if facts.chapter is not None and ends is not None and ends != (None, None):
+        leading = facts.chapter
+        kind = IntervalKind.CHAPTER
+    limits = facts.lower_limit, facts.upper_limit
+    of_hour = facts.verdict
+    value = None if leading is None else find_value(facts, leading)
+    is_outside = value is not None and not is_inside(value, limits)
+    if of_hour in {Verdict.FAIR, Verdict.UNDECIDED, Verdict.UNWATCHED} and is_outside:
+        of_hour = Verdict.SUSPECTED
+    row, state = choose_row(of_hour, facts.evidence, is_alert_open=facts.is_alert_open)
+    if state in {FigureLabel.UNFAIR, FigureLabel.UNDER_REVIEW}:
+        leading = facts.onset
+        kind = IntervalKind.ONSET
+    fact = "" if leading is None else say_fact(facts, leading)
+    where = f"the newest {facts.block} alone lies"
+    if is_outside and kind is IntervalKind.CHAPTER and leading is not None and leading.since:
+        where = f"the records since {leading.since} lie"
+    template = _TEMPLATES[row]
+    if not fact:
+        template = template.replace("{Fact}; {limit}", "{Limit}").replace(" {Fact}.", "")
+    sentence = template.format(
+        fact=fact,
+        Fact=capitalise(fact),
+        limit=_say_limits(facts),
+        Limit=capitalise(_say_limits(facts)),
+        Reason=capitalise(facts.reason),
+        where=where,
+        **{name: getattr(facts, name) for name in ("event", "since", "more", "block", "corrected")},
+        were="record was" if facts.corrected == 1 else "records were",
+        monitored=0 if facts.hour is None else round(facts.hour.monitored[1]),
+        n_reference=0 if facts.hour is None else round(facts.hour.reference[1]),
+        needed=f"{MINIMUM_GROUP_SIZE} of each",
+    )
+    if row <= 6 or row == 8:  # noqa: PLR2004 - rows of the table
+        alone = _NEWEST_HOUR[_OF_HOUR[facts.verdict]].format(reason=facts.reason)
+        sentence += f" The newest {facts.block} alone {alone}"
+    return FigureStatement(
+        row=row,
+        state=state,
+        sentence=capitalise(" ".join(sentence.split())),
+        interval=None if leading is None else leading.interval,
+        interval_kind=None if leading is None or leading.interval is None else kind,
+    )
+
+
+_TEMPLATES = {
+    1: "{fact} since {since}; {limit}.",
+    2: "The alert of {event} is open; {corrected:,} {were} corrected since, and the evidence is below its "
+    "threshold now. {Fact} since {since}; {limit}.",
+    3: "New {event}: evidence begins again. {Fact}; {limit}.",
+    4: "Closed on {event}: evidence begins again. {Fact}; {limit}.",
+    5: "Back inside its limit since {event}, outside since {since}. {Fact}; {limit}.",
+    6: "The {block}s since {since} show that it was not outside its limit in all of them. {Fact}; {limit}.",
+    7: "{fact}; {where} outside its limit, and some group of this deployment is unfair, not yet clear which. "
+    "{Limit}.",
+    8: "Some group of this deployment is unfair, not yet clear which. {Fact}; {limit}.",
+    9: "{fact}; {where} outside its limit, which is no evidence yet ({more}). {Limit}.",
+    10: "{fact}; inside its limit with the whole interval of the {block}, not confirmed over time yet ({more}). "
+    "{Limit}.",
+    11: "{fact}; inside its limit, but so few records may differ by chance ({more}). {Limit}.",
+    12: "{monitored:,} monitored and {n_reference:,} reference records in this {block}; {needed} are needed. "
+    "{Fact}.",
+    13: "{Reason}. {Fact}.",
+}
+
+
+def find_value(facts: FigureFacts, compared: RatesCompared) -> float | None:
+    """Ratio of the rates, or their difference; None without records, or without a favourable one of the
+    reference.
+    """
+    if not compared.monitored[1] or not compared.reference[1]:
+        return None
+    rate, reference = (part / whole for part, whole in (compared.monitored, compared.reference))
+    if not facts.is_ratio:
+        return reference - rate if facts.is_reversed else rate - reference
+    return rate / reference if reference else None
+
+
+def say_fact(facts: FigureFacts, compared: RatesCompared) -> str:
+    """Both rates of these records in words."""
+    if not compared.monitored[1] or not compared.reference[1]:
+        return ""
+    lead = "with everything else equal, " if facts.is_counterfactual else ""
+    rates = [100 * part / whole for part, whole in (compared.monitored, compared.reference)]
+    shown = [f"{rate:.0f}" if rate >= _WHOLE or rate == 0 else f"{rate:.1f}" for rate in rates]
+    if not facts.is_ratio:
+        return f"{lead}{facts.rate} is {shown[0]} % for {facts.group} and {shown[1]} % for {facts.reference}"
+    counts = f"({shown[0]} against {shown[1]} of 100)"
+    ratio = find_value(facts, compared)
+    if ratio is None:
+        return f"{lead}no record of {facts.reference} is favourable {counts}"
+    percent = round(100 * abs(1 - ratio))
+    how = "about as often as" if ratio != 1 else "as often as"
+    if percent:
+        how = f"{percent:,} % {'less' if ratio < 1 else 'more'} often than"
+    return f"{lead}{facts.group} {facts.outcome} {how} {facts.reference} {counts}"
+
+
+_WHOLE = 10
+"""Per cent from which a rate is said without decimals."""
+
+
+def say_more_records(number: float) -> str:
+    """`about 900 more records`, by two digits."""
+    scale = 10 ** max(len(str(math.ceil(number))) - 2, 0)
+    rounded = math.ceil(number / scale) * scale
+    return f"about {rounded:,} more {'record' if rounded == 1 else 'records'}"
+
+
+def _say_limits(facts: FigureFacts) -> str:
+    """Only limits that somebody set."""
+    figure = "the ratio" if facts.is_ratio else "the difference"
+    lower, upper = (
+        None if limit is None else write_minus(f"{limit:g}")
+        for limit in (facts.lower_limit, facts.upper_limit)
+    )
+    if lower is not None and upper is not None:
+        return f"{figure} must lie between {lower} and {upper}"
+    return f"{figure} must be at {f'least {lower}' if upper is None else f'most {upper}'}"
+
+
+def capitalise(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+NOT_COVERED = (
+    "False means inside the limit in every hour. Not covered: labels that are missing for a reason, "
+    "corrections that depend on the outcome."
+)
+
+
+def say_guarantee(
+    comparisons: int,
+    budget_hours: float,
+    *,
+    by_person: bool = False,
+    declared: tuple[str, str] | None = None,
+) -> str:
+    """Bound on false alarms with its condition; `declared` is who said that each record is another person,
+    and when.
+    """
+    budget = f"{budget_hours:,.0f}"
+    rate = "a year" if budget_hours == HOURS_OF_A_YEAR else f"in {budget} blocks"
+    if by_person:
+        condition = "counting each person's first record only"
+    elif declared is not None:
+        condition = f"if each record is another person, as declared by {declared[0]} on {declared[1]}"
+    else:
+        condition = (
+            "if nobody has more than 10 records in an hour or comes back in another; who the records are of "
+            "has not been said, so evidence counts at a tenth"
+        )
+    together = (
+        "for the one comparison" if comparisons == 1 else f"for all {comparisons:,} comparisons together"
+    )
+    return f"At most one false alarm {rate} on average {together} (at most H/{budget} in any H hours), {condition}."
 
 
 def choose_form(earliest: datetime | None, latest: datetime | None, form: str = MINUTE) -> str:
@@ -44,28 +407,3 @@ def say_start(since: datetime, earliest: datetime | None, latest: datetime | Non
         else ""
     )
     return f"{'about ' if chosen != form else ''}{since:{chosen}}{between}"
-
-
-def say_state(
-    state: State, *, since: str | None, more_hours: int | None, budget_hours: float, reason: str | None = None
-) -> str:
-    """State in words; `since` is what `say_start` says, `budget_hours` hold one false alarm on average."""
-    if state is State.UNFAIR and since is not None:
-        return f"unfair since {since} (false-alarm budget {say_budget(budget_hours)})"
-    if state is State.SHOWN_FAIR and since is not None:
-        return f"shown fair since {since}"
-    if reason is not None:
-        return f"undecided ({reason})"
-    if more_hours is None:
-        return "undecided (the hours that it still needs cannot be estimated)"
-    return (
-        f"undecided (needs about {more_hours:,} more {'hour' if more_hours == 1 else 'hours'} at this "
-        "traffic)"
-    )
-
-
-def say_budget(hours: float) -> str:
-    years = hours / HOURS_OF_A_YEAR
-    if years == 1:
-        return "one a year"
-    return f"one in {years:g} years" if years > 1 and years.is_integer() else f"one in {hours:,.0f} hours"

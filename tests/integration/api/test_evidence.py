@@ -3,6 +3,7 @@
 import json
 from datetime import UTC, datetime, timedelta
 
+import httpx
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
@@ -64,9 +65,9 @@ def test_an_import_is_counted_and_every_hour_of_a_comparison_can_be_read(service
     answer = client.get(PATH, params={"limit": 1}).json()
     (below,) = answer["comparisons"]
     assert (below["attribute"], below["group"], below["reference"], below["direction"]) == ("sex", "female", "male", "below")
-    assert below["state"] == "undecided"
-    assert below["words"].startswith("undecided")
-    assert says(below["sentence"], "female", "sex", "0.8", below["words"])
+    assert (below["state"], below["row"], below["evidence"]) == ("Undecided", 11, "collecting")
+    assert says(below["sentence"], "female", "sex", "0.8")
+    assert "evidence counts at a tenth" in answer["guarantee"]
     assert answer["remarks"][0].startswith("Hours before ")
     assert answer["next_cursor"] is not None
     following = client.get(PATH, params={"limit": 1, "cursor": answer["next_cursor"]}).json()["comparisons"][0]
@@ -145,3 +146,34 @@ def test_a_column_that_says_whose_record_it_is_stays_as_long_as_the_monitor_name
 
     client.put("/v1/deployments/loans/fairness-monitor", json=MONITOR).raise_for_status()
     assert client.patch("/v1/deployments/loans", json={"meta": []}).status_code == 200
+
+
+def test_who_declares_what_of_persons_and_the_budget_are_kept_with_the_monitor(service: RunningService) -> None:
+    client, path = service.client, "/v1/deployments/loans/fairness-monitor"
+    client.post("/v1/deployments", json=DEPLOYMENT).raise_for_status()
+
+    def put(**evidence: object) -> httpx.Response:
+        return client.put(path, json=MONITOR | {"evidence": evidence})
+
+    said = put(each_record_another_person=True, false_alarm_hours=240).json()["evidence"]
+    assert said["each_record_another_person"]
+    assert said["declared_by"]
+    assert said["declared_on"] == datetime.now(UTC).date().isoformat()
+    # What is read can be sent again.
+    assert put(**said).json()["evidence"] == said
+    assert put(**said | {"false_alarm_hours": 19}).json()["errors"][0]["field"] == "evidence.false_alarm_hours"
+
+    start = floor_to_hour(datetime.now(UTC)) - timedelta(hours=3)
+    records = [
+        {"id": f"{no}", "features": {"sex": ("female", "male")[no % 2]}, "prediction": no % 3 % 2, "scored_at": start.isoformat()}
+        for no in range(60)
+    ]
+    sent = client.post("/v1/deployments/loans/payload-records?historical=true", content=json.dumps({"records": records}), headers=TYPE)
+    assert sent.status_code < 300, sent.text
+    update_evidence(service.database, grace=timedelta(seconds=0))
+
+    (refused,) = put(**said | {"false_alarm_hours": 8760}).json()["errors"]
+    assert refused["message"] == "is fixed at 240 since the first block of evidence was counted"
+    guarantee = client.get(PATH).json()["guarantee"]
+    assert "At most one false alarm in 240 blocks on average for all 2 comparisons together" in guarantee
+    assert f"as declared by {said['declared_by']} on {said['declared_on']}" in guarantee

@@ -44,7 +44,7 @@ def test_an_alert_opens_once_with_its_onset_and_is_resolved_by_the_opposite(data
     assert alert.resolved_at is None
     assert alert.subject.group == "female"
     assert abs((START + 30 * HOUR).timestamp() - datetime.fromisoformat(str(alert.facts["since"])).timestamp()) <= 7200
-    assert "unfair since" in str(alert.facts["sentence"])
+    assert "less often than records with sex male" in str(alert.facts["sentence"])
 
     update(stage, START + 85 * HOUR)
     evaluate_evidence(database)

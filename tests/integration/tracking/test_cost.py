@@ -7,7 +7,7 @@ import pytest
 
 from app.database.engine import Database
 from app.domain.monitor import MonitoredAttribute
-from app.evidence import settle as settling
+from app.evidence import figure_state
 from app.evidence import update as updating
 from app.evidence.queries.eras import deployments_to_follow
 from app.evidence.queries.figure_states import change_figures, known_figures
@@ -55,7 +55,7 @@ def test_more_comparisons_send_no_more_statements(databases: Databases, monkeypa
 
 
 @pytest.mark.thorough
-def test_a_long_past_is_computed_in_several_transactions(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_past_is_computed_in_pieces_that_change_nothing(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Postgres ends a transaction that sends nothing for a minute."""
     both = replace(SEX, monitored=("female", "male"), reference=("unknown",))
     stage = watched(database, metrics=METRICS, attributes=(both,))
@@ -68,9 +68,9 @@ def test_a_long_past_is_computed_in_several_transactions(database: Database, mon
             change_figures(session, [one.no for one in known_figures(session, 1)], is_stale=True)
         return update(stage, START + 60 * HOUR)
 
-    assert (len(whole), compute_again()) == (4, 2)
-    monkeypatch.setattr(settling, "MOST_FIGURE_HOURS", 1)
-    assert compute_again() == len(whole)
+    assert (len(whole), compute_again()) == (6, 1)
+    monkeypatch.setattr(figure_state, "MOST_WEIGHED", 7)
+    assert compute_again() == 1
     assert states(stage) == whole
 
 
@@ -93,23 +93,19 @@ class _Killed(Exception):
     """The process ended here."""
 
 
-@pytest.mark.parametrize("is_again", [False, True], ids=["between two metrics", "after hours were counted again"])
+@pytest.mark.parametrize("is_again", [False, True], ids=["after hours were counted", "after hours were counted again"])
 def test_figures_that_a_killed_process_left_late_are_due(database: Database, monkeypatch: pytest.MonkeyPatch, *, is_again: bool) -> None:
     stage, latest = watched(database, metrics=METRICS), START + 60 * HOUR
     log(stage, world([0.95] * 60, seed=1), first_no=1)
     if is_again:
         update(stage, latest)
         log(stage, world([0.95], seed=2, records=6), first_no=100_000, noted=True)
-    taken: list[bool] = []
 
-    def take_once(*given: Any) -> Forward:  # noqa: ANN401 - those of the function
-        if taken or is_again:
-            raise _Killed
-        taken.append(True)
-        return settling.take_forward(*given)
+    def be_killed(*_: Any) -> Forward:  # noqa: ANN401 - those of the function
+        raise _Killed
 
     with monkeypatch.context() as patched:
-        patched.setattr(updating, "take_forward", take_once)
+        patched.setattr(updating, "take_forward", be_killed)
         with pytest.raises(_Killed):
             update(stage, latest)
     with database.transaction() as session:

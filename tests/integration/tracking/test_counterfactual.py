@@ -10,7 +10,7 @@ from syrupy.assertion import SnapshotAssertion
 from app.database.engine import Database
 from app.domain.check import DataSet, Span
 from app.domain.deployment import Column, Endpoint, FieldKind, FieldType
-from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
+from app.domain.monitor import EvidenceSettings, Monitor, MonitoredAttribute, OutcomeRule
 from app.evidence.present_state import ComparisonState, look_at_evidence
 from app.evidence.queries.hour_counts import CountedPlace, hours_between
 from app.statistics.e_values.nulls import UnfairSide
@@ -23,6 +23,8 @@ from tests.databases import Databases
 from tests.scenes import HOUR, Scene, scene
 
 Row = dict[str, Any]
+
+SAID = EvidenceSettings(each_record_another_person=True)
 
 
 def counterfactual(stage: Scene, direction: UnfairSide = UnfairSide.BELOW, data: DataSet = DataSet.COUNTERFACTUAL) -> ComparisonState:
@@ -90,8 +92,8 @@ def test_pairs_inside_the_limit_are_shown_fair(database: Database) -> None:
 
 @pytest.mark.nightly
 def test_a_recheck_of_a_past_hour_gives_the_states_of_a_start_with_it(databases: Databases) -> None:
-    before = [draw_pairs(0.9 if hour < 30 else 0.65, hour) for hour in range(60)]
-    after = [*before[:10], *[draw_pairs(0.7, 500 + hour) for hour in range(8)], *before[18:]]
+    before = [draw_pairs(0.95, hour) for hour in range(60)]
+    after = [*before[:10], *[draw_pairs(0.9, 500 + hour) for hour in range(8)], *before[18:]]
     with databases.lent() as first, databases.lent() as second:
         whole, again = stage_of(Database(first)), stage_of(Database(second))
         add_checks(whole, after)
@@ -161,7 +163,7 @@ def test_the_copies_that_a_check_scores_are_the_pairs_that_are_bet_on(database: 
 @pytest.mark.nightly
 def test_a_model_that_is_blind_to_the_attribute_is_flagged_as_logged_but_never_on_its_copies(database: Database) -> None:
     with row_server(by_income) as server:
-        stage = scene(database, APPLICANT, monitor_of(metrics=("disparate_impact",)), endpoint=Endpoint(url=server.url))
+        stage = scene(database, APPLICANT, monitor_of(metrics=("disparate_impact",), evidence=SAID), endpoint=Endpoint(url=server.url))
         for hour in range(16):
             stage.log(rows_of(hour, by_income, 65), START + hour * HOUR)
             stage.check(START + hour * HOUR)
@@ -170,4 +172,4 @@ def test_a_model_that_is_blind_to_the_attribute_is_flagged_as_logged_but_never_o
 
     assert counterfactual(stage, data=DataSet.AS_LOGGED).state is State.UNFAIR
     assert counterfactual(stage).hours == 16
-    assert counterfactual(stage).log_evidence == 0
+    assert counterfactual(stage).log_evidence < 1

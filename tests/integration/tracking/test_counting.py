@@ -95,8 +95,7 @@ def test_any_order_of_arrival_gives_the_same_states_as_all_at_once(databases: Da
     settings = EvidenceSettings(label_horizon_hours=5, person=person, false_alarm_hours=200)
     rng = random.Random(seed)
     records = [
-        Logged(one.hour, one.sex, one.approved, one.label, f"p{rng.randrange(2_000)}", one.minute)
-        for one in world([0.95] * 12 + [0.4] * 12 + [0.95] * (HOURS - 24), seed)
+        Logged(one.hour, one.sex, one.approved, one.label, f"p{rng.randrange(2_000)}", one.minute) for one in world([0.95] * HOURS, seed)
     ]
     with databases.lent() as first, databases.lent() as second:
         whole, parts = (watched(Database(url), evidence=settings) for url in (first, second))

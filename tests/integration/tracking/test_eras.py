@@ -74,9 +74,8 @@ def test_a_model_revision_supersedes_the_alert_and_begins_at_zero(database: Data
     assert below(stage).state is State.UNDECIDED
     assert (below(stage).log_evidence, below(stage).interval, states(stage)) == (0.0, (None, None), {})
 
-    later = [replace(one, hour=one.hour + 31 * HOUR) for one in world([0.3, 0.3], seed=2, records=120)]
+    later = [replace(one, hour=one.hour + 31 * HOUR) for one in world([0.7, 0.7], seed=2, records=120)]
     log(stage, later, first_no=100_000, revision="2")
-    # No bet is possible in the first hour: no rate is known yet.
     follow(stage, 33)
     assert below(stage).hours == 2
     assert below(stage).state is State.UNDECIDED
@@ -105,7 +104,7 @@ def test_a_monitor_version_that_changes_a_limit_supersedes_the_alert_and_counts_
 
     # The hour before is the one in which the monitor was changed.
     hour = next_hour(stage)
-    records = [replace(one, hour=one.hour + (hour - 1) * HOUR) for one in world([0.3, 0.3], seed=2, records=120)]
+    records = [replace(one, hour=one.hour + (hour - 1) * HOUR) for one in world([0.7, 0.7], seed=2, records=120)]
     log(stage, records, first_no=100_000, noted=True)
     follow(stage, hour + 1)
     assert sorted(counted(stage, present_era(stage))) == [hour]
@@ -259,7 +258,7 @@ def test_each_of_several_revisions_in_one_hour_counts_only_its_own_records(datab
 
 @pytest.mark.nightly
 def test_an_import_into_the_hours_of_another_revision_is_there_when_that_one_is_used_again(databases: Databases) -> None:
-    records = world(UNFAIR, seed=1)
+    records = world([0.95] * 30, seed=1)
     kept, late = records[::2], records[1::2]
     with databases.lent() as first, databases.lent() as second:
         whole, again = stage_of(Database(first)), stage_of(Database(second))

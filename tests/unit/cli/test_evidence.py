@@ -32,20 +32,24 @@ def test_json_has_the_members_that_programs_read(file: Path) -> None:
 
     assert found["hours"] == 250
     assert [set(one) for one in found["comparisons"]] == [
-        {"attribute", "group", "metric", "direction", "state", "since", "alarm_at", "interval"}
+        {
+            *("attribute", "group", "metric", "direction", "state", "row", "sentence", "evidence", "since", "alarm_at"),
+            *("interval", "interval_kind"),
+        }
     ] * 2
     first = found["comparisons"][0]
     assert (first["attribute"], first["group"], first["metric"], first["direction"]) == ("sex", "woman", "disparate_impact", "below")
-    assert (first["state"], first["since"][:13]) in {("unfair", f"2026-10-11T{hour}") for hour in ("05", "06", "07")}
+    assert (first["state"], first["since"][:13]) in {("Unfair", f"2026-10-11T{hour}") for hour in ("05", "06", "07")}
 
 
 def test_the_report_has_a_table_bars_and_sentences(file: Path) -> None:
     printed = run(file, "--label", "repaid")
 
     assert "since 2026-10-11 0" in printed
-    assert "shown fair" in printed
+    assert "Unfair" in printed
+    assert "--each-record-another-person NAME" in " ".join(printed.split())
     assert "█" in printed
-    assert "at most one false alarm a year" in " ".join(printed.split())
+    assert "At most one false alarm a year" in " ".join(printed.split())
     assert all(len(line) <= WIDTH for line in printed.splitlines())
 
 

@@ -58,7 +58,7 @@ def test_a_wrong_option_is_named(file: Path) -> None:
 def test_a_plan_is_a_sentence(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     file = tmp_path / "decisions.csv"
     log_of_sexes(60).to_csv(file, index=False)
-    ended = CliRunner().invoke(plan, [str(file), *PLANNING, "--ratio", "0.6"])
+    ended = CliRunner().invoke(plan, [str(file), *PLANNING, "--ratio", "0.6", "--each-record-another-person", "Ann"])
     refused = CliRunner().invoke(plan, [str(file), *PLANNING, "--ratio", "0.9"])
 
     assert ended.exit_code == 0, ended.output

@@ -24,6 +24,9 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
+SAID = ("--each-record-another-person", "Ann")
+
+
 def run(command: Typer, *arguments: object) -> tuple[str, str]:
     ended = CliRunner().invoke(command, [*map(str, arguments)])
     assert ended.exit_code == 0, ended.output
@@ -32,7 +35,7 @@ def run(command: Typer, *arguments: object) -> tuple[str, str]:
 
 @pytest.mark.parametrize(("time", "unit", "other"), [("day", "day", "hour"), ("at", "hour", "day")])
 def test_a_plan_speaks_of_days_where_only_days_are_recorded(file: Path, time: str, unit: str, other: str) -> None:
-    printed, notes = run(plan.command, file, "--time", time, "--attribute", "sex", "--reference", "m", "--prediction", "ok")
+    printed, notes = run(plan.command, file, "--time", time, "--attribute", "sex", "--reference", "m", "--prediction", "ok", *SAID)
 
     assert f"records a{'n' * (unit == 'hour')} {unit} of f" in printed
     assert f" {unit}s, about" in printed

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from app.statistics.e_values.betting import log_e_values, project, weigh_claims
+from app.statistics.e_values.betting import Past, log_e_values, project, weigh_claims
 from app.statistics.e_values.nulls import SMALLEST_RATE, Hours, Limit, Null, Scale, Side, UnfairSide
 from tests.builders.evidence_hours import ABOVE, BELOW, simulate
 from tests.builders.exact_e_values import exact_terms
@@ -91,17 +91,35 @@ def test_an_hour_does_not_choose_its_own_bet() -> None:
         assert np.array_equal(logs[:60], of_changed[:60], equal_nan=True)
 
 
-def test_nothing_is_said_before_fifty_reference_records_or_without_records() -> None:
+def test_nothing_is_said_without_records_of_both() -> None:
     hours = count_hours([(5, 10)] * 5 + [(0, 0)] * 2, [(10, 20)] * 5 + [(10, 20), (0, 0)])
     logs = weigh_claims(hours, BELOW)[0]
 
-    assert np.isnan(logs[:3]).all()
-    assert not np.isnan(logs[3:5]).any()
+    assert not np.isnan(logs[:5]).any()
     assert np.isnan(logs[5:]).all()
 
 
+@pytest.mark.parametrize("limit", LIMITS, ids=str)
+@pytest.mark.parametrize("divisor", [1, 10])
+def test_a_first_block_is_an_e_value_too(limit: Limit, divisor: int) -> None:
+    """By enumeration; with the divisor for ten equal copies of each record, the dependence it is made for."""
+    monitored, reference = 3, 4
+    cells = list(product(range(monitored + 1), range(reference + 1)))
+    hours = count_hours([(divisor * m, divisor * monitored) for m, _ in cells], [(divisor * r, divisor * reference) for _, r in cells])
+    past = Past(np.full(len(cells), np.nan), np.ones(len(cells)))
+    for null, logs in zip((limit.inside, limit.outside), weigh_claims(hours, limit, past, divisor), strict=True):
+        for rate_b in np.linspace(0.01, 0.99, 15):
+            rate_a = null.slope * rate_b - null.slack
+            if not 0 <= rate_a <= 1:
+                continue
+            rates = (rate_a, rate_b) if null.monitored_first else (rate_b, rate_a)
+            chances = np.array([_chance(m, monitored, rates[0]) * _chance(r, reference, rates[1]) for m, r in cells])
+            values = np.where(np.isnan(logs), 1.0, np.exp(logs))
+            assert (chances @ values).max() <= 1 + 1e-9
+
+
 def test_an_upper_limit_that_no_rate_can_exceed_says_nothing() -> None:
-    assert np.isnan(weigh_claims(simulate([1.05] * 100, seed=2, base=0.9), ABOVE)[0]).all()
+    assert np.isnan(weigh_claims(simulate([1.05] * 100, seed=2, base=0.9), ABOVE)[0][1:]).all()
 
 
 def _chance(successes: int, trials: int, rate: float) -> float:

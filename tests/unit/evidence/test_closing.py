@@ -4,25 +4,31 @@ import math
 
 import numpy as np
 
-from app.statistics.e_values.follow import Follower, WeighedHour
+from app.statistics.e_values.follow import FollowedComparison, Follower, Together, WeighedHour
 from app.statistics.e_values.onset import Onset
 from app.statistics.e_values.quiet_alarm import is_quiet
 
 
-def hour(number: int, log_e: float, *, is_closed: bool = False) -> WeighedHour:
+def hour(number: int, log_e: float, *, closed: int | None = None) -> WeighedHour:
     """An hour in which the only alternative on either side gains so much for unfairness, and loses it against it."""
-    return WeighedHour(hour=number, month=0, unfair=[log_e], fair=[-log_e], log_threshold=math.log(100), is_closed=is_closed)
+    return WeighedHour(hour=number, month=0, unfair=[log_e], fair=[-log_e], closed=closed)
 
 
 def find(start: int, _end: int, _leaves: bool) -> Onset:  # noqa: FBT001 - the form of FindOnset
     return Onset(start, start, start)
 
 
+def add(follower: Follower, block: WeighedHour) -> None:
+    """Adds an hour to the only comparison; the threshold is 100."""
+    comparison = FollowedComparison(follower, find)
+    Together(math.log(100)).add(block.hour, [(comparison, block)], [comparison], 1)
+
+
 def alarmed() -> Follower:
     """A follower with an alarm in its second hour."""
     follower = Follower.starting(0, 1, 1)
     for number in range(2):
-        follower.add(hour(number, 3.0), find)
+        add(follower, hour(number, 3.0))
     assert follower.open_episode is not None
     return follower
 
@@ -41,9 +47,9 @@ def test_closing_it_again_or_with_the_next_hour_is_the_same() -> None:
     once.close(2)
     twice.close(2)
     twice.close(2)
-    once.add(hour(2, 1.0), find)
-    twice.add(hour(2, 1.0), find)
-    with_hour.add(hour(2, 1.0, is_closed=True), find)
+    add(once, hour(2, 1.0))
+    add(twice, hour(2, 1.0))
+    add(with_hour, hour(2, 1.0, closed=2))
 
     assert once == twice == with_hour
 
@@ -52,7 +58,7 @@ def test_an_alarm_after_a_closing_begins_after_it() -> None:
     follower = alarmed()
     follower.close(2)
     for number in range(2, 4):
-        follower.add(hour(number, 3.0), find)
+        add(follower, hour(number, 3.0))
 
     assert [(one.alarm, one.since.hour, one.is_open) for one in follower.episodes] == [(1, 0, False), (3, 2, True)]
 

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from app.statistics.e_values.detection_delays import simulate_delay
 from app.statistics.e_values.expected_hours import Traffic, expect_delay_within
 from app.statistics.e_values.nulls import Limit, Scale, UnfairSide
+from tests.builders.simulated_delays import simulate_delay
 
 BELOW = Limit(Scale.RATIO, UnfairSide.BELOW, 0.8, 1.25)
 ABOVE = Limit(Scale.RATIO, UnfairSide.ABOVE, 1.25, 0.8)

@@ -14,9 +14,9 @@ from tests.builders.evidence_hours import simulate
 def test_figures_together_get_the_interval_that_each_gets_alone(sizes: tuple[int, ...]) -> None:
     hours = [simulate([0.9] * size, seed) for seed, size in enumerate(sizes)]
     together, alone = ([RunningInterval.empty(Scale.RATIO) for _ in sizes] for _ in range(2))
-    add_hours(together, hours)
+    add_hours(together, hours, [np.ones(size) for size in sizes])
     for interval, own in zip(alone, hours, strict=True):
-        add_hours([interval], [own])
+        add_hours([interval], [own], [np.ones(len(own))])
 
     for one, other in zip(together, alone, strict=True):
         assert np.array_equal(one.below, other.below)

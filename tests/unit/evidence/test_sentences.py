@@ -1,29 +1,38 @@
-"""The words of a state, and of a false-alarm budget."""
+"""The words of a state, a start and a guarantee."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
-from app.statistics.e_values.state_words import State, say_budget, say_start, say_state
-
-SINCE = datetime(2026, 11, 19, 7, tzinfo=UTC)
-YEAR = 8760.0
-
-
-@pytest.mark.parametrize(
-    ("state", "since", "more_hours", "reason", "words"),
-    [
-        (State.UNFAIR, SINCE, None, None, "unfair since 2026-11-19 07:00 (false-alarm budget one a year)"),
-        (State.SHOWN_FAIR, SINCE, None, None, "shown fair since 2026-11-19 07:00"),
-        (State.UNDECIDED, None, 1, None, "undecided (needs about 1 more hour at this traffic)"),
-        (State.UNDECIDED, None, 1200, None, "undecided (needs about 1,200 more hours at this traffic)"),
-        (State.UNDECIDED, None, None, None, "undecided (the hours that it still needs cannot be estimated)"),
-        (State.UNDECIDED, None, 7, "no label has arrived", "undecided (no label has arrived)"),
-    ],
+from app.statistics.e_values.state_words import (
+    EvidenceState,
+    FigureFacts,
+    RatesCompared,
+    describe_figure,
+    say_fact,
+    say_guarantee,
+    say_start,
 )
-def test_every_state_has_its_words(state: State, since: datetime | None, more_hours: int | None, reason: str | None, words: str) -> None:
-    start = None if since is None else say_start(since, None, None)
-    assert say_state(state, since=start, more_hours=more_hours, budget_hours=YEAR, reason=reason) == words
+from app.statistics.intervals.verdicts import Verdict
+
+NOT_SAID = (
+    ", if nobody has more than 10 records in an hour or comes back in another; who the records are of has not been said,"
+    " so evidence counts at a tenth."
+)
+FACTS = FigureFacts(
+    group="women",
+    reference="men",
+    outcome="are approved",
+    rate="the favourable rate",
+    is_ratio=True,
+    lower_limit=0.8,
+    upper_limit=None,
+    verdict=Verdict.NOT_COMPUTABLE,
+    evidence=EvidenceState.UNDECIDED,
+)
+SINCE = datetime(2026, 11, 19, 7, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
@@ -39,8 +48,57 @@ def test_a_start_whose_range_is_wider_than_a_day_names_no_hour(before: int, afte
 
 
 @pytest.mark.parametrize(
-    ("hours", "words"),
-    [(8760, "one a year"), (87_600, "one in 10 years"), (200, "one in 200 hours"), (10_000, "one in 10,000 hours")],
+    ("budget", "said", "words"),
+    [
+        (8760, {"by_person": True}, ", counting each person's first record only."),
+        (8760, {"declared": ("Ann", "2026-11-28")}, ", if each record is another person, as declared by Ann on 2026-11-28."),
+        (
+            240,
+            {},
+            NOT_SAID,
+        ),
+    ],
 )
-def test_the_budget_reads_as_one_false_alarm_in_a_time(hours: float, words: str) -> None:
-    assert say_budget(hours) == words
+def test_the_guarantee_names_its_condition(budget: float, said: dict[str, Any], words: str) -> None:
+    times = "in 240 blocks" if budget == 240 else "a year"
+    lead = f"At most one false alarm {times} on average for all 2 comparisons together (at most H/{budget:,} in any H hours)"
+
+    assert say_guarantee(2, budget, **said) == lead + words
+
+
+@pytest.mark.parametrize(
+    ("counts", "words"),
+    [
+        ((26, 2475, 2450, 10086), "women are approved 96 % less often than men (1.1 against 24 of 100)"),
+        ((60, 100, 50, 100), "women are approved 20 % more often than men (60 against 50 of 100)"),
+        ((50, 100, 50, 100), "women are approved as often as men (50 against 50 of 100)"),
+        ((501, 1000, 500, 1000), "women are approved about as often as men (50 against 50 of 100)"),
+        ((1, 100, 0, 100), "no record of men is favourable (1.0 against 0 of 100)"),
+        ((0, 0, 5, 10), ""),
+    ],
+)
+def test_a_ratio_says_both_rates(counts: tuple[int, int, int, int], words: str) -> None:
+    compared = RatesCompared(monitored=counts[:2], reference=counts[2:])
+
+    assert say_fact(FACTS, compared) == words
+    assert say_fact(replace(FACTS, is_counterfactual=True), compared) == (f"with everything else equal, {words}" if words else "")
+
+
+def test_a_difference_says_its_metric() -> None:
+    facts = replace(FACTS, is_ratio=False, rate="the true positive rate")
+
+    words = say_fact(facts, RatesCompared(monitored=(71, 100), reference=(80, 100)))
+
+    assert words == "the true positive rate is 71 % for women and 80 % for men"
+
+
+def test_a_leading_value_outside_is_suspected_though_the_hour_is_fair() -> None:
+    hour = RatesCompared(monitored=(50, 100), reference=(50, 100), interval=(0.85, 1.2))
+    chapter = RatesCompared(monitored=(300, 1000), reference=(500, 1000), interval=(0.5, None), since="5 Oct 2026")
+    statement = describe_figure(replace(FACTS, verdict=Verdict.FAIR, hour=hour, chapter=chapter, more="about 900 more records"))
+
+    assert (statement.row, statement.state, statement.interval_kind) == (9, "Suspected", "valid at every look")
+    assert statement.sentence == (
+        "Women are approved 40 % less often than men (30 against 50 of 100); the records since 5 Oct 2026 lie outside its limit,"
+        " which is no evidence yet (about 900 more records). The ratio must be at least 0.8."
+    )

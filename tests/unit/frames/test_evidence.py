@@ -20,15 +20,60 @@ def below(evidence: Evidence, metric: str = "disparate_impact") -> ComparisonEvi
 
 
 def test_a_group_that_falls_is_unfair_since_the_hour_in_which_it_fell() -> None:
-    found = below(follow_frame(log(), **COLUMNS))
+    found = below(follow_frame(log(), each_record_another_person="Ann", **COLUMNS))
 
     assert found.state is State.UNFAIR
     assert found.since is not None
     assert abs((found.since - START).total_seconds() / 3600 - CHANGE) <= 1
     assert found.alarm_at is not None
     assert (found.alarm_at - START).total_seconds() / 3600 <= CHANGE + 15
-    assert found.interval[0] is not None
-    assert found.interval[0] < 0.6 < (found.interval[1] or 0)
+    statement = found.statement
+    assert (statement.row, statement.state, statement.interval_kind) == (1, "Unfair", "since the onset")
+    assert statement.interval is not None
+    assert statement.interval[0] is not None
+    assert statement.interval[0] < 0.6 < (statement.interval[1] or 0)
+
+
+def first_file(*, shares: tuple[float, ...] = (26 / 2475, 2450 / 10086)) -> pd.DataFrame:
+    """The file of 12,561 records, without times; further shares are of further groups of 1,000."""
+    names, sizes = ("woman", "man", "child", "other"), (2475, 10086, 1000, 1000)
+    parts = [
+        pd.DataFrame({"sex": name, "approved": np.where(np.arange(size) < round(share * size), "yes", "no")})
+        for name, size, share in zip(names, sizes, shares, strict=False)
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+FIRST = {"attribute": "sex", "reference": "man", "prediction": "approved", "favourable": "yes"}
+
+
+@pytest.mark.parametrize(
+    ("said", "condition"),
+    [
+        ({}, "so evidence counts at a tenth."),
+        ({"each_record_another_person": "Ann"}, "as declared by Ann on"),
+        ({"person": "id"}, "counting each person's first record only."),
+    ],
+    ids=str,
+)
+def test_a_first_file_is_unfair_at_the_first_look_and_says_whose_records_it_counts(said: dict[str, str], condition: str) -> None:
+    evidence = follow_frame(first_file().assign(id=range(12_561)), **FIRST, **said)
+    found = below(evidence)
+
+    assert (found.statement.state, found.episodes[0].alarm) == ("Unfair", 0)
+    assert found.log_evidence[0] == pytest.approx(231.44 if said else 20.25, abs=0.006)
+    assert condition in evidence.guarantee
+    assert "96 % less often" in found.statement.sentence
+
+
+def test_several_monitored_groups_are_one_more_comparison_together() -> None:
+    shares = (26 / 2475, 2450 / 10086, 0.24, 0.25)
+    evidence = follow_frame(first_file(shares=shares), monitored=["woman", "child", "other"], **FIRST)
+
+    groups = dict.fromkeys(one.group for one in evidence.comparisons)
+    assert list(groups) == ["woman", "child", "other", "monitored groups together"]
+    assert {one.group for one in evidence.comparisons if one.episodes} == {"woman"}
+    assert "for all 8 comparisons together" in evidence.guarantee
 
 
 def test_a_model_blind_to_the_attribute_is_shown_fair_on_both_sides() -> None:

@@ -32,7 +32,8 @@ def draw_log(seed: int, *, days: tuple[float, float] = (1, 20), share: float = 1
 
 
 def follow(frame: pd.DataFrame, **more: float) -> Evidence:
-    return follow_frame(frame, attribute="sex", time="t", prediction="predicted", label="actual", reference="m", **more)  # type: ignore[arg-type]
+    columns = {"attribute": "sex", "time": "t", "prediction": "predicted", "label": "actual"}
+    return follow_frame(frame, reference="m", each_record_another_person="Ann", **columns, **more)  # type: ignore[arg-type]
 
 
 def alarms(found: Evidence) -> list[str]:

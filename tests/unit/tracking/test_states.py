@@ -1,6 +1,5 @@
-"""States of figures as bytes: nothing is lost, and those of the release before can be read."""
+"""States of figures as bytes: nothing is lost."""
 
-import msgspec
 import numpy as np
 import pytest
 
@@ -34,14 +33,3 @@ def test_a_state_is_read_as_it_was_written(definition: RateDefinition) -> None:
         assert np.array_equal(read.interval.above, one.interval.above)
         assert read.encode() == one.encode()
     assert len(state.encode()) < state.interval.below.nbytes + state.interval.above.nbytes
-
-
-def test_a_state_of_0_1_is_read_without_the_detector_of_its_month() -> None:
-    """Such a state has the detectors of the month in front of the places where the parts of the interval begin."""
-    watched, state = draw(DEFINITIONS[0])
-    followers, interval, chapter, _, starts = msgspec.msgpack.decode(state.encode())
-    monthly = [[[3, [0.25, 1.5, -2.0], [0.0, 0.75, -2.0]], 24321]]
-    stored = msgspec.msgpack.encode([followers, interval, chapter, monthly, starts])
-
-    assert starts != [0, 0, 0]
-    assert FigureState.decode(stored, watched).encode() == state.encode()

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 
-from ...base.frozen import frozen
-from .betting import RATE_HOURS, log_e_values
-from .expected_hours import Traffic, expect_growth
-from .nulls import SMALLEST_RATE, Hours, Limit, Side
+from app.base.frozen import frozen
+from app.statistics.e_values.betting import RATE_HOURS, log_e_values
+from app.statistics.e_values.expected_hours import Traffic, expect_growth
+from app.statistics.e_values.nulls import SMALLEST_RATE, Hours, Limit, Side
 
 RUNS = 1_000
 """Simulated detectors."""
@@ -26,9 +26,7 @@ class Delay:
     records: int
 
 
-def simulate_delay(
-    limit: Limit, traffic: Traffic, monitored_rate: float, threshold: float, *, probability: float = 0.9
-) -> Delay | None:
+def simulate_delay(limit: Limit, traffic: Traffic, monitored_rate: float, threshold: float, *, probability: float = 0.9) -> Delay | None:
     """Delay until the alarm with that probability; None beyond MAX_HOURS.
 
     Records are Poisson numbers; the reference rate does not change.
@@ -46,25 +44,16 @@ def simulate_delay(
         rates = (past[0].sum(axis=0) + 0.5) / (past[1].sum(axis=0) + 1)
         reference = np.clip(rates, SMALLEST_RATE, 1 - SMALLEST_RATE)
         counts = [rng.poisson(mean, RUNS) for mean in (traffic.monitored, traffic.reference)]
-        favourable = [
-            rng.binomial(count, rate)
-            for count, rate in zip(counts, (monitored_rate, traffic.rate), strict=True)
-        ]
+        favourable = [rng.binomial(count, rate) for count, rate in zip(counts, (monitored_rate, traffic.rate), strict=True)]
         # Each run is passed as an hour: none sees the others.
         runs = Hours(
-            *(
-                Side(successes.astype(np.float64), count.astype(np.float64))
-                for successes, count in zip(favourable, counts, strict=True)
-            )
+            *(Side(successes.astype(np.float64), count.astype(np.float64)) for successes, count in zip(favourable, counts, strict=True))
         )
         logs = log_e_values(runs, limit.inside, limit.bet_outside(reference), reference[:, None])
         is_skipped = np.isnan(logs)
         sums = np.where(is_skipped, sums, logs + np.logaddexp(0.0, sums))
         bests = np.where(is_skipped, bests, logs + np.maximum(0.0, bests))
-        log_sum, log_best = (
-            np.logaddexp.reduce(logarithms, axis=1) - math.log(logarithms.shape[1])
-            for logarithms in (sums, bests)
-        )
+        log_sum, log_best = (np.logaddexp.reduce(logarithms, axis=1) - math.log(logarithms.shape[1]) for logarithms in (sums, bests))
         is_found |= (log_sum >= log_threshold) & (log_best >= log_threshold / 2)
         if is_found.sum() >= enough:
             return Delay(hour + 1, round((hour + 1) * (traffic.monitored + traffic.reference)))

@@ -1,0 +1,150 @@
+"""A figure after its last hour: its evidence at each limit, and its one statement."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ...base.frozen import frozen
+from ..intervals.rate_estimates import DIFFERENCE, RATIO, REVERSED_DIFFERENCE
+from .confidence import stack_counts
+from .expected_hours import EvidenceProgress
+from .follow import Follower, find_blocks, find_evidence
+from .nulls import FloatArray, Hours, Limit, UnfairSide
+from .onset import Onset
+from .state_words import (
+    Ends,
+    EvidenceState,
+    FigureFacts,
+    FigureStatement,
+    RatesCompared,
+    describe_figure,
+    judge_hour,
+    say_more_records,
+)
+
+
+@frozen(kw_only=True, eq=False)
+class EndedHours:
+    """A figure's followers, one for each of `limits`, before the hour `end`.
+
+    `counts` [4] and `ends` are of its interval, whose first hour is `chapter`. `recent` are its last hours, and
+    at least two of the chapter, from the number `first` on; `paired` is the number of records that are
+    favourable on both sides in the last one with records, of records on both sides. `say` and `say_onset`
+    write an hour and a start. `restarted` says what began the first chapter, if something was before.
+    """
+
+    followers: Sequence[Follower]
+    limits: Sequence[Limit]
+    counts: FloatArray
+    ends: Ends
+    chapter: int
+    recent: Hours
+    first: int
+    end: int
+    divisor: float
+    say: Callable[[int], str]
+    say_onset: Callable[[Onset], str]
+    is_some_group: bool
+    restarted: str | None = None
+    closed_by: str | None = None
+    corrected: int = 0
+    paired: float | None = None
+
+
+ExpectHours = Callable[[Limit, Hours, EvidenceProgress], int | None]
+
+
+def tell_figure(
+    hours: EndedHours, facts: FigureFacts, levels: Sequence[float], expect: ExpectHours
+) -> tuple[FigureStatement, list[EvidenceState], list[int | None]]:
+    """Statement of the figure; for each limit the evidence, and the hours until it is decided.
+
+    `facts` say what is compared, `levels` are ln A, and `expect` tells the hours from the chapter's last ones.
+    """
+    begin = max(hours.first, *(follower.chapter for follower in hours.followers))
+    chapter = hours.recent.between(min(begin, hours.end) - hours.first, hours.end - hours.first)
+    opened = next((one.open_episode for one in hours.followers if one.open_episode is not None), None)
+    evidence = [
+        find_evidence(
+            follower,
+            hours.counts.tolist(),
+            end=hours.end,
+            blocks=len(find_blocks(chapter)),
+            is_restarted=hours.restarted is not None,
+            is_some_group=hours.is_some_group,
+        )
+        for follower in hours.followers
+    ]
+    more = [
+        expect(
+            limit,
+            chapter,
+            EvidenceProgress(level, max(one.watching.log_best, 0.0), one.log_fairness, hours.divisor),
+        )
+        if opened is None and one.proof.since is None and len(chapter)
+        else None
+        for limit, one, level in zip(hours.limits, hours.followers, levels, strict=True)
+    ]
+    order = list(EvidenceState)
+    leading = min(range(len(evidence)), key=lambda number: order.index(evidence[number]))
+    counts = stack_counts(hours.recent)
+    filled = np.flatnonzero(counts[:, 1] + counts[:, 3])
+    lower, upper = hours.ends
+    if facts.is_reversed:
+        lower, upper = None if upper is None else -upper, None if lower is None else -lower
+    part, whole, other_part, other_whole = hours.counts.tolist()
+    compared = RatesCompared(
+        monitored=(part, whole),
+        reference=(other_part, other_whole),
+        interval=(lower, upper),
+        since=hours.say(hours.chapter),
+    )
+    judged = judge_hour(
+        counts[filled[-1]].tolist() if filled.size else None,
+        RATIO if facts.is_ratio else REVERSED_DIFFERENCE if facts.is_reversed else DIFFERENCE,
+        (facts.lower_limit, facts.upper_limit),
+        both=hours.paired,
+    )
+    facts = _say_event(replace(facts, evidence=evidence[leading]), hours, hours.followers[leading])
+    needed = more[leading]
+    if needed is not None:
+        records = float(counts[:, 1].sum() + counts[:, 3].sum()) / (2 if hours.paired is not None else 1)
+        facts = replace(facts, more=say_more_records(needed * records / len(counts)))
+    statement = describe_figure(
+        replace(
+            facts,
+            verdict=judged.verdict,
+            reason=judged.reason,
+            is_alert_open=opened is not None,
+            hour=judged.compared,
+            chapter=compared if opened is None else None,
+            onset=None if opened is None else compared,
+            corrected=hours.corrected,
+        )
+    )
+    return statement, evidence, more
+
+
+def _say_event(facts: FigureFacts, hours: EndedHours, leading: Follower) -> FigureFacts:
+    """When the state began, and what ended the one before."""
+    opened = next((one.open_episode for one in hours.followers if one.open_episode is not None), None)
+    if opened is not None:
+        return replace(facts, since=hours.say_onset(opened.since), event=hours.say(opened.alarm))
+    last = leading.episodes[-1] if leading.episodes else None
+    if facts.evidence is EvidenceState.CONFIRMED_FAIR and leading.proof.since is not None:
+        return replace(facts, since=hours.say(leading.proof.since))
+    if last is None:
+        return replace(facts, event=hours.restarted or "")
+    event = ""
+    if last.closed is not None:
+        event = f"{hours.say(last.closed)} by {hours.closed_by or 'somebody'}"
+    elif last.fair_since is not None:
+        event = hours.say(last.fair_since.hour)
+    return replace(facts, since=hours.say_onset(last.since), event=event)
+
+
+def own_side(limit: Limit, *, is_reversed: bool) -> UnfairSide:
+    """Side of the metric's own limit: a reversed one is above where monitored - reference is below."""
+    is_below = (limit.direction is UnfairSide.BELOW) is not is_reversed
+    return UnfairSide.BELOW if is_below else UnfairSide.ABOVE

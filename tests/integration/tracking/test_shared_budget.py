@@ -1,0 +1,254 @@
+"""First blocks, whose records they are, some group, and corrections of what was announced."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from app.alerts.evaluate import evaluate_evidence
+from app.alerts.queries import AlertFilter, alerts_page
+from app.database.engine import Database
+from app.domain.alert import Alert, RuleKind
+from app.domain.check import DataSet
+from app.domain.monitor import POOLED_GROUP, EvidenceSettings, MonitoredAttribute
+from app.domain.paging import Paging
+from app.evidence.present_state import ComparisonState, DeploymentEvidence, look_at_evidence
+from app.evidence.queries.eras import deployments_to_follow
+from app.evidence.words import list_remarks
+from app.statistics.e_values.nulls import UnfairSide
+from app.statistics.e_values.state_words import EvidenceState, State
+from tests.builders.evidence_worlds import SEX, START, Logged, log, states, update, watched, world
+from tests.connections import connect
+from tests.golden import golden
+from tests.scenes import HOUR, Scene
+
+IMPACT = ("disparate_impact",)
+
+
+def look(stage: Scene) -> DeploymentEvidence:
+    with stage.database.transaction() as session:
+        found = look_at_evidence(session, stage.deployment.no)
+    assert found is not None
+    return found
+
+
+def below(stage: Scene, group: str = "female") -> ComparisonState:
+    """The ratio as logged of the group, at its lower limit."""
+    return next(
+        one for one in look(stage).comparisons if (one.data, one.direction, one.group) == (DataSet.AS_LOGGED, UnfairSide.BELOW, group)
+    )
+
+
+def alerts(stage: Scene) -> list[Alert]:
+    with stage.database.transaction() as session:
+        found = alerts_page(session, AlertFilter(deployment_no=stage.deployment.no), Paging(100))
+    return [one for one in reversed(found) if one.kind is RuleKind.EVIDENCE]
+
+
+def declare(stage: Scene, *, is_another: bool) -> None:
+    """Says whether each record is another person."""
+    settings = EvidenceSettings(each_record_another_person=is_another)
+    stage.watch(replace(stage.monitor(), evidence=settings))
+
+
+def records_of(counts: dict[str, tuple[int, int]], hour: int = 0) -> list[Logged]:
+    """Favourable and all records of each group in an hour."""
+    return [
+        Logged(START + hour * HOUR, group, int(number < favourable), minute=number % 60)
+        for group, (favourable, total) in counts.items()
+        for number in range(total)
+    ]
+
+
+FIRST = {"female": (20, 2000), "male": (2000, 8000)}
+"""1 % against 25 %."""
+
+
+@pytest.mark.parametrize("is_said", [False, True])
+def test_the_first_hour_counts_and_opens_the_alert_at_the_first_look(database: Database, *, is_said: bool) -> None:
+    stage = watched(database, metrics=IMPACT)
+    declare(stage, is_another=is_said)
+    # A version that is not the first counts whole hours after it; this one counts from the start.
+    with connect(database.url) as connection:
+        connection.execute("UPDATE monitors SET version = 1")
+    log(stage, records_of(FIRST), first_no=1)
+    update(stage, START + HOUR)
+    evaluate_evidence(database)
+
+    found = below(stage)
+    (alert,) = alerts(stage)
+    statement = found.statement
+    assert statement is not None
+    assert (statement.row, statement.state, statement.interval_kind) == (1, "Unfair", "since the onset")
+    assert (found.since, found.alarm_at) == (START, START + HOUR)
+    assert statement.sentence.startswith(
+        "Records with sex female get the favourable outcome 96 % less often than records with sex male (1.0 against 25 of 100) since"
+    )
+    assert f"{START:%Y-%m-%d %H:%M} or before" in statement.sentence
+    assert statement.sentence in str(alert.facts["sentence"])
+    evidence = look(stage)
+    assert ("counts at a tenth" in evidence.guarantee) is not is_said
+    assert ("as declared by" in evidence.guarantee) is is_said
+
+
+def test_what_is_declared_later_holds_from_the_next_block_on(database: Database) -> None:
+    stage = watched(database, metrics=IMPACT)
+    declare(stage, is_another=False)
+    with connect(database.url) as connection:
+        connection.execute("UPDATE monitors SET version = 1")
+    log(stage, world([0.9] * 4, seed=1), first_no=1)
+    update(stage, START + 2 * HOUR)
+    before = below(stage)
+    declare(stage, is_another=True)
+    update(stage, START + 4 * HOUR)
+
+    found, era = below(stage), look(stage).era
+    assert found.figure_id == before.figure_id
+    assert [divisor for _, divisor in era.divisors] == [10, 1]
+    start = era.divisors[0][0]
+    assert era.divisors_at(np.array([start, era.divisors[1][0] - 1, era.divisors[1][0]])).tolist() == [10, 10, 1]
+
+
+ETHNICITY = MonitoredAttribute(feature="sex", monitored=("a", "b", "c"), reference=("male",), threshold=0.8)
+
+
+def hours_of(shares: Sequence[float], hours: int, first: int, records: int = 40) -> list[Logged]:
+    """Groups a, b, c with these shares of the reference's rate of one half."""
+    rng = np.random.default_rng(first)
+    found = []
+    for hour in range(first, first + hours):
+        counts = {"male": (int(rng.binomial(100, 0.5)), 100)}
+        counts |= {name: (int(rng.binomial(records, 0.5 * share)), records) for name, share in zip("abc", shares, strict=True)}
+        found += records_of(counts, hour)
+    return found
+
+
+def test_monitored_groups_together_are_one_more_comparison_and_may_be_named(database: Database) -> None:
+    stage = watched(database, metrics=IMPACT, attributes=(ETHNICITY,))
+    log(stage, hours_of((0.6, 0.6, 0.6), 12, 0), first_no=1)
+    for hour in range(1, 13):
+        update(stage, START + hour * HOUR)
+    evaluate_evidence(database)
+
+    pooled = below(stage, POOLED_GROUP)
+    assert pooled.state is State.UNFAIR
+    assert pooled.statement is not None
+    assert pooled.statement.sentence.startswith("The monitored groups of sex together get the favourable outcome")
+    assert POOLED_GROUP in {alert.subject.group for alert in alerts(stage)}
+    assert look(stage).shared_by == 4
+
+
+def test_some_group_is_unfair_before_it_is_clear_which(database: Database) -> None:
+    case = json.loads(golden("A10_evidence.json").read_text())["some_group"]["cases"][1]
+    attribute = replace(ETHNICITY, monitored=("a", "b", "c", "d"))
+    stage = watched(database, metrics=IMPACT, attributes=(attribute,))
+    hours = len(case["counts"][0])
+    records = [
+        record
+        for hour in range(hours)
+        for record in records_of(
+            {name: tuple(case["counts"][place][hour][:2]) for place, name in enumerate("abcd")}
+            | {"male": tuple(case["counts"][0][hour][2:])},
+            hour,
+        )
+    ]
+    log(stage, records, first_no=1)
+    named = min(at for at in case["named_at"] if at is not None)
+    update(stage, START + named * HOUR)
+    evidence = look(stage)
+    alarm, first = evidence.era.open_alarm, evidence.era.counted_until
+
+    assert alarm is not None
+    assert first == START + named * HOUR
+    assert (alarm.opened - int(START.timestamp()) // 3600, alarm.comparisons) == (case["some_group_at"], 5)
+    assert alarm.log_evidence == pytest.approx(case["path"][case["some_group_at"]]["ln_G"])
+    assert {one.evidence for one in evidence.comparisons if one.figure_id} == {EvidenceState.SOME_GROUP}
+    assert {one.statement.row for one in evidence.comparisons if one.statement and one.figure_id} <= {7, 8}
+    assert "At least one of 5 comparisons is outside its limit" in " ".join(list_remarks(evidence))
+
+    update(stage, START + (named + 1) * HOUR)
+    (alarm,) = look(stage).era.alarms
+    assert (alarm.end, alarm.ended) == ("named", alarm.opened + named - case["some_group_at"])
+    assert below(stage, "c").state is State.UNFAIR
+    update(stage, START + hours * HOUR)
+    found = {one.group: one.alarm_at for one in look(stage).comparisons if one.figure_id}
+    expected = {
+        name: None if at is None else START + (at + 1) * HOUR for name, at in zip([*"abcd", POOLED_GROUP], case["named_at"], strict=True)
+    }
+    assert found == expected
+
+
+def correct(stage: Scene, group: str, approved: int, hours: int) -> None:
+    """Replaces the decisions on a group in the first hours, and notes them as changed."""
+    with connect(stage.database.url) as connection:
+        connection.execute(
+            "UPDATE payload_records SET prediction = to_jsonb(%s) WHERE features->>0 = %s AND logged_at < %s",
+            (approved, group, START + hours * HOUR),
+        )
+        for hour in range(hours):
+            connection.execute(
+                "INSERT INTO changed_hours (deployment_no, hour) VALUES (%s, %s)", (stage.deployment.no, START + hour * HOUR)
+            )
+
+
+def test_corrections_do_not_withdraw_an_alert_and_it_is_under_review(database: Database) -> None:
+    stage = watched(database, metrics=IMPACT)
+    log(stage, records_of(FIRST), first_no=1)
+    update(stage, START + HOUR)
+    evaluate_evidence(database)
+    opened = below(stage)
+
+    correct(stage, "male", 0, 1)
+    update(stage, START + HOUR)
+    evaluate_evidence(database)
+    found = below(stage)
+
+    assert (found.since, found.alarm_at, found.log_evidence) == (opened.since, opened.alarm_at, opened.log_evidence)
+    assert found.statement is not None
+    assert (found.statement.row, found.statement.state) == (2, "Unfair, under review")
+    assert found.statement.sentence.startswith(f"The alert of {START:%Y-%m-%d} is open; 0 records were corrected since")
+    assert found.log_evidence_now == 0.0
+    assert [one.resolved_at for one in alerts(stage)] == [None]
+
+
+def test_an_alarm_that_only_corrections_raise_opens_now_and_says_so(database: Database) -> None:
+    stage = watched(database, metrics=IMPACT)
+    log(stage, [one for hour in range(3) for one in records_of({"female": (100, 400), "male": (400, 1600)}, hour)], first_no=1)
+    update(stage, START + 3 * HOUR)
+    evaluate_evidence(database)
+    assert alerts(stage) == []
+
+    correct(stage, "female", 0, 2)
+    update(stage, START + 3 * HOUR)
+    evaluate_evidence(database)
+    found = below(stage)
+
+    assert (found.state, found.since) == (State.UNFAIR, START)
+    assert found.found_at == START + 3 * HOUR
+    assert "Found after corrections of hours before" in str(alerts(stage)[0].facts["sentence"])
+
+
+def test_computing_again_without_corrections_changes_nothing(database: Database) -> None:
+    stage = watched(database, metrics=IMPACT, attributes=(SEX,))
+    log(stage, world([0.95] * 10 + [0.3] * 8 + [1.0] * 30, seed=1, records=120), first_no=1)
+    for hour in range(2, 49, 2):
+        update(stage, START + hour * HOUR)
+    by_hour = states(stage)
+    with database.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE evidence_figures SET is_stale = true")
+    update(stage, START + 48 * HOUR)
+
+    assert states(stage) == by_hour
+
+
+def test_hours_without_records_are_over_too(database: Database) -> None:
+    stage = watched(database, metrics=IMPACT)
+    log(stage, world([0.95] * 3, seed=1), first_no=1)
+    update(stage, START + 3 * HOUR)
+    update(stage, START + 9 * HOUR)
+
+    assert below(stage).until == START + 9 * HOUR
+    with database.transaction() as session:
+        assert deployments_to_follow(session, latest=START + 9 * HOUR) == []
