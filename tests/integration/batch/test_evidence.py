@@ -230,4 +230,4 @@ def test_the_rule_that_a_deployment_starts_with_opens_an_alert_with_its_page_and
     assert plan.json()["comparisons"][0]["hours"] is not None
     report = service.client.get(f"/v1/deployments/{name}/report.html")
     assert report.status_code == 200
-    assert "Unfair since" in report.text
+    assert "less often than" in report.text
