@@ -21,7 +21,7 @@ from ..domain.monitor import POOLED_GROUP, UNSAID_DIVISOR
 from ..domain.record_times import LeftOutTimes
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.e_values.change_detector import HOURS_OF_A_YEAR
-from ..statistics.e_values.confidence import follow_interval, stack_counts
+from ..statistics.e_values.confidence import RunningInterval, add_hours
 from ..statistics.e_values.expected_hours import expect_more_hours
 from ..statistics.e_values.follow import (
     Episode,
@@ -516,9 +516,8 @@ def _describe(
     opened = next((result.open_episode for result in followed if result.open_episode), None)
     chapter = max(result.follower.chapter for result in followed) if opened is None else opened.since.hour
     of_chapter = series.between(chapter, end)
-    lower = upper = np.full(1, np.nan)
-    if len(of_chapter):
-        lower, upper = follow_interval(of_chapter, figure.scale, divisor)
+    interval = RunningInterval.empty(figure.scale)
+    add_hours([interval], [of_chapter], [np.full(len(of_chapter), float(divisor))])
     is_daily = hours.block_hours == DAY_HOURS
     form = DAY if is_daily else MINUTE
 
@@ -534,11 +533,8 @@ def _describe(
     ended = EndedHours(
         followers=[result.follower for result in followed],
         limits=figure.limits,
-        counts=stack_counts(of_chapter).sum(axis=0),
-        ends=(
-            None if np.isnan(lower[-1]) else float(lower[-1]),
-            None if np.isnan(upper[-1]) else float(upper[-1]),
-        ),
+        counts=interval.counts,
+        ends=interval.ends(),
         chapter=chapter,
         recent=series.between(first, end),
         first=first,

@@ -11,7 +11,10 @@ branch_labels = None
 depends_on = None
 
 STATEMENTS = (
-    "ALTER TABLE evidence_eras ADD COLUMN divisors jsonb NOT NULL DEFAULT '[]', ADD COLUMN alarms jsonb NOT NULL DEFAULT '[]'",
+    """
+    ALTER TABLE evidence_eras ADD COLUMN IF NOT EXISTS divisors jsonb NOT NULL DEFAULT '[]',
+        ADD COLUMN IF NOT EXISTS alarms jsonb NOT NULL DEFAULT '[]'
+    """,
     """
     UPDATE monitors SET config = jsonb_set(config, '{evidence}', config->'evidence'
         || '{"each_record_another_person": false, "declared_by": null, "declared_on": null}')

@@ -1,10 +1,14 @@
 """Simulated hours of a comparison whose truth is known."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from app.statistics.e_values.follow import Followed, follow
+from app.statistics.e_values.betting import Past
+from app.statistics.e_values.change_detector import HOURS_OF_A_YEAR
+from app.statistics.e_values.confidence import RunningInterval, add_hours
+from app.statistics.e_values.follow import Followed, Together, begin_comparison, follow_together
 from app.statistics.e_values.nulls import FloatArray, Hours, Limit, Scale, Side, UnfairSide
 
 BELOW = Limit(Scale.RATIO, UnfairSide.BELOW, 0.8, 1.25)
@@ -25,3 +29,34 @@ def simulate(
 def follow_months(hours: Hours, limit: Limit = BELOW, comparisons: int = 1) -> Followed:
     """Follows hours whose months have 720 hours."""
     return follow(hours, limit, comparisons=comparisons, months=[hour // 720 for hour in range(len(hours))])
+
+
+def follow(
+    hours: Hours,
+    limit: Limit,
+    *,
+    comparisons: int,
+    months: Sequence[int],
+    budget_hours: float = HOURS_OF_A_YEAR,
+    divisor: float = 1.0,
+    past: Past | None = None,
+) -> Followed:
+    """Follows one of several comparisons over hours of one model revision and one monitor version.
+
+    `comparisons` share the budget of false alarms, a figure with two limits counting as two: at most one
+    in `budget_hours` on average. The others are taken to say nothing. `months` are calendar months per
+    hour, counted without gaps: evidence against unfairness starts again in each. `past` may reach back before
+    the first hour; absent: that of `hours`.
+    """
+    together = Together(math.log(budget_hours))
+    comparison, blocks = begin_comparison(hours, limit, months, divisor=divisor, past=past)
+    return follow_together(together, [(comparison, blocks)], months, total=lambda _: comparisons)[0]
+
+
+def follow_interval(hours: Hours, scale: Scale, divisor: float = 1.0) -> tuple[FloatArray, FloatArray]:
+    """Returns both ends [H] after each hour of a chapter; NaN for an open end."""
+    running, ends = RunningInterval.empty(scale), np.full((2, len(hours)), np.nan)
+    for hour in range(len(hours)):
+        add_hours([running], [hours.between(hour, hour + 1)], [np.full(1, divisor)])
+        ends[:, hour] = [np.nan if end is None else end for end in running.ends()]
+    return ends[0], ends[1]

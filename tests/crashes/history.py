@@ -22,8 +22,9 @@ from app.database.engine import Database
 from app.database.partitions import ensure_months
 from app.sources.stored.noted_hours import note_changed_hours
 from app.statistics.e_values.betting import Past, look_back
-from app.statistics.e_values.follow import Followed, follow
+from app.statistics.e_values.follow import Followed
 from app.statistics.e_values.nulls import Hours, Limit, Scale, UnfairSide
+from tests.builders.evidence_hours import follow
 from tests.builders.hours import count_hours
 from tests.crashes.checking import deployment, monitor
 from tests.crashes.service import Service

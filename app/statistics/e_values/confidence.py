@@ -71,7 +71,7 @@ def add_hours(
         else []
     )
     for interval, added, (below, above) in zip(intervals, counts, weighed, strict=True):
-        # Hour by hour as in `follow_interval`: the same sums to the last digit.
+        # Hour by hour: the same sums to the last digit, however many are added at a time.
         interval.below = _add_rows(interval.below, below)
         interval.above = _add_rows(interval.above, above)
         interval.counts = _add_rows(interval.counts, added)
@@ -81,38 +81,19 @@ def _add_rows(start: FloatArray, rows: FloatArray) -> FloatArray:
     return np.asarray(np.add.reduce(np.vstack([start, rows]), axis=0))
 
 
-def follow_interval(
-    hours: Hours, scale: Scale, divisor: FloatArray | float = 1.0
-) -> tuple[FloatArray, FloatArray]:
-    """Both ends [H] after each hour of a chapter; NaN for an open end.
-
-    With 95 % probability they contain an unchanged figure after every hour at once. If it changes, the
-    lower end is at most the highest and the upper end at least the lowest hourly figure; a lower end above
-    the upper one shows a change.
-    """
-    divisors = [np.broadcast_to(divisor, len(hours))]
-    ((below, above),) = _weigh([np.zeros(4)], [stack_counts(hours)], [hours], scale, divisors)
-    return find_crossings(np.cumsum(below, axis=0), np.cumsum(above, axis=0), GRIDS[scale])
-
-
-def find_crossings(below: FloatArray, above: FloatArray, grid: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Both ends [H]: the outermost values not refuted, each moved outwards by one step; NaN at an end of
-    the grid. If all are refuted, as after a change, the lower end is above the upper one.
+def find_ends(below: FloatArray, above: FloatArray, grid: FloatArray) -> tuple[float | None, float | None]:
+    """Both ends of values [G] that the evidence does not refute, each moved outwards by one step; None at an
+    end of the grid. If all are refuted, as after a change, the lower end is above the upper one.
     """
     limit, size = math.log(2 / ALPHA), len(grid)
-    low = above < limit
-    high = below < limit
-    last = np.where(high.any(axis=1), size - 1 - np.argmax(high[:, ::-1], axis=1), -1)
-    first = np.where(low.any(axis=1), np.argmax(low, axis=1), size)
-    lower = np.where(first > 0, grid[np.maximum(first - 1, 0)], np.nan)
-    upper = np.where(last < size - 1, grid[np.minimum(last + 1, size - 1)], np.nan)
-    return lower, upper
-
-
-def find_ends(below: FloatArray, above: FloatArray, grid: FloatArray) -> tuple[float | None, float | None]:
-    """Both ends [] from evidence [G]; None if open."""
-    lower, upper = (float(end[0]) for end in find_crossings(below[None], above[None], grid))
-    return None if math.isnan(lower) else lower, None if math.isnan(upper) else upper
+    high = np.flatnonzero(below < limit)
+    low = np.flatnonzero(above < limit)
+    last = int(high[-1]) if high.size else -1
+    first = int(low[0]) if low.size else size
+    return (
+        float(grid[first - 1]) if first > 0 else None,
+        float(grid[last + 1]) if last < size - 1 else None,
+    )
 
 
 def _weigh(

@@ -412,28 +412,6 @@ class Followed:
         return self.follower.proof.since
 
 
-def follow(
-    hours: Hours,
-    limit: Limit,
-    *,
-    comparisons: int,
-    months: Sequence[int],
-    budget_hours: float = HOURS_OF_A_YEAR,
-    divisor: float = 1.0,
-    past: Past | None = None,
-) -> Followed:
-    """Follows one of several comparisons over hours of one model revision and one monitor version.
-
-    `comparisons` share the budget of false alarms, a figure with two limits counting as two: at most one
-    in `budget_hours` on average. The others are taken to say nothing. `months` are calendar months per
-    hour, counted without gaps: evidence against unfairness starts again in each. `past` may reach back before
-    the first hour; absent: that of `hours`.
-    """
-    together = Together(math.log(budget_hours))
-    comparison, blocks = begin_comparison(hours, limit, months, divisor=divisor, past=past)
-    return follow_together(together, [(comparison, blocks)], months, total=lambda _: comparisons)[0]
-
-
 def begin_comparison(
     hours: Hours,
     limit: Limit,

@@ -63,7 +63,7 @@ def read_rows(database: Database) -> Mapping[str, list[dict[str, Any]]]:
 
 
 def read_renamed(database: Database) -> Mapping[str, list[dict[str, Any]]]:
-    """Returns the rows of every table with the present names of the data of figures."""
+    """Returns the rows of every table with the present names of the data of figures, and evidence to be computed again."""
     tables = read_rows(database)
     for rows in tables.values():
         for row in rows:
@@ -71,6 +71,10 @@ def read_renamed(database: Database) -> Mapping[str, list[dict[str, Any]]]:
                 row["data"] = RENAMED[row["data"]]
     for row in tables["payload_records"]:
         row["mitigated"] = row.pop("debiased")
+    for row in tables["evidence_eras"]:
+        row["figures_due"] = True
+    for row in tables["evidence_figures"]:
+        row |= {"state": r"\x", "is_stale": row["is_stale"] or row["state"] != r"\x"}
     return tables
 
 

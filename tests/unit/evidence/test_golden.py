@@ -9,14 +9,14 @@ import pytest
 
 from app.statistics.e_values.betting import FIRST_RATES, Past, look_back, weigh_claims
 from app.statistics.e_values.change_detector import Detector
-from app.statistics.e_values.confidence import GRIDS, RunningInterval, add_hours, follow_interval
-from app.statistics.e_values.follow import Followed, Together, begin_comparison, find_smallest_means, follow, follow_together
+from app.statistics.e_values.confidence import GRIDS, RunningInterval, add_hours
+from app.statistics.e_values.follow import Followed, Together, begin_comparison, find_smallest_means, follow_together
 from app.statistics.e_values.nulls import FloatArray, Hours, Limit, Scale, Side, UnfairSide
 from app.statistics.e_values.onset import find_onset
 from app.statistics.e_values.paired_bets import pair_hours, weigh_pairs
 from app.statistics.e_values.state_words import EvidenceState, FigureFacts, RatesCompared, choose_row, describe_figure
 from app.statistics.intervals.verdicts import Verdict
-from tests.builders.evidence_hours import ABOVE, BELOW
+from tests.builders.evidence_hours import ABOVE, BELOW, follow, follow_interval
 from tests.golden import golden
 
 LOG_YEAR = math.log(8760)
