@@ -65,6 +65,8 @@ def test_a_closed_alarm_is_over_at_once_and_another_one_opens_if_the_figure_stay
     found = below(stage)
     assert (closed.resolution, closed.closed_by, closed.closing_note) == (Resolution.CLOSED, "user:ada", "Corrected.")
     assert (found.state, found.log_evidence, found.interval) == (State.UNDECIDED, 0.0, (None, None))
+    assert found.statement is not None
+    assert " by user:ada" in found.statement.sentence
     follow(stage, 30)
     assert [one.resolution for one in alerts(stage)] == [Resolution.CLOSED]
 
