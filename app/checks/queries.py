@@ -40,7 +40,7 @@ _QUEUE_SCHEDULED = text("""
                 AND c.span_end <= :latest + interval '1 hour'
         ) AS checked
         CROSS JOIN LATERAL (
-            -- The first day after those of which hours were checked: the schedule may have been hourly before.
+            -- The first day after those of which hours were checked: it may have been hourly before.
             SELECT date_trunc(step.unit, checked.last + step.length - interval '1 microsecond', 'UTC')
                 AS start
         ) AS next

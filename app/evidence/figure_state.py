@@ -1,4 +1,4 @@
-"""State of one figure: followers for its limits, and its interval; all figures of a deployment go together."""
+"""State of a figure: followers for its limits, and its interval; figures of a deployment go together."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

@@ -155,7 +155,7 @@ INTERVALS = {
 
 
 def _draw_bars(sides: Sequence[ComparisonEvidence]) -> str:
-    """Draws the evidence over time, of the limit with more; a full bar is the evidence that an alarm needs."""
+    """Draws the evidence over time, of the limit with more; a full bar is what an alarm needs."""
     heights = np.zeros(len(sides[0].log_evidence))
     for side in sides:
         heights = np.maximum(heights, np.clip(side.log_evidence / side.log_threshold, 0, 1))

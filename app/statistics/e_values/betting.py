@@ -44,7 +44,7 @@ class Past(NamedTuple):
 
 
 def look_back(hours: Hours, older: Sequence[tuple[int, float, float]] = ()) -> Past:
-    """Past of each hour; `older` are a position below 0, favourable and all reference records of earlier hours."""
+    """Past of each hour; `older` are a position below 0, favourable and all reference records before."""
     before = np.array(older, np.float64).reshape(-1, 3)
     filled = np.flatnonzero(hours.reference.records)
     at = np.concatenate([before[:, 0], filled])

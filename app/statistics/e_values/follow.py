@@ -226,7 +226,7 @@ def find_evidence(
 
 @frozen_arrays
 class FollowedComparison:
-    """A follower, how its onset is found, and its name. Its hours are known `lag` hours after their own time."""
+    """A follower, how its onset is found, and its name. Hours are known `lag` hours after their own time."""
 
     follower: Follower
     find: FindOnset
@@ -274,7 +274,7 @@ class Together:
         comparisons: Sequence[FollowedComparison],
         total: int,
     ) -> None:
-        """Adds what becomes known in an hour, of these `comparisons` among a `total` that share the budget."""
+        """Adds what becomes known in an hour, of these `comparisons` of a `total` that share the budget."""
         level = self.log_budget + math.log(max(total, 1))
         for comparison, block in blocks:
             comparison.follower.take(block, level, comparison.find)
