@@ -22,9 +22,8 @@ from app.database.engine import Database
 from app.database.partitions import ensure_months
 from app.sources.stored.noted_hours import note_changed_hours
 from app.statistics.e_values.betting import Past, look_back
-from app.statistics.e_values.follow import Followed
+from app.statistics.e_values.follow import Followed, Together, begin_comparison, follow_together
 from app.statistics.e_values.nulls import Hours, Limit, Scale, UnfairSide
-from tests.builders.evidence_hours import follow
 from tests.builders.hours import count_hours
 from tests.crashes.checking import deployment, monitor
 from tests.crashes.service import Service
@@ -200,16 +199,18 @@ def _moment(words: str) -> datetime:
     return datetime.fromisoformat(words)
 
 
-def follow_again(connection: psycopg.Connection[Any], http: httpx.Client, names: Sequence[str]) -> FollowedAgain:
-    """Compares the evidence of each history, which was collected hour by hour, with one computation over counts by SQL of our own."""
+def follow_again(connection: psycopg.Connection[Any], http: httpx.Client, names: Sequence[str], *, divisor: int = 10) -> FollowedAgain:
+    """Compares the evidence of each history, which was collected hour by hour, with one computation over counts by SQL of our own.
+
+    `divisor` is 10 where nobody says whose the records are.
+    """
     wrong: list[str] = []
     comparisons = hours = alarms = 0
     for name in names:
         counts = _count(connection, name)
         found = http.get(f"/v1/deployments/{name}/evidence", params={"limit": 100}).raise_for_status().json()
         rows = [row for row in found["comparisons"] if row["data"] == "as_logged" and row["metric"] in SCALES and row["id"]]
-        for row in rows:
-            followed, first = _follow(row, found, counts)
+        for row, followed, first in _follow(rows, found, counts, divisor):
             comparisons += 1
             hours += row["hours"]
             alarms += len(followed.episodes)
@@ -231,35 +232,40 @@ def _count(connection: psycopg.Connection[Any], name: str) -> Counter[tuple[date
     return Counter((floor_to_hour(at), sex, is_favourable) for at, sex, is_favourable in rows)
 
 
-def _follow(row: dict[str, Any], found: dict[str, Any], counts: Counter[tuple[datetime, str, bool]]) -> tuple[Followed, datetime]:
-    """Returns the life of one comparison with its limit, from the first hour in which the monitored group has records, and that hour.
+def _follow(
+    rows: Sequence[dict[str, Any]], found: dict[str, Any], counts: Counter[tuple[datetime, str, bool]], divisor: int
+) -> Iterator[tuple[dict[str, Any], Followed, datetime]]:
+    """Yields each comparison with its life, from the first hour in which its monitored group has records, and that hour.
 
-    What is known before an hour includes hours in which only the reference group had records.
+    All share one budget, and an alarm of one may need the others. They have one monitored group, so they begin in one hour. What is known
+    before an hour includes hours in which only the reference group had records.
     """
-    first, begun = min(hour for hour, sex, _ in counts if sex == row["group"]), min(hour for hour, _, _ in counts)
+    if not rows:
+        return
+    (group,) = {row["group"] for row in rows}
+    first, begun = min(hour for hour, sex, _ in counts if sex == group), min(hour for hour, _, _ in counts)
     until = _moment(found["counted_until"])
     every = [begun + number * HOUR for number in range((until - begun) // HOUR)]
     hours = every[(first - begun) // HOUR :]
 
     def sides(of: Sequence[datetime]) -> Hours:
         several = (
-            [(counts[hour, sex, True], counts[hour, sex, True] + counts[hour, sex, False]) for hour in of] for sex in (row["group"], "male")
+            [(counts[hour, sex, True], counts[hour, sex, True] + counts[hour, sex, False]) for hour in of] for sex in (group, "male")
         )
         return count_hours(*several)
 
-    of_metric = [one for one in found["comparisons"] if (one["data"], one["metric"]) == (row["data"], row["metric"])]
-    other = next((one["limit"] for one in of_metric if one["direction"] != row["direction"]), None)
-    followed = follow(
-        sides(hours),
-        Limit(SCALES[row["metric"]], UnfairSide(row["direction"]), row["limit"], other),
-        # All begin in the same hour, so that their number is the same in every hour.
-        comparisons=round(math.exp(row["log_threshold"]) / found["false_alarm_hours"]),
-        months=[hour.year * 12 + hour.month for hour in hours],
-        # Nobody says whose records they are.
-        divisor=10,
-        past=Past(*(column[len(every) - len(hours) :] for column in look_back(sides(every)))),
-    )
-    return followed, first
+    months = [hour.year * 12 + hour.month for hour in hours]
+    past = Past(*(column[len(every) - len(hours) :] for column in look_back(sides(every))))
+    several = []
+    for row in rows:
+        of_metric = [one for one in rows if one["metric"] == row["metric"]]
+        other = next((one["limit"] for one in of_metric if one["direction"] != row["direction"]), None)
+        limit = Limit(SCALES[row["metric"]], UnfairSide(row["direction"]), row["limit"], other)
+        several.append(begin_comparison(sides(hours), limit, months, divisor=divisor, name=(row["metric"], row["direction"]), past=past))
+    together = Together(math.log(found["false_alarm_hours"]))
+    lives = follow_together(together, several, months, total=lambda _: len(several))
+    for row, followed in zip(rows, lives, strict=True):
+        yield row, followed, first
 
 
 def _differences(row: dict[str, Any], followed: Followed, first: datetime) -> Iterator[str]:

@@ -20,11 +20,11 @@ def test_evidence_is_as_one_computation_says_and_a_record_it_lacks_is_seen(servi
     update(stage, START + 40 * HOUR)
 
     with psycopg.connect(database.url) as connection:
-        found = follow_again(connection, service.client, [stage.deployment.id])
+        found = follow_again(connection, service.client, [stage.deployment.id], divisor=1)
         assert (found.wrong, found.hours) == ((), found.comparisons * 40)
         assert found.comparisons >= 2
         assert found.alarms >= 1
 
         unnoted = [replace(one, sex="male", approved=0) for one in records if one.hour == START + 5 * HOUR]
         log(stage, unnoted, first_no=100_000)
-        assert follow_again(connection, service.client, [stage.deployment.id]).wrong
+        assert follow_again(connection, service.client, [stage.deployment.id], divisor=1).wrong
