@@ -25,7 +25,14 @@ def test_a_monitor_is_read_back_with_its_defaults(service: RunningService) -> No
         "schedule": "hourly",
         "draws": 2,
         "seed": 0,
-        "evidence": {"person": None, "label_horizon_hours": 720, "false_alarm_hours": 8760},
+        "evidence": {
+            "person": None,
+            "each_record_another_person": False,
+            "declared_by": None,
+            "declared_on": None,
+            "label_horizon_hours": 720,
+            "false_alarm_hours": 8760,
+        },
         "attribution": {"nightly": False, "max_rows": 50_000},
     }
     assert put.json()["attributes"][1]["monitored"] == [[18, 25]]
