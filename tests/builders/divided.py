@@ -117,8 +117,8 @@ def figures(result: Result, *, of_payload: bool) -> Figures:
 
 def counts(result: Result) -> list[tuple[object, ...]]:
     """Every count table that files have, too."""
-    kept = [one for one in result.tables if not one.data.startswith("mitigated")]
-    return sorted((one.data, one.comparison.label, one.part, repr(sorted(one.cells.items()))) for one in kept)
+    stored = [table for table in result.tables if not table.data.startswith("mitigated")]
+    return sorted((table.data, table.comparison.label, table.part, repr(sorted(table.cells.items()))) for table in stored)
 
 
 def assert_same_figures(expected: Figures, found: Figures) -> None:

@@ -189,6 +189,24 @@ def test_a_filter_that_cannot_be_meant_is_refused_by_name(measured: RunningServi
     assert [problem["field"] for problem in answer.json()["errors"]] == [field]
 
 
+def test_an_old_word_for_data_is_answered_with_the_new_one(measured: RunningService) -> None:
+    check = measured.client.get("/v1/deployments/a-model/checks").json()["checks"][0]["id"]
+    rule = {"name": "Mine", "condition": {"kind": "verdict", "data": ["balanced"]}}
+    refused = [
+        measured.client.get(ADDRESS, params={"data": "feedback"}),
+        measured.client.get(f"/v1/deployments/a-model/checks/{check}/views/payload_perturbed"),
+        measured.client.put("/v1/deployments/a-model/alert-rules/mine", json=rule),
+    ]
+
+    assert [answer.status_code for answer in refused] == [422, 422, 422]
+    messages = [problem["message"] for answer in refused for problem in answer.json()["errors"]]
+    assert [message.partition(", which is called ")[2] for message in messages] == [
+        "'labelled' now",
+        "'openscale' now",
+        "'counterfactual' now",
+    ]
+
+
 def test_reading_takes_the_permission_to_read(measured: RunningService) -> None:
     assert measured.client.get(ADDRESS, headers=measured.as_(Role.INGEST)).status_code == 403
     assert measured.client.get(ADDRESS, headers=measured.as_(Role.READ)).status_code == 200

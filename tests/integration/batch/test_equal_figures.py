@@ -13,6 +13,7 @@ from app.domain.deployment import Endpoint
 from app.domain.monitor import MonitoredAttribute
 from app.statistics.catalogue import CATALOGUE
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
+from tests.builders.divided import counts
 from tests.builders.lakes import Lake, lake_of
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve
@@ -28,11 +29,6 @@ def figures(result: Result) -> dict[tuple[object, ...], Any]:
         for one in result.measurements
         if not one.data.startswith("mitigated")  # there is no mitigation of records in files
     }
-
-
-def counts(result: Result) -> list[tuple[object, ...]]:
-    kept = [one for one in result.tables if not one.data.startswith("mitigated")]
-    return sorted((one.data, one.comparison.label, one.part, repr(sorted(one.cells.items()))) for one in kept)
 
 
 def assert_close(expected: Sequence[Any], found: Sequence[Any], key: object) -> None:

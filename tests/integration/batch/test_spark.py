@@ -167,7 +167,7 @@ def test_a_failure_on_an_executor_is_that_of_the_check(database: Database, engin
     without = lake.check(NOON)
     assert without.run.failure is Failure.SCORING_FAILED
     assert {one.value for one in without.measurements if one.data == "counterfactual"} == {None}
-    assert without.get("disparate_impact", "payload", "sex", "female").value is not None
+    assert without.get("disparate_impact", "as_logged", "sex", "female").value is not None
     wrong = lake_of(stage, tmp_path / "wrong", types={"sex": pa.int64()}, deployment_id="wrong")
     wrong.write([row | {"sex": 1} for row in applicants(30, 30, 7)], NOON)
     with pytest.raises(InvalidInput, match="sex"):
