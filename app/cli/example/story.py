@@ -44,6 +44,7 @@ MONITOR = {
     ],
     "intersections": [["sex", "age"]],
     "min_records": 500,
+    "evidence": {"each_record_another_person": True},
     "names": {
         "favourable": f"rated {GOOD}",
         "groups": {
