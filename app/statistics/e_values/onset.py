@@ -7,7 +7,7 @@ from .betting import project, repeat_hours
 from .nulls import FloatArray, Hours, Limit, Lines, Scale, UnfairSide
 
 ONSET_HOURS = 720
-"""Hours with records of both groups that are searched, up to the alarm."""
+"""Hours with records that are searched, up to the alarm."""
 
 GRIDS = {Scale.RATIO: np.geomspace(0.2, 2.0, 93), Scale.DIFFERENCE: np.linspace(-0.6, 0.6, 97)}
 TOLERANCE = 3.0
@@ -28,8 +28,10 @@ def find_onset(hours: Hours, limit: Limit, *, start: int, end: int, leaves: bool
     else came back.
     """
     within = hours.between(start, end)
+    monitored, reference = (side.records > 0 for side in within.sides)
+    blocks = np.flatnonzero(monitored | reference)[-ONSET_HOURS:]
     # In an hour without records of both nothing can have changed.
-    both = np.flatnonzero((within.monitored.records > 0) & (within.reference.records > 0))[-ONSET_HOURS:]
+    both = blocks[monitored[blocks] & reference[blocks]]
     if not both.size:
         return Onset(start, start, start)
     grid = GRIDS[limit.scale]
