@@ -71,7 +71,7 @@ class Details:
         """Details that `to_json` wrote, in any release; an unknown number becomes a count."""
         stated: dict[str, Any] = {}
         counts: dict[str, dict[str, float | None]] = {"": {}, "monitored_": {}, "reference_": {}}
-        other_members: dict[str, object] = {}
+        other_members = {}
         for name, value in members.items():
             if name in _FIELDS and value is not None:
                 stated[_FIELDS[name]] = value

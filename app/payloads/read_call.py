@@ -75,7 +75,7 @@ def read_call(request: bytes, response: bytes, codecs: Iterable[Codec], columns:
             refusals.append(_Refusal(_ANSWER, error))
     if not refusals:
         raise InvalidInput("request", "is in no format that is read here")
-    members: set[str] = set()
+    members = set()
     with suppress(InvalidInput):
         document = decode_request(request)
         if isinstance(document, dict):

@@ -100,9 +100,9 @@ def recommend(
     strata: str | None,
 ) -> Recommended:
     """Returns the attributes to watch, except those watched already and the column of the strata."""
-    proposals: list[Proposal] = []
-    already: list[AlreadyMonitored] = []
-    not_proposed: list[NotProposed] = []
+    proposals = []
+    already = []
+    not_proposed = []
     for observed in columns:
         name = observed.column.name
         detected = detect(name, observed.count_records())

@@ -89,7 +89,7 @@ class CallStore:
         """
         calls = deque(entry for entry in entries if isinstance(entry, CompleteCall))
         halves = [entry for entry in entries if isinstance(entry, CallHalf)]
-        paired: list[CallKey] = []
+        paired = []
         if halves:
             pairing = await asyncio.to_thread(_pair_halves, self.database, self.plans.sealer, halves)
             self._new_halves += pairing.waiting

@@ -151,7 +151,7 @@ def run_import(
     digests = {file.name: file.digest for file in files}
     # Of sampled logs, by fraction and hour.
     sampled = defaultdict[float, Counter[datetime]](Counter)
-    waiting: list[_Line] = []
+    waiting = []
     size = position = 0
     for row in layout.read(files, subject):
         _note_time(row, report, sampled)

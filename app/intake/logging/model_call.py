@@ -31,8 +31,8 @@ _BINARY = "application/octet-stream"
 
 def check_pairs(pairs: Sequence[Any], plan: IngestPlan, moments: StatedTimes) -> CheckedPayload:
     """Records of all pairs, numbered through from the first row of the first."""
-    tables: list[LoggedTable] = []
-    rates: list[float | None] = []
+    tables = []
+    rates = []
     for position, pair in enumerate(pairs):
         where = f"[{position}]"
         if not isinstance(pair, dict):

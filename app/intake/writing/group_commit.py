@@ -130,7 +130,7 @@ class GroupCommit:
         first = self._queue.popleft()
         group = [first]
         records = len(first.batch.numbers)
-        of_other_kinds: list[_Pending] = []
+        of_other_kinds = []
         while self._queue and records < FLUSH_RECORDS:
             pending = self._queue.popleft()
             count = len(pending.batch.numbers)

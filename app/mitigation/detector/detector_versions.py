@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...base.frozen import frozen, frozen_arrays
-from ...base.values import Scalar
 from ...deployments.bias_detector import ALL_TOGETHER, DetectorCounts, DetectorVersion
 from ...deployments.mitigation_queries import NewDetector
 from ...domain.deployment import Column
@@ -217,8 +216,8 @@ def pool_evidence(evidence: Sequence[DetectorEvidence]) -> DetectorEvidence:
     A record's age is that in the evidence of the attribute that has it furthest to the end.
     """
     ages: dict[str, int] = {}
-    records: dict[str, tuple[Sequence[Scalar | None], float | None]] = {}
-    biased: set[str] = set()
+    records = {}
+    biased = set()
     for of_attribute in evidence:
         of_records = zip(
             of_attribute.record_ids,

@@ -122,7 +122,7 @@ def write_answer(
         return LiveAnswer(
             _encode({"predictions": _write_records(plan, own, mitigated, ids, logged)} | about), JSON
         )
-    fields: list[str] = []
+    fields = []
     columns = {*own.fields, *COLUMNS}
     for name in own.fields:
         shown = name

@@ -209,9 +209,9 @@ def flag_records_in_files(subject: Subject, evidence: CheckEvidence) -> Further:
         now=utc_now(),
     )
     everything = np.ones(len(window), dtype=np.bool_)
-    flags: list[FlaggedRecord] = []
-    positions: list[int] = []
-    counts: dict[str, int] = {}
+    flags = []
+    positions = []
+    counts = {}
     for treated in _treat(subject, evidence, evidence.copies, profile):
         changed = find_changed(treated, everything)
         probabilities = window.rows[PROBABILITY].take(pa.array(changed)).to_pylist()

@@ -139,7 +139,7 @@ def read_reference_answers(
     outcomes = list(positions)
     weights = [np.zeros(0)]
     probabilities: list[Probability] = []
-    numbers: list[float | None] = []
+    numbers = []
     for answers in copies.answers:
         if answers.target not in counted:
             continue
