@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ..access.audit.changed_values import changes_between
+from ..access.audit.activity_queries import changes_between
 from ..base.strict_json import JsonObject
 from ..domain.monitor import Monitor
 from .bodies import definition_json

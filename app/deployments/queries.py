@@ -14,9 +14,9 @@ from ..base.errors import Conflict, require_present
 from ..base.frozen import frozen
 from ..base.strict_json import JsonObject
 from ..database.binary_rows import read_row
+from ..database.engine import Sealer
 from ..database.paging import equal, page_oldest
 from ..database.reseal import begin_sealing
-from ..database.sealer import Sealer
 from ..database.tables import (
     AlertRuleRow,
     ArrivalRow,

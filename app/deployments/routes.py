@@ -26,8 +26,7 @@ from .change_texts import definition_changes
 from .definition import Definition, build_definition
 from .definition_rules import definition_problems
 from .deployment_in_address import DeploymentsIn, LockedDeployment, ReadableDeployment
-from .monitor.picked_metrics import find_monitor_problems
-from .monitor.queries import find_monitor
+from .monitor.queries import find_monitor, find_monitor_problems
 from .queries import Deployments
 from .validate_only import ValidateOnly, kept_unless
 

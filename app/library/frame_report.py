@@ -11,8 +11,8 @@ from ..statistics.figure_values import Measured, Undefined, Value
 from ..statistics.group_labels import Role
 from ..statistics.intervals.verdicts import Verdict
 from ..statistics.measures.labelled_figures import LabelCounts
+from ..statistics.measures.worst_group import judge
 from ..statistics.sentences.left_out import CountedRecords
-from ..statistics.sentences.sides import judge
 from ..statistics.sentences.statements import JudgedFigure, figure_sentence, gap_statement, limit_statement
 from ..statistics.tables.count_table import GroupCounts, LabelledCells
 

@@ -9,8 +9,7 @@ from ..base.errors import InvalidInput, ScoringFailed
 from ..base.frozen import frozen
 from ..domain.deployment import Column, FieldType, OutputFields
 from .codec import Codec
-from .read_predictions import Answer
-from .repeated_inputs import put_in_order
+from .read_predictions import Answer, put_in_order
 from .request_pairs import LoggedTable
 from .wire import RowList, Table, decode_request
 

@@ -19,9 +19,8 @@ from ...base.telemetry.prometheus import model_calls, model_rows, model_seconds
 from ...base.telemetry.traces import ModelCall, model_span
 from ...domain.deployment import Endpoint, FieldType, OutputFields
 from ...payloads.codec import Asking, HttpMessage
-from ...payloads.read_predictions import Answer
+from ...payloads.read_predictions import Answer, put_in_order
 from ...payloads.registry import bind_codec
-from ...payloads.repeated_inputs import put_in_order
 from ...payloads.wire import Rows
 from ..call_failures import (
     CallFailure,

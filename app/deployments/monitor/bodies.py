@@ -33,11 +33,10 @@ from ...domain.monitor_rules import (
 )
 from ...domain.ruled_attributes import MOST_CONDITIONS, MOST_CONJUNCTIONS
 from ...statistics.catalogue import CATALOGUE, DEFAULT_METRICS
-from ...statistics.sentences.sides import mirrored_ratio
+from ...statistics.measures.worst_group import mirrored_ratio
 from ...web.body import FromText, In, NextPageCursor, Out, PageOut, example, read_from
 from ...web.value_bodies import GroupValueJson, ScalarJson
-from .picked_metrics import measured_keys
-from .queries import PlacedMonitor
+from .queries import PlacedMonitor, measured_keys
 
 _EXAMPLE: JsonObject = {
     "favourable": ["No Risk"],

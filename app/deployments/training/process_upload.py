@@ -20,7 +20,7 @@ from ...domain.groups import EVERYBODY_ELSE, Group, NamedGroup, combine_groups, 
 from ...domain.monitor import Monitor
 from ...sources.arrays.column_cells import Coded, classify_cells
 from ...sources.arrays.count_alike import mix_bits
-from ...sources.arrays.group_of_records import place
+from ...sources.arrays.read_records import place
 from ...statistics.group_labels import MISSING, Codes, as_groups, cross
 from ...statistics.tables.count_table import GroupCounts
 from ...statistics.tables.strata_counts import RecordStrata

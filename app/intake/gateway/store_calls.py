@@ -14,8 +14,7 @@ from ...base.clock import floor_to_hour, monotonic_seconds, utc_now
 from ...base.errors import InvalidInput, NotFound, ScoringFailed, TooLarge, UnsupportedMediaType
 from ...base.frozen import frozen
 from ...database.binary_rows import read_row
-from ...database.engine import Database
-from ...database.sealer import Sealer
+from ...database.engine import Database, Sealer
 from ...deployments.queries import Deployments
 from ...domain.arrival import LogKind, RecordSource, RejectionReason
 from ..logging.model_call import CapturedBody, Exchange

@@ -23,9 +23,8 @@ from ...domain.record import Receipt
 from ..logging.ingest_plan import MAX_RECORD_BYTES
 from .import_layouts import ImportLayout
 from .import_report import ImportReport, RejectedRow
-from .import_row import ImportRow, RowRefused, quoted
 from .import_subject import ImportSubject
-from .input_file import InputFile
+from .input_file import ImportRow, InputFile, RowRefused, quoted
 
 
 class Checkpoint:

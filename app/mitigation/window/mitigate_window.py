@@ -19,12 +19,12 @@ from ...checks.window.window_records import PROBABILITY, CheckEvidence, Labelled
 from ...database.engine import ArrowReader, Database, arrow_reader
 from ...deployments.bias_detector import ALL_TOGETHER
 from ...deployments.mitigation_queries import NewDetector, newest_detectors, store_detectors, usable_versions
-from ...deployments.monitor.picked_metrics import picked_on, stored_on
+from ...deployments.monitor.queries import picked_on, stored_on
 from ...domain.check import DataSet, Span
 from ...domain.mitigation import AttributeProfile, DetectorUse, FlaggedRecord, Profile, Reading
 from ...domain.monitor import Comparison, Outcome
 from ...sources.arrays.column_cells import outcome_codes
-from ...sources.arrays.group_of_records import group_records
+from ...sources.arrays.read_records import group_records
 from ...sources.stored.window_queries import (
     VALUE_PREFIX,
     WindowQuery,

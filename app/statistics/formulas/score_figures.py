@@ -12,10 +12,10 @@ import numpy as np
 
 from ...base.frozen import frozen_arrays
 from ..group_labels import AnyArray, BoolArray, FloatArray, IntArray
+from ..intervals.intervals import UNSEEN, IntervalEnds, likened_limits, loss_limits, share_limits
 from ..tables.score_bins import MOST, ScoreBins
 from ..tables.score_table import LARGEST_LOSS, QUANTITIES, ScoreSums, measure_losses
 from .calibration import calibration_error, calibration_gap, error_limits, gap_limits
-from .mean_limits import UNSEEN, IntervalEnds, likened_limits, loss_limits, share_limits
 
 MOST_ERROR = 0.01
 """Max error of an area through the bins; beyond, none is given."""

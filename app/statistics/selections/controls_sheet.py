@@ -14,6 +14,7 @@ from ..formulas.strata_odds import common_odds_limits, common_odds_ratio, measur
 from ..group_labels import MISSING, FloatArray, IntArray
 from ..intervals.intervals import Z
 from .category_people import (
+    Category,
     CountedPeople,
     Json,
     Rows,
@@ -23,7 +24,6 @@ from .category_people import (
     reference_rows,
 )
 from .four_fifths import ImpactRow, OddsRatio
-from .selection_categories import Category
 
 NOBODY = "no value of the controls has people of both categories and both outcomes"
 SEPARATED = (
