@@ -218,27 +218,26 @@ class Asker:
             async with asyncio.timeout(limit):
                 if self._tokens is None:
                     return await self._send(transport, message, call)
-                return await self._send_with_token(transport, message, self._tokens, call)
+                # With another token if the endpoint refuses the first.
+                for is_last in (False, True):
+                    token = await self._tokens.token(transport)
+                    if isinstance(token, CallFailure):
+                        return token
+                    outcome = await self._send(
+                        transport, message, call, (b"Authorization", b"Bearer " + token.encode())
+                    )
+                    if (
+                        not isinstance(outcome, CallFailure)
+                        or outcome.status != HTTPStatus.UNAUTHORIZED
+                        or is_last
+                    ):
+                        return outcome
+                    self._tokens.forget(token)
+                raise AssertionError
         except TimeoutError:
             return slow(limit) if limit == self._endpoint.timeout_seconds else late(limit)
         except httpx.RequestError as error:
             return failure_of_error(error, by_tls=self._url.scheme == "https")
-
-    async def _send_with_token(
-        self, transport: httpx.AsyncBaseTransport, message: HttpMessage, tokens: TokenSource, call: ModelCall
-    ) -> bytes | CallFailure:
-        """With another token if the endpoint refuses the first."""
-        for is_last in (False, True):
-            token = await tokens.token(transport)
-            if isinstance(token, CallFailure):
-                return token
-            outcome = await self._send(
-                transport, message, call, (b"Authorization", b"Bearer " + token.encode())
-            )
-            if not isinstance(outcome, CallFailure) or outcome.status != HTTPStatus.UNAUTHORIZED or is_last:
-                return outcome
-            tokens.forget(token)
-        raise AssertionError
 
     async def _send(
         self,

@@ -153,7 +153,13 @@ def run_import(
     waiting = []
     size = position = 0
     for row in layout.read(files, subject):
-        _note_time(row, report, sampled)
+        record = row.record or {}
+        # The service refuses a row without a valid time.
+        with suppress(KeyError, TypeError, ValueError):
+            time = datetime.fromisoformat(record["scored_at" if "scored_at" in record else "labelled_at"])
+            report.note_time(time)
+            if row.fraction < 1:
+                sampled[row.fraction][floor_to_hour(time)] += 1
         position += 1
         if position <= rows_done:
             continue
@@ -270,16 +276,6 @@ def _reject(
     report.reject(rejected)
     checkpoint.write_rejection(rejected)
     return rejected
-
-
-def _note_time(row: ImportRow, report: ImportReport, sampled: defaultdict[float, Counter[datetime]]) -> None:
-    record = row.record or {}
-    # The service refuses a row without a valid time.
-    with suppress(KeyError, TypeError, ValueError):
-        time = datetime.fromisoformat(record["scored_at" if "scored_at" in record else "labelled_at"])
-        report.note_time(time)
-        if row.fraction < 1:
-            sampled[row.fraction][floor_to_hour(time)] += 1
 
 
 def subject_members(subject: ImportSubject) -> JsonObject:

@@ -96,7 +96,18 @@ def train(
     # them.
     learned = numbers[~held_out]
     is_learned_biased = is_biased[~held_out]
-    threshold = find_threshold(_score_crosswise(learned, is_learned_biased, encoding), is_learned_biased)
+    # Each record's score by a classifier fitted to the other folds; every fold has its part of both
+    # kinds.
+    folds = np.empty(len(is_learned_biased), dtype=np.int64)
+    for kind in (is_learned_biased, ~is_learned_biased):
+        folds[kind] = np.arange(int(kind.sum())) % FOLDS
+    scores = np.empty(len(is_learned_biased))
+    for fold in range(FOLDS):
+        fitted: BoolArray = folds != fold
+        scores[~fitted] = predict(
+            _fit(learned[fitted], is_learned_biased[fitted], encoding), learned[~fitted]
+        )
+    threshold = find_threshold(scores, is_learned_biased)
     classifier = _fit(learned, is_learned_biased, encoding)
     quality = measure_quality(predict(classifier, numbers[held_out]), is_biased[held_out], threshold)
     return BiasDetector(encoding, classifier, threshold, counts, quality)
@@ -120,20 +131,6 @@ def _find_shortage(counts: DetectorCounts) -> str | None:
             if count < least:
                 return f"{count:,} {where} are {kind}; at least {least} are needed."
     return None
-
-
-def _score_crosswise(numbers: FloatArray, biased: BoolArray, encoding: Encoding) -> FloatArray:
-    """Returns each record's score by a classifier fitted to the other folds; every fold has its part of
-    both kinds.
-    """
-    folds = np.empty(len(biased), dtype=np.int64)
-    for kind in (biased, ~biased):
-        folds[kind] = np.arange(int(kind.sum())) % FOLDS
-    scores = np.empty(len(biased))
-    for fold in range(FOLDS):
-        fitted: BoolArray = folds != fold
-        scores[~fitted] = predict(_fit(numbers[fitted], biased[fitted], encoding), numbers[~fitted])
-    return scores
 
 
 def _fit(numbers: FloatArray, biased: BoolArray, encoding: Encoding) -> "HistGradientBoostingClassifier":

@@ -114,23 +114,6 @@ def _retrieve(histogram: FloatArray, is_wide: BoolArray) -> Ranking:
     return Ranking(np.minimum(area, 1), variance, error)
 
 
-def retrieval_limits(measured: Ranking, size: FloatArray, favourable: FloatArray) -> IntervalEnds:
-    """Limits of the average precision, widened by the error of the bins; `size` and `favourable` in records
-    of equal weight.
-
-    Those of a share of the favourable labels (Boyd, Eng and Page 2013), or of as many more as have the
-    figure's variance.
-    """
-    labels = np.maximum(favourable, 1e-6)
-    limits = likened_limits(
-        measured.area,
-        measured.variances * labels / np.maximum(size, 1e-6),
-        labels,
-        np.maximum(labels - 1, 1e-6),
-    )
-    return _widen(limits, measured.error)
-
-
 def _widen(limits: IntervalEnds, error: FloatArray) -> IntervalEnds:
     return IntervalEnds(np.maximum(limits.lower - error, 0), np.minimum(limits.upper + error, 1))
 
@@ -293,9 +276,19 @@ def average_precision(sums: ScoreSums) -> Figures:
     """Mean precision over the favourable labels, from the highest score down."""
     measured = retrieval(sums.bins)
     counts = sums.counts
+    # Limits of the average precision, widened by the error of the bins; `size` and `favourable` in
+    # records of equal weight. Those of a share of the favourable labels (Boyd, Eng and Page 2013), or
+    # of as many more as have the figure's variance.
+    labels = np.maximum(sums.sizes[:, FAVOURABLE], 1e-6)
+    limits = likened_limits(
+        measured.area,
+        measured.variances * labels / np.maximum(sums.size, 1e-6),
+        labels,
+        np.maximum(labels - 1, 1e-6),
+    )
     return Figures(
         measured.area,
-        retrieval_limits(measured, sums.size, sums.sizes[:, FAVOURABLE]),
+        _widen(limits, measured.error),
         "wilson_delta",
         counts.sum(-1),
         counts[:, FAVOURABLE],

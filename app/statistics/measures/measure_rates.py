@@ -189,7 +189,20 @@ def measure_counts(metric: Metric, how: CountOf, evidence: TableEvidence) -> lis
             if how.part == "records" and member.scope == "overall" and is_unweighted:
                 interval = Interval(share.mass, share.mass, "counted")
             else:
-                interval = _interval_of_count(share, everybody, float(squares[list(member.columns)].sum()))
+                # Interval of the weight of some records; `squares` is the sum of their squared
+                # weights. In units of their mean weight, weighted by itself, they are a number of
+                # equal records with the weight's variance.
+                unit = (
+                    float(squares[list(member.columns)].sum()) / share.mass
+                    if share.mass > 0
+                    else everybody.mass_total / everybody.total
+                )
+                effective = share.mass / unit
+                total = everybody.total
+                lower, upper, method = proportion(min(effective, total), total)
+                interval = Interval(
+                    lower * total * unit, None if upper is None else upper * total * unit, method
+                )
             number = build_value(share.mass, interval, everybody.total)
         details = Details(
             formula=metric.formula,
@@ -199,19 +212,6 @@ def measure_counts(metric: Metric, how: CountOf, evidence: TableEvidence) -> lis
         # A count is not more certain for being small: its interval rests on all records.
         results.append(build_result(metric.key, member, number, everybody.total, details))
     return results
-
-
-def _interval_of_count(share: Share, everybody: Share, squares: float) -> Interval:
-    """Interval of the weight of some records; `squares` is the sum of their squared weights.
-
-    In units of their mean weight, weighted by itself, they are a number of equal records with the weight's
-    variance.
-    """
-    unit = squares / share.mass if share.mass > 0 else everybody.mass_total / everybody.total
-    effective = share.mass / unit
-    total = everybody.total
-    lower, upper, method = proportion(min(effective, total), total)
-    return Interval(lower * total * unit, None if upper is None else upper * total * unit, method)
 
 
 @frozen
