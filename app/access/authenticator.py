@@ -68,7 +68,8 @@ class Authenticator:
         """
         text = _read_text(authorization)
         digest = _digest(text)
-        recalled = self._recall(digest)
+        cached = self._known.get(digest)
+        recalled = cached[0] if cached and self.clock() < cached[1] else None
         if recalled is not None:
             return recalled
         if TOKEN.fullmatch(text):
@@ -111,10 +112,6 @@ class Authenticator:
         if holder is None:
             raise Unauthenticated("You are not logged in, or your session is over. Log in again.")
         return self._remember(digest, holder, asked_at)
-
-    def _recall(self, digest: bytes) -> Principal | None:
-        cached = self._known.get(digest)
-        return cached[0] if cached and self.clock() < cached[1] else None
 
     def _end_look_up(self, digest: bytes, task: "asyncio.Task[Principal]") -> None:
         if not task.cancelled():

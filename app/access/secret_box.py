@@ -142,7 +142,16 @@ def open_secret_box(settings: Settings) -> SecretBox:
     path = settings.data_dir / KEY_FILE
     try:
         if not path.exists():
-            _make_key(path)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            draft = _write_draft(path, [generate_key()])
+            try:
+                # A hard link appears with its content or not at all, and never replaces the key of a process that was
+                # faster.
+                os.link(draft, path)
+            except FileExistsError:
+                pass
+            finally:
+                draft.unlink()
         return KeyFileBox(path)
     except OSError as error:
         raise SetupError(
@@ -167,19 +176,6 @@ def write_key_file(path: Path, keys: Sequence[str]) -> None:
 
 def generate_key() -> str:
     return secrets.token_urlsafe(32)
-
-
-def _make_key(path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = _write_draft(path, [generate_key()])
-    try:
-        # A hard link appears with its content or not at all, and never replaces the key of a process that was
-        # faster.
-        os.link(draft, path)
-    except FileExistsError:
-        pass
-    finally:
-        draft.unlink()
 
 
 def _write_draft(path: Path, keys: Sequence[str]) -> Path:

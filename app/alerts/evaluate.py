@@ -23,8 +23,7 @@ from ..database.binary_rows import read_row
 from ..database.engine import Database, current_time
 from ..database.tables import DeploymentRow
 from ..deployments.mitigation_queries import read_mitigation_settings
-from ..deployments.monitor.picked_metrics import stored_on
-from ..deployments.monitor.queries import find_monitor
+from ..deployments.monitor.queries import find_monitor, stored_on
 from ..deployments.queries import hold_deployment
 from ..domain.alert import (
     WHOLE_DEPLOYMENT,

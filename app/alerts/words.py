@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ..base.bidi import isolate
+from ..base.values import isolate
 from ..checks.views.headlines import VERDICT_WORDS
 from ..statistics.sentences.rounding import write_minus
 

@@ -59,7 +59,7 @@ class _NotStrict(Exception):
 def _refuse_repeated(members: list[tuple[Any, Any]]) -> dict[str, Any]:
     document: dict[str, Any] = dict(members)
     if len(document) < len(members):
-        names: set[str] = set()
+        names = set()
         for name, _ in members:
             if name in names:
                 shown = name[:_SHOWN] if name.isprintable() else ascii(name[:_SHOWN])[1:-1]

@@ -167,8 +167,8 @@ class EgressPolicy:
         Raises:
             SetupError: an entry is none of these.
         """
-        names: set[str] = set()
-        networks: list[Network] = []
+        names = set()
+        networks = []
         for entry in (_bare(entry) for entry in entries):
             network = parse_network(entry)
             if network is not None:

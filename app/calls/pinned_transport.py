@@ -207,18 +207,14 @@ class _WatchedStream(httpcore.AsyncNetworkStream):
             and not value
             and (tls := self._stream.get_extra_info("ssl_object")) is not None
         ):
-            return _holds_more(tls)
+            # Whether TLS holds more bytes than were read; takes one of them.
+            try:
+                return bool(tls.read(1))
+            except ssl.SSLWantReadError:
+                return False
+            except ssl.SSLError:  # the end
+                return True
         return value
-
-
-def _holds_more(tls: ssl.SSLObject) -> bool:
-    """Whether TLS holds more bytes than were read; takes one of them."""
-    try:
-        return bool(tls.read(1))
-    except ssl.SSLWantReadError:
-        return False
-    except ssl.SSLError:  # the end
-        return True
 
 
 @lru_cache(maxsize=64)

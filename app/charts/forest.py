@@ -21,8 +21,7 @@ from ..evidence.words import find_governing
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.e_values.nulls import UnfairSide
 from ..statistics.intervals.verdicts import GRAVEST, Verdict, keeps_to, reaches
-from ..statistics.measures.worst_group import how_far_out
-from ..statistics.sentences.sides import is_ratio
+from ..statistics.measures.worst_group import how_far_out, is_ratio
 
 STRIP_CHECKS = 72
 """Checks whose verdicts a row shows: three days of hourly ones."""

@@ -16,10 +16,9 @@ from ..statistics.catalogue.metric import ComparedRate
 from ..statistics.e_values.state_words import State
 from ..statistics.figure_values import Value
 from ..statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Verdict
-from ..statistics.measures.worst_group import widen_for_choice
+from ..statistics.measures.worst_group import Disadvantaged, is_ratio, mirror_limits, turned, widen_for_choice
 from ..statistics.sentences.figure_sentences import format_figure
 from ..statistics.sentences.rounding import choose_joint, digits_apart, write_minus
-from ..statistics.sentences.sides import Disadvantaged, is_ratio, mirror_limits, turned
 from .forest import STRIP_CHECKS, Forest, ForestFigure, ForestRow, StripPoint
 
 NO_FIGURES = "No check has measured anything yet"

@@ -36,8 +36,8 @@ from ..domain.monitor import Monitor, list_comparisons
 from ..domain.paging import Paging
 from ..evidence.queries.hour_counts import count_logged
 from ..statistics.catalogue import CATALOGUE
+from ..statistics.measures.worst_group import Disadvantaged, disadvantaged
 from ..statistics.sentences.left_out import CountedRecords
-from ..statistics.sentences.sides import Disadvantaged, disadvantaged
 from ..statistics.tables.count_table import GroupCounts
 
 SHOWN_SCOPES = (Scope.GROUP, Scope.REFERENCE, Scope.ATTRIBUTE, Scope.OVERALL)

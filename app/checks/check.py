@@ -16,13 +16,11 @@ from ..base.clock import floor_to_hour
 from ..base.errors import ScoringFailed
 from ..base.frozen import frozen, frozen_by_name
 from ..calls.egress_policy import EgressPolicy
-from ..database.engine import Database, arrow_reader
-from ..database.sealer import Sealer
+from ..database.engine import Database, Sealer, arrow_reader
 from ..domain.check import CheckRun, CheckState, DataSet, Failure, Measurement, Progress
 from ..domain.deployment import PayloadTable
 from ..sources.stored.copy_answers import CounterfactualLines, store_targets
-from ..sources.stored.noted_hours import note_changed_hours
-from ..sources.stored.period_counts import count_not_stored
+from ..sources.stored.period_counts import count_not_stored, note_changed_hours
 from ..sources.stored.window_queries import match_pending_feedback
 from ..sources.tables.own_files import FlagFile
 from ..statistics.measures.labelled_figures import LabelCounts, judge_labels

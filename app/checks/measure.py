@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen, frozen_arrays
-from ..deployments.monitor.picked_metrics import picked_on, stored_on
+from ..deployments.monitor.queries import picked_on, stored_on
 from ..domain.check import DataSet, Details, Measurement, Progress, Scope
 from ..domain.monitor import Comparison, Limits, Monitor, MonitoredAttribute, list_comparisons
 from ..sources.arrays.read_records import RecordTable
@@ -28,10 +28,9 @@ from ..statistics.measures.perturbed_data import (
     measure_mitigated_labelled,
     measure_openscale,
 )
-from ..statistics.measures.worst_group import AllLimits
+from ..statistics.measures.worst_group import AllLimits, judge
 from ..statistics.records.measure_rows import measure_rows
 from ..statistics.records.row_data import RowData
-from ..statistics.sentences.sides import judge
 from ..statistics.tables.count_table import GroupCounts, LabelledCells, MitigatedLabelledCells
 from ..statistics.tables.record_kinds import CounterfactualCells, MitigatedCells
 from .ask_model import Report

@@ -6,8 +6,7 @@ from datetime import datetime
 
 from ..base.errors import InvalidInput, NotFound
 from ..base.frozen import frozen
-from ..database.engine import Database
-from ..database.sealer import Sealer
+from ..database.engine import Database, Sealer
 from ..deployments.mitigation_queries import newest_profile, read_mitigation_settings
 from ..deployments.monitor.queries import find_monitor
 from ..deployments.queries import Deployments
@@ -18,7 +17,7 @@ from ..domain.check import CheckRun
 from ..domain.deployment import Column, Deployment, FieldKind
 from ..domain.mitigation import MitigationSettings
 from ..domain.monitor import Comparison, Monitor, MonitoredAttribute, list_comparisons
-from ..sources.arrays.group_of_records import Grouping
+from ..sources.arrays.read_records import Grouping
 from .result_queries import EarlierCheck, newest_success_before
 
 EQUAL_CHECKS = "checks_with_equal_answers"

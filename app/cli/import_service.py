@@ -12,7 +12,7 @@ import msgspec
 
 from ..base.errors import FieldProblem, InvalidInput, NotFound, SetupError, Unavailable
 from ..base.frozen import frozen
-from ..base.strict_json import parse_json
+from ..base.strict_json import JsonObject, parse_json
 from ..domain.arrival import LogKind, RecordSource
 from ..domain.deployment import Endpoint, OutputFields, ProblemType, RecordSchema
 from ..domain.record import Receipt
@@ -167,7 +167,7 @@ def open_client(url: str, key: str) -> httpx.Client:
     return httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=TIMEOUT_SECONDS)
 
 
-def _members(response: httpx.Response) -> dict[str, Any]:
+def _members(response: httpx.Response) -> JsonObject:
     parsed = parse_json(response.content, None)
     return parsed if isinstance(parsed, dict) else {}
 

@@ -17,7 +17,7 @@ from typer import Argument, Exit, Option, Typer, echo
 from ..base.apart import limited_memory
 from ..base.clock import HOUR, floor_to_hour, utc_now
 from ..base.errors import InvalidInput, SetupError
-from ..base.strict_json import parse_json
+from ..base.strict_json import JsonObject, parse_json
 from ..domain.arrival import LogKind
 from ..domain.check import CheckState
 from ..domain.record_times import TimeRule, parse_moment
@@ -279,7 +279,7 @@ def sagemaker(
         end_with(*reports)
 
 
-def check_span(service: ImportService, earliest: str, latest: str) -> list[dict[str, Any]]:
+def check_span(service: ImportService, earliest: str, latest: str) -> list[JsonObject]:
     """Returns the measurements of a check of the hours from the earliest to the latest record, once it has
     ended.
     """
@@ -297,7 +297,7 @@ def check_span(service: ImportService, earliest: str, latest: str) -> list[dict[
             f"The check of {span['from']} to {span['to']} ended {check['state']}: "
             f"{check.get('reason') or 'see its page'}."
         )
-    measurements = list[dict[str, Any]]()
+    measurements = list[JsonObject]()
     query: dict[str, str] | None = None
     while True:
         page = service.ask("GET", f"/checks/{check['id']}/measurements", query=query)

@@ -7,8 +7,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 from typer import Argument, Option, Typer, echo
 
-from ..access.audit.activity_queries import record_activity
-from ..access.audit.changed_values import changes_between
+from ..access.audit.activity_queries import changes_between, record_activity
 from ..access.keys.key_text import (
     MAX_LIFE,
     MAX_OVERLAP,

@@ -5,8 +5,7 @@ from typing import Annotated
 
 from typer import Argument, Option, Typer, echo, prompt
 
-from ..access.audit.activity_queries import record_activity
-from ..access.audit.changed_values import changes_between
+from ..access.audit.activity_queries import changes_between, record_activity
 from ..access.principals import Role
 from ..access.users import queries as users
 from ..access.users.user_rules import change_password, create_user

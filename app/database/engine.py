@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 from adbc_driver_manager import Error as AdbcError
@@ -16,6 +16,14 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from ..base.errors import SetupError, Unavailable
 from .binary_rows import write_json
+
+
+class Sealer(Protocol):
+    def seal(self, plain: bytes) -> bytes: ...
+
+    def unseal(self, sealed: bytes) -> bytes:
+        """Returns what was sealed; raises SetupError for another key."""
+
 
 if TYPE_CHECKING:
     from adbc_driver_postgresql import dbapi

@@ -9,7 +9,7 @@ from sqlalchemy import Select, func, select, text, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from ..base.errors import SetupError
-from .sealer import Sealer
+from .engine import Sealer
 from .tables import AlertChannelRow, DeploymentRow, OpenScaleFactRow
 
 BATCH_ROWS = 200

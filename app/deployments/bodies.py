@@ -1,12 +1,12 @@
 """A deployment as a body."""
 
 from datetime import date, datetime
-from typing import Any
 
 import msgspec
 from pydantic import Field
 from pydantic_core import to_jsonable_python
 
+from ..base.strict_json import JsonObject
 from ..domain.deployment import Deployment, ProblemType
 from ..domain.record_times import parse_moment
 from ..web.body import NOT_BLANK, FromText, In, NextPageCursor, Out, PageOut, Patch, example, read_from
@@ -30,7 +30,7 @@ _ENDPOINT = {
     "page_size": 1000,
     "concurrency": 4,
 }
-_EXAMPLE: dict[str, Any] = {
+_EXAMPLE: JsonObject = {
     "id": "credit-risk",
     "name": "Credit risk",
     "owner": "Retail credit, Ada Brandt",
@@ -42,7 +42,7 @@ _EXAMPLE: dict[str, Any] = {
     "model_revision": "2026-07-01",
     "endpoint": _ENDPOINT,
 }
-_STORED_EXAMPLE: dict[str, Any] = {
+_STORED_EXAMPLE: JsonObject = {
     **_EXAMPLE,
     "schema_version": 1,
     "features": [
@@ -90,8 +90,8 @@ _STORED_EXAMPLE: dict[str, Any] = {
 }
 
 
-_FILLED: dict[str, Any] = {"minLength": 1}
-_SOME: dict[str, Any] = {"minItems": 1}
+_FILLED: JsonObject = {"minLength": 1}
+_SOME: JsonObject = {"minItems": 1}
 
 
 class OutputsIn(In):
@@ -200,7 +200,7 @@ class DeploymentPatch(Patch):
 
     earliest: str | None = Field(None, max_length=10)
 
-    def merged_into(self, document: dict[str, Any]) -> dict[str, Any]:
+    def merged_into(self, document: JsonObject) -> JsonObject:
         storages = {
             column["name"]: column["storage"] for column in (*document["features"], *document["meta"])
         }
@@ -262,7 +262,7 @@ class DeploymentPage(PageOut):
     next_cursor: NextPageCursor
 
 
-def definition_json(definition: Definition) -> dict[str, Any]:
+def definition_json(definition: Definition) -> JsonObject:
     """Definition as `DeploymentIn` reads it, with the endpoint's secret: never for an answer."""
-    document: dict[str, Any] = to_jsonable_python(msgspec.to_builtins(definition))
+    document: JsonObject = to_jsonable_python(msgspec.to_builtins(definition))
     return document

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ..access.audit.changed_values import changes_between
+from ..access.audit.activity_queries import changes_between
+from ..base.strict_json import JsonObject
 from ..domain.monitor import Monitor
 from .bodies import definition_json
 from .definition import Definition
@@ -13,20 +14,20 @@ from .training.training_facts import TrainingSummary
 _OF_MONITOR = {"version", *MonitorIn.model_fields}
 
 
-def definition_changes(before: Definition | None, after: Definition | None) -> dict[str, Any]:
+def definition_changes(before: Definition | None, after: Definition | None) -> JsonObject:
     """Differences of two definitions; of the secrets only that they were set or changed."""
     return changes_between(_definition_facts(before, None), _definition_facts(after, before))
 
 
-def monitor_changes(before: Monitor | None, after: Monitor | None) -> dict[str, Any]:
+def monitor_changes(before: Monitor | None, after: Monitor | None) -> JsonObject:
     return changes_between(_monitor_facts(before), _monitor_facts(after))
 
 
-def training_data_changes(before: TrainingSummary | None, after: TrainingSummary | None) -> dict[str, Any]:
+def training_data_changes(before: TrainingSummary | None, after: TrainingSummary | None) -> JsonObject:
     return changes_between(_summary_facts(before), _summary_facts(after))
 
 
-def _definition_facts(definition: Definition | None, before: Definition | None) -> dict[str, Any]:
+def _definition_facts(definition: Definition | None, before: Definition | None) -> JsonObject:
     if definition is None:
         return {}
     document = definition_json(definition)

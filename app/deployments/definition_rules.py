@@ -62,7 +62,7 @@ def definition_problems(definition: Definition) -> Iterator[FieldProblem]:
     if not definition.features:
         yield FieldProblem("features", "must list at least one column")
     names = {column.name for column in (*definition.features, *definition.meta)}
-    listed: set[str] = set()
+    listed = set()
     for section, columns in (("features", definition.features), ("meta", definition.meta)):
         for index, column in enumerate(columns):
             path = f"{section}[{index}]"
@@ -121,7 +121,7 @@ def _check_classes(definition: Definition) -> Iterator[FieldProblem]:
         yield FieldProblem(where, "is for binary and multiclass deployments; a regression has no classes")
     if not MIN_CLASSES <= len(classes) <= MAX_CLASSES:
         yield FieldProblem(where, f"must list {MIN_CLASSES} to {MAX_CLASSES:,} classes, found {len(classes)}")
-    listed: set[str] = set()
+    listed = set()
     for index, class_value in enumerate(classes):
         at = f"{where}[{index}]"
         if isinstance(class_value, str):

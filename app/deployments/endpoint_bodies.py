@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
+from ..base.strict_json import JsonObject
 from ..calls.certificates import MAX_PEM_BYTES, describe_certificates
 from ..domain.deployment import BreakerState, Credentials, CredentialsKind, Endpoint, EndpointSource
 from ..payloads.registry import PayloadFormat
@@ -74,9 +75,9 @@ class TlsOut(Out):
     """Whether a private key is stored."""
 
 
-_TIMEOUT: dict[str, Any] = {"minimum": MIN_TIMEOUT_SECONDS, "maximum": MAX_TIMEOUT_SECONDS}
-_PAGE_SIZE: dict[str, Any] = {"minimum": 1, "maximum": MAX_PAGE_SIZE}
-_CONCURRENCY: dict[str, Any] = {"minimum": 1, "maximum": MAX_CONCURRENCY}
+_TIMEOUT: JsonObject = {"minimum": MIN_TIMEOUT_SECONDS, "maximum": MAX_TIMEOUT_SECONDS}
+_PAGE_SIZE: JsonObject = {"minimum": 1, "maximum": MAX_PAGE_SIZE}
+_CONCURRENCY: JsonObject = {"minimum": 1, "maximum": MAX_CONCURRENCY}
 """Shown in the documentation; the rules of the domain refuse it, with better words."""
 
 Rate = Annotated[

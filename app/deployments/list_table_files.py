@@ -34,7 +34,7 @@ def find_changes(
     listing.
     """
     listed = {file.path: file for file in list_files(table, roots, side)}
-    new: list[FileSpan] = []
+    new = []
     for path, file in listed.items():
         if path in previous and (previous[path].bytes, previous[path].modified_ns) == (
             file.bytes,
@@ -56,7 +56,7 @@ def read_hours(table: PayloadTable, file: FileSpan, before: datetime) -> set[dat
     """Returns the hours before that moment in which the file has rows; none if it cannot be read."""
     if file.oldest is None or file.oldest >= before:
         return set()
-    hours: set[datetime] = set()
+    hours = set()
     try:
         with pq.ParquetFile(file.path, filesystem=open_folder(table.location)) as opened:
             for rows in opened.iter_batches(columns=[table.columns.scored_at]):
@@ -81,7 +81,7 @@ def read_span(table: PayloadTable | FeedbackTable, path: str) -> tuple[datetime 
     with pq.ParquetFile(path, filesystem=open_folder(table.location)) as opened:
         if not pa.types.is_timestamp(opened.schema_arrow.field(time).type):
             raise KeyError(time)
-        bounds: list[datetime | None] = []
+        bounds = []
         for no in range(opened.num_row_groups):
             group = opened.metadata.row_group(no)
             of_time = find_chunk(group, time)

@@ -4,7 +4,6 @@ import json
 import os
 from collections.abc import Collection
 from dataclasses import asdict, replace
-from typing import Any
 
 import msgspec
 from sqlalchemy import Select, and_, case, delete, func, insert, literal, select, update
@@ -13,10 +12,11 @@ from sqlalchemy.orm import Session
 
 from ..base.errors import Conflict, require_present
 from ..base.frozen import frozen
+from ..base.strict_json import JsonObject
 from ..database.binary_rows import read_row
+from ..database.engine import Sealer
 from ..database.paging import equal, page_oldest
 from ..database.reseal import begin_sealing
-from ..database.sealer import Sealer
 from ..database.tables import (
     AlertRuleRow,
     ArrivalRow,
@@ -249,13 +249,13 @@ class Deployments:
             )
         )
 
-    def _values(self, definition: Definition) -> dict[str, Any]:
+    def _values(self, definition: Definition) -> JsonObject:
         endpoint = definition.endpoint
         stored_endpoint = None
         sealed = None
         if endpoint is not None:
             stored_endpoint = msgspec.to_builtins(replace(endpoint, credentials=None, headers={}, tls=None))
-            secrets: dict[str, Any] = {"headers": dict(endpoint.headers)} if endpoint.headers else {}
+            secrets: JsonObject = {"headers": dict(endpoint.headers)} if endpoint.headers else {}
             if endpoint.tls is not None:
                 secrets["tls"] = asdict(endpoint.tls)
             credentials = endpoint.credentials
@@ -291,7 +291,7 @@ class Deployments:
         tables = read_tables(row.record_tables)
         if row.endpoint:
             stored = row.endpoint
-            secrets: dict[str, Any] = {}
+            secrets: JsonObject = {}
             if row.credentials is not None:
                 plain = self._sealer.unseal(row.credentials)
                 secrets = json.loads(plain[1:]) if plain[:1] == b"\0" else {"secret": plain.decode()}
@@ -333,7 +333,7 @@ _SELECT = (
 )
 
 
-def rule_values(content: RuleContent) -> dict[str, Any]:
+def rule_values(content: RuleContent) -> JsonObject:
     config = {name: getattr(content, name) for name in ("name", "remind_after_hours", "condition")}
     return {"kind": content.kind, "config": config, "enabled": content.enabled}
 

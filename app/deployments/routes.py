@@ -3,7 +3,6 @@
 import re
 import secrets
 from collections.abc import Sequence
-from typing import Any
 
 from fastapi import APIRouter, Response
 from pydantic import ValidationError
@@ -12,6 +11,7 @@ from ..access.audit.activity_queries import record_activity
 from ..access.gate.caller import Manager, Reader, Services, ServicesIn, SessionIn, WholeManager
 from ..access.principals import Principal
 from ..base.errors import Conflict, EndpointRefused, FieldProblem, Forbidden, InvalidInput, refuse
+from ..base.strict_json import JsonObject
 from ..calls.certificates import tls_problems
 from ..calls.egress_policy import check_url, parse_url
 from ..calls.model_uris import check_model
@@ -26,8 +26,7 @@ from .change_texts import definition_changes
 from .definition import Definition, build_definition
 from .definition_rules import definition_problems
 from .deployment_in_address import DeploymentsIn, LockedDeployment, ReadableDeployment
-from .monitor.picked_metrics import find_monitor_problems
-from .monitor.queries import find_monitor
+from .monitor.queries import find_monitor, find_monitor_problems
 from .queries import Deployments
 from .validate_only import ValidateOnly, kept_unless
 
@@ -169,7 +168,7 @@ def checked_definition(
     return definition
 
 
-def _require_same_places(before: dict[str, Any], after: dict[str, Any], principal: Principal) -> None:
+def _require_same_places(before: JsonObject, after: JsonObject, principal: Principal) -> None:
     """Refuses a choice of what Evenhand reads by rights of its own: it may be another deployment's."""
     sections = {"payload": ("location", "format"), "feedback": ("location", "format"), "endpoint": ("uri",)}
     chosen = [

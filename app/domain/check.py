@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from ..base.clock import HOUR, floor_to_hour
 from ..base.frozen import frozen_by_name
+from ..base.strict_json import JsonObject
 from .monitor import Comparison
 
 Side = Literal["monitored", "reference"]
@@ -69,9 +70,9 @@ class Details:
     @classmethod
     def from_json(cls, members: Mapping[str, object]) -> "Details":
         """Details that `to_json` wrote, in any release; an unknown number becomes a count."""
-        stated: dict[str, Any] = {}
+        stated: JsonObject = {}
         counts: dict[str, dict[str, float | None]] = {"": {}, "monitored_": {}, "reference_": {}}
-        other_members: dict[str, object] = {}
+        other_members = {}
         for name, value in members.items():
             if name in _FIELDS and value is not None:
                 stated[_FIELDS[name]] = value
@@ -90,10 +91,10 @@ class Details:
 
     def changed(self, **changes: object) -> "Details":
         """A copy, in a third of the time of `dataclasses.replace`."""
-        values: dict[str, Any] = dict(zip(_NAMES, _READ_ALL(self), strict=True))
+        values: JsonObject = dict(zip(_NAMES, _READ_ALL(self), strict=True))
         return Details(**values | changes)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Stored members, in the order in which Postgres keeps them."""
         members = {
             name: value
@@ -128,7 +129,7 @@ _FIELDS = {
 }
 
 
-def _order_as_jsonb(members: Mapping[str, Any]) -> dict[str, Any]:
+def _order_as_jsonb(members: Mapping[str, Any]) -> JsonObject:
     # JSONB keeps shorter names first, then compares bytes.
     names = sorted(members, key=lambda name: (len(name.encode()), name.encode()))
     return {
@@ -280,7 +281,7 @@ class CheckRun:
     lease_token: str | None
     progress: Progress | None
     reason: str | None
-    window: dict[str, Any] | None
+    window: JsonObject | None
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None

@@ -402,7 +402,7 @@ class Comparison:
         """
         pieces = label.split(TOGETHER) if label else []
         longest = max((name.count(TOGETHER) for name in columns), default=0) + 1
-        features: list[str] = []
+        features = []
         while pieces:
             starts = [TOGETHER.join(pieces[:size]) for size in range(1, min(longest, len(pieces)) + 1)]
             features.append(next((name for name in starts if name in columns), pieces[0]))
@@ -450,7 +450,7 @@ def split_group(label: str, members: Sequence[MonitoredAttribute]) -> list[tuple
     """
     groups = [attribute.labels for attribute in members]
     pieces = label.split(TOGETHER)
-    divisions: list[tuple[str, ...]] = []
+    divisions = []
     for cuts in combinations(range(1, len(pieces)), len(members) - 1):
         labels = tuple(TOGETHER.join(pieces[start:end]) for start, end in pairwise((0, *cuts, len(pieces))))
         if all(listed is None or piece in listed for piece, listed in zip(labels, groups, strict=True)):

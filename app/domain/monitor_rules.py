@@ -169,7 +169,7 @@ def _check_attributes(
             "attributes", f"must list at most {MAX_ATTRIBUTES} attributes, found {len(monitor.attributes)}"
         )
         return
-    configured: set[str] = set()
+    configured = set()
     for index, attribute in enumerate(monitor.attributes):
         field = f"attributes[{index}]"
         if attribute.feature in configured:
@@ -311,7 +311,7 @@ def _check_intersections(monitor: Monitor) -> Iterator[FieldProblem]:
             f"must list at most {MAX_INTERSECTIONS} intersections, found {len(monitor.intersections)}",
         )
         return
-    intersections: set[frozenset[str]] = set()
+    intersections = set()
     for index, features in enumerate(monitor.intersections):
         field = f"intersections[{index}]"
         if len(features) not in INTERSECTION_SIZES:
@@ -382,7 +382,7 @@ def _check_list(field: str, values: tuple[GroupValue, ...]) -> Iterator[FieldPro
             )
         if problem:
             yield FieldProblem(f"{field}[{index}]", problem)
-    texts: set[str] = set()
+    texts = set()
     for index, value in enumerate(values):
         if isinstance(value, Range):
             continue

@@ -16,7 +16,7 @@ def check_names(
     `field` is formatted with the name's index; `describe_unknown` returns the end of a sentence that
     begins with the name.
     """
-    listed: set[str] = set()
+    listed = set()
     for index, name in enumerate(names):
         # Names are cut, because a caller may send megabytes of one.
         if name not in known_names:

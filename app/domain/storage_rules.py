@@ -65,7 +65,7 @@ def _check_groups(where: str, column: Column, storage: Storage) -> Iterator[Fiel
     if not 1 <= len(groups) <= MAX_GROUPS:
         yield FieldProblem(where, f"must list 1 to {MAX_GROUPS} groups, found {len(groups):,}")
         return
-    labels: set[str] = set()
+    labels = set()
     for index, group in enumerate(groups):
         problem = name_problem(group.label)
         if group.label in labels:

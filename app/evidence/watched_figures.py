@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ..base.frozen import frozen_by_name
 from ..checks.measure import strictest_limits
-from ..deployments.monitor.picked_metrics import picked_on
+from ..deployments.monitor.queries import picked_on
 from ..domain.check import DataSet
 from ..domain.monitor import Comparison, Limits, Monitor, list_comparisons
 from ..statistics.e_values.nulls import Limit, Scale, UnfairSide

@@ -143,7 +143,32 @@ class GapPlan:
         explained = []
         warnings = list(self._records.grouping.warnings)
         for position, questions in zip(self._records.monitored, self._questions, strict=True):
-            decomposed = self._decompose(position, rng)
+            records = self._records
+            favourable = self._records.favourable
+            sides = records.sides(position)
+            is_known = all(map(len, sides))
+            parts = []
+            for feature in records.features if is_known else ():
+                # Bins of the compared records alone: other groups would move them.
+                monitored, reference = count_cells(feature.places, favourable, sides, self._bins)
+                difference = divide_difference(monitored, reference)
+                ends = resample_parts(monitored, reference, rng, self._draws)
+                parts.append(
+                    FeatureParts(
+                        feature=feature.name,
+                        who_applies=float(difference.who),
+                        how_treated=float(difference.how),
+                        no_counterpart=float(difference.no_counterpart),
+                        intervals=PartIntervals(*map(_interval, ends.low, ends.high)),
+                    )
+                )
+            decomposed = ExplainedGap(
+                group=records.grouping.groups[position].label,
+                reference=records.grouping.reference_label,
+                gap=float(favourable[sides[0]].mean() - favourable[sides[1]].mean()) if is_known else None,
+                carried=None,
+                parts=tuple(parts),
+            )
             if model is not None and decomposed.gap is not None:
                 answered, differing = self._ask(questions, model)
                 if differing:
@@ -168,34 +193,6 @@ class GapPlan:
             groups=tuple(explained),
             rows=rows,
             warnings=tuple(warnings),
-        )
-
-    def _decompose(self, position: int, rng: np.random.Generator) -> ExplainedGap:
-        records = self._records
-        favourable = self._records.favourable
-        sides = records.sides(position)
-        is_known = all(map(len, sides))
-        parts = []
-        for feature in records.features if is_known else ():
-            # Bins of the compared records alone: other groups would move them.
-            monitored, reference = count_cells(feature.places, favourable, sides, self._bins)
-            difference = divide_difference(monitored, reference)
-            ends = resample_parts(monitored, reference, rng, self._draws)
-            parts.append(
-                FeatureParts(
-                    feature=feature.name,
-                    who_applies=float(difference.who),
-                    how_treated=float(difference.how),
-                    no_counterpart=float(difference.no_counterpart),
-                    intervals=PartIntervals(*map(_interval, ends.low, ends.high)),
-                )
-            )
-        return ExplainedGap(
-            group=records.grouping.groups[position].label,
-            reference=records.grouping.reference_label,
-            gap=float(favourable[sides[0]].mean() - favourable[sides[1]].mean()) if is_known else None,
-            carried=None,
-            parts=tuple(parts),
         )
 
     def _ask(self, questions: Questions, model: Model) -> tuple[Answered, int]:

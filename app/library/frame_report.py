@@ -1,18 +1,18 @@
 """Report on a frame: groups, figures, intervals, verdicts and sentences."""
 
 from dataclasses import asdict
-from typing import Any
 
 from pandas import DataFrame
 
 from ..base.frozen import frozen, frozen_by_name
+from ..base.strict_json import JsonObject
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.figure_values import Measured, Undefined, Value
 from ..statistics.group_labels import Role
 from ..statistics.intervals.verdicts import Verdict
 from ..statistics.measures.labelled_figures import LabelCounts
+from ..statistics.measures.worst_group import judge
 from ..statistics.sentences.left_out import CountedRecords
-from ..statistics.sentences.sides import judge
 from ..statistics.sentences.statements import JudgedFigure, figure_sentence, gap_statement, limit_statement
 from ..statistics.tables.count_table import GroupCounts, LabelledCells
 
@@ -66,7 +66,7 @@ class Report:
         ]
         return DataFrame(rows, columns=list(_COLUMN_TYPES)).astype(_COLUMN_TYPES)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Plain JSON values; a missing number is None with its reason."""
         return {
             "data": self.data,
@@ -138,7 +138,7 @@ _COLUMN_TYPES = {
 }
 
 
-def _measurement(measured: Measured) -> dict[str, Any]:
+def _measurement(measured: Measured) -> JsonObject:
     figure = judged_figure(measured)
     lower_limit, upper_limit = figure.limits
     return {

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import date, datetime, timedelta
 from itertools import islice, product
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,6 +15,7 @@ from scipy.special import chdtri, xlogy
 from ..base.clock import utc_now
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen_arrays, frozen_by_name
+from ..base.strict_json import JsonObject
 from ..base.values import is_number, name_value
 from ..domain.monitor import POOLED_GROUP, UNSAID_DIVISOR
 from ..domain.record_times import LeftOutTimes
@@ -182,7 +182,7 @@ class ComparisonEvidence:
     log_threshold: float
     is_daily: bool
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Plain JSON values, times in ISO 8601 UTC, days where only days are known."""
         statement = self.statement
         return {
@@ -227,7 +227,7 @@ class Evidence:
     labels: str | None = None
     has_times: bool = True
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Plain JSON values."""
         span = {"days": self.hours // DAY_HOURS} if self.is_daily else {"hours": self.hours}
         left_out = [asdict(times) for times in self.left_out]

@@ -10,7 +10,7 @@ from ..deployments.bias_detector import ALL_TOGETHER, DetectorVersion
 from ..domain.mitigation import ONLY_DIRECT, DetectorUse, MitigationSettings, Mode
 from ..domain.monitor import Monitor
 from ..web.body import FromText, In, Out, example, read_from
-from .settings_rules import mitigated_attributes, unused_attributes
+from .profile_in_force import mitigated_attributes, unused_attributes
 
 _SETTINGS = {"mode": "reference_substitution", "attributes": ["Sex"], "bias_detector": "off"}
 

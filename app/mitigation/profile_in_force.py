@@ -1,4 +1,7 @@
-"""The profile in force, fitted to payload: predictions and groups, never labels."""
+"""Rules about mitigation settings, and the profile in force, fitted to payload: predictions and groups, never labels.
+
+A monitor that changes later leaves the settings as they are: they go on for what is left of the attributes.
+"""
 
 import hashlib
 import math
@@ -12,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..access.audit.activity_queries import record_activity
-from ..base.errors import InvalidInput
+from ..base.errors import FieldProblem, InvalidInput
 from ..base.values import Range, Scalar
 from ..checks.subject import require_column
 from ..checks.window.window import BEGINNING
@@ -31,12 +34,12 @@ from ..domain.deployment import Deployment, FieldType
 from ..domain.groups import in_order
 from ..domain.mitigation import AttributeProfile, CutOff, MitigationSettings, Profile, StandIn
 from ..domain.monitor import Monitor, Outcome
+from ..domain.repeated_rules import check_names
 from ..sources.arrays.column_cells import outcome_codes
 from ..sources.arrays.favourable_scores import Scores, favourable_scores
-from ..sources.arrays.group_of_records import Grouping, group_records, typed_value
+from ..sources.arrays.read_records import Grouping, group_records, typed_value
 from ..sources.stored.window_queries import WindowQuery, name_values, newest_payload
 from ..statistics.group_labels import IntArray
-from .settings_rules import mitigated_attributes
 
 HALF = 0.5
 SEVERAL_CLASSES = "the model has more than two classes, and predicts the one with the greatest probability"
@@ -315,3 +318,34 @@ def _fit(
 
 def _list_correlated(monitor: Monitor) -> list[str]:
     return [attribute.feature for attribute in monitor.attributes if attribute.correlated_features]
+
+
+def mitigation_problems(settings: MitigationSettings, monitor: Monitor) -> list[FieldProblem]:
+    named = settings.attributes
+    if named is None:
+        return []
+    if not named:
+        return [
+            FieldProblem(
+                "attributes", "must list at least one attribute; leave it out for every monitored one"
+            )
+        ]
+    monitored = {attribute.feature for attribute in monitor.attributes if attribute.rule is None}
+    if len(named) > len(monitored):
+        message = f"must list at most the {len(monitored)} monitored attributes, found {len(named):,}"
+        return [FieldProblem("attributes", message)]
+    unknown = "is not one of the monitor's attributes"
+    return list(check_names("attributes[{}]", named, monitored, lambda _name: unknown))
+
+
+def mitigated_attributes(settings: MitigationSettings, monitor: Monitor) -> tuple[str, ...]:
+    return tuple(
+        attribute.feature
+        for attribute in monitor.attributes
+        if attribute.rule is None and settings.mitigates(attribute.feature)
+    )
+
+
+def unused_attributes(settings: MitigationSettings, monitor: Monitor | None) -> tuple[str, ...]:
+    monitored = {attribute.feature for attribute in monitor.attributes} if monitor is not None else set()
+    return tuple(dict.fromkeys(name for name in settings.attributes or () if name not in monitored))

@@ -6,8 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Response
 from sqlalchemy.orm import Session
 
-from ..access.audit.activity_queries import record_activity
-from ..access.audit.changed_values import changes_between
+from ..access.audit.activity_queries import changes_between, record_activity
 from ..access.gate.caller import DeploymentId, Manager, NowIn, ServicesIn, SessionIn, turn
 from ..base.errors import Conflict, FieldProblem, refuse
 from ..deployments.deployment_in_address import NEEDS_LOGGED, LockedDeployment, ReadableDeployment, managed
@@ -26,8 +25,7 @@ from ..web.paging import ShortNumberPaging, cut
 from ..web.problem_answers import CONFLICT, name_location
 from .bodies import BiasDetectorPage, MitigationIn, MitigationOut, ProfileOut, TrainingOut
 from .detector.installed import why_missing
-from .profile_in_force import fit_again
-from .settings_rules import mitigation_problems
+from .profile_in_force import fit_again, mitigation_problems
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["mitigation"])
 

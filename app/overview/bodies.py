@@ -9,7 +9,7 @@ from ..checks.views.measurement_bodies import DISADVANTAGED, DISADVANTAGED_GROUP
 from ..domain.check import CheckState, DataSet
 from ..domain.groups import GroupWords
 from ..statistics.catalogue import CATALOGUE
-from ..statistics.sentences.sides import Disadvantaged, disadvantaged
+from ..statistics.measures.worst_group import Disadvantaged, disadvantaged
 from ..web.body import Out, example
 from .fleet import DeploymentOverview, DeploymentState
 from .judge import WorstGroup

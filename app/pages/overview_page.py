@@ -21,7 +21,7 @@ from ..overview.judge import WorstGroup
 from ..overview.needs import lasting, list_needs
 from ..overview.queries import LAST_HOUR, TrendPoint
 from ..statistics.catalogue import CATALOGUE
-from ..statistics.sentences.sides import both_sides, is_ratio
+from ..statistics.measures.worst_group import both_sides, is_ratio
 from .render import page
 from .words import verdict
 

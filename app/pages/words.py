@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from markupsafe import Markup, escape
 
-from ..base.bidi import isolate
+from ..base.values import isolate
 from ..charts.forest_headline import capitalise
 from ..checks.views.headlines import VERDICT_WORDS
 from ..statistics.sentences.rounding import write_minus

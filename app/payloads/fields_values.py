@@ -9,9 +9,7 @@ from ..base.errors import InvalidInput, ScoringFailed
 from ..base.strict_json import JsonObject
 from ..domain.deployment import OutputFields
 from .codec import Codec, Form, Tables
-from .find_outputs import OutputsUnclear, find_outputs
-from .read_predictions import Answer, read_outputs, require_rows
-from .repeated_inputs import find_order
+from .read_predictions import Answer, OutputsUnclear, find_order, find_outputs, read_outputs, require_rows
 from .request_pairs import LoggedTable, read_stated
 from .schema_parts import (
     NAMES,

@@ -58,7 +58,7 @@ def parse_path(text: str) -> JsonPath:
     """Returns the path that a text spells. Raises PathUnclear."""
     if not text.startswith("$"):
         raise PathUnclear("must begin with $, the whole of the body or record")
-    steps: list[Step] = []
+    steps = []
     at, is_of_many = 1, False
     while at < len(text):
         match = _STEP.match(text, at)

@@ -7,8 +7,7 @@ import msgspec
 from ..base.errors import ScoringFailed
 from ..domain.deployment import OutputFields
 from .codec import Codec
-from .find_outputs import output_names
-from .read_predictions import Answer, predict_alone, read_outputs, require_rows
+from .read_predictions import Answer, output_names, predict_alone, read_outputs, require_rows
 from .wire import Names, Rows, decode_answer
 
 PREDICTIONS = "predictions"

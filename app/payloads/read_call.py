@@ -9,8 +9,7 @@ from ..base.errors import InvalidInput, ScoringFailed
 from ..base.frozen import frozen
 from ..domain.deployment import Column, FieldType, OutputFields
 from .codec import Codec
-from .read_predictions import Answer
-from .repeated_inputs import put_in_order
+from .read_predictions import Answer, put_in_order
 from .request_pairs import LoggedTable
 from .wire import RowList, Table, decode_request
 
@@ -75,7 +74,7 @@ def read_call(request: bytes, response: bytes, codecs: Iterable[Codec], columns:
             refusals.append(_Refusal(_ANSWER, error))
     if not refusals:
         raise InvalidInput("request", "is in no format that is read here")
-    members: set[str] = set()
+    members = set()
     with suppress(InvalidInput):
         document = decode_request(request)
         if isinstance(document, dict):

@@ -1,22 +1,22 @@
-"""Predictions from the columns of a model's answer."""
+"""Predictions from the columns of a model's answer, which may repeat its inputs."""
 
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain, repeat
-from typing import NoReturn, cast
+from typing import Any, NoReturn, cast
 
 import msgspec
+import numpy as np
 
 from ..base.errors import ScoringFailed
 from ..base.frozen import frozen
-from ..base.values import MAX_TEXT, Scalar
+from ..base.values import MAX_TEXT, Scalar, canonical, exact_number
 from ..domain.deployment import OutputFields
 from ..domain.record import Prediction, round_probability
-from .find_outputs import OutputsUnclear, find_outputs
 from .model_classes import Classes, ClassesUnclear
-from .wire import RowList, name_kind
+from .wire import Names, RowList, Rows, name_kind
 
 _SCALARS = frozenset((str, int, float, bool))
 _NUMBERS = frozenset((int, float))
@@ -188,3 +188,171 @@ def _refuse_type(
                 "expected."
             )
     raise ScoringFailed(f"The model's endpoint mixed kinds of {role}, where {expected} was expected.")
+
+
+FALLBACKS = ("prediction", "predictedLabel", "predicted_label")
+"""Used when the configured column is absent and exactly one of these is there:
+
+published OpenScale scripts declare `predictedLabel` while their endpoint answers `prediction`.
+"""
+
+_SHOWN_COLUMNS = 12
+
+
+def output_names(outputs: OutputFields) -> set[str]:
+    """Returns the names that no input of an answer has."""
+    return {*outputs.names, *FALLBACKS}
+
+
+class OutputsUnclear(ValueError):
+    """Columns cannot be distinguished; the message continues "the answer …"."""
+
+
+@frozen
+class OutputPositions:
+    prediction: int
+    probability: int | None
+    label: int | None
+
+
+def find_outputs(fields: Names, outputs: OutputFields) -> OutputPositions:
+    """Returns the positions of the outputs among `fields`. Raises OutputsUnclear."""
+    return OutputPositions(
+        _find_prediction(fields, outputs),
+        _find_optional(fields, outputs.probability),
+        _find_optional(fields, outputs.label),
+    )
+
+
+def listed(fields: Names) -> str:
+    """Returns the first dozen names for a message."""
+    if not fields:
+        return "no column at all"
+    remainder = f" and {len(fields) - _SHOWN_COLUMNS} more" if len(fields) > _SHOWN_COLUMNS else ""
+    return ", ".join(f"'{field}'" for field in fields[:_SHOWN_COLUMNS]) + remainder
+
+
+def _find_prediction(fields: Names, outputs: OutputFields) -> int:
+    if outputs.prediction in fields:
+        return _find_one(fields, outputs.prediction)
+    reserved = (outputs.probability, outputs.label)
+    # A label of such a name must not become the prediction.
+    candidates = [name for name in FALLBACKS if name in fields and name not in reserved]
+    if not candidates:
+        raise OutputsUnclear(f"has no prediction column '{outputs.prediction}'; it has {listed(fields)}")
+    if len(candidates) > 1:
+        raise OutputsUnclear(
+            f"has no prediction column '{outputs.prediction}', and each of {listed(candidates)} could be it;"
+            " name one of them as the deployment's prediction field"
+        )
+    return _find_one(fields, candidates[0])
+
+
+def _find_optional(fields: Names, name: str | None) -> int | None:
+    return None if name is None or name not in fields else _find_one(fields, name)
+
+
+def _find_one(fields: Names, name: str) -> int:
+    if fields.count(name) > 1:
+        raise OutputsUnclear(f"names the column '{name}' more than once")
+    return fields.index(name)
+
+
+_BOOLEANS = {"true": 1, "false": 0}
+
+
+def put_in_order(answer: Answer, fields: Names, rows: Rows, outputs: OutputFields) -> Answer:
+    """Returns the answer in the order of the rows that were asked. Raises ScoringFailed."""
+    order = find_order(fields, rows, answer.fields, answer.rows, outputs)
+    if order is None:
+        return answer
+    return Answer(
+        answer.fields,
+        [answer.rows[position] for position in order],
+        [answer.predictions[position] for position in order],
+    )
+
+
+def find_order(
+    fields: Names, rows: Rows, answered: Names, answers: Rows, outputs: OutputFields
+) -> list[int] | None:
+    """Returns the place of the answer to each row; None where the answers are in order, or repeat no inputs.
+
+    Values that differ in type or rounding are the same, and a value that was missing may be any. Raises
+    ScoringFailed.
+    """
+    named = output_names(outputs)
+    shared = [
+        (position, answered.index(name))
+        for position, name in enumerate(fields)
+        if name in answered and name not in named
+    ]
+    unequal = [
+        (position, at)
+        for position, at in shared
+        if [row[position] for row in rows] != [answer[at] for answer in answers]
+    ]
+    pairs = enumerate(zip(rows, answers, strict=True))
+    fault = next(
+        (
+            (no, position)
+            for no, (row, answer) in pairs
+            for position, at in unequal
+            if not _are_same(row[position], answer[at])
+        ),
+        None,
+    )
+    if fault is None:
+        return None
+    for rounded in (exact_number, _round_to_single, "{:.6g}".format):
+
+        def write(cells: Sequence[Any], positions: Sequence[int], rounded: Any = rounded) -> str:  # noqa: ANN401 - one of three functions
+            plain = [_read_cell(cells[position]) for position in positions]
+            return repr([rounded(cell) if isinstance(cell, int | float) else cell for cell in plain])
+
+        sent = [write(row, [position for position, _ in shared]) for row in rows]
+        repeated = [write(answer, [at for _, at in shared]) for answer in answers]
+        pairs_in_order = [sorted(range(len(rows)), key=texts.__getitem__) for texts in (sent, repeated)]
+        # Rows that only other columns distinguish cannot be found again.
+        distinct = {(text, repr(list(map(_read_cell, row)))) for text, row in zip(sent, rows, strict=True)}
+        if sorted(sent) == sorted(repeated) and len(distinct) == len(set(sent)):
+            return [position for _, position in sorted(zip(*pairs_in_order, strict=True))]
+    no, position = fault
+    raise ScoringFailed(
+        "The model's endpoint gave an answer that repeats inputs that are not those of the request: row "
+        f"{no + 1} is the first that differs, in '{fields[position]}', and no other order has each row once. "
+        "Let it answer in the order of the request, or leave out the columns named as inputs."
+    )
+
+
+def _are_same(sent: Any, repeated: Any) -> bool:  # noqa: ANN401 - cells as decoded
+    sent_value = _read_cell(sent)
+    repeated_value = _read_cell(repeated)
+    if sent_value is None or sent_value == repeated_value:
+        return True
+    if not isinstance(sent_value, int | float) or not isinstance(repeated_value, int | float):
+        return False
+    # No tolerance: numbers of customers hardly differ.
+    single = _round_to_single(sent_value)
+    decimals = len(canonical(repeated_value).partition(".")[2])
+    return repeated_value in (
+        float(single),
+        float(str(single)),
+        float(f"{sent_value:.6g}"),
+        round(sent_value, decimals),
+    )
+
+
+def _read_cell(cell: Any) -> float | str | None:  # noqa: ANN401 - as above
+    """Returns a number, also one that a text spells; 1 and 0 for true and false; else text, None for a
+    missing value and NaN.
+    """
+    number = exact_number(cell) if isinstance(cell, str | int | float) else None
+    if number is not None:
+        return number
+    return None if cell is None or cell != cell else _BOOLEANS.get(str(cell).lower(), str(cell))  # noqa: PLR0124 - NaN alone differs
+
+
+def _round_to_single(number: float) -> np.float32:
+    with np.errstate(over="ignore"):
+        return np.float32(number)

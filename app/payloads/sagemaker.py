@@ -3,7 +3,7 @@
 from typing import Any
 
 from ..base.errors import InvalidInput, ScoringFailed
-from ..base.strict_json import parse_json
+from ..base.strict_json import JsonObject, parse_json
 from ..domain.deployment import OutputFields
 from .codec import NOTHING_KNOWN, Asking, Codec, read_records
 from .csv_text import CsvUnclear, read_csv, read_csv_request, write_csv
@@ -94,7 +94,7 @@ class SagemakerLinesCodec(ListedCodec):
         return lines
 
 
-def _name_cells(row: list[Any], names: list[str], outputs: OutputFields, line: int) -> dict[str, Any]:
+def _name_cells(row: list[Any], names: list[str], outputs: OutputFields, line: int) -> JsonObject:
     cells = [
         parse_json(cell, cell) if isinstance(cell, str) and cell.startswith("[") else cell for cell in row
     ]

@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Any, Literal, Self
 
+from ..base.strict_json import JsonObject
 from ..domain.groups import GroupWords, Role
 from ..domain.mitigation import ONLY_DIRECT
 from ..web.body import Out, example
@@ -59,8 +60,8 @@ class PayloadRecordOut(Out):
     logged_at: datetime
     scored_at: datetime
     model_revision: str
-    features: dict[str, Any]
-    meta: dict[str, Any]
+    features: JsonObject
+    meta: JsonObject
     prediction: Any
     probability: Any
     """As the model gave it: one number, a list of them, or null."""
@@ -79,7 +80,7 @@ class PayloadRecordOut(Out):
     favourable. `lost`: unfavourable. `none`: the same. An attribute is left out where no copy of the
     record was scored."""
 
-    mitigated: dict[str, Any] | None
+    mitigated: JsonObject | None
     """The mitigated answer, where one was asked for."""
 
     sample_rate: float | None
@@ -124,7 +125,7 @@ class CounterfactualOut(Out):
     draw: int
     """The number of this one of several copies into one range, from 0."""
 
-    values: dict[str, Any] | None
+    values: JsonObject | None
     """The values of the changed features; null where `values_reason` says why."""
 
     values_reason: str | None

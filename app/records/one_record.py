@@ -12,7 +12,7 @@ from ..deployments.training.queries import read_donors
 from ..deployments.training.training_facts import Donors
 from ..domain.deployment import RecordSchema
 from ..domain.groups import Group
-from ..sources.arrays.group_of_records import typed_value
+from ..sources.arrays.read_records import typed_value
 from ..sources.stored.copy_answers import TargetKey
 from ..sources.stored.record_queries import find_record, read_copies
 from .bodies import CounterfactualOut, ObservedOut

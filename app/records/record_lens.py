@@ -14,7 +14,7 @@ from ..deployments.training.queries import read_donor_digests
 from ..domain.deployment import Column, FieldKind, RecordSchema
 from ..domain.groups import Role, list_groups
 from ..domain.monitor import Monitor, Outcome
-from ..sources.arrays.group_of_records import ListedGroups
+from ..sources.arrays.read_records import ListedGroups
 from ..sources.stored.copy_answers import TargetKey
 from ..sources.stored.record_queries import StoredCopy, StoredRecord, read_copy_targets, read_schemas
 

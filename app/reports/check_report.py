@@ -20,8 +20,8 @@ from ..domain.deployment import Deployment
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.e_values.state_words import State
 from ..statistics.intervals.verdicts import GRAVEST, Limits
+from ..statistics.measures.worst_group import both_sides
 from ..statistics.sentences.rounding import choose_joint, digits_apart, write_minus
-from ..statistics.sentences.sides import both_sides
 from .authors import say_author
 from .canonical import canonical_json
 from .document import (

@@ -9,8 +9,8 @@ from dataclasses import asdict, field
 from datetime import datetime
 from typing import Any
 
-from ..base.bidi import isolate
 from ..base.frozen import frozen, frozen_by_name
+from ..base.values import isolate
 from ..charts.pictures.drawing import Chart, ThemeLook, replace_undrawable
 from ..checks.views.headlines import VERDICT_WORDS
 from ..domain.check import Measurement

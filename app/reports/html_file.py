@@ -3,7 +3,7 @@
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from ..base.bidi import FIRST, LAST
+from ..base.values import FIRST, LAST
 from ..charts.pictures.drawing import LOOKS, Theme
 from .document import Document, written
 

@@ -43,8 +43,7 @@ from ..evidence.attribution.queries import newest_of_gaps
 from ..evidence.present_state import DeploymentEvidence, look_at_evidence
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.intervals.verdicts import GRAVEST, ON_FAIRNESS
-from ..statistics.measures.worst_group import rank
-from ..statistics.sentences.sides import Disadvantaged
+from ..statistics.measures.worst_group import Disadvantaged, rank
 from .document import Block, Paragraph, ReportChart, ReportTable, Section, interval, moment, number
 
 BEFORE = timedelta(days=7)

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from ..base.frozen import frozen_by_name
+from ..base.strict_json import JsonObject
 from ..base.values import Scalar
 
 MAX_MONTHS = 1200
@@ -83,7 +84,7 @@ class RecordSelector:
     value: Scalar | None = None
     pseudonym: str | None = None
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> JsonObject:
         if self.field is None:
             return {"record_ids": list(self.record_ids)}
         # Left out where there is none, so that the hash of the request is that of the body.
@@ -93,7 +94,7 @@ class RecordSelector:
             **({"pseudonym": self.pseudonym} if self.pseudonym else {}),
         }
 
-    def scope(self) -> dict[str, Any]:
+    def scope(self) -> JsonObject:
         """Returns what a receipt may say: no id and no value of the person."""
         return {"record_ids": len(self.record_ids)} if self.field is None else {"field": self.field}
 
@@ -142,7 +143,7 @@ def hash_request(deployment_id: str, selector: Mapping[str, Any]) -> str:
     return hash_receipt({"deployment_id": deployment_id, **selector})
 
 
-def receipt_document(erasure: Erasure) -> dict[str, Any]:
+def receipt_document(erasure: Erasure) -> JsonObject:
     """Returns the receipt whose hash `hash_receipt` gives: all of a finished erasure except for the hash
     itself.
     """

@@ -5,8 +5,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
 
-from ..access.audit.activity_queries import record_activity
-from ..access.audit.changed_values import changes_between
+from ..access.audit.activity_queries import changes_between, record_activity
 from ..access.gate.caller import Admin, Manager, ServicesIn, SessionIn
 from ..base.errors import NotFound
 from ..deployments.deployment_in_address import (

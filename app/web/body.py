@@ -10,6 +10,7 @@ from typing import Annotated, Any, Self, TypeVar, get_args
 import msgspec
 from pydantic import AliasPath, BaseModel, ConfigDict, Field
 
+from ..base.strict_json import JsonObject
 from ..domain.paging import Paging
 from .paging import cut
 
@@ -40,7 +41,7 @@ class In(BaseModel):
         return msgspec.convert(_Joined(self, members) if members else self, form, from_attributes=True)
 
 
-def _drop_defaults(schema: dict[str, Any]) -> None:
+def _drop_defaults(schema: JsonObject) -> None:
     for member in schema.get("properties", {}).values():
         member.pop("default", None)
 
@@ -50,12 +51,12 @@ class Patch(In):
 
     model_config = ConfigDict(json_schema_extra=_drop_defaults)
 
-    def merged_into(self, document: dict[str, Any]) -> dict[str, Any]:
+    def merged_into(self, document: JsonObject) -> JsonObject:
         """`document` with the members that were sent; null removes a member."""
         return _merge(document, self.model_dump(mode="json", exclude_unset=True))
 
 
-def _merge(document: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
+def _merge(document: JsonObject, patch: JsonObject) -> JsonObject:
     result = {name: value for name, value in document.items() if patch.get(name, value) is not None}
     for name, value in patch.items():
         if isinstance(value, dict):
@@ -111,7 +112,7 @@ class PageOut(Out):
         )
 
     @classmethod
-    def build_example(cls) -> dict[str, Any]:
+    def build_example(cls) -> JsonObject:
         """Page of the example of its items."""
         name, field = next(iter(cls.model_fields.items()))
         extra: Any = get_args(field.annotation)[0].model_config["json_schema_extra"]
@@ -140,5 +141,5 @@ class Problem(Out):
     request_id: str | None = Field(default=None, examples=["0f8c1d9e5b7a4c3e9d2f6a1b8c4e7d05"])
 
 
-def example(content: dict[str, Any]) -> ConfigDict:
+def example(content: JsonObject) -> ConfigDict:
     return ConfigDict(json_schema_extra={"examples": [content]})

@@ -147,7 +147,30 @@ def answer_error(request: Request, error: Exception) -> Response:
     if isinstance(error, RequestValidationError):
         error = InvalidInput(field_problems(error.errors()))
     if isinstance(error, HTTPException):
-        return _answer_http(request, error, request_id)
+        status = error.status_code
+        headers = dict(error.headers or {})
+        if status == HTTPStatus.BAD_REQUEST and "form" not in request.headers.get("content-type", ""):
+            return problem_response(InvalidInput("body", "is not JSON in UTF-8"), request_id)
+        if status == KINDS[Unavailable].status:
+            return problem_response(Unavailable(error.detail), request_id)
+        if status == KINDS[TooLarge].status:
+            return problem_response(body_too_large(), request_id)
+        if status == HTTPStatus.NOT_FOUND:
+            return build_problem_response(
+                KINDS[NotFound], f"There is nothing at {request.url.path}.", request_id
+            )
+        detail = error.detail
+        if status == HTTPStatus.METHOD_NOT_ALLOWED:
+            template = getattr(request.scope.get("route"), "path", "")
+            # Starlette names the methods of the address's first route only.
+            documented: Iterable[str] = request.app.openapi()["paths"].get(template, ())
+            headers["Allow"] = ", ".join(sorted(map(str.upper, documented))) or headers.get("Allow", "")
+            detail = f"{request.url.path} takes {headers['Allow']}, not {request.method:.20}."
+        response = build_problem_response(
+            ProblemKind(status, f"http-{status}", HTTPStatus(status).phrase), detail, request_id
+        )
+        response.headers.update(headers)
+        return response
     return (
         problem_response(error, request_id)
         if isinstance(error, EvenhandError)
@@ -227,31 +250,6 @@ _WORDS = {
 """Words for Pydantic's findings by their type or its first word; its own speak of Python instead of the
 request.
 """
-
-
-def _answer_http(request: Request, error: HTTPException, request_id: str | None) -> Response:
-    status = error.status_code
-    headers = dict(error.headers or {})
-    if status == HTTPStatus.BAD_REQUEST and "form" not in request.headers.get("content-type", ""):
-        return problem_response(InvalidInput("body", "is not JSON in UTF-8"), request_id)
-    if status == KINDS[Unavailable].status:
-        return problem_response(Unavailable(error.detail), request_id)
-    if status == KINDS[TooLarge].status:
-        return problem_response(body_too_large(), request_id)
-    if status == HTTPStatus.NOT_FOUND:
-        return build_problem_response(KINDS[NotFound], f"There is nothing at {request.url.path}.", request_id)
-    detail = error.detail
-    if status == HTTPStatus.METHOD_NOT_ALLOWED:
-        template = getattr(request.scope.get("route"), "path", "")
-        # Starlette names the methods of the address's first route only.
-        documented: Iterable[str] = request.app.openapi()["paths"].get(template, ())
-        headers["Allow"] = ", ".join(sorted(map(str.upper, documented))) or headers.get("Allow", "")
-        detail = f"{request.url.path} takes {headers['Allow']}, not {request.method:.20}."
-    response = build_problem_response(
-        ProblemKind(status, f"http-{status}", HTTPStatus(status).phrase), detail, request_id
-    )
-    response.headers.update(headers)
-    return response
 
 
 def unexpected_response(request_id: str | None) -> Response:

@@ -22,8 +22,7 @@ from ..calls.egress_policy import EgressPolicy
 from ..checks.ask_model import Calls, Egress, ModelOfCheck, Report
 from ..checks.window.window import BEGINNING, BoolArray, PayloadWindow
 from ..database.binary_rows import list_column_values
-from ..database.engine import ArrowReader, Database, arrow_reader
-from ..database.sealer import Sealer
+from ..database.engine import ArrowReader, Database, Sealer, arrow_reader
 from ..deployments.monitor.queries import find_monitor
 from ..deployments.queries import Deployments, hold_deployment
 from ..domain.alert import Alert, Event

@@ -17,8 +17,7 @@ from ..checks.days.roll_up import keep_next_day
 from ..checks.queries import queue_scheduled
 from ..checks.schedule.worker_queries import record_beat
 from ..checks.window.window import TablePlaces
-from ..database.engine import Database, current_time
-from ..database.sealer import Sealer
+from ..database.engine import Database, Sealer, current_time
 from ..domain.check import Span
 from ..evidence.attribution.queries import queue_nightly
 from ..evidence.subgroups.scan_deployment import run_next_scan

@@ -16,7 +16,7 @@ from app.base.values import Range, name_value
 from app.checks.copies.copy_outcomes import copy_target
 from app.database.engine import Database
 from app.domain.deployment import Column, FieldKind, FieldType
-from app.sources.arrays.group_of_records import Group
+from app.sources.arrays.read_records import Group
 from tests.builders.workers import ended, working
 from tests.contract.parity import EXACT
 from tests.models.serving import serve

@@ -1,10 +1,10 @@
 """Activities, who changed what, and audit events as bodies."""
 
 from datetime import datetime
-from typing import Any
 
 from pydantic import Field, field_serializer
 
+from ...base.strict_json import JsonObject
 from ...web.body import NextPageCursor, Out, PageOut, example
 from .event_queries import AuditOutcome
 
@@ -36,7 +36,7 @@ class ActivityOut(Out):
     subject: str | None
     """The thing that was changed, where that is not the deployment itself: the id of a check, or of a key."""
 
-    details: dict[str, Any]
+    details: JsonObject
     """The fields that changed, each as `[before, after]`. Long values are cut; `more_changes` counts
     fields left out. Never a secret."""
 
@@ -95,7 +95,7 @@ class AuditEventOut(Out):
     subject: str | None
     """The thing that was changed, where that is not the deployment itself."""
 
-    details: dict[str, Any]
+    details: JsonObject
     """Names of fields and parameters, ids in the address, counts. No values of records, no secrets."""
 
     position: int | None

@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Mapping
 from contextlib import aclosing, suppress
 from datetime import UTC, datetime
-from typing import Any
 from urllib.parse import quote_plus, urlencode
 
 import httpx
@@ -19,6 +18,7 @@ import structlog
 from ...base.clock import monotonic_seconds
 from ...base.errors import EndpointRefused, SetupError, Unauthenticated, Unavailable
 from ...base.frozen import frozen
+from ...base.strict_json import JsonObject
 from ...calls.credentials import read_body
 from .issuer_configuration import Identity, OidcConfiguration, identify, require_secure_url
 from .verify_token import MAX_TOKEN_CHARACTERS, UnknownKey, require_access_token, verify_token
@@ -54,7 +54,7 @@ class Discovery(msgspec.Struct, frozen=True):
 
 
 class _Keys(msgspec.Struct, frozen=True):
-    keys: tuple[dict[str, Any], ...]
+    keys: tuple[JsonObject, ...]
 
 
 class _Tokens(msgspec.Struct, frozen=True):
@@ -77,7 +77,7 @@ class Issuer:
         self._transport: httpx.AsyncBaseTransport | None = None
         self._lock = asyncio.Lock()
         self._discovery: Discovery | None = None
-        self._keys: tuple[dict[str, Any], ...] = ()
+        self._keys: tuple[JsonObject, ...] = ()
         self._fetched_at = self._tried_at = -STALE_SECONDS * 2
 
     async def discovery(self) -> Discovery:
@@ -93,7 +93,7 @@ class Issuer:
             )
         return self._discovery
 
-    async def verify(self, token: str, *, audience: str) -> dict[str, Any]:
+    async def verify(self, token: str, *, audience: str) -> JsonObject:
         """Returns the claims of a token that the issuer signed for that audience.
 
         Raises:
@@ -178,7 +178,7 @@ class Issuer:
                 return
             self._fetched_at = self._clock()
 
-    async def _fetch(self) -> tuple[Discovery, tuple[dict[str, Any], ...]]:
+    async def _fetch(self) -> tuple[Discovery, tuple[JsonObject, ...]]:
         address = self._configuration.issuer.rstrip("/") + "/.well-known/openid-configuration"
         discovery = msgspec.json.decode(await self._get(address), type=Discovery)
         if discovery.issuer != self._configuration.issuer:

@@ -7,13 +7,13 @@ import hashlib
 import re
 import secrets
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from sqlalchemy.orm import Session
 
 from ...base.clock import utc_now
 from ...base.errors import Conflict, InvalidInput, Unauthenticated
 from ...base.frozen import frozen_by_name
+from ...base.strict_json import JsonObject
 from ..principals import Role
 from .queries import (
     ApiKey,
@@ -157,7 +157,7 @@ def key_refusal(key: ApiKey, now: datetime) -> str | None:
     return None
 
 
-def key_facts(key: ApiKey) -> dict[str, Any]:
+def key_facts(key: ApiKey) -> JsonObject:
     return {
         "name": key.name,
         "role": key.role,
@@ -166,7 +166,7 @@ def key_facts(key: ApiKey) -> dict[str, Any]:
     }
 
 
-def rotation_facts(rotated: Rotation) -> dict[str, Any]:
+def rotation_facts(rotated: Rotation) -> JsonObject:
     return {
         "new_key": rotated.new.id,
         "valid_until": _moment(rotated.old.expires_at),

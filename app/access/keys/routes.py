@@ -13,8 +13,7 @@ from ...web.client_address import name_client
 from ...web.paging import ShortNumberPaging
 from ...web.parameters import in_utc
 from ...web.problem_answers import CONFLICT, NOT_FOUND, answers
-from ..audit.activity_queries import record_activity
-from ..audit.changed_values import changes_between
+from ..audit.activity_queries import changes_between, record_activity
 from ..gate.caller import Admin, AnyKey, NowIn, ServicesIn, SessionIn
 from ..password_log_in import log_in_with_password
 from ..users.browser_sessions import LASTS

@@ -7,8 +7,7 @@ from fastapi import APIRouter, Path
 from ...base.errors import InvalidInput
 from ...web.paging import ShortNumberPaging
 from ...web.problem_answers import CONFLICT, NOT_FOUND
-from ..audit.activity_queries import record_activity
-from ..audit.changed_values import changes_between
+from ..audit.activity_queries import changes_between, record_activity
 from ..gate.caller import Admin, SessionIn
 from ..keys.routes import bound_to
 from . import queries as users

@@ -6,8 +6,7 @@ from sqlalchemy.orm import Session
 
 from ...base.errors import Conflict, FieldProblem, Forbidden, Unauthenticated, refuse
 from ...domain.paging import Paging
-from ..audit.activity_queries import record_activity
-from ..audit.changed_values import changes_between
+from ..audit.activity_queries import changes_between, record_activity
 from ..issuer.issuer_configuration import Identity
 from ..passwords import hash_password, password_problem
 from ..principals import USER, Permission, Role

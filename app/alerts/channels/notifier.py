@@ -14,8 +14,7 @@ from ...base.polling import join_threads, work_until
 from ...base.settings import Settings
 from ...base.telemetry.prometheus import notifications as counter
 from ...calls.egress_policy import EgressPolicy
-from ...database.engine import Database, current_time
-from ...database.sealer import Sealer
+from ...database.engine import Database, Sealer, current_time
 from ...domain.alert import Event
 from .attempt import NOTIFICATION_LEASE, Attempt, Delivered, Undelivered, pause_after, state_after_failure
 from .channel import ChannelKind

@@ -9,9 +9,9 @@ from sqlalchemy.orm import Session
 
 from ...base.errors import Conflict, require_present
 from ...database.binary_rows import read_row
+from ...database.engine import Sealer
 from ...database.paging import page_oldest
 from ...database.reseal import begin_sealing
-from ...database.sealer import Sealer
 from ...database.tables import AlertChannelRow
 from ...domain.paging import Paging
 from .channel import Channel, ChannelContent

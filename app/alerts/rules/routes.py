@@ -4,8 +4,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path
 
-from ...access.audit.activity_queries import record_activity
-from ...access.audit.changed_values import changes_between
+from ...access.audit.activity_queries import changes_between, record_activity
 from ...access.gate.caller import Manager, SessionIn
 from ...base.errors import FieldProblem, refuse
 from ...deployments.deployment_in_address import LockedDeployment, ReadableDeployment

@@ -19,9 +19,8 @@ from ...base.telemetry.prometheus import model_calls, model_rows, model_seconds
 from ...base.telemetry.traces import ModelCall, model_span
 from ...domain.deployment import Endpoint, FieldType, OutputFields
 from ...payloads.codec import Asking, HttpMessage
-from ...payloads.read_predictions import Answer
+from ...payloads.read_predictions import Answer, put_in_order
 from ...payloads.registry import bind_codec
-from ...payloads.repeated_inputs import put_in_order
 from ...payloads.wire import Rows
 from ..call_failures import (
     CallFailure,
@@ -219,27 +218,26 @@ class Asker:
             async with asyncio.timeout(limit):
                 if self._tokens is None:
                     return await self._send(transport, message, call)
-                return await self._send_with_token(transport, message, self._tokens, call)
+                # With another token if the endpoint refuses the first.
+                for is_last in (False, True):
+                    token = await self._tokens.token(transport)
+                    if isinstance(token, CallFailure):
+                        return token
+                    outcome = await self._send(
+                        transport, message, call, (b"Authorization", b"Bearer " + token.encode())
+                    )
+                    if (
+                        not isinstance(outcome, CallFailure)
+                        or outcome.status != HTTPStatus.UNAUTHORIZED
+                        or is_last
+                    ):
+                        return outcome
+                    self._tokens.forget(token)
+                raise AssertionError
         except TimeoutError:
             return slow(limit) if limit == self._endpoint.timeout_seconds else late(limit)
         except httpx.RequestError as error:
             return failure_of_error(error, by_tls=self._url.scheme == "https")
-
-    async def _send_with_token(
-        self, transport: httpx.AsyncBaseTransport, message: HttpMessage, tokens: TokenSource, call: ModelCall
-    ) -> bytes | CallFailure:
-        """With another token if the endpoint refuses the first."""
-        for is_last in (False, True):
-            token = await tokens.token(transport)
-            if isinstance(token, CallFailure):
-                return token
-            outcome = await self._send(
-                transport, message, call, (b"Authorization", b"Bearer " + token.encode())
-            )
-            if not isinstance(outcome, CallFailure) or outcome.status != HTTPStatus.UNAUTHORIZED or is_last:
-                return outcome
-            tokens.forget(token)
-        raise AssertionError
 
     async def _send(
         self,

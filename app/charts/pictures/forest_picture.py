@@ -8,8 +8,8 @@ from ...base.frozen import frozen, frozen_by_name
 from ...base.values import TOGETHER
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.intervals.verdicts import Verdict
+from ...statistics.measures.worst_group import both_sides
 from ...statistics.sentences.rounding import write_minus
-from ...statistics.sentences.sides import both_sides
 from ..forest import STRIP_CHECKS, Forest, ForestFigure, ForestRow, StripPoint, is_on_ratios
 from ..timeline_words import write_value
 from .axes import Axis, LinearAxis, LogAxis, number_axis

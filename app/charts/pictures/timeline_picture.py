@@ -16,7 +16,7 @@ from ...domain.check import Span
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.catalogue.metric import RateOf
 from ...statistics.intervals.verdicts import GRAVEST, Verdict
-from ...statistics.sentences.sides import both_sides, is_ratio
+from ...statistics.measures.worst_group import both_sides, is_ratio
 from ..timeline import TimePanel, TimeStep, list_values
 from ..timeline_words import write_value
 from .axes import Axis, LogAxis, number_axis

@@ -28,7 +28,7 @@ from ...domain.groups import MOST_REFERENCE_VALUES, EverybodyElse, Group
 from ...domain.monitor import Monitor, Outcome, OutcomeRule
 from ...domain.record import Prediction
 from ...sources.arrays.column_cells import format_value, outcome_codes
-from ...sources.arrays.group_of_records import Grouping, typed_value
+from ...sources.arrays.read_records import Grouping, typed_value
 from ...sources.stored.copy_answers import TargetKey
 from ...statistics.figure_values import Measured, Undefined, Value
 from ...statistics.group_labels import NEITHER, IntArray

@@ -14,13 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...base.frozen import frozen
-from ...deployments.monitor.picked_metrics import is_needed
+from ...deployments.monitor.queries import is_needed
 from ...domain.check import DataSet, Progress, Span
 from ...domain.deployment import RecordSchema
 from ...domain.groups import NEAR_TWINS, NearTwin, describe_twins
 from ...domain.monitor import Comparison, Monitor, MonitoredAttribute, Outcome, list_comparisons
-from ...sources.arrays.group_of_records import group_records
-from ...sources.arrays.read_records import RecordColumns, RecordTable, divide, read_table
+from ...sources.arrays.read_records import RecordColumns, RecordTable, divide, group_records, read_table
 from ...sources.stored.window_queries import VALUE_PREFIX, WindowQuery, name_values
 from ...sources.tables.engines import Done, Engine
 from ...sources.tables.record_files import TIMES, PayloadFiles, PayloadForm

@@ -14,7 +14,7 @@ import pyarrow as pa
 from ...base.frozen import frozen_arrays
 from ...base.values import Range, canonical
 from ...domain.deployment import FieldType
-from ...sources.arrays.group_of_records import Grouping
+from ...sources.arrays.read_records import Grouping
 from ...statistics.group_labels import IntArray
 from ...statistics.tables.count_table import OUTCOMES
 from ...statistics.tables.strata_counts import count_keys

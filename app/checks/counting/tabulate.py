@@ -17,13 +17,12 @@ from ...base.frozen import frozen
 from ...database.binary_rows import list_column_values
 from ...domain.check import DataSet, Measurement
 from ...domain.monitor import Comparison, Monitor, list_comparisons
-from ...sources.arrays.group_of_records import Grouping
-from ...sources.arrays.read_records import Divided, RecordTable
+from ...sources.arrays.read_records import Divided, Grouping, RecordTable
 from ...statistics import figure_values as metrics
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.catalogue.metric import ComparedRate, OfPair, RateOf
 from ...statistics.group_labels import FloatArray, Groups, IntArray, as_groups
-from ...statistics.measures.figure_members import members, reference
+from ...statistics.measures.measure_rates import members, reference
 from ...statistics.tables.count_table import GroupCounts, LabelledCells, MitigatedLabelledCells
 from ...statistics.tables.record_kinds import CounterfactualCells, MitigatedCells
 from ...statistics.tables.strata_counts import RecordStrata

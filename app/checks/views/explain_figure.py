@@ -8,7 +8,7 @@ from ...database.binary_rows import read_row
 from ...domain.check import SIDES, DataSet, Details, Measurement, Scope
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.intervals.rate_estimates import RESAMPLING
-from ...statistics.sentences.sides import mirror_limits
+from ...statistics.measures.worst_group import mirror_limits
 from ...statistics.sentences.statements import (
     JudgedFigure,
     as_text,

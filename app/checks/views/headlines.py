@@ -7,8 +7,8 @@ from ...base.frozen import frozen_by_name
 from ...domain.check import SIDES, DataSet, Measurement
 from ...domain.monitor import Comparison
 from ...statistics.intervals.verdicts import GRAVEST, Verdict
+from ...statistics.measures.worst_group import Disadvantaged
 from ...statistics.sentences.figure_sentences import find_share, format_to
-from ...statistics.sentences.sides import Disadvantaged
 from .explain_figure import describe_limits, describe_measurement, judged_figure, list_statements
 from .logged_view import notes_on_unseen
 

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from ...domain.check import DataSet, Measurement, Scope
 from ...statistics.e_values.nulls import UnfairSide
 from ...statistics.e_values.state_words import State
-from ...statistics.sentences.sides import Disadvantaged
+from ...statistics.measures.worst_group import Disadvantaged
 from ...statistics.sentences.statements import gap_statement, limit_statement
 from ...web.body import FollowingCursor, Out, PageOut, example
 from .explain_figure import describe_measurement, judged_figure

@@ -17,15 +17,14 @@ from ...base.frozen import frozen, frozen_arrays
 from ...calls.scoring.scoring_client import Refusal
 from ...database.engine import Database
 from ...deployments.monitor.doubted_features import describe_doubts
-from ...deployments.monitor.picked_metrics import is_needed, picked_on
+from ...deployments.monitor.queries import is_needed, picked_on
 from ...domain.check import DataSet, Measurement, Progress
 from ...domain.deployment import Deployment, ProblemType
 from ...domain.groups import MISSPELLED, NEAR_TWINS, describe_twins
 from ...domain.monitor import Comparison, Outcome, OutcomeRule, outcome_texts
 from ...domain.record import Prediction
 from ...sources.arrays.column_cells import canonical_texts, format_value, outcome_codes, read_answers
-from ...sources.arrays.group_of_records import Grouping
-from ...sources.arrays.read_records import RecordTable
+from ...sources.arrays.read_records import Grouping, RecordTable
 from ...sources.stored.copy_answers import TargetKey
 from ...sources.stored.window_queries import WindowQuery, feedback_features
 from ...statistics.group_labels import NEITHER, FloatArray, IntArray, as_groups

@@ -9,6 +9,7 @@ from typing import Any
 from ...base.clock import HOUR, floor_to_hour
 from ...base.errors import SetupError
 from ...base.frozen import frozen
+from ...base.strict_json import JsonObject
 from .applicants import BAD, DECISION, FEATURES, GOOD, training_data
 from .client import Evenhand, Http, Stopped
 from .console import Steps
@@ -141,7 +142,7 @@ def catch_up(scene: Scene, hours: int, now: datetime) -> list[Label]:
     return pending
 
 
-def check_now(scene: Scene) -> dict[str, Any]:
+def check_now(scene: Scene) -> JsonObject:
     with scene.steps.bar("Checking the present hour"):
         check = _await_end(scene, scene.evenhand.http.ask("POST", f"{scene.evenhand.address}/checks"))
     if check["state"] != "succeeded":
@@ -154,13 +155,13 @@ def check_now(scene: Scene) -> dict[str, Any]:
     return check
 
 
-def read_measurements(scene: Scene, check: dict[str, Any]) -> Any:  # noqa: ANN401 - any JSON
+def read_measurements(scene: Scene, check: JsonObject) -> Any:  # noqa: ANN401 - any JSON
     return scene.evenhand.http.ask(
         "GET", f"{scene.evenhand.address}/checks/{check['id']}/measurements", limit="1000"
     )["measurements"]
 
 
-def _await_end(scene: Scene, check: dict[str, Any]) -> dict[str, Any]:
+def _await_end(scene: Scene, check: JsonObject) -> JsonObject:
     while check["state"] in _WAITING:
         check = scene.evenhand.http.ask("GET", f"{scene.evenhand.address}/checks/{check['id']}")
         if check["state"] in _WAITING and scene.stop.wait(POLL_SECONDS):

@@ -4,12 +4,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 import numpy as np
 
 from ...base.clock import HOUR
 from ...base.frozen import frozen
+from ...base.strict_json import JsonObject
 from .applicants import Applicant, applicants, outcomes
 from .client import Http, score
 
@@ -36,11 +36,11 @@ class Label:
     id: str
     outcome: str
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> JsonObject:
         return {"id": self.id, "label": self.outcome, "labelled_at": self.known_at.isoformat()}
 
 
-def payload_records(visits: Sequence[Visit], model: Http) -> list[dict[str, Any]]:
+def payload_records(visits: Sequence[Visit], model: Http) -> list[JsonObject]:
     answers = score(model, [visit.applicant for visit in visits])
     return [
         {

@@ -425,7 +425,22 @@ def check_target(output: Path, file: Path) -> None:
 def write(report: Report | Sequence[Report], output: Path) -> None:
     """Writes the measurements, as a whole or not at all."""
     if output.suffix == ".csv":
-        text = _format_csv(report)
+        if isinstance(report, Report):
+            frame = report.to_frame()
+        else:
+            frames = [member.to_frame() for member in report]
+            for table, member in zip(frames, report, strict=True):
+                table.insert(0, "attribute", member.attribute)
+            frame = pd.concat(frames)
+        texts = frame.select_dtypes(exclude="number").columns
+        # Names of groups come from the measured file, and a spreadsheet would run some texts as formulas.
+        escaped = {
+            str(name): frame[name].map(
+                lambda text: harmless(text) if read_number(text) is None else text, na_action="ignore"
+            )
+            for name in texts
+        }
+        text = frame.assign(**escaped).to_csv(index=False, lineterminator="\n")
     else:
         written = report.to_json() if isinstance(report, Report) else [member.to_json() for member in report]
         text = json.dumps(written, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
@@ -460,22 +475,3 @@ def _report_unreadable(file: Path) -> Iterator[None]:
         yield
     except _UNREADABLE as error:
         raise InvalidInput("file", f"{file.name} cannot be read as CSV: {error}") from error
-
-
-def _format_csv(report: Report | Sequence[Report]) -> str:
-    if isinstance(report, Report):
-        frame = report.to_frame()
-    else:
-        frames = [member.to_frame() for member in report]
-        for table, member in zip(frames, report, strict=True):
-            table.insert(0, "attribute", member.attribute)
-        frame = pd.concat(frames)
-    texts = frame.select_dtypes(exclude="number").columns
-    # Names of groups come from the measured file, and a spreadsheet would run some texts as formulas.
-    escaped = {
-        str(name): frame[name].map(
-            lambda text: harmless(text) if read_number(text) is None else text, na_action="ignore"
-        )
-        for name in texts
-    }
-    return frame.assign(**escaped).to_csv(index=False, lineterminator="\n")

@@ -9,6 +9,7 @@ from typing import Any
 
 from ...base.clock import utc_now
 from ...base.spreadsheets import harmless
+from ...base.strict_json import JsonObject
 from ...base.values import read_number
 from ...library.selections import SelectionReport
 from ...statistics.selections.selection_presets import SheetName
@@ -47,7 +48,7 @@ def render_report(report: SelectionReport, file: str, form: Format) -> bytes:
 
 def render_csv(report: SelectionReport) -> str:
     names = dict[str, None]()
-    rows = list[dict[str, Any]]()
+    rows = list[JsonObject]()
     for name, sheet in report.sheets_json().items():
         names |= dict.fromkeys(COLUMNS[name])
         for table in sheet["tables"]:
@@ -78,8 +79,8 @@ def render_csv(report: SelectionReport) -> str:
     return written.getvalue()
 
 
-def _flatten(row: Mapping[str, Any], before: str = "") -> dict[str, Any]:
-    flat = dict[str, Any]()
+def _flatten(row: Mapping[str, Any], before: str = "") -> JsonObject:
+    flat = JsonObject()
     for name, value in row.items():
         path = f"{before}.{name}" if before else name
         if isinstance(value, Mapping):

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
 from ...base.errors import FieldProblem
+from ...base.strict_json import JsonObject
 from ...domain.group_rules import ALL_OTHERS
 from ...domain.monitor import (
     DEFAULT_THRESHOLD,
@@ -32,13 +33,12 @@ from ...domain.monitor_rules import (
 )
 from ...domain.ruled_attributes import MOST_CONDITIONS, MOST_CONJUNCTIONS
 from ...statistics.catalogue import CATALOGUE, DEFAULT_METRICS
-from ...statistics.sentences.sides import mirrored_ratio
+from ...statistics.measures.worst_group import mirrored_ratio
 from ...web.body import FromText, In, NextPageCursor, Out, PageOut, example, read_from
 from ...web.value_bodies import GroupValueJson, ScalarJson
-from .picked_metrics import measured_keys
-from .queries import PlacedMonitor
+from .queries import PlacedMonitor, measured_keys
 
-_EXAMPLE: dict[str, Any] = {
+_EXAMPLE: JsonObject = {
     "favourable": ["No Risk"],
     "unfavourable": ["Risk"],
     "attributes": [
@@ -67,7 +67,7 @@ _EXAMPLE: dict[str, Any] = {
         },
     },
 }
-_STORED: dict[str, Any] = {
+_STORED: JsonObject = {
     **_EXAMPLE,
     "version": 1,
     "attributes": [
@@ -93,7 +93,7 @@ _STORED: dict[str, Any] = {
     "warnings": [],
 }
 
-_SOME: dict[str, Any] = {"minItems": 1}
+_SOME: JsonObject = {"minItems": 1}
 """Shown in the documentation; the rules of the domain refuse it, with better words."""
 
 FeatureName = Annotated[str, Field(examples=["Sex"])]

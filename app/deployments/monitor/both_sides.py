@@ -5,7 +5,7 @@ from dataclasses import replace
 from ...base.frozen import frozen_by_name
 from ...domain.monitor import Limits, Monitor
 from ...statistics.catalogue import CATALOGUE
-from ...statistics.sentences.sides import both_sides, mirrored_ratio
+from ...statistics.measures.worst_group import both_sides, mirrored_ratio
 
 THRESHOLDS_OF = "disparate_impact"
 """Metric that an attribute's thresholds apply to; other disparate impacts are compared with the same."""

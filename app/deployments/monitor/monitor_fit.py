@@ -10,7 +10,7 @@ from ...domain.monitor import Monitor, Schedule
 from ..training.donor_values import donor_problems
 from ..training.unseen_groups import find_unseen
 from .doubted_features import chance_warnings
-from .picked_metrics import find_monitor_problems
+from .queries import find_monitor_problems
 
 
 def fitting_problems(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:

@@ -1,5 +1,6 @@
-"""Stored fairness monitors."""
+"""Stored fairness monitors, and the metrics that they measure."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -8,9 +9,12 @@ from sqlalchemy import Text, case, delete, exists, func, literal, or_, select, u
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
+from ...base.errors import FieldProblem
 from ...database.binary_rows import list_column_values
 from ...database.paging import equal, page_oldest
 from ...database.tables import CheckRow, DeploymentRow, EvidenceEraRow, EvidenceFigureRow, MonitorRow
+from ...domain.check import DataSet
+from ...domain.deployment import ProblemType, RecordSchema
 from ...domain.monitor import (
     AttributionSettings,
     DisplayNames,
@@ -20,7 +24,10 @@ from ...domain.monitor import (
     MonitoredAttribute,
     OutcomeRule,
 )
+from ...domain.monitor_rules import monitor_problems
 from ...domain.paging import Paging
+from ...statistics.catalogue import CATALOGUE, DEFAULT_METRICS, Metric, metrics_on
+from ...statistics.catalogue.metric import Needs
 
 
 def find_monitor(session: Session, deployment_no: int) -> Monitor | None:
@@ -170,3 +177,46 @@ def read_monitor(row: MonitorRow) -> Monitor:
         attributes.append(stored | {"metric_limits": named})
     columns = {"schedule": row.schedule, "attribution": row.attribution or {}, "version": row.version}
     return msgspec.convert(config | columns | {"outcomes": config, "attributes": attributes}, Monitor)
+
+
+CONDITIONAL = tuple(key for key, metric in CATALOGUE.items() if "strata" in metric.needs)
+"""Metrics that compare within the values of a column."""
+
+
+def find_monitor_problems(
+    monitor: Monitor, schema: RecordSchema, problem_type: ProblemType
+) -> list[FieldProblem]:
+    """Every problem of the configuration for that schema and type, except unknown metrics."""
+    return monitor_problems(
+        monitor,
+        schema=schema,
+        problem_type=problem_type,
+        known_metrics=CATALOGUE.keys(),
+        conditional_metrics=CONDITIONAL,
+    )
+
+
+def picked_on(monitor: Monitor, data: DataSet) -> tuple[Metric, ...]:
+    """Metrics measured on the data set, in catalogue order.
+
+    If none are picked: the usual ones and, with named strata, those that use strata.
+    """
+    if monitor.metrics is not None:
+        keys = frozenset(monitor.metrics)
+    else:
+        keys = DEFAULT_METRICS | frozenset(CONDITIONAL if monitor.strata is not None else ())
+    return tuple(metric for metric in metrics_on(data.value) if metric.key in keys)
+
+
+def stored_on(monitor: Monitor, data: DataSet) -> tuple[Metric, ...]:
+    """Metrics of `picked_on` that a check stores; others are measured from count tables on request."""
+    return tuple(metric for metric in picked_on(monitor, data) if metric.is_stored)
+
+
+def measured_keys(monitor: Monitor) -> list[str]:
+    picked = {metric.key for data in DataSet for metric in picked_on(monitor, data)}
+    return [key for key in CATALOGUE if key in picked]
+
+
+def is_needed(monitor: Monitor, need: Needs, on: Iterable[DataSet] = DataSet) -> bool:
+    return any(need in metric.needs for data in on for metric in picked_on(monitor, data))

@@ -23,7 +23,6 @@ from .group_choice import (
     Count,
     GroupChoice,
     NoChoice,
-    ObservedShare,
     Role,
     build_share,
     warn_of_small_groups,
@@ -87,7 +86,7 @@ class _Values:
     def compare_with(self, reference: _Group, because: str) -> GroupChoice:
         chosen = reference.values[:MAX_GROUPS]
         monitored = tuple(value for value in self.listed if value not in reference.values)[:MAX_GROUPS]
-        groups: list[ObservedShare] = []
+        groups = []
         for value, count in self.counts.items():
             role: Role = "monitored" if value in monitored else "reference" if value in chosen else "neither"
             meaning = self.meanings.get(name_value(value))

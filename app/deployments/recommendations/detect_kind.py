@@ -44,7 +44,7 @@ def match_categories(row: KindRow, counted: Mapping[GroupValue, int], name: Name
 
 def _match_words(row: KindRow, counted: Mapping[GroupValue, int]) -> ValueMatch | None:
     """Returns the fit of values that hold the kind's words; None if too few records have such a value."""
-    meanings: dict[str, str] = {}
+    meanings = {}
     is_clear = False
     for value in counted:
         meaning = NO_ANSWER if is_no_answer(value) else _find_meaning(row.words, value)

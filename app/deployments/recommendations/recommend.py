@@ -16,7 +16,7 @@ from ...base.values import Range, Scalar
 from ...domain.deployment import Deployment, FieldKind, ProblemType, StorageKind
 from ...domain.monitor import DEFAULT_THRESHOLD, Monitor, MonitoredAttribute, OutcomeRule
 from ...sources.stored.newest_record import SampledRecord, newest_records
-from ...statistics.sentences.sides import mirrored_ratio
+from ...statistics.measures.worst_group import mirrored_ratio
 from ..training.queries import find_training_summary, read_distributions
 from ..training.training_facts import Cell, Distribution, TrainingSummary
 from .age_ranges import choose_ages, is_band
@@ -100,9 +100,9 @@ def recommend(
     strata: str | None,
 ) -> Recommended:
     """Returns the attributes to watch, except those watched already and the column of the strata."""
-    proposals: list[Proposal] = []
-    already: list[AlreadyMonitored] = []
-    not_proposed: list[NotProposed] = []
+    proposals = []
+    already = []
+    not_proposed = []
     for observed in columns:
         name = observed.column.name
         detected = detect(name, observed.count_records())

@@ -98,7 +98,7 @@ def _suggest(labels: list[Scalar | Range], name: str) -> RecommendedOutcomes:
     texts = {label: fold(label) for label in classes}
     listed = " and ".join(f"{name_value(value)!r:.60}" for value in classes[:5])
 
-    sides: dict[Scalar, bool | None] = {}
+    sides = {}
     for label, text in texts.items():
         spelled = " ".join(split_words(text))
         is_good = bool(_HIGH_INCOME.fullmatch(text)) or spelled in _WORDS["favourable"]

@@ -191,7 +191,7 @@ class _Pair:
 
 class Correlations:
     def __init__(self, layout: Layout, schema: RecordSchema, survey: Survey) -> None:
-        sides: dict[str, _Side] = {}
+        sides = {}
         for column in layout.columns:
             seen_values = survey.seen[column.name]
             if is_quantity(column):

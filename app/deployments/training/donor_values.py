@@ -18,7 +18,7 @@ from ...base.values import Scalar, name_value
 from ...domain.deployment import Column, Deployment, RecordSchema
 from ...domain.groups import Group, positions
 from ...domain.monitor import Monitor
-from ...sources.arrays.group_of_records import typed_value
+from ...sources.arrays.read_records import typed_value
 from ...statistics.group_labels import NEITHER
 from .queries import read_donor_features
 from .training_facts import Donor, Donors

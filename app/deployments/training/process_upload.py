@@ -20,7 +20,7 @@ from ...domain.groups import EVERYBODY_ELSE, Group, NamedGroup, combine_groups, 
 from ...domain.monitor import Monitor
 from ...sources.arrays.column_cells import Coded, classify_cells
 from ...sources.arrays.count_alike import mix_bits
-from ...sources.arrays.group_of_records import place
+from ...sources.arrays.read_records import place
 from ...statistics.group_labels import MISSING, Codes, as_groups, cross
 from ...statistics.tables.count_table import GroupCounts
 from ...statistics.tables.strata_counts import RecordStrata
@@ -105,7 +105,7 @@ class RowTables:
         self._tables = []
         for attributes in watched(monitor):
             features = [attribute.feature for attribute in attributes]
-            named: list[NamedGroup] = []
+            named = []
             reason = next(
                 (f"the training data have no column {name}" for name in features if name not in self._groups),
                 None,
@@ -347,7 +347,7 @@ class DonorChoice:
     def read(self, file: TrainingFile, schema: RecordSchema) -> tuple[Correlated, ...]:
         """Returns each meta field's associations and donors; reads the file once more if there are donors."""
         associations = {name: self._correlations.of(name) for name in self._correlations.attributes}
-        features: dict[str, tuple[Column, ...]] = {}
+        features = {}
         for name, measured in associations.items():
             # Not corrected: a feature that is no stronger than chance may be picked, with a warning.
             strengths = {

@@ -108,7 +108,7 @@ def _read_coded(name: str, array: pa.Array, before: int, check: Callable[[Any], 
     of_code = np.full(len(encoded.dictionary) + 1, MISSING, dtype=np.int64)
     position_of: dict[str, int] = {}
     values: list[Scalar] = []
-    faults: list[tuple[int, str]] = []
+    faults = []
     try:
         cells = encoded.dictionary.take(pa.array(used)).to_pylist()
     except UnicodeDecodeError as error:
@@ -155,7 +155,7 @@ class CsvFile:
         self.names = _require_unique(header)
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        ragged: list[arrow_csv.InvalidRow] = []
+        ragged = []
 
         def note(row: arrow_csv.InvalidRow) -> str:
             ragged.append(row)

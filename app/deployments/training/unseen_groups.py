@@ -70,7 +70,7 @@ def find_unseen(session: Session, deployment: Deployment, monitor: Monitor) -> l
         list({column.name: column for _, _, column in lists if column is not None}.values()),
     )
 
-    warnings: list[FieldProblem] = []
+    warnings = []
     for position, attribute in enumerate(monitor.attributes):
         if (seen_values := seen_of.get(attribute.feature)) is not None:
             records = {

@@ -9,7 +9,7 @@ from ...base.errors import Conflict, InvalidInput
 from ...domain.group_rules import FoundBy, GroupRule
 from ...domain.monitor import DEFAULT_THRESHOLD, Monitor, MonitoredAttribute
 from ...domain.ruled_attributes import MOST_CONDITIONS
-from ...statistics.sentences.sides import mirrored_ratio
+from ...statistics.measures.worst_group import mirrored_ratio
 from .present_candidates import read_result
 from .scan_queries import SubgroupScan
 

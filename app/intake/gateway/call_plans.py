@@ -9,8 +9,7 @@ from ...base.clock import monotonic_seconds
 from ...base.errors import Conflict, EvenhandError, ScoringFailed, Unavailable
 from ...base.frozen import frozen_arrays
 from ...calls.egress_policy import EgressPolicy
-from ...database.engine import Database
-from ...database.sealer import Sealer
+from ...database.engine import Database, Sealer
 from ...deployments.queries import Deployments
 from ...domain.deployment import Deployment, Endpoint
 from ...payloads.codec import Codec

@@ -61,7 +61,7 @@ def pick_answer_headers(answered: Headers) -> Headers:
 
 async def hold_answer(chunks: AsyncIterator[bytes], max_bytes: int) -> tuple[bytes, bool]:
     """Answer up to about that size, and whether it is whole."""
-    received: list[bytes] = []
+    received = []
     size = 0
     async for chunk in chunks:
         received.append(chunk)

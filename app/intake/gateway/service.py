@@ -12,8 +12,7 @@ from ...base.errors import EvenhandError, Unavailable
 from ...base.telemetry.outage_lines import OutageLog
 from ...base.telemetry.prometheus import spool_entries
 from ...calls.egress_policy import EgressPolicy
-from ...database.engine import Database
-from ...database.sealer import Sealer
+from ...database.engine import Database, Sealer
 from ..logging.service import Ingestion
 from .call_plans import CallPlan, CallPlans
 from .lost_records import Losses

@@ -87,7 +87,7 @@ class Spool:
 
     def take(self, max_bytes: int) -> list[bytes]:
         """Next entries in order, about `max_bytes`; they wait on disk until `settle`."""
-        entries: list[bytes] = []
+        entries = []
         size = 0
         with self._lock:
             segments = [

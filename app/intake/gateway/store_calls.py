@@ -14,8 +14,7 @@ from ...base.clock import floor_to_hour, monotonic_seconds, utc_now
 from ...base.errors import InvalidInput, NotFound, ScoringFailed, TooLarge, UnsupportedMediaType
 from ...base.frozen import frozen
 from ...database.binary_rows import read_row
-from ...database.engine import Database
-from ...database.sealer import Sealer
+from ...database.engine import Database, Sealer
 from ...deployments.queries import Deployments
 from ...domain.arrival import LogKind, RecordSource, RejectionReason
 from ..logging.model_call import CapturedBody, Exchange
@@ -89,7 +88,7 @@ class CallStore:
         """
         calls = deque(entry for entry in entries if isinstance(entry, CompleteCall))
         halves = [entry for entry in entries if isinstance(entry, CallHalf)]
-        paired: list[CallKey] = []
+        paired = []
         if halves:
             pairing = await asyncio.to_thread(_pair_halves, self.database, self.plans.sealer, halves)
             self._new_halves += pairing.waiting

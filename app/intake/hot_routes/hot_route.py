@@ -74,7 +74,7 @@ class Bodies:
             self._room.take(actor, len(body))
             return body
 
-        chunks: list[bytes] = []
+        chunks = []
         size, has_more = 0, True
         try:
             while has_more:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -209,7 +209,7 @@ async def test_records(
     ingestion: IngestionIn,
     deployment_id: DeploymentId,
     now: NowIn,
-    body: Annotated[dict[str, Any], Body(description=_AS_LOGGED, examples=[_EXAMPLE])],
+    body: Annotated[JsonObject, Body(description=_AS_LOGGED, examples=[_EXAMPLE])],
 ) -> RecordTestOut:
     """Checks payload records by the deployment's columns and returns the reason for each refusal. Nothing is
     stored, and nothing counts.

@@ -9,9 +9,8 @@ from ...base.errors import InvalidInput
 from ...base.frozen import frozen
 from ...base.strict_json import JsonObject, parse_json
 from ...domain.arrival import LogKind
-from .import_row import ImportRow, RowRefused
 from .import_subject import ImportSubject, read_time
-from .input_file import InputFile
+from .input_file import ImportRow, InputFile, RowRefused
 from .logged_calls import read_rows
 
 _TYPES = {"numerical": "number", "categorical": "string"}

@@ -7,7 +7,7 @@ from dataclasses import astuple
 from tempfile import TemporaryDirectory
 
 from ...base.frozen import frozen
-from .import_row import ImportRow
+from .input_file import ImportRow
 
 
 @frozen

@@ -7,16 +7,12 @@ from typing import Any, Self
 from ...base.errors import InvalidInput
 from ...base.strict_json import parse_json
 from ...domain.arrival import LogKind
-from .azure import read_azure
 from .bentoml import read_bentoml
-from .databricks import read_databricks
 from .flat_tables import read_csv, read_json_lines, read_parquet
-from .import_row import ImportRow
 from .import_subject import ImportSubject
-from .input_file import InputFile
-from .kserve_logs import read_kserve
+from .input_file import ImportRow, InputFile
+from .logged_calls import read_azure, read_databricks, read_kserve, read_sagemaker
 from .month_files import read_export, read_head
-from .sagemaker_captures import read_sagemaker
 
 Reader = Callable[[Sequence[InputFile], ImportSubject], Iterator[ImportRow]]
 

@@ -8,8 +8,7 @@ from ...base.frozen import frozen_by_name
 from ...domain.arrival import LogKind
 from ...domain.deployment import Endpoint, OutputFields, RecordSchema
 from ...domain.record_times import Impossible, TimeRule, TimeTally
-from .import_row import RowRefused, quoted
-from .input_file import InputFile
+from .input_file import InputFile, RowRefused, quoted
 
 
 @frozen_by_name

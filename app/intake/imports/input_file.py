@@ -1,4 +1,4 @@
-"""One file of an import: its identity, its lines, and its rows."""
+"""One file of an import: its identity, its lines, and its rows, or why they are refused."""
 
 import hashlib
 import io
@@ -8,17 +8,46 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import pyarrow as pa
+from msgspec import Struct
 
 from ...base.encodings import UTF_8, decode_parts
 from ...base.errors import InvalidInput, TooLarge
 from ...base.strict_json import JsonObject
 from ...base.values import printable
 from ...deployments.training.typed_column import ParquetFile
+from ..logging.checked_records import RecordRefused
 from ..logging.decode_body import decoded_json, require_decodable
-from .import_row import MAX_QUOTED, RowRefused
+
+MAX_QUOTED = 60
+"""Max characters of a value in a reason."""
+
+
+class ImportRow(Struct, frozen=True, kw_only=True):
+    """One row: a native record, or the reason for none.
+
+    `line`: of the text, or Parquet's row, from 1. `fraction`: share of the traffic that the log holds.
+    """
+
+    file: str
+    line: int
+    record: Mapping[str, Any] | None = None
+    field: str = ""
+    reason: str = ""
+    fraction: float = 1.0
+
+
+class RowRefused(RecordRefused):
+    def row_at(self, file: str, line: int) -> ImportRow:
+        return ImportRow(file=file, line=line, field=self.field, reason=self.reason)
+
+
+def quoted(value: object) -> str:
+    text = printable(str(value))
+    return f"'{text}'" if len(text) <= MAX_QUOTED else f"'{text[:MAX_QUOTED]}…'"
+
 
 NumberedRows = Iterator[tuple[int, JsonObject | RowRefused]]
 

@@ -1,20 +1,24 @@
-"""Logged requests and answers in a model's format, as records."""
+"""Logged requests and answers in a model's format, as records: files of KServe, Azure, Databricks and SageMaker."""
 
 import base64
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+from msgspec.structs import replace
+
 from ...base.errors import InvalidInput, ScoringFailed, TooLarge
 from ...base.strict_json import JsonObject, parse_json
+from ...base.values import is_number
+from ...domain.arrival import LogKind
 from ...payloads.codec import Codec
 from ...payloads.read_call import CallColumns, read_call
 from ...payloads.registry import FINDABLE, bind_codec, codec_for
 from ..logging.model_call import ids_of_call, require_bounded
 from .call_halves import Half, open_halves
-from .import_row import ImportRow, RowRefused
-from .import_subject import ImportSubject
-from .input_file import InputFile, NumberedRows
+from .import_subject import ImportSubject, read_time
+from .input_file import ImportRow, InputFile, NumberedRows, RowRefused, quoted
 
 _CSV = "text/csv"
 
@@ -138,3 +142,167 @@ def join_halves(
         for file in files:
             yield from read_rows(file, rows_of(file), partial(read, file))
         yield from halves.orphans()
+
+
+def read_kserve(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
+    """Yields the records of a logger of KServe, of any release: a request or an answer a row.
+
+    The time is that of the file's path, or the given one.
+    """
+    return join_halves(files, subject, partial(InputFile.rows, takes_arrays=True), _read_kserve_row)
+
+
+def _read_kserve_row(row: dict[str, Any], file: InputFile, line: int, subject: ImportSubject) -> Half:
+    # In JSON `ReqType` and base64, in Parquet `reqType` and base64, or `req_type` and bytes.
+    row = {name.replace("_", "").lower(): value for name, value in row.items()}
+    kind = str(row.get("reqtype") or "").rpartition(".")[2]
+    if kind not in ("request", "response"):
+        raise RowRefused("reqType", "must end in .request or .response")
+    call = row.get("id")
+    if not isinstance(call, str) or not call:
+        raise RowRefused("id", "is missing")
+    is_request = kind == "request"
+    time = read_time(None, "time", file, subject)
+    return Half(
+        call=call,
+        is_request=is_request,
+        body=read_bytes(row.get("bytes"), "bytes", encoding="BASE64"),
+        file=file.name,
+        line=line,
+        time=time if is_request else None,
+    )
+
+
+_INPUTS, _OUTPUTS = ("model_inputs", "inputs", "request"), ("model_outputs", "outputs", "response")
+
+
+def read_azure(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
+    """Yields the records of CloudEvents of Azure's data collector: frames of custom logging, or bodies of payload logging."""
+    return join_halves(files, subject, InputFile.json_lines, _read_event)
+
+
+def _read_event(event: dict[str, Any], file: InputFile, line: int, subject: ImportSubject) -> Half:
+    # Its `collectdatatype` is the class of the frame.
+    kind = str(event.get("type") or "").rpartition(".")[2]
+    if kind not in (*_INPUTS, *_OUTPUTS):
+        raise RowRefused(
+            "type", f"must end in {', '.join((*_INPUTS, *_OUTPUTS))}, found {quoted(event.get('type'))}"
+        )
+    rows = event.get("data")
+    if not isinstance(rows, list | dict):
+        # Large and binary bodies are stored elsewhere.
+        raise RowRefused("data", "is missing, or is a pointer to data that was stored elsewhere")
+    call = event.get("correlationid") or event.get("xrequestid")
+    if not isinstance(call, str):
+        raise RowRefused("correlationid", "is missing")
+    is_request = kind in _INPUTS
+    if isinstance(rows, list) and not is_request:
+        # An output of one column is the prediction.
+        name = subject.outputs.prediction
+        rows = [
+            {name: next(iter(row.values()))} if isinstance(row, dict) and len(row) == 1 else row
+            for row in rows
+        ]
+    return Half(
+        call=call,
+        is_request=is_request,
+        body=json.dumps(rows).encode(),
+        file=file.name,
+        line=line,
+        time=read_time(event.get("time"), "time", file, subject),
+    )
+
+
+_OK = 200
+
+
+def read_databricks(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
+    """Yields the records of answered calls of an inference table, under the client's ids where there are."""
+    reader = LoggedCallReader(subject)
+    for file in files:
+        for row in read_rows(file, file.rows(), partial(_read_databricks_row, reader, file, subject)):
+            yield row if row.record is None else replace(row, fraction=row.record.get("sample_rate", 1.0))
+
+
+def _read_databricks_row(
+    reader: LoggedCallReader, file: InputFile, subject: ImportSubject, row: JsonObject, _: int
+) -> list[JsonObject]:
+    fraction = 1.0 if row.get("sampling_fraction") is None else row["sampling_fraction"]
+    if not is_number(fraction) or not 0 < fraction <= 1:
+        raise RowRefused("sampling_fraction", f"must lie within (0, 1], found {quoted(fraction)}")
+    status = row.get("status_code")
+    if status not in (None, _OK):
+        raise RowRefused(
+            "status_code", f"must be 200, or the model gave no prediction, found {quoted(status)}"
+        )
+    call = row.get("client_request_id") or row.get("databricks_request_id")
+    if not isinstance(call, str):
+        raise RowRefused("databricks_request_id", "is missing")
+    for name in ("request", "response"):
+        if row.get(name) is None:
+            raise RowRefused(name, f"was not logged ({quoted(row.get('logging_error_codes'))})")
+    name = "timestamp_ms" if row.get("request_time") is None else "request_time"
+    time = read_time(row.get(name), name, file, subject)
+    bodies = {name: read_bytes(row[name], name, encoding="TEXT") for name in ("request", "response")}
+    records = reader.records(call, time, **bodies)
+    return records if fraction == 1 else [{**record, "sample_rate": fraction} for record in records]
+
+
+_CAPTURE, _TRUTH = "captureData", "groundTruthData"
+
+
+def read_sagemaker(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
+    """Yields records of captures, or labels of ground truth, joined by `inferenceId`, else by `eventId`."""
+    reader = LoggedCallReader(subject)
+    for file in files:
+        read = partial(_read_truth, file, subject)
+        if subject.kind is LogKind.PAYLOAD:
+            read = partial(_read_capture, reader, file, subject)
+        yield from read_rows(file, file.json_lines(), read)
+
+
+def _read_capture(
+    reader: LoggedCallReader, file: InputFile, subject: ImportSubject, line: JsonObject, _: int
+) -> list[JsonObject]:
+    capture = _member(line, _CAPTURE, "")
+    path = f"{_CAPTURE}."
+    call = _read_id(line)
+    time = _member(line, "eventMetadata", "").get("inferenceTime")
+    return reader.records(
+        call,
+        read_time(time, "eventMetadata.inferenceTime", file, subject),
+        _read_body(capture, "endpointInput", path),
+        _read_body(capture, "endpointOutput", path),
+    )
+
+
+def _read_truth(file: InputFile, subject: ImportSubject, line: JsonObject, _: int) -> list[JsonObject]:
+    labels = read_labels(_read_body(line, _TRUTH, ""), f"{_TRUTH}.data")
+    call = _read_id(line)
+    time = read_time(None, "labelled_at", file, subject)
+    return [
+        {"id": record_id, "label": label, "labelled_at": time}
+        for record_id, label in zip(ids_of_call(call, len(labels)), labels, strict=True)
+    ]
+
+
+def _read_id(line: JsonObject) -> str:
+    metadata = _member(line, "eventMetadata", "")
+    inference_id = metadata.get("inferenceId") or metadata.get("eventId")
+    if not isinstance(inference_id, str):
+        raise RowRefused("eventMetadata.eventId", "is missing")
+    return inference_id
+
+
+def _read_body(capture: JsonObject, name: str, path: str) -> bytes:
+    side = _member(capture, name, path)
+    return read_bytes(side.get("data"), f"{path}{name}.data", encoding=str(side.get("encoding", "")).upper())
+
+
+def _member(document: JsonObject, name: str, path: str) -> JsonObject:
+    member = document.get(name)
+    if member is None:
+        raise RowRefused(path + name, "is missing")
+    if not isinstance(member, dict):
+        raise RowRefused(path + name, "must be an object")
+    return member

@@ -18,9 +18,8 @@ from ...base.strict_json import JsonObject
 from ...domain.arrival import LogKind
 from ...domain.deployment import OutputFields, ProblemType, RecordSchema, StorageKind
 from ..logging.checked_records import OPTIONAL_COLUMNS
-from .import_row import ImportRow, RowRefused, quoted
 from .import_subject import ImportSubject, read_time
-from .input_file import InputFile
+from .input_file import ImportRow, InputFile, RowRefused, quoted
 from .logged_calls import read_rows
 
 _HEAD = b"evenhand"

@@ -23,9 +23,8 @@ from ...domain.record import Receipt
 from ..logging.ingest_plan import MAX_RECORD_BYTES
 from .import_layouts import ImportLayout
 from .import_report import ImportReport, RejectedRow
-from .import_row import ImportRow, RowRefused, quoted
 from .import_subject import ImportSubject
-from .input_file import InputFile
+from .input_file import ImportRow, InputFile, RowRefused, quoted
 
 
 class Checkpoint:
@@ -151,10 +150,16 @@ def run_import(
     digests = {file.name: file.digest for file in files}
     # Of sampled logs, by fraction and hour.
     sampled = defaultdict[float, Counter[datetime]](Counter)
-    waiting: list[_Line] = []
+    waiting = []
     size = position = 0
     for row in layout.read(files, subject):
-        _note_time(row, report, sampled)
+        record = row.record or {}
+        # The service refuses a row without a valid time.
+        with suppress(KeyError, TypeError, ValueError):
+            time = datetime.fromisoformat(record["scored_at" if "scored_at" in record else "labelled_at"])
+            report.note_time(time)
+            if row.fraction < 1:
+                sampled[row.fraction][floor_to_hour(time)] += 1
         position += 1
         if position <= rows_done:
             continue
@@ -271,16 +276,6 @@ def _reject(
     report.reject(rejected)
     checkpoint.write_rejection(rejected)
     return rejected
-
-
-def _note_time(row: ImportRow, report: ImportReport, sampled: defaultdict[float, Counter[datetime]]) -> None:
-    record = row.record or {}
-    # The service refuses a row without a valid time.
-    with suppress(KeyError, TypeError, ValueError):
-        time = datetime.fromisoformat(record["scored_at" if "scored_at" in record else "labelled_at"])
-        report.note_time(time)
-        if row.fraction < 1:
-            sampled[row.fraction][floor_to_hour(time)] += 1
 
 
 def subject_members(subject: ImportSubject) -> JsonObject:

@@ -31,8 +31,8 @@ _BINARY = "application/octet-stream"
 
 def check_pairs(pairs: Sequence[Any], plan: IngestPlan, moments: StatedTimes) -> CheckedPayload:
     """Records of all pairs, numbered through from the first row of the first."""
-    tables: list[LoggedTable] = []
-    rates: list[float | None] = []
+    tables = []
+    rates = []
     for position, pair in enumerate(pairs):
         where = f"[{position}]"
         if not isinstance(pair, dict):
@@ -68,7 +68,17 @@ def _add_table(
 ) -> None:
     rows = len(table)
     refusals = Refusals()
-    _check_names(table, plan, refusals)
+    unknown = [
+        name for name in table.fields if name not in plan.features.names and name not in plan.meta.names
+    ]
+    missing = [column.name for column in plan.features.columns if column.name not in table.fields]
+    if missing:
+        refusals.add_all(len(table), missing[0], describe_missing(missing, unknown))
+    elif unknown:
+        refusals.add_all(len(table), printable(unknown[0]), "is not a column of the schema")
+    for name in table.meta_fields:
+        if name not in plan.meta.names:
+            refusals.add_all(len(table), printable(name), "is not a meta field of the schema")
     scored_at: datetime | None = None
     try:
         scored_at = stated_moment("scoring_timestamp", table.scoring_timestamp, moments)
@@ -131,20 +141,6 @@ def add_rows(
     ]
     checked.indexes += [first + position for position in good]
     checked.times += [scored_at] * len(good)
-
-
-def _check_names(table: LoggedTable, plan: IngestPlan, refusals: Refusals) -> None:
-    unknown = [
-        name for name in table.fields if name not in plan.features.names and name not in plan.meta.names
-    ]
-    missing = [column.name for column in plan.features.columns if column.name not in table.fields]
-    if missing:
-        refusals.add_all(len(table), missing[0], describe_missing(missing, unknown))
-    elif unknown:
-        refusals.add_all(len(table), printable(unknown[0]), "is not a column of the schema")
-    for name in table.meta_fields:
-        if name not in plan.meta.names:
-            refusals.add_all(len(table), printable(name), "is not a meta field of the schema")
 
 
 def _check_meta(table: LoggedTable, plan: IngestPlan, refusals: Refusals) -> list[Any]:

@@ -69,7 +69,7 @@ def check_objects(objects: Sequence[Json], columns: Columns, refusals: Refusals)
         rows = [[row[name] for name in names] for row in objects]
         check_rows(rows, columns.columns, columns.checks, refusals, prefix=f"{columns.kind}.")
         return list(rows)
-    checked: list[Cells] = []
+    checked = []
     for position, row in enumerate(objects):
         try:
             checked.append(columns.cells(row))

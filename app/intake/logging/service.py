@@ -15,9 +15,8 @@ from ...base.errors import Conflict, InvalidInput, NotFound, ScoringFailed, Unav
 from ...base.frozen import frozen_by_name
 from ...base.telemetry.prometheus import ingest_records
 from ...base.turns import Turns
-from ...database.engine import Database
+from ...database.engine import Database, Sealer
 from ...database.partitions import ensure_coming_months, ensure_months
-from ...database.sealer import Sealer
 from ...domain.arrival import LogKind, RecordSource, RejectionReason
 from ...domain.record import Receipt, RecordConflict, digest_id
 from ...payloads.codec import Codec

@@ -62,9 +62,23 @@ def write_snippets(
     feedback = f"{root}/feedback-records"
     example = _Example(deployment, monitor, newest)
     asking = _write_asking(deployment, example, "example-asked-1", base_url=base_url)
+    deployment_id = deployment.id
+    named = [
+        *example.answer().items(),
+        *([("meta", example.meta)] if example.meta else []),
+        ("id", "example-client-1"),
+    ]
+    options = "".join(f"    {name}={_write_python_value(value)},\n" for name, value in named)
     return [
         Snippet(
-            "payload", CLIENT, "python", _write_client(base_url, deployment.id, example, "example-client-1")
+            "payload",
+            CLIENT,
+            "python",
+            (
+                f"import os\n\nfrom evenhand_client import Evenhand\n\nevenhand = Evenhand({base_url!r}, "
+                f"os.environ[{KEY!r}], {deployment_id!r})\nevenhand.log(\n    "
+                f"{_write_python_value(example.features)},\n{options})\nprint(evenhand.flush())\n"
+            ),
         ),
         *([] if asking is None else [asking]),
         Snippet("payload", RECORDS, "sh", _write_curl(payload, example.records("example-curl-1"))),
@@ -191,20 +205,6 @@ def _write_python(address: str, body: JsonObject) -> str:
         f"answer = httpx.post({address!r}, json=body, headers=headers)\n"
         "answer.raise_for_status()\n"
         "print(answer.text)\n"
-    )
-
-
-def _write_client(base_url: str, deployment_id: str, example: _Example, record_id: str) -> str:
-    named = [
-        *example.answer().items(),
-        *([("meta", example.meta)] if example.meta else []),
-        ("id", record_id),
-    ]
-    options = "".join(f"    {name}={_write_python_value(value)},\n" for name, value in named)
-    return (
-        f"import os\n\nfrom evenhand_client import Evenhand\n\nevenhand = Evenhand({base_url!r}, "
-        f"os.environ[{KEY!r}], {deployment_id!r})\nevenhand.log(\n    "
-        f"{_write_python_value(example.features)},\n{options})\nprint(evenhand.flush())\n"
     )
 
 

@@ -117,7 +117,22 @@ class GroupCommit:
                 idle = self._loop.create_future()
                 self._idle.append(idle)
                 await idle
-            group = self._take_group()
+            first = self._queue.popleft()
+            group = [first]
+            records = len(first.batch.numbers)
+            of_other_kinds = []
+            while self._queue and records < FLUSH_RECORDS:
+                pending = self._queue.popleft()
+                count = len(pending.batch.numbers)
+                if _kind(pending.batch) == _kind(first.batch) and records + count <= FLUSH_RECORDS:
+                    group.append(pending)
+                    records += count
+                else:
+                    of_other_kinds.append(pending)
+            self._queue.extendleft(reversed(of_other_kinds))
+            self._waiting_records -= records
+            if self._queue:
+                self._call_for_help()
             self._busy += 1
             try:
                 await self._flush(writer, group)
@@ -125,25 +140,6 @@ class GroupCommit:
                 self._busy -= 1
                 # Only if something unforeseen was raised.
                 _fail(group, Unavailable("The write failed. Send the records again in a moment."))
-
-    def _take_group(self) -> list[_Pending]:
-        first = self._queue.popleft()
-        group = [first]
-        records = len(first.batch.numbers)
-        of_other_kinds: list[_Pending] = []
-        while self._queue and records < FLUSH_RECORDS:
-            pending = self._queue.popleft()
-            count = len(pending.batch.numbers)
-            if _kind(pending.batch) == _kind(first.batch) and records + count <= FLUSH_RECORDS:
-                group.append(pending)
-                records += count
-            else:
-                of_other_kinds.append(pending)
-        self._queue.extendleft(reversed(of_other_kinds))
-        self._waiting_records -= records
-        if self._queue:
-            self._call_for_help()
-        return group
 
     def _call_for_help(self) -> None:
         if self._waiting_records >= PARALLEL_RECORDS:

@@ -104,7 +104,7 @@ class WriteSession:
     async def run(self, script: bytes) -> Rows:
         """Returns the rows of the last statement that has some, in one round trip."""
         cursor = await self._connection.execute(script)
-        rows: Rows = []
+        rows = []
         async for _ in cursor.results():
             if cursor.description is not None:
                 rows = await cursor.fetchall()

@@ -7,8 +7,7 @@ from sqlalchemy import String, literal_column, select
 
 from ...base.frozen import frozen_by_name
 from ...database.binary_rows import read_row
-from ...database.engine import Database
-from ...database.sealer import Sealer
+from ...database.engine import Database, Sealer
 from ...database.tables import DeploymentRow, DeploymentSchemaRow, ErasedIdRow
 from ...deployments.monitor.queries import find_monitor
 from ...domain.deployment import Endpoint, OutputFields, ProblemType, RecordSchema

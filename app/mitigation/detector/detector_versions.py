@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...base.frozen import frozen, frozen_arrays
-from ...base.values import Scalar
 from ...deployments.bias_detector import ALL_TOGETHER, DetectorCounts, DetectorVersion
 from ...deployments.mitigation_queries import NewDetector
 from ...domain.deployment import Column
@@ -97,7 +96,18 @@ def train(
     # them.
     learned = numbers[~held_out]
     is_learned_biased = is_biased[~held_out]
-    threshold = find_threshold(_score_crosswise(learned, is_learned_biased, encoding), is_learned_biased)
+    # Each record's score by a classifier fitted to the other folds; every fold has its part of both
+    # kinds.
+    folds = np.empty(len(is_learned_biased), dtype=np.int64)
+    for kind in (is_learned_biased, ~is_learned_biased):
+        folds[kind] = np.arange(int(kind.sum())) % FOLDS
+    scores = np.empty(len(is_learned_biased))
+    for fold in range(FOLDS):
+        fitted: BoolArray = folds != fold
+        scores[~fitted] = predict(
+            _fit(learned[fitted], is_learned_biased[fitted], encoding), learned[~fitted]
+        )
+    threshold = find_threshold(scores, is_learned_biased)
     classifier = _fit(learned, is_learned_biased, encoding)
     quality = measure_quality(predict(classifier, numbers[held_out]), is_biased[held_out], threshold)
     return BiasDetector(encoding, classifier, threshold, counts, quality)
@@ -121,20 +131,6 @@ def _find_shortage(counts: DetectorCounts) -> str | None:
             if count < least:
                 return f"{count:,} {where} are {kind}; at least {least} are needed."
     return None
-
-
-def _score_crosswise(numbers: FloatArray, biased: BoolArray, encoding: Encoding) -> FloatArray:
-    """Returns each record's score by a classifier fitted to the other folds; every fold has its part of
-    both kinds.
-    """
-    folds = np.empty(len(biased), dtype=np.int64)
-    for kind in (biased, ~biased):
-        folds[kind] = np.arange(int(kind.sum())) % FOLDS
-    scores = np.empty(len(biased))
-    for fold in range(FOLDS):
-        fitted: BoolArray = folds != fold
-        scores[~fitted] = predict(_fit(numbers[fitted], biased[fitted], encoding), numbers[~fitted])
-    return scores
 
 
 def _fit(numbers: FloatArray, biased: BoolArray, encoding: Encoding) -> "HistGradientBoostingClassifier":
@@ -217,8 +213,8 @@ def pool_evidence(evidence: Sequence[DetectorEvidence]) -> DetectorEvidence:
     A record's age is that in the evidence of the attribute that has it furthest to the end.
     """
     ages: dict[str, int] = {}
-    records: dict[str, tuple[Sequence[Scalar | None], float | None]] = {}
-    biased: set[str] = set()
+    records = {}
+    biased = set()
     for of_attribute in evidence:
         of_records = zip(
             of_attribute.record_ids,

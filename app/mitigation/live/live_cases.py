@@ -61,7 +61,7 @@ def pick_early_copies(plan: ActivePlan, asked_records: Asked, roles: Sequence[Ro
     """
     if plan.chooser is not None:
         return {}
-    copies_of: dict[int, CopySet] = {}
+    copies_of = {}
     for position, of_record in enumerate(roles):
         copies = plan.copy_sets.of(_list_monitored(of_record))
         if copies is not None:

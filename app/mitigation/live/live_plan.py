@@ -7,8 +7,7 @@ from ...base.clock import monotonic_seconds, utc_now
 from ...base.errors import Conflict, InvalidInput
 from ...base.frozen import frozen, frozen_arrays
 from ...calls.scoring.ask_page import ModelKey
-from ...database.engine import Database
-from ...database.sealer import Sealer
+from ...database.engine import Database, Sealer
 from ...deployments.mitigation_queries import read_mitigation_settings, usable_versions
 from ...deployments.monitor.queries import find_monitor
 from ...deployments.queries import Deployments
@@ -18,12 +17,11 @@ from ...domain.monitor import Monitor
 from ...intake.logging.ingest_plan import IngestPlan
 from ...intake.logging.service import Ingestion
 from ...sources.arrays.column_cells import OutcomeClassifier
-from ...sources.arrays.group_of_records import ListedGroups
+from ...sources.arrays.read_records import ListedGroups
 from ..detector.installed import why_missing
 from ..detector.load_detector import DetectorChooser, LoadedDetectors
-from ..profile_in_force import current_profile
+from ..profile_in_force import current_profile, mitigated_attributes
 from ..rule import Judge
-from ..settings_rules import mitigated_attributes
 from .substitute import CopySets, Decider
 
 KEPT_SECONDS = 1.0

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -19,6 +18,7 @@ from ...access.principals import Principal
 from ...base.clock import monotonic_seconds
 from ...base.errors import InvalidInput, NotFound, ScoringFailed, Unavailable
 from ...base.frozen import frozen
+from ...base.strict_json import JsonObject
 from ...base.telemetry.prometheus import mitigated_records
 from ...calls.scoring.live_model import LiveModel, LiveModels
 from ...domain.cells import CellRefused, probability, scalar
@@ -108,7 +108,7 @@ def write_answer(
         logged[index] = DUPLICATE
     for index in written.conflicts:
         logged[index] = CONFLICT
-    about: dict[str, Any] = {
+    about: JsonObject = {
         "mode": plan.settings.mode,
         "settings_version": plan.settings.version,
         "profile_version": plan.profile.version,
@@ -122,7 +122,7 @@ def write_answer(
         return LiveAnswer(
             _encode({"predictions": _write_records(plan, own, mitigated, ids, logged)} | about), JSON
         )
-    fields: list[str] = []
+    fields = []
     columns = {*own.fields, *COLUMNS}
     for name in own.fields:
         shown = name
@@ -163,7 +163,7 @@ def write_answer(
 
 def _write_records(
     plan: ActivePlan, own: Answer, mitigated: Sequence[Mitigated], ids: Sequence[str], logged: Sequence[str]
-) -> list[dict[str, Any]]:
+) -> list[JsonObject]:
     named = {*plan.deployment.outputs.names, *plan.model.columns}
     # The model's further columns: neither outputs that the deployment names nor echoed inputs.
     further = {name: index for index, name in enumerate(own.fields) if name not in named}

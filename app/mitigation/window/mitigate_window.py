@@ -19,12 +19,12 @@ from ...checks.window.window_records import PROBABILITY, CheckEvidence, Labelled
 from ...database.engine import ArrowReader, Database, arrow_reader
 from ...deployments.bias_detector import ALL_TOGETHER
 from ...deployments.mitigation_queries import NewDetector, newest_detectors, store_detectors, usable_versions
-from ...deployments.monitor.picked_metrics import picked_on, stored_on
+from ...deployments.monitor.queries import picked_on, stored_on
 from ...domain.check import DataSet, Span
 from ...domain.mitigation import AttributeProfile, DetectorUse, FlaggedRecord, Profile, Reading
 from ...domain.monitor import Comparison, Outcome
 from ...sources.arrays.column_cells import outcome_codes
-from ...sources.arrays.group_of_records import group_records
+from ...sources.arrays.read_records import group_records
 from ...sources.stored.window_queries import (
     VALUE_PREFIX,
     WindowQuery,
@@ -209,9 +209,9 @@ def flag_records_in_files(subject: Subject, evidence: CheckEvidence) -> Further:
         now=utc_now(),
     )
     everything = np.ones(len(window), dtype=np.bool_)
-    flags: list[FlaggedRecord] = []
-    positions: list[int] = []
-    counts: dict[str, int] = {}
+    flags = []
+    positions = []
+    counts = {}
     for treated in _treat(subject, evidence, evidence.copies, profile):
         changed = find_changed(treated, everything)
         probabilities = window.rows[PROBABILITY].take(pa.array(changed)).to_pylist()

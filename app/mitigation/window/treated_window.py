@@ -19,7 +19,7 @@ from ...domain.check import DataSet, Trigger
 from ...domain.mitigation import AttributeProfile, FlaggedRecord, Mode, Profile
 from ...domain.monitor import Comparison, Outcome
 from ...sources.arrays.column_cells import outcome_codes, parse_value
-from ...sources.arrays.group_of_records import Grouping
+from ...sources.arrays.read_records import Grouping
 from ...sources.stored.copy_answers import stored_outcomes
 from ...sources.stored.window_queries import read_record_probabilities
 from ...statistics.group_labels import IntArray, as_groups
@@ -139,7 +139,7 @@ def read_reference_answers(
     outcomes = list(positions)
     weights = [np.zeros(0)]
     probabilities: list[Probability] = []
-    numbers: list[float | None] = []
+    numbers = []
     for answers in copies.answers:
         if answers.target not in counted:
             continue

@@ -24,7 +24,7 @@ from ...domain.deployment import BreakerState, Deployment, FieldKind
 from ...domain.mitigation import ONLY_DIRECT, DetectorUse, Mode
 from ...domain.monitor import MAX_NIGHTLY_ROWS, Schedule, outcome_label
 from ...evidence.plan import WantedDetection, plan_from_counts
-from ...mitigation.settings_rules import mitigated_attributes, unused_attributes
+from ...mitigation.profile_in_force import mitigated_attributes, unused_attributes
 from ...sources.stored.newest_record import newest_record
 from ...statistics.catalogue import CATALOGUE, DEFAULT_METRICS
 from ..range_bar import KEEPS_RANGE

@@ -69,7 +69,7 @@ def correct(session: Session, sent: Sequence[Json], plan: IngestPlan, *, by: str
     """
     checked = Checked(sent=len(sent))
     duplicate = 0
-    conflicts: list[RecordConflict] = []
+    conflicts = []
     for index, members in enumerate(sent):
         try:
             correction = _check(members, plan)

@@ -5,6 +5,7 @@ from typing import Any, Literal, Self
 
 from pydantic import AliasPath, Field
 
+from ...base.strict_json import JsonObject
 from ...base.values import shown_value
 from ...domain.groups import GroupWords
 from ...domain.mitigation import ONLY_DIRECT, FlaggedRecord
@@ -49,8 +50,8 @@ class RecordOut(Out):
     logged_at: datetime = Field(validation_alias=AliasPath("flag", "logged_at"))
     scored_at: datetime
     model_revision: str
-    features: dict[str, Any]
-    meta: dict[str, Any]
+    features: JsonObject
+    meta: JsonObject
     prediction: Any
     probability: Any
     """As the model gave it: one number, a list of them, or null."""
@@ -58,7 +59,7 @@ class RecordOut(Out):
     label: Any
     """The decoded form of the prediction, where there is one."""
 
-    mitigated: dict[str, Any] | None
+    mitigated: JsonObject | None
     """The mitigated answer, where one was asked for."""
 
     @classmethod

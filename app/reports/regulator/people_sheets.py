@@ -10,6 +10,8 @@ from ...domain.groups import GroupWords
 from ...domain.monitor import Comparison, Monitor
 from ...statistics.group_labels import MISSING, cross
 from ...statistics.selections.category_people import (
+    Category,
+    CategoryTable,
     CountedPeople,
     Rows,
     count_category,
@@ -21,7 +23,6 @@ from ...statistics.selections.four_fifths import ImpactTable
 from ...statistics.selections.lending_sheet import lending_sheet
 from ...statistics.selections.local_law_144 import LEAST_SHARE, audit_tables, list_empty_categories
 from ...statistics.selections.probability_bounds import bounds_sheet
-from ...statistics.selections.selection_categories import Category, CategoryTable
 from ...statistics.selections.selection_json import ImpactSheet, as_json, compare_with_reference
 from ...statistics.sentences.rounding import write_minus
 from ..document import (

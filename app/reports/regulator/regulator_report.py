@@ -14,8 +14,7 @@ from ...base.errors import Conflict, InvalidInput, NotFound
 from ...base.frozen import frozen
 from ...base.spreadsheets import harmless
 from ...base.values import read_number
-from ...database.engine import Database, arrow_reader, current_time
-from ...database.sealer import Sealer
+from ...database.engine import Database, Sealer, arrow_reader, current_time
 from ...deployments.monitor.queries import find_monitor
 from ...deployments.queries import Deployments
 from ...domain.alert import Event

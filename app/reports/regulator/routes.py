@@ -9,8 +9,7 @@ from fastapi import APIRouter, Depends, Path, Query, Response
 from fastapi.concurrency import run_in_threadpool
 from sqlalchemy.orm import Session
 
-from ...access.audit.activity_queries import record_activity
-from ...access.audit.changed_values import changes_between
+from ...access.audit.activity_queries import changes_between, record_activity
 from ...access.gate.caller import Manager, NowIn, Reader, SessionIn
 from ...alerts.rules.queries import unknown_channels
 from ...base.errors import FieldProblem, InvalidInput, refuse

@@ -1,13 +1,17 @@
-"""Payload records of a period, added up by the values that sheets are made of."""
+"""Payload records of a period, added up by the values that sheets are made of; notes of hours to count again."""
+
+from collections.abc import Iterable
+from datetime import datetime
 
 import pyarrow as pa
-from sqlalchemy import text
+from sqlalchemy import insert, text
 from sqlalchemy.orm import Session
 
 from ...base.errors import InvalidInput
 from ...base.frozen import frozen, frozen_by_name
 from ...database.binary_rows import read_row
 from ...database.engine import ArrowReader
+from ...database.tables import ChangedHourRow
 from ...domain.check import Span
 from .window_queries import VALUE_PREFIX, WindowQuery
 
@@ -125,3 +129,10 @@ def count_not_stored(session: Session, deployment_no: int, span: Span) -> NotSto
         {"no": deployment_no, "start": span.start, "end": span.end},
     )
     return read_row(NotStored, counts.one())
+
+
+def note_changed_hours(session: Session, deployment_no: int, hours: Iterable[datetime]) -> None:
+    """Notes that something was added to these hours (aware, whole hours in UTC)."""
+    rows = [{"deployment_no": deployment_no, "hour": hour} for hour in hours]
+    if rows:
+        session.execute(insert(ChangedHourRow), rows)

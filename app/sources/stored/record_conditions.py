@@ -3,11 +3,12 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 
 from ...base.frozen import frozen, frozen_by_name
+from ...base.strict_json import JsonObject
 from ...domain.monitor import ValueTest
 
 Moment = Annotated[datetime, msgspec.Meta(tz=True)]
@@ -86,7 +87,7 @@ class Statement:
     """Conditions on `payload_records r`, and their parameters."""
 
     conditions: list[str] = field(default_factory=list)
-    values: dict[str, Any] = field(default_factory=dict)
+    values: JsonObject = field(default_factory=dict)
 
     def add(self, condition: str, **values: object) -> None:
         self.conditions.append(condition)
@@ -176,7 +177,7 @@ def _passes_group(statement: Statement, name: str, group: GroupTest) -> str:
     return f"({' OR '.join(conditions) or 'false'})"
 
 
-def _ends(name: str, test: ValueTest) -> dict[str, Any]:
+def _ends(name: str, test: ValueTest) -> JsonObject:
     # A float would reach a comparison of decimals with fewer digits.
     return {
         f"{name}_{no}_{end}": repr(getattr(bounds, end))

@@ -335,7 +335,7 @@ def list_table(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side:
 def _list_table(table: PayloadTable | FeedbackTable, roots: Sequence[Root], field: str) -> Listing:
     location, is_folder = table.location, not is_in_store(table.location)
     logged: Dataset | None = None
-    named: set[str] = set()
+    named = set()
     is_wanted: Callable[[str], bool] = _is_data
     if table.format in _LOGS:
         # Before the listing, which then has every file of the log.

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import gammainc, ndtr, ndtri
 
 from ..group_labels import FloatArray, divide, divide_or
-from .mean_limits import BEYOND, UNSEEN, Bounded, IntervalEnds, difference_limits, share_limits
+from ..intervals.intervals import BEYOND, UNSEEN, Bounded, IntervalEnds, difference_limits, share_limits
 
 HALVINGS = 40
 """Steps of the search for a limit: to 1e-12 of the error."""

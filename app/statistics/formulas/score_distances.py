@@ -13,10 +13,9 @@ import numpy as np
 
 from ...base.frozen import frozen_arrays
 from ..group_labels import AnyArray, FloatArray, IntArray
-from ..intervals.intervals import Interval, log_ratio
+from ..intervals.intervals import BEYOND, Interval, IntervalEnds, limits_from_last, log_ratio, share_limits
 from ..tables.score_bins import MOST, decode_keys
 from ..tables.score_table import ScoreSums
-from .mean_limits import BEYOND, IntervalEnds, limits_from_last, share_limits
 from .score_figures import LABELS, SCORE, SCORED
 
 MOST_RELATIVE_ERROR = 0.02

@@ -12,10 +12,10 @@ import numpy as np
 
 from ...base.frozen import frozen_arrays
 from ..group_labels import AnyArray, BoolArray, FloatArray, IntArray
+from ..intervals.intervals import UNSEEN, IntervalEnds, likened_limits, loss_limits, share_limits
 from ..tables.score_bins import MOST, ScoreBins
 from ..tables.score_table import LARGEST_LOSS, QUANTITIES, ScoreSums, measure_losses
 from .calibration import calibration_error, calibration_gap, error_limits, gap_limits
-from .mean_limits import UNSEEN, IntervalEnds, likened_limits, loss_limits, share_limits
 
 MOST_ERROR = 0.01
 """Max error of an area through the bins; beyond, none is given."""
@@ -112,23 +112,6 @@ def _retrieve(histogram: FloatArray, is_wide: BoolArray) -> Ranking:
         influence = (precision + of_true - area[..., None]) / total, -of_false / total
         variance = (favourable * influence[0] ** 2 + unfavourable * influence[1] ** 2).sum(-1)
     return Ranking(np.minimum(area, 1), variance, error)
-
-
-def retrieval_limits(measured: Ranking, size: FloatArray, favourable: FloatArray) -> IntervalEnds:
-    """Limits of the average precision, widened by the error of the bins; `size` and `favourable` in records
-    of equal weight.
-
-    Those of a share of the favourable labels (Boyd, Eng and Page 2013), or of as many more as have the
-    figure's variance.
-    """
-    labels = np.maximum(favourable, 1e-6)
-    limits = likened_limits(
-        measured.area,
-        measured.variances * labels / np.maximum(size, 1e-6),
-        labels,
-        np.maximum(labels - 1, 1e-6),
-    )
-    return _widen(limits, measured.error)
 
 
 def _widen(limits: IntervalEnds, error: FloatArray) -> IntervalEnds:
@@ -293,9 +276,19 @@ def average_precision(sums: ScoreSums) -> Figures:
     """Mean precision over the favourable labels, from the highest score down."""
     measured = retrieval(sums.bins)
     counts = sums.counts
+    # Limits of the average precision, widened by the error of the bins; `size` and `favourable` in
+    # records of equal weight. Those of a share of the favourable labels (Boyd, Eng and Page 2013), or
+    # of as many more as have the figure's variance.
+    labels = np.maximum(sums.sizes[:, FAVOURABLE], 1e-6)
+    limits = likened_limits(
+        measured.area,
+        measured.variances * labels / np.maximum(sums.size, 1e-6),
+        labels,
+        np.maximum(labels - 1, 1e-6),
+    )
     return Figures(
         measured.area,
-        retrieval_limits(measured, sums.size, sums.sizes[:, FAVOURABLE]),
+        _widen(limits, measured.error),
         "wilson_delta",
         counts.sum(-1),
         counts[:, FAVOURABLE],

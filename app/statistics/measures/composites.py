@@ -26,7 +26,7 @@ from ..intervals.draws import (
 from ..intervals.intervals import Interval
 from ..intervals.verdicts import MINIMUM_GROUP_SIZE
 from ..tables.strata_counts import Strata
-from .figure_members import (
+from .measure_rates import (
     Member,
     build_result,
     build_value,

@@ -12,8 +12,7 @@ from ..figure_values import Measured, Undefined, Value
 from ..group_labels import Groups, IntArray
 from ..intervals.rate_estimates import Share
 from ..tables.count_table import LabelledCells
-from .figure_members import members, reference
-from .measure_rates import significance
+from .measure_rates import members, reference, significance
 
 FEWEST, LEAST_OF_OTHER, LEAST_OF_EVEN, CERTAIN = 10, 0.02, 0.8, 0.01
 """Labels of a decision; its share of labels, against the other decision's, for any figure and for an even

@@ -1,27 +1,147 @@
-"""Measures rates, counts and comparisons of two rates."""
+"""Measures rates, counts and comparisons of two rates, of the columns that each scope covers."""
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Literal, NamedTuple
 
 from scipy.special import ndtri
 
 from ...base.frozen import frozen
-from ...domain.check import Details
+from ...domain.check import SIDES, Details
 from ..catalogue.metric import ComparedRate, CountOf, Metric, RateOf
-from ..figure_values import Measured, Undefined, Value
+from ..figure_values import Measured, Scope, Undefined, Value
+from ..group_labels import Groups, Role, of_role
+from ..intervals.cautions import caution
 from ..intervals.confusion_cells import PARTS, RATES
 from ..intervals.draws import Estimate, TableEvidence
 from ..intervals.intervals import Interval, proportion
 from ..intervals.rate_estimates import Counted, Share
 from ..intervals.verdicts import MINIMUM_GROUP_SIZE
-from .figure_members import (
-    Member,
-    build_result,
-    build_value,
-    explain_weightless,
-    members,
-    monitored,
-    reference,
-)
+
+NAMED = 3
+"""Max values that name a pooled group; the rest become `…`."""
+
+KEPT = 512
+"""Max sets of scopes and groups whose members are remembered."""
+
+
+class Member(NamedTuple):
+    """A set of columns. `label` is set in the scope `group`; `of` continues a sentence (" of Female");
+    `name` is short.
+    """
+
+    scope: Scope
+    label: str | None
+    columns: tuple[int, ...]
+    of: str
+    name: str
+
+    @property
+    def subject(self) -> str | None:
+        """Subject of a sentence; None for overall figures."""
+        return self.name or None
+
+
+@lru_cache(KEPT)
+def members(scopes: tuple[Scope, ...], groups: Groups) -> tuple[Member, ...]:
+    """Each scope that is a set of columns, in order; without groups overall figures only."""
+    everyone = tuple(range(len(groups)))
+    several = {
+        "group": [
+            Member("group", group.label, (position,), f" of {group.label}", group.label)
+            for position, group in enumerate(groups)
+        ],
+        "pooled": [_pool("pooled", groups)],
+        "reference": [_pool("reference", groups)],
+        "attribute": [Member("attribute", None, everyone, "", "")],
+        "overall": [Member("overall", None, (*everyone, len(groups)), "", "")],
+    }
+    return tuple(
+        member
+        for scope in scopes
+        if groups or scope in {"attribute", "overall"}
+        for member in several.get(scope, ())
+    )
+
+
+@lru_cache(KEPT)
+def monitored(groups: Groups) -> tuple[Member, ...]:
+    """Each monitored value, and all pooled."""
+    positions = set(of_role(groups, "monitored"))
+    return tuple(
+        member for member in members(("group", "pooled"), groups) if positions.issuperset(member.columns)
+    )
+
+
+@lru_cache(KEPT)
+def reference(groups: Groups) -> Member:
+    return _pool("reference", groups)
+
+
+def omit_repeats(results: Sequence[Measured], groups: Groups) -> list[Measured]:
+    """Results without those whose counts are a group's: a role of one group, and a pair with its only
+    reference.
+
+    Everything is measured first: all results of a metric share random numbers.
+    """
+    single = {
+        role: groups[positions[0]].label for role in SIDES if len(positions := of_role(groups, role)) == 1
+    }
+    repeated = {"pooled": single.get("monitored"), "reference": single.get("reference")}
+    labels = {result.group for result in results if result.scope == "group"}
+
+    def is_repeated(result: Measured) -> bool:
+        if result.scope == "worst_pair":
+            return single.get("reference") in (result.details.monitored, result.details.reference)
+        return result.group is None and repeated.get(result.scope) in labels
+
+    return [result for result in results if not is_repeated(result)]
+
+
+def build_result(
+    metric: str, member: Member, number: Value | Undefined, smallest_group: int, details: Details
+) -> Measured:
+    return Measured(
+        metric=metric,
+        scope=member.scope,
+        group=member.label,
+        number=number,
+        smallest_group=smallest_group,
+        details=details,
+    )
+
+
+def build_value(point: float, interval: Interval, n: int) -> Value:
+    """Rounding must not push the limits past the value; an infinite one is none."""
+    lower = min(point, interval.lower)  # also without a lower limit, as of vanishing weights
+    upper = None if interval.upper is None else max(point, interval.upper)
+    return Value(point, lower if math.isfinite(lower) else None, upper, interval.method, n)
+
+
+def explain_weightless(member: Member, *, has_weight: bool) -> str:
+    """`has_weight`: the group has records of some weight, which the figure skips."""
+    return f"the records{member.of}{' that it rests on' if has_weight else ''} weigh nothing"
+
+
+def with_caution(result: Measured) -> Measured:
+    """Result with a caution where few records are in its smallest denominator, unless it has another."""
+    if not isinstance(result.number, Value) or result.details.caution is not None:
+        return result
+    warning = caution(result.smallest_group if result.cautious_of is None else result.cautious_of)
+    return result if warning is None else replace(result, details=result.details.changed(caution=warning))
+
+
+def _pool(scope: Literal["pooled", "reference"], groups: Groups) -> Member:
+    role: Role = "reference" if scope == "reference" else "monitored"
+    positions = of_role(groups, role)
+    listed = ", ".join(groups[position].label for position in positions[:NAMED]) + (
+        ", …" if len(positions) > NAMED else ""
+    )
+    of = f" of the {role} group ({listed})" if positions else f" of the {role} group"
+    return Member(scope, None, positions, of, listed or f"the {role} group")
+
 
 SMALLEST_EXPECTED = 5
 """Min expected records in a cell for the normal approximation (Cochran 1954)."""
@@ -69,7 +189,20 @@ def measure_counts(metric: Metric, how: CountOf, evidence: TableEvidence) -> lis
             if how.part == "records" and member.scope == "overall" and is_unweighted:
                 interval = Interval(share.mass, share.mass, "counted")
             else:
-                interval = _interval_of_count(share, everybody, float(squares[list(member.columns)].sum()))
+                # Interval of the weight of some records; `squares` is the sum of their squared
+                # weights. In units of their mean weight, weighted by itself, they are a number of
+                # equal records with the weight's variance.
+                unit = (
+                    float(squares[list(member.columns)].sum()) / share.mass
+                    if share.mass > 0
+                    else everybody.mass_total / everybody.total
+                )
+                effective = share.mass / unit
+                total = everybody.total
+                lower, upper, method = proportion(min(effective, total), total)
+                interval = Interval(
+                    lower * total * unit, None if upper is None else upper * total * unit, method
+                )
             number = build_value(share.mass, interval, everybody.total)
         details = Details(
             formula=metric.formula,
@@ -79,19 +212,6 @@ def measure_counts(metric: Metric, how: CountOf, evidence: TableEvidence) -> lis
         # A count is not more certain for being small: its interval rests on all records.
         results.append(build_result(metric.key, member, number, everybody.total, details))
     return results
-
-
-def _interval_of_count(share: Share, everybody: Share, squares: float) -> Interval:
-    """Interval of the weight of some records; `squares` is the sum of their squared weights.
-
-    In units of their mean weight, weighted by itself, they are a number of equal records with the weight's
-    variance.
-    """
-    unit = squares / share.mass if share.mass > 0 else everybody.mass_total / everybody.total
-    effective = share.mass / unit
-    total = everybody.total
-    lower, upper, method = proportion(min(effective, total), total)
-    return Interval(lower * total * unit, None if upper is None else upper * total * unit, method)
 
 
 @frozen

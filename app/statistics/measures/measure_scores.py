@@ -7,13 +7,12 @@ import numpy as np
 
 from ...domain.check import Details
 from ..figure_values import Measured, Undefined, Value
-from ..formulas.mean_limits import IntervalEnds
 from ..formulas.score_distances import EQUALIZED_ODDS, GAPS
 from ..formulas.score_figures import COUNTS, FIGURES, MOST_ERROR, TOO_CLOSE, Figures
 from ..group_labels import AnyArray, Groups
-from ..intervals.intervals import Interval
+from ..intervals.intervals import Interval, IntervalEnds
 from ..tables.score_table import ScoreSums, ScoreTable
-from .figure_members import Member, build_result, build_value, members, monitored, reference, with_caution
+from .measure_rates import Member, build_result, build_value, members, monitored, reference, with_caution
 
 
 def measure_scores(table: ScoreTable, groups: Groups, formulas: Mapping[str, str]) -> list[Measured]:

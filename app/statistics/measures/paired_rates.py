@@ -12,9 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..formulas.mean_limits import likened_limits
 from ..group_labels import BoolArray, FloatArray, IntArray, divide_or, of_role
-from ..intervals.intervals import Interval
+from ..intervals.intervals import Interval, likened_limits
 from ..intervals.rate_estimates import Columns, ComparedShares, Pairs, Share, ShareComparison, Words
 from ..tables.record_kinds import CounterfactualCells
 

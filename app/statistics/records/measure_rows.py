@@ -13,7 +13,7 @@ from ..catalogue import CATALOGUE, Data
 from ..figure_values import Measured, Undefined, Value
 from ..group_labels import BoolArray, FloatArray, IntArray
 from ..intervals.intervals import Interval, wilson_limits
-from ..measures.figure_members import (
+from ..measures.measure_rates import (
     Member,
     build_result,
     build_value,

@@ -75,13 +75,7 @@ class RowData:
         """
         if len(self.codes) <= limit:
             return self
-        sample = np.sort(np.argpartition(self._draw_lots(), limit)[:limit])
-        names = ("codes", "features", "predicted", "actual", "protected")
-        columns = {name: getattr(self, name)[sample] for name in names if getattr(self, name) is not None}
-        return replace(self, **columns)
-
-    def _draw_lots(self) -> NDArray[np.uint64]:
-        """From features, group and prediction (or label)."""
+        # From features, group and prediction (or label).
         outcomes = self.actual if self.predicted is None else self.predicted
         lots = _mix(np.zeros(len(self.codes), np.uint64), self.codes.astype(float))
         for column in (*self.features.T, *(() if outcomes is None else (outcomes.astype(float),))):
@@ -92,7 +86,10 @@ class RowData:
         ranks = np.arange(len(order))
         nth = np.empty(len(order), float)
         nth[order] = ranks - np.maximum.accumulate(np.where(is_first, ranks, 0))
-        return _mix(lots, nth)
+        sample = np.sort(np.argpartition(_mix(lots, nth), limit)[:limit])
+        names = ("codes", "features", "predicted", "actual", "protected")
+        columns = {name: getattr(self, name)[sample] for name in names if getattr(self, name) is not None}
+        return replace(self, **columns)
 
 
 def _mix(lots: NDArray[np.uint64], numbers: FloatArray) -> NDArray[np.uint64]:

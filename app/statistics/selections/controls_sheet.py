@@ -14,6 +14,7 @@ from ..formulas.strata_odds import common_odds_limits, common_odds_ratio, measur
 from ..group_labels import MISSING, FloatArray, IntArray
 from ..intervals.intervals import Z
 from .category_people import (
+    Category,
     CountedPeople,
     Json,
     Rows,
@@ -23,7 +24,6 @@ from .category_people import (
     reference_rows,
 )
 from .four_fifths import ImpactRow, OddsRatio
-from .selection_categories import Category
 
 NOBODY = "no value of the controls has people of both categories and both outcomes"
 SEPARATED = (
@@ -64,7 +64,16 @@ def adjusted_odds(category: Category, reference: Category, counts: Sequence[Cont
     people = sum(count.selected + count.rejected for count in used)
     odds = OddsRatio(reason=NOBODY)
     if used:
-        design = design_terms(used)
+        # Terms [counts, terms]: the category, one for all, and values of each control, without those
+        # that follow from others.
+        columns = [[count.is_category for count in used], [True] * len(used)]
+        for values in zip(*(count.controls for count in used), strict=True):
+            columns += [[value == other for value in values] for other in sorted(set(values))[1:]]
+        design = np.empty((len(used), 0))
+        for column in columns:
+            tried = np.column_stack([design, column])
+            if np.linalg.matrix_rank(tried) == tried.shape[1]:
+                design = tried
         selected, rejected = np.array([(count.selected, count.rejected) for count in used], float).T
         if is_separated(design, selected, rejected):
             odds = OddsRatio(reason=f"{SEPARATED} ({category.label}, {reference.label})")
@@ -92,21 +101,6 @@ def drop_uninformative(counts: Sequence[ControlledCount]) -> list[ControlledCoun
         count for count in counts if all(held[control].all() for control in enumerate(count.controls))
     ]
     return informative if len(informative) == len(counts) else drop_uninformative(informative)
-
-
-def design_terms(used: Sequence[ControlledCount]) -> FloatArray:
-    """Terms [counts, terms]: the category, one for all, and values of each control, without those that
-    follow from others.
-    """
-    columns = [[count.is_category for count in used], [True] * len(used)]
-    for values in zip(*(count.controls for count in used), strict=True):
-        columns += [[value == other for value in values] for other in sorted(set(values))[1:]]
-    design = np.empty((len(used), 0))
-    for column in columns:
-        tried = np.column_stack([design, column])
-        if np.linalg.matrix_rank(tried) == tried.shape[1]:
-            design = tried
-    return design
 
 
 def _fit(design: FloatArray, selected: FloatArray, people: FloatArray) -> tuple[float, float]:

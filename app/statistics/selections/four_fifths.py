@@ -15,8 +15,8 @@ import numpy as np
 
 from ...base.frozen import frozen
 from ..intervals.intervals import Z, log_ratio
+from .category_people import Category, CategoryTable, highest_rate
 from .local_law_144 import LEAST_SHARE
-from .selection_categories import Category, CategoryTable, highest_rate
 
 SIGNIFICANT = 0.05
 """p-value below which a difference is significant: two standard deviations."""

@@ -10,6 +10,7 @@ from ...base.frozen import frozen
 from ..group_labels import MISSING, FloatArray, IntArray
 from ..intervals.intervals import Z, log_ratio
 from .category_people import (
+    Category,
     CountedPeople,
     Json,
     Rows,
@@ -19,7 +20,6 @@ from .category_people import (
     reference_rows,
 )
 from .four_fifths import ImpactRow
-from .selection_categories import Category
 
 QUANTILES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 """Shares of everybody below the cut."""

@@ -1,10 +1,9 @@
 """Sheets of a report on selections as JSON, without rounding."""
 
 from ...base.frozen import frozen
-from .category_people import Json
+from .category_people import Category, CategoryTable, Json
 from .four_fifths import ImpactRow, ImpactTable, OddsRatio
 from .local_law_144 import AuditSheet
-from .selection_categories import Category, CategoryTable
 from .selection_presets import SheetName
 
 

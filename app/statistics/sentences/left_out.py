@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from ...base.frozen import frozen_by_name
+from ...base.strict_json import JsonObject
 from ..group_labels import NEITHER, AnyArray, BoolArray, ComparedGroup, Groups, IntArray, as_groups, of_role
 from ..intervals.rate_estimates import Share
 from ..measures.measure_rates import significance
@@ -114,7 +115,7 @@ class CountedRecords:
         """The left-out line and the cautions."""
         return list_lines({"text": self.text, "cautions": self.cautions()})
 
-    def cautions(self) -> Iterator[dict[str, Any]]:
+    def cautions(self) -> Iterator[JsonObject]:
         """Yields as JSON groups of which another share is left out than of the reference, and last outcomes
         that differ in it.
 
@@ -214,7 +215,7 @@ class CountedRecords:
             answers=answers,
         )
 
-    def pack(self) -> dict[str, Any]:
+    def pack(self) -> JsonObject:
         """Counts as JSON, for `unpack`."""
         left_out = {reason: cells.tolist() for reason, cells in self.left_out.items()}
         return {"groups": self.groups, "counts": self.counts.tolist(), "left_out": left_out}
@@ -228,7 +229,7 @@ class CountedRecords:
             left_out={reason: np.array(cells) for reason, cells in packed["left_out"].items()},
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         counted = dict(self._spread(self.counts))
         return {
             "of": self.of,
@@ -336,7 +337,7 @@ def list_lines(records: Mapping[str, Any]) -> list[str]:
     return [records["text"], *(caution["text"] for caution in records["cautions"])]
 
 
-def name_lost(records: Mapping[str, Any], *, rejected: int, dropped: int, erased: int) -> dict[str, Any]:
+def name_lost(records: Mapping[str, Any], *, rejected: int, dropped: int, erased: int) -> JsonObject:
     """Counted records as JSON, with those that never were records or are none any more."""
     not_among = {"rejected": rejected, "dropped": dropped, "erased": erased}
     phrases = ("rejected at ingestion", "dropped by clients", "erased since")
@@ -345,7 +346,7 @@ def name_lost(records: Mapping[str, Any], *, rejected: int, dropped: int, erased
     return dict(records) | {"not_among": not_among, "text": records["text"] + addition}
 
 
-def _compare_shares(left_out: IntArray, of: IntArray, compared: int) -> dict[str, Any] | None:
+def _compare_shares(left_out: IntArray, of: IntArray, compared: int) -> JsonObject | None:
     """Counts and p value of two shares left out, if they differ so much that a caution is due."""
     if not of.all() or abs(np.subtract(*(left_out / of))) < MIN_DIFFERENCE:
         return None

@@ -17,9 +17,9 @@ from ..intervals.verdicts import (
     keeps_to,
     reaches,
 )
+from ..measures.worst_group import Disadvantaged, disadvantaged, is_ratio, mirror_limits, turned
 from .figure_sentences import format_figure, sentence
 from .rounding import digits_apart, write_minus
-from .sides import Disadvantaged, disadvantaged, is_ratio, mirror_limits, turned
 
 NO_VERDICT = "No verdict: no limit is set for this figure."
 NOT_ITS_OWN = "No verdict: the model gives other answers to the same record."

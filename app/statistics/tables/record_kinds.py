@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...base.strict_json import JsonObject
 from ..group_labels import (
     NEITHER,
     ComparedGroup,
@@ -57,7 +58,7 @@ class RecordKinds:
     def __post_init__(self) -> None:
         size = len(self.groups)
         kinds = len(self.count)
-        checked: dict[str, Any] = {
+        checked: JsonObject = {
             "groups": as_groups(self.groups),
             "group": check_codes(check_each(self.group, kinds, "group"), 0, size),
             "count": check_counts(self.count, kinds),
@@ -144,7 +145,7 @@ class RecordKinds:
             groups=groups, unclassified=unclassified, other=sum(table.other for table in tables), **kinds
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         arrays = (
             "group",
             *self.OWN,
@@ -247,9 +248,7 @@ def _renumber(key: IntArray) -> tuple[IntArray, int]:
     return renumbered.astype(int), max(1, distinct.size)
 
 
-def _merge_kinds(
-    columns: Mapping[str, IntArray], count: IntArray, weight: FloatArray | None
-) -> dict[str, Any]:
+def _merge_kinds(columns: Mapping[str, IntArray], count: IntArray, weight: FloatArray | None) -> JsonObject:
     """Merges equal kinds of equal weights, whatever the order of the records."""
     flat = [array for column in columns.values() for array in (column.T if column.ndim > 1 else [column])]
     if weight is not None:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...base.frozen import frozen_arrays
+from ...base.strict_json import JsonObject
 from ..group_labels import (
     NEITHER,
     ComparedGroup,
@@ -69,7 +70,7 @@ class ScoreSums:
     bins: ScoreBins
 
     @property
-    def arrays(self) -> dict[str, Any]:
+    def arrays(self) -> JsonObject:
         """All arrays but the bins, by name."""
         return {name: getattr(self, name) for name in _SHAPES}
 
@@ -137,7 +138,7 @@ class ScoreSums:
         }
         return ScoreSums(bins=self.bins.together(sets), **sums)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Plain JSON values: only filled bins, and no weights where every record weighs 1."""
         stored = {name: array.tolist() for name, array in self.arrays.items()}
         if np.array_equal(self.weights, self.counts) and np.array_equal(self.squares, self.counts):
@@ -236,7 +237,7 @@ class ScoreTable:
             groups, ScoreSums.merged([table.sums for table in tables], rows_of, len(groups) + 1), unscored
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return {
             "groups": [list(group) for group in self.groups],
             "unscored": self.unscored.tolist(),

@@ -19,7 +19,7 @@ from app.deployments.training.queries import store_training_data
 from app.deployments.training.training_facts import TrainingData, TrainingForm
 from app.domain.deployment import Column, Endpoint, FieldKind, FieldType
 from app.domain.monitor import Monitor, MonitoredAttribute
-from app.sources.arrays.group_of_records import Group
+from app.sources.arrays.read_records import Group
 from tests.builders.applicants import monitor_of
 from tests.golden import dataset
 from tests.models.logistic import LogisticModel

@@ -14,7 +14,7 @@ from app.domain.check import CheckState, DataSet, Trigger
 from app.domain.deployment import Column, Endpoint, FieldKind, FieldType
 from app.domain.mitigation import MitigationSettings, Mode
 from app.payloads.registry import PayloadFormat
-from app.sources.arrays.group_of_records import Group, Grouping
+from app.sources.arrays.read_records import Group, Grouping
 from app.statistics.group_labels import NEITHER
 from tests.builders.applicants import APPLICANT, applicants, monitor_of
 from tests.models.faulty import Fault, faulty

@@ -15,8 +15,7 @@ from app.base.errors import SetupError
 from app.base.settings import Settings
 from app.cli.rotate_secret_key import command
 from app.database import reseal as resealing
-from app.database.engine import Database
-from app.database.sealer import Sealer
+from app.database.engine import Database, Sealer
 from app.database.tables import AlertChannelRow, DeploymentRow, OpenScaleFactRow
 from app.deployments.bodies import DeploymentIn
 from app.deployments.definition import Definition

@@ -9,7 +9,7 @@ from app.alerts.channels.email import alert_mail
 from app.alerts.channels.notification import alert_message, message_of_test
 from app.alerts.channels.slack import slack_body
 from app.alerts.words import facts, headline, sentence
-from app.base.bidi import FIRST, LAST
+from app.base.values import FIRST, LAST
 from app.database.binary_rows import plain_json
 from app.domain.alert import AlertSubject, ClosingReason, Event, Resolution, RuleKind
 from tests.builders.alerts import FACTS, alert_of

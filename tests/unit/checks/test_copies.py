@@ -7,7 +7,7 @@ import pytest
 from app.base.values import Range
 from app.checks.copies.copy_outcomes import copy_target
 from app.domain.deployment import Column, FieldKind, FieldType
-from app.sources.arrays.group_of_records import Group
+from app.sources.arrays.read_records import Group
 
 NUMBER = Column(name="balance", type=FieldType.NUMBER, kind=FieldKind.NUMERIC)
 

@@ -12,7 +12,7 @@ from app.deployments.training.donor_values import GroupDonors, Representatives, 
 from app.deployments.training.training_facts import Donor, Donors
 from app.domain.deployment import Column, FieldKind, FieldType, RecordSchema
 from app.domain.monitor import Monitor, Outcome, OutcomeRule
-from app.sources.arrays.group_of_records import Group, Grouping
+from app.sources.arrays.read_records import Group, Grouping
 from app.statistics.measures.perturbed_data import measure_counterfactual
 from app.statistics.tables.record_kinds import CounterfactualCells
 from tests.builders.results import value

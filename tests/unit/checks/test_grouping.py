@@ -9,7 +9,7 @@ from app.base.errors import InvalidInput
 from app.base.values import GroupValue, Range
 from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.monitor import MonitoredAttribute
-from app.sources.arrays.group_of_records import Group, Grouping, group_records, intersect, typed_value
+from app.sources.arrays.read_records import Group, Grouping, group_records, intersect, typed_value
 from app.statistics.group_labels import NEITHER
 from tests.builders.page_words import says
 

@@ -10,7 +10,7 @@ from app.base.values import Range
 from app.checks.counting.sub_ranges import FULL_STEPS, SUB_RANGES, SubRanges, count_inside, cut_range, inside
 from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.monitor import MonitoredAttribute
-from app.sources.arrays.group_of_records import group_records
+from app.sources.arrays.read_records import group_records
 
 ENDS = st.floats(allow_nan=False, allow_infinity=False)
 

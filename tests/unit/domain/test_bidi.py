@@ -1,4 +1,4 @@
-from app.base.bidi import FIRST, LAST, isolate
+from app.base.values import FIRST, LAST, isolate
 
 
 def test_words_from_right_to_left_are_isolated_so_that_a_number_after_them_stays_in_its_place() -> None:

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from app.access.audit.changed_values import MORE, MOST_CHANGES, MOST_CHARACTERS, changes_between
+from app.access.audit.activity_queries import MORE, MOST_CHANGES, MOST_CHARACTERS, changes_between
 
 
 def test_only_what_differs_is_named_with_what_was_and_what_is() -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from app.base.values import Range
 from app.domain.mitigation import DetectorUse, MitigationSettings, Mode
 from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
-from app.mitigation.settings_rules import mitigated_attributes, mitigation_problems, unused_attributes
+from app.mitigation.profile_in_force import mitigated_attributes, mitigation_problems, unused_attributes
 
 SEX = MonitoredAttribute(feature="sex", monitored=("female",), reference=("male",))
 AGE = MonitoredAttribute(feature="age", monitored=(Range(18, 25),), reference=(Range(26, 75),))

@@ -12,8 +12,8 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportions_ztest
 
 from app.domain.monitor import Comparison
+from app.statistics.selections.category_people import Category, CategoryTable
 from app.statistics.selections.four_fifths import Flag, ImpactRow, ImpactTable
-from app.statistics.selections.selection_categories import Category, CategoryTable
 
 
 def table(*counts: tuple[str, int, int]) -> CategoryTable:

@@ -9,6 +9,7 @@ from statsmodels.discrete.discrete_model import BinaryResultsWrapper, Logit
 from statsmodels.stats.contingency_tables import StratifiedTable, Table2x2
 from statsmodels.tools.sm_exceptions import PerfectSeparationError
 
+from app.statistics.selections.category_people import Category
 from app.statistics.selections.controls_sheet import (
     NO_STRATUM,
     ONE_STRATUM,
@@ -18,7 +19,6 @@ from app.statistics.selections.controls_sheet import (
     stratified_odds,
 )
 from app.statistics.selections.four_fifths import ImpactRow
-from app.statistics.selections.selection_categories import Category
 
 WOMEN, MEN = Category(("women",), 1, 1), Category(("men",), 1, 1)
 

@@ -10,7 +10,7 @@ from app.statistics.catalogue.metric import ComparedRate
 from app.statistics.figure_values import Measured, Undefined, Value
 from app.statistics.intervals.intervals import Z
 from app.statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Limits, Verdict, verdict
-from app.statistics.sentences.sides import judge, mirror_limits
+from app.statistics.measures.worst_group import judge, mirror_limits
 
 
 def number(value: float, lower: float | None, upper: float | None) -> Value:

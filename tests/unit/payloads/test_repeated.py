@@ -12,9 +12,8 @@ from app.base.errors import InvalidInput, ScoringFailed
 from app.domain.deployment import Column, FieldKind, FieldType, OutputFields
 from app.payloads.fields_values import FieldsValuesCodec
 from app.payloads.read_call import CallColumns, read_call
-from app.payloads.read_predictions import Answer
+from app.payloads.read_predictions import Answer, put_in_order
 from app.payloads.registry import PayloadFormat, codec_for
-from app.payloads.repeated_inputs import put_in_order
 
 COLUMNS = ["sex", "income", "owner"]
 OUTPUTS = OutputFields()

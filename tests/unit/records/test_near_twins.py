@@ -12,8 +12,7 @@ from app.domain.deployment import Column, FieldKind, FieldType, RecordSchema
 from app.domain.groups import MOST_REFERENCE_VALUES, NearTwin, describe_twins, list_groups, normalize_look
 from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
 from app.library.frame_groups import group_records as group_frame
-from app.sources.arrays.group_of_records import ListedGroups
-from app.sources.arrays.read_records import RecordColumns, RecordTable, read_table
+from app.sources.arrays.read_records import ListedGroups, RecordColumns, RecordTable, read_table
 
 SEX = Column(name="sex", type=FieldType.STRING, kind=FieldKind.CATEGORICAL)
 SCHEMA = RecordSchema(version=1, features=(SEX,), meta=())

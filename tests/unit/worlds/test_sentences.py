@@ -15,7 +15,7 @@ from app.domain.monitor import Limits
 from app.reports.check_report import headline_section
 from app.reports.document import Bullets
 from app.statistics.intervals.verdicts import Verdict
-from app.statistics.sentences.sides import Disadvantaged
+from app.statistics.measures.worst_group import Disadvantaged
 from tests.builders.page_words import says
 from tests.examples import many
 from tests.worlds import figures  # noqa: F401 - the first registers its sentences
