@@ -112,8 +112,8 @@ def test_evidence_follows_the_groups_that_are_counted(case: dict[str, Any]) -> N
     ended = evenhand_at_latest("evidence", *_arguments(case), "--json")
 
     comparisons = json.loads(ended.stdout)["comparisons"]
-    assert {one["group"] for one in comparisons} == case["ratios"].keys()
-    unfair = {(one["group"], one["direction"]) for one in comparisons if one["state"] == "unfair"}
+    assert {comparison["group"] for comparison in comparisons} == case["ratios"].keys()
+    unfair = {(comparison["group"], comparison["direction"]) for comparison in comparisons if comparison["state"] == "unfair"}
     assert unfair == {(name, "below" if ratio < 1 else "above") for name, ratio in case["ratios"].items()}
 
 
