@@ -119,9 +119,9 @@ class Visit:
         # Only what is found, not all that was looked at: that takes longer to pass on than to look.
         violations = self.page.evaluate("axe.run({resultTypes: ['violations']}).then((results) => results.violations)")
         return [
-            f"{one['id']}: {one['help']} at {[node['target'] for node in one['nodes']][:5]}"
-            for one in violations
-            if one["impact"] in SERIOUS
+            f"{violation['id']}: {violation['help']} at {[node['target'] for node in violation['nodes']][:5]}"
+            for violation in violations
+            if violation["impact"] in SERIOUS
         ]
 
     def overflows(self) -> bool:

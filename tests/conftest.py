@@ -29,6 +29,7 @@ from tests.cheap import (
     share_tls_contexts,
     trust_one_authority,
 )
+from tests.children import hand_over_variables
 from tests.connections import KEEPER
 from tests.databases import UNSAFE, Databases, address_of, execute
 from tests.examples import many
@@ -41,6 +42,7 @@ ask_servers_once()
 compile_statements_once()
 read_types_once()
 share_tls_contexts()
+hand_over_variables()
 # Hypothesis gives an example 200 ms by itself, which a busy machine can miss.
 hypothesis.settings.register_profile("unhurried", deadline=None, max_examples=many(100))
 hypothesis.settings.load_profile("unhurried")

@@ -78,7 +78,9 @@ class Keeper:
 
     def pids(self, database: str) -> list[int]:
         """The server processes of the idle ones."""
-        idle = [one.backend_pid for kept in list(self._idle.values()) for one in list(kept) if one.db.decode() == database]
+        idle = [
+            connection.backend_pid for kept in list(self._idle.values()) for connection in list(kept) if connection.db.decode() == database
+        ]
         return idle + [pid for readers in self._readers[database].values() for pid in readers.pids()]
 
     def open_readers(self, url: str) -> ArrowPool:
@@ -96,10 +98,10 @@ class Keeper:
             for readers in self._readers.pop(database).values():
                 readers.end()
         for key, kept in list(self._idle.items()):
-            if any(one.db.decode() in databases for one in kept):
+            if any(connection.db.decode() in databases for connection in kept):
                 del self._idle[key]
-                for one in kept:
-                    one.finish()
+                for connection in kept:
+                    connection.finish()
 
     def _disown(self) -> None:
         self._is_on = False

@@ -161,7 +161,7 @@ class DeploymentIn(In):
             features=[column.to_domain() for column in self.features],
             meta=[column.to_domain() for column in self.meta],
             endpoint=self.endpoint and self.endpoint.to_domain(),
-            earliest=parse_moment("earliest", self.earliest).date() if self.earliest else None,
+            earliest=parse_moment("earliest", self.earliest).date() if self.earliest is not None else None,
         )
 
 

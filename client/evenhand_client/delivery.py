@@ -141,8 +141,8 @@ class Delivery:
     def _count(self, batch: Entries, receipt: JsonObject) -> None:
         self._counters.add("sent", int(receipt.get("accepted") or receipt.get("corrected") or 0))
         self._counters.add("duplicate", int(receipt.get("duplicate", 0)))
-        for one in [*receipt.get("rejections", ()), *receipt.get("conflicts", ())]:
-            index, reason = int(one.get("index", 0)), f"{one.get('field', 'id')}: {one.get('reason', 'refused')}"
+        for rejection in [*receipt.get("rejections", ()), *receipt.get("conflicts", ())]:
+            index, reason = int(rejection.get("index", 0)), f"{rejection.get('field', 'id')}: {rejection.get('reason', 'refused')}"
             # The receipt counts rows, of which a pair may have many.
             if batch[0].kind != PAIR:
                 record = _record(batch[index])

@@ -64,23 +64,24 @@ class StatedFairness:
     def since(self, before: "StatedFairness") -> "StatedFairness":
         """Returns it without the lowest ratios that a patch left as they were read: they would outweigh those that it changed."""
         if self.thresholds == before.thresholds:
-            changed = [one for one in self.thresholds if (one.metric_id, one.type) != (FAIRNESS_VALUE, LOWER)]
+            changed = [threshold for threshold in self.thresholds if (threshold.metric_id, threshold.type) != (FAIRNESS_VALUE, LOWER)]
             return StatedFairness(self.parameters, changed)
-        known = {one.feature: one.threshold for one in before.parameters.features}
+        known = {feature.feature: feature.threshold for feature in before.parameters.features}
         features = [
-            one.model_copy(update={"threshold": None})
-            if one.threshold == known.get(one.feature) and _limit(self.thresholds, FAIRNESS_VALUE, LOWER, one.feature) is not None
-            else one
-            for one in self.parameters.features
+            feature.model_copy(update={"threshold": None})
+            if feature.threshold == known.get(feature.feature)
+            and _limit(self.thresholds, FAIRNESS_VALUE, LOWER, feature.feature) is not None
+            else feature
+            for feature in self.parameters.features
         ]
         return StatedFairness(self.parameters.model_copy(update={"features": features}), self.thresholds)
 
 
 def monitor_json(sent: FairnessIn, thresholds: Sequence[ThresholdIn], *, is_scheduled: bool) -> Json:
     """Returns the monitor as REST v1 takes it. Raises Refused for a limit of a metric that it does not have."""
-    for place, one in enumerate(thresholds):
-        if one.metric_id not in (FAIRNESS_VALUE, *DIFFERENCES):
-            raise invalid(f"thresholds[{place}].metric_id", f"{one.metric_id!r:.60} is no metric of the fairness monitor")
+    for place, threshold in enumerate(thresholds):
+        if threshold.metric_id not in (FAIRNESS_VALUE, *DIFFERENCES):
+            raise invalid(f"thresholds[{place}].metric_id", f"{threshold.metric_id!r:.60} is no metric of the fairness monitor")
     return {
         "favourable": sent.favourable_class,
         "unfavourable": sent.unfavourable_class,
@@ -124,7 +125,7 @@ def parameters_of(monitor: Json, kept: Document) -> Json:
 
 def features_with_upper_limit(sent: FairnessIn, thresholds: Sequence[ThresholdIn]) -> list[str]:
     """Returns the features whose highest fair ratio a script states."""
-    return [one.feature for one in sent.features if _limit(thresholds, FAIRNESS_VALUE, UPPER, one.feature) is not None]
+    return [feature.feature for feature in sent.features if _limit(thresholds, FAIRNESS_VALUE, UPPER, feature.feature) is not None]
 
 
 def upper_limit_of(feature: str, lower: float | None, upper: float | None, stated: Collection[str]) -> float | None:
@@ -174,7 +175,7 @@ def label_of(value: object) -> str:
 
 def _attribute_json(feature: FeatureIn, thresholds: Sequence[ThresholdIn]) -> Json:
     lower, upper = (_limit(thresholds, FAIRNESS_VALUE, limit, feature.feature) for limit in (LOWER, UPPER))
-    general = next((one.value for one in thresholds if (one.metric_id, one.type) == (FAIRNESS_VALUE, LOWER)), None)
+    general = next((threshold.value for threshold in thresholds if (threshold.metric_id, threshold.type) == (FAIRNESS_VALUE, LOWER)), None)
     # A limit of the feature's own precedes its `threshold`, which precedes the general limit. `lower` is the general limit, too, where the
     # feature has none of its own.
     own = feature.threshold if lower is None or lower == general else None
@@ -195,11 +196,15 @@ def _attribute_json(feature: FeatureIn, thresholds: Sequence[ThresholdIn]) -> Js
 
 def _limit(thresholds: Sequence[ThresholdIn], metric: str, limit: str, feature: str) -> float | None:
     found: float | None = None
-    for one in thresholds:
-        if (one.metric_id, one.type) != (metric, limit):
+    for threshold in thresholds:
+        if (threshold.metric_id, threshold.type) != (metric, limit):
             continue
-        own = [each.value for each in one.specific_values or () if any(a.key == "feature" and a.value == feature for a in each.applies_to)]
-        found = own[0] if own else one.value
+        own = [
+            each.value
+            for each in threshold.specific_values or ()
+            if any(a.key == "feature" and a.value == feature for a in each.applies_to)
+        ]
+        found = own[0] if own else threshold.value
     return found
 
 

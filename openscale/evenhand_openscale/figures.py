@@ -59,9 +59,9 @@ async def read_figures(
 
 def index_figures(measurements: Iterable[Document]) -> Figures:
     return {
-        FigureKey(one["metric"], one["data"], one["attribute"], one["group"]): one
-        for one in measurements
-        if TOGETHER not in (one["attribute"] or "")
+        FigureKey(figure["metric"], figure["data"], figure["attribute"], figure["group"]): figure
+        for figure in measurements
+        if TOGETHER not in (figure["attribute"] or "")
     }
 
 

@@ -69,8 +69,8 @@ def filtered(measurements: Iterable[Json], tests: Sequence[TagTest]) -> list[Jso
     if not tests:
         return list(measurements)
     found = []
-    for one in measurements:
-        entity = one["entity"]
+    for figure in measurements:
+        entity = figure["entity"]
         columns = {name: entity.get(name) for name in COLUMNS}
         values = []
         for value in entity["values"]:
@@ -78,7 +78,7 @@ def filtered(measurements: Iterable[Json], tests: Sequence[TagTest]) -> list[Jso
             if all(test.passes(tags) for test in tests):
                 values.append(value)
         if values:
-            found.append({**one, "entity": {**entity, "values": values, "issue_count": count_issues(values)}})
+            found.append({**figure, "entity": {**entity, "values": values, "issue_count": count_issues(values)}})
     return found
 
 

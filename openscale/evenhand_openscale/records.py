@@ -158,7 +158,7 @@ def _cut(body: bytes, delimiter: str, skip: int, limit: int | None) -> bytes:
 
 
 def _request_id(receipt: Document) -> str:
-    reasons = [f"records[{one['index']}].{one['field']}: {one['reason']}" for one in receipt["rejections"]]
+    reasons = [f"records[{rejection['index']}].{rejection['field']}: {rejection['reason']}" for rejection in receipt["rejections"]]
     reasons += [f"records[{one['index']}].id: {one['reason']}" for one in receipt["conflicts"]]
     parts = [receipt["accepted"] + receipt["duplicate"], receipt["rejected"], reasons[0][:300] if reasons else ""]
     return base64.urlsafe_b64encode(json.dumps(parts).encode()).decode().rstrip("=")

@@ -129,8 +129,8 @@ def _time_panels(database: Database, rounds: int, earlier: Earlier | None) -> Li
         for _ in range(rounds):
             draw()
         spent = [1000 * one / rounds for one in (time.process_time() - here, sum(server.cpu_times()[:2]) - there)]
-    steps = max(len(one.panel.steps) for one in shown.panels)
-    figures = sum(one.panel.figures for one in shown.panels)
+    steps = max(len(panel.panel.steps) for panel in shown.panels)
+    figures = sum(panel.panel.figures for panel in shown.panels)
     compared = "" if earlier is None else ", compared with the year before"
     print(
         f"panels over a year{compared}: {figures:,} figures of {len(shown.panels)} groups, at most {steps} steps of each;"

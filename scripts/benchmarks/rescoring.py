@@ -83,7 +83,7 @@ def measure(url: str, name: str, rows: list[Row], rounds: int) -> tuple[list[tup
     )
     sides: list[tuple[Callable[[], list[Any]], list[tuple[float, float]]]] = [
         (lambda: asyncio.run(bare_loop(url, name, columns, rows)), []),
-        (lambda: [one.prediction for one in client.score(rows) if isinstance(one, Prediction)], []),
+        (lambda: [answer.prediction for answer in client.score(rows) if isinstance(answer, Prediction)], []),
     ]
     answers = [side() for side, _ in sides]
     if answers[0] != answers[1]:
@@ -145,7 +145,7 @@ def _binary(columns: list[str], rows: list[Row]) -> bytes:
     for name, cells in zip(columns, zip(*rows, strict=True), strict=True):
         is_text = isinstance(cells[0], str)
         texts = [cell.encode() for cell in cells] if is_text else []
-        part = b"".join([struct.pack("<I", len(one)) + one for one in texts]) if is_text else np.array(cells, "<f8").tobytes()
+        part = b"".join([struct.pack("<I", len(text)) + text for text in texts]) if is_text else np.array(cells, "<f8").tobytes()
         described = {"name": name, "shape": [len(rows), 1], "datatype": "BYTES" if is_text else "FP64"}
         inputs.append({**described, "parameters": {"binary_data_size": len(part)}})
         parts.append(part)
@@ -155,7 +155,7 @@ def _binary(columns: list[str], rows: list[Row]) -> bytes:
 def _read_binary(body: bytes) -> list[Any]:
     end = body.index(b"}}]") + 3
     end = body.index(b"}", end) + 1
-    sizes = [one["parameters"]["binary_data_size"] for one in decode(body[:end])["outputs"]]
+    sizes = [output["parameters"]["binary_data_size"] for output in decode(body[:end])["outputs"]]
     found: list[Any] = np.frombuffer(body, "<i8", sizes[0] // 8, end).tolist()
     np.frombuffer(body, "<f8", sizes[1] // 8, end + sizes[0]).tolist()
     return found
@@ -169,7 +169,7 @@ def _read_table(body: bytes) -> list[Any]:
 
 
 def _read_listed(body: bytes) -> list[Any]:
-    return [one["prediction"] for one in decode(body)["predictions"]]
+    return [prediction["prediction"] for prediction in decode(body)["predictions"]]
 
 
 def _read_tensors(body: bytes) -> list[Any]:
@@ -210,7 +210,7 @@ WAYS: dict[str, tuple[Write, Read, str]] = {
     ),
     "json_records": (
         lambda columns, rows: encode(_objects(columns, rows)),
-        lambda body: [one["prediction"] for one in decode(body)],
+        lambda body: [record["prediction"] for record in decode(body)],
         JSON,
     ),
 }

@@ -38,9 +38,9 @@ def simulate(name: str, groups: int, windows: int, seed: int) -> Counter[tuple[s
             cells[place, :2, :2, 0] = random.multinomial(size, np.ravel(CHANCES)).reshape(2, 2)
         measured = measure_as_logged(GroupCounts(labels, cells.sum(axis=(1, 3))), metrics=LOGGED, draws=2_000)
         measured += measure_labelled(LabelledCells(labels, cells), metrics=LABELLED, draws=2_000)
-        figures = [judged_figure(one) for one in measured if one.scope == "group"]
-        claims = {(one.metric, "unfair") for one in figures if one.verdict is Verdict.UNFAIR}
-        claims |= {(one.metric, "larger than chance") for one in figures if "larger than chance" in str(gap_statement(one))}
+        figures = [judged_figure(figure) for figure in measured if figure.scope == "group"]
+        claims = {(figure.metric, "unfair") for figure in figures if figure.verdict is Verdict.UNFAIR}
+        claims |= {(figure.metric, "larger than chance") for figure in figures if "larger than chance" in str(gap_statement(figure))}
         found.update(claims)
     return found
 

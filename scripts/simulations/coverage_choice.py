@@ -97,13 +97,13 @@ def simulate(world: World, rounds: int, seed: int) -> Counter[tuple[str, str, bo
         measured = measure_counterfactual(counterfactual, metrics=METRICS, limits=LIMITS)
         as_logged = measure_as_logged(logged, metrics=METRICS, limits=LIMITS, seed=0, draws=10)
         for metric in METRICS:
-            worst = next(one for one in measured if one.metric == metric and one.worst_of is not None)
+            worst = next(figure for figure in measured if figure.metric == metric and figure.worst_of is not None)
             if not isinstance(worst.number, Value):
                 continue
             truth = world.truth(metric, worst.group)
             found[metric, "own", _holds(worst.number, truth)] += 1
             found[metric, "chosen", _holds(worst.for_choice or worst.number, truth)] += 1
-            several = [one for one in (*as_logged, *measured) if one.metric == metric and one.scope == "group"]
+            several = [figure for figure in (*as_logged, *measured) if figure.metric == metric and figure.scope == "group"]
             found[metric, "overview", _holds_overview(world, metric, several)] += 1
     return found
 

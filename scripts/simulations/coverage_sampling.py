@@ -87,9 +87,14 @@ def measure(side: str, drawn: Records, kept: np.typing.NDArray[np.bool_], weight
 
 def figures(found: list[Measured]) -> Iterator[tuple[str, Value]]:
     """Yields the figures that are numbers and no counts, of one group or of all records, under their name."""
-    for one in found:
-        if isinstance(one.number, Value) and one.scope in SCOPES and one.details.caution is None and not one.metric.endswith("_count"):
-            yield f"{one.metric}, {one.group or one.scope}", one.number
+    for figure in found:
+        if (
+            isinstance(figure.number, Value)
+            and figure.scope in SCOPES
+            and figure.details.caution is None
+            and not figure.metric.endswith("_count")
+        ):
+            yield f"{figure.metric}, {figure.group or figure.scope}", figure.number
 
 
 def main() -> None:

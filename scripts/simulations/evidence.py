@@ -79,7 +79,7 @@ def falls(runs: int, seed: int) -> Iterator[Trial]:
         returns: list[float] = []
         for run in range(runs):
             ratios = [0.95] * CHANGE + [to] * CHANGE + [0.95] * 200
-            episodes = [one for one in follow_months(simulate(ratios, seed + run)).episodes if one.alarm >= CHANGE]
+            episodes = [episode for episode in follow_months(simulate(ratios, seed + run)).episodes if episode.alarm >= CHANGE]
             delays.append(episodes[0].alarm - CHANGE + 1 if episodes else math.inf)
             errors.append(abs(episodes[0].since.hour - CHANGE) if episodes else math.inf)
             if episodes and episodes[0].resolved is not None:

@@ -77,11 +77,11 @@ def replay_changes(cut: Cut, population: Population, runs: int) -> Iterator[tupl
         delays, errors, false = [], [], 0
         for seed in range(runs):
             episodes = follow_months(population.cut(decisions, seed, records=cut.records, again=cut.again)).episodes
-            false += any(one.alarm < CHANGE for one in episodes)
-            found = [one for one in episodes if one.alarm >= CHANGE]
+            false += any(episode.alarm < CHANGE for episode in episodes)
+            found = [episode for episode in episodes if episode.alarm >= CHANGE]
             delays.append(found[0].alarm - CHANGE + 1 if found else math.inf)
             errors += [abs(found[0].since.hour - CHANGE)] if found else []
-        found_in = sum(math.isfinite(one) for one in delays)
+        found_in = sum(math.isfinite(delay) for delay in delays)
         middle, shortest, longest = (_say_delay(one, cut) for one in (float(np.median(delays)), min(delays), max(delays)))
         onset = f"onset wrong by {np.median(errors):g} h (at most {max(errors)})" if errors else "no onset"
         line = f"{population.ratio_of(before):.3f} to {population.ratio_of(after):.3f}: found in {found_in} of {runs}"

@@ -87,7 +87,7 @@ def planning(_worlds: int, seed: int) -> Iterator[Trial]:
         found = []
         for run in range(300):
             world = simulate([0.95] * 60 + [ratio] * (3 * hours), 1_000 * seed + run, records=records, share=share, base=base)
-            late = [one.alarm - 59 for one in follow_months(world).episodes if one.alarm >= 60]
+            late = [episode.alarm - 59 for episode in follow_months(world).episodes if episode.alarm >= 60]
             found.append(late[0] if late else math.inf)
         quantile = float(np.quantile(found, 0.9))
         yield Trial(

@@ -89,15 +89,15 @@ def describe(packages: Sequence[PinnedPackage], *, version: str) -> dict[str, An
         "components": [
             {
                 "type": "library",
-                "bom-ref": f"pkg:pypi/{_normalise(one.name)}@{one.version}",
-                "purl": f"pkg:pypi/{_normalise(one.name)}@{one.version}",
-                "name": one.name,
-                "version": one.version,
+                "bom-ref": f"pkg:pypi/{_normalise(package.name)}@{package.version}",
+                "purl": f"pkg:pypi/{_normalise(package.name)}@{package.version}",
+                "name": package.name,
+                "version": package.version,
                 # One of each file of the release: an installation has one of them.
-                "properties": [{"name": "evenhand:sha256", "value": content} for content in one.hashes],
-                "licenses": [] if one.licence is None else [{"expression": one.licence}],
+                "properties": [{"name": "evenhand:sha256", "value": content} for content in package.hashes],
+                "licenses": [] if package.licence is None else [{"expression": package.licence}],
             }
-            for one in packages
+            for package in packages
         ],
     }
 
@@ -154,10 +154,14 @@ def main() -> int:
     packages = read_lock(options.lock)
     version = re.search(r'VERSION = "([^"]+)"', (REPOSITORY / "app" / "__init__.py").read_text())
     options.output.write_text(json.dumps(describe(packages, version=version[1] if version else "0"), indent=1) + "\n")
-    width = max(len(one.name) for one in packages)
-    for one in packages:
-        print(f"{one.name:<{width}}  {one.version:<14}  {one.licence or 'not installed on this platform'}")
-    refused = [f"{one.name} {one.version}: licence {one.licence or 'unknown'} is not on the list" for one in packages if not one.is_allowed]
+    width = max(len(package.name) for package in packages)
+    for package in packages:
+        print(f"{package.name:<{width}}  {package.version:<14}  {package.licence or 'not installed on this platform'}")
+    refused = [
+        f"{package.name} {package.version}: licence {package.licence or 'unknown'} is not on the list"
+        for package in packages
+        if not package.is_allowed
+    ]
     weak = [] if options.advisories is None else list(find_weaknesses(packages, options.advisories))
     compared = "advisories not compared (--advisories)" if options.advisories is None else f"{len(weak)} known weaknesses"
     print(f"\n{len(packages)} packages, {len(refused)} licences refused, {compared}; written to {options.output}")
@@ -175,7 +179,11 @@ def _read_licence(name: str) -> tuple[str | None, bool]:
         return declared or _READ_BY_HAND[name], True
     classifiers = [one.rpartition(" :: ")[2] for one in facts.get_all("Classifier") or [] if one.startswith("License ::")]
     # Whether several are alternatives is not said, so all must be allowed; one that is not known here is refused.
-    known = [_CLASSIFIERS.get(one, f"LicenseRef-{re.sub(r'[^A-Za-z0-9.-]+', '-', one)}") for one in classifiers if one != "OSI Approved"]
+    known = [
+        _CLASSIFIERS.get(classifier, f"LicenseRef-{re.sub(r'[^A-Za-z0-9.-]+', '-', classifier)}")
+        for classifier in classifiers
+        if classifier != "OSI Approved"
+    ]
     text = (facts.get_all("License") or [""])[0].strip()
     return (" AND ".join(known) or (text if text in ALLOWED else None)), True
 

@@ -111,11 +111,11 @@ def _compare(question: EventQuestion, pair: Pair) -> str:
         exchange = Exchange(call_id=answered.call_id, scored_at=now, request=asked.body, answer=answered.body)
         checked = read_exchange(exchange, plan, None)
         wanted = [[row[name] for name in question.fields] for row in rows]
-        if checked.rejections or [list(one or ()) for one in checked.features] != wanted:
+        if checked.rejections or [list(feature or ()) for feature in checked.features] != wanted:
             return f"! other features: {checked.rejections or checked.features}"
         if list(checked.predictions or ()) != [row["prediction"] for row in rows]:
             return f"! other predictions: {checked.predictions}"
-        chances = [one[-1] if isinstance(one, list | tuple) else one for one in checked.probabilities or ()]
+        chances = [probability[-1] if isinstance(probability, list | tuple) else probability for probability in checked.probabilities or ()]
         if any(abs(one - row["probability"]) > TOLERANCE for one, row in zip(chances, rows, strict=True)):
             return f"! other probabilities: {chances}"
     return f"{len(question.rows)} rows of events, the same records"

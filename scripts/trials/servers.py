@@ -114,8 +114,8 @@ class Comparison:
             self._note(name, f"FAILED: {error}", is_fault=True)
             return
         found = [
-            (one.metric, one.data, one.scope, one.attribute, one.group, one.value, one.lower, one.upper, one.n)
-            for one in result.measurements
+            (figure.metric, figure.data, figure.scope, figure.attribute, figure.group, figure.value, figure.lower, figure.upper, figure.n)
+            for figure in result.measurements
         ]
         reference = self._reference.setdefault(kind, found)
         difference = _largest_difference(reference, found)

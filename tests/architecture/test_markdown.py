@@ -126,7 +126,9 @@ def test_the_picture_of_the_rooms_has_every_room_and_its_bands_go_down() -> None
 def test_the_table_of_forbidden_imports_is_the_contracts() -> None:
     written = {row[0]: (_modules_in(row[1]), _modules_in(row[2])) for row in table(ARCHITECTURE, "Contract")}
 
-    assert written == {one["id"]: (_short(one["source_modules"]), _short(one["forbidden_modules"])) for one in contracts("forbidden")}
+    assert written == {
+        contract["id"]: (_short(contract["source_modules"]), _short(contract["forbidden_modules"])) for contract in contracts("forbidden")
+    }
 
 
 def _modules_in(cell: str) -> set[str]:

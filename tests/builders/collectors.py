@@ -62,7 +62,7 @@ def trace_collector() -> Iterator[TraceCollector]:
 
 def _spans(request: ExportTraceServiceRequest) -> Iterator[ReceivedSpan]:
     for resource in request.resource_spans:
-        own = {one.key: _value(one.value) for one in resource.resource.attributes}
+        own = {attribute.key: _value(attribute.value) for attribute in resource.resource.attributes}
         for scope in resource.scope_spans:
             for span in scope.spans:
                 yield ReceivedSpan(
@@ -71,7 +71,7 @@ def _spans(request: ExportTraceServiceRequest) -> Iterator[ReceivedSpan]:
                     span_id=span.span_id.hex(),
                     parent_id=span.parent_span_id.hex(),
                     has_failed=span.status.code == 2,
-                    attributes=own | {one.key: _value(one.value) for one in span.attributes},
+                    attributes=own | {attribute.key: _value(attribute.value) for attribute in span.attributes},
                 )
 
 

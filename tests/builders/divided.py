@@ -109,9 +109,16 @@ class DividedRecords:
 def figures(result: Result, *, of_payload: bool) -> Figures:
     """Every figure by its key; those of records after mitigation are not there for files."""
     return {
-        (one.metric, str(one.data), one.scope, one.comparison, one.group): (one.value, one.n, one.reason, one.lower, one.upper, one.verdict)
-        for one in result.measurements
-        if not one.data.startswith("mitigated") and (of_payload or one.data != "as_logged")
+        (figure.metric, str(figure.data), figure.scope, figure.comparison, figure.group): (
+            figure.value,
+            figure.n,
+            figure.reason,
+            figure.lower,
+            figure.upper,
+            figure.verdict,
+        )
+        for figure in result.measurements
+        if not figure.data.startswith("mitigated") and (of_payload or figure.data != "as_logged")
     }
 
 
@@ -125,9 +132,9 @@ def assert_same_figures(expected: Figures, found: Figures) -> None:
     """Asserts that both have the same figures, to 1e-12."""
     assert expected.keys() == found.keys()
     for key, values in expected.items():
-        for one, other in zip(values, found[key], strict=True):
-            close = isinstance(one, float) and isinstance(other, float) and math.isclose(one, other, rel_tol=1e-12, abs_tol=1e-12)
-            assert close or one == other, (key, one, other)
+        for value, other in zip(values, found[key], strict=True):
+            close = isinstance(value, float) and isinstance(other, float) and math.isclose(value, other, rel_tol=1e-12, abs_tol=1e-12)
+            assert close or value == other, (key, value, other)
 
 
 def assert_same_everywhere(divided: DividedRecords, engine: Engine, folder: Path, cuts: Sequence[int], late: int) -> None:

@@ -90,16 +90,16 @@ def log(stage: Scene, records: Iterable[Logged], *, first_no: int, noted: bool =
             "COPY payload_records (deployment_no, logged_at, record_no, record_id, schema_version, model_revision, scored_at, features,"
             " meta, prediction) FROM STDIN"
         ) as copy:
-            for one, number, name, at in rows:
-                columns = (json.dumps([one.sex, one.place]), json.dumps([one.person]), json.dumps(one.approved))
+            for record, number, name, at in rows:
+                columns = (json.dumps([record.sex, record.place]), json.dumps([record.person]), json.dumps(record.approved))
                 copy.write_row((no, at, number, name, 1, revision, at, *columns))
         with cursor.copy(
             "COPY feedback_records (deployment_no, feedback_id, feedback_no, logged_at, schema_version, label, record_no,"
             " record_logged_at, usable_at) FROM STDIN"
         ) as copy:
-            for one, number, name, at in rows:
-                if one.label is not None:
-                    copy.write_row((no, name, number, at, 1, json.dumps(one.label), number, at, at))
+            for record, number, name, at in rows:
+                if record.label is not None:
+                    copy.write_row((no, name, number, at, 1, json.dumps(record.label), number, at, at))
 
 
 def update(stage: Scene, until: datetime) -> int:
@@ -139,13 +139,13 @@ def states(stage: Scene, revision: str | None = None) -> dict[tuple[DataSet, str
     era = present_era(stage, revision)
     assert era.problem is None, era.problem
     return {
-        (one.place.data, one.place.attribute, one.group, one.metric): (
-            one.first_hour,
-            one.until,
-            one.is_stale,
-            one.state,
+        (figure.place.data, figure.place.attribute, figure.group, figure.metric): (
+            figure.first_hour,
+            figure.until,
+            figure.is_stale,
+            figure.state,
         )
-        for one in read_figures(stage, era)
+        for figure in read_figures(stage, era)
     }
 
 

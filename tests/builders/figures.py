@@ -14,9 +14,9 @@ Figures = dict[tuple[object, ...], tuple[float | None, int, str | None, float | 
 def payload_figures(result: Result, *, but: Collection[str] = ("rows",)) -> Figures:
     """Value, number, reason and interval of every payload figure of metrics that need none of `but`."""
     return {
-        (one.metric, one.scope, one.comparison, one.group): (one.value, one.n, one.reason, one.lower, one.upper)
-        for one in result.measurements
-        if one.data == "as_logged" and not set(but) & set(CATALOGUE[one.metric].needs)
+        (figure.metric, figure.scope, figure.comparison, figure.group): (figure.value, figure.n, figure.reason, figure.lower, figure.upper)
+        for figure in result.measurements
+        if figure.data == "as_logged" and not set(but) & set(CATALOGUE[figure.metric].needs)
     }
 
 
@@ -25,9 +25,9 @@ def assert_same_payload(expected: Result, found: Result, *, but: Collection[str]
     mine, theirs = payload_figures(expected, but=but), payload_figures(found, but=but)
     assert mine.keys() == theirs.keys()
     for key, values in mine.items():
-        for one, other in zip(values, theirs[key], strict=True):
-            close = isinstance(one, float) and isinstance(other, float) and math.isclose(one, other, rel_tol=1e-12, abs_tol=1e-12)
-            assert close or one == other, (key, one, other)
+        for value, other in zip(values, theirs[key], strict=True):
+            close = isinstance(value, float) and isinstance(other, float) and math.isclose(value, other, rel_tol=1e-12, abs_tol=1e-12)
+            assert close or value == other, (key, value, other)
     names = ("records", "unclassified_records", "records_of_other_revisions", "oldest_record_at", "newest_record_at")
     assert [(expected.run.window or {})[name] for name in names] == [(found.run.window or {})[name] for name in names]
     assert left_out_of(expected)["as_logged"] == left_out_of(found)["as_logged"]

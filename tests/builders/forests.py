@@ -102,7 +102,7 @@ def forest_of(*figures: Measurement, **more: Any) -> Forest:  # noqa: ANN401 - m
     checks = checks_of(1) if checks is None else checks
     states: Sequence[ComparisonState] = more.pop("states", ())
     metric, now = more.pop("metric", "disparate_impact"), more.pop("now", NOW)
-    recent = more.pop("recent", [point for one in figures for point in recent_of(one, [one.verdict] * len(checks))])
+    recent = more.pop("recent", [point for figure in figures for point in recent_of(figure, [figure.verdict] * len(checks))])
     values = {"monitor": MONITOR, "evidence": evidence_of(*states)} | more
     return build_forest(RecentFigures(checks, recent), figures, metric=metric, now=now, **values)
 

@@ -38,7 +38,7 @@ def build_states(database: Database) -> None:
         database,
         "regression",
         replace(monitor_of(SEX), outcomes=regression, metrics=("disparate_impact",)),
-        [{**one, "probability": None} for one in _people(lambda place, low: 0.9 if place >= low else 0.2)],
+        [{**person, "probability": None} for person in _people(lambda place, low: 0.9 if place >= low else 0.2)],
         3,
         problem_type=ProblemType.REGRESSION,
     )
@@ -79,7 +79,7 @@ def _watch(
     for before in reversed(range(checks)):
         hour = last - before * HOUR
         stage.number_from(1 + (checks - before) * 10_000 + stage.deployment.no * 1_000_000)
-        stage.log([{**one, "id": f"{name}-{before}-{no}"} for no, one in enumerate(records)], hour)
+        stage.log([{**record, "id": f"{name}-{before}-{no}"} for no, record in enumerate(records)], hour)
         stage.check(hour, trigger=Trigger.SCHEDULE)
     return stage
 

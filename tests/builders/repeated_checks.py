@@ -28,4 +28,4 @@ def repeat_check(stage: Scene, result: Result, starts: Iterable[datetime]) -> No
                 model_revision=used.model_revision,
             )
             store_tables(session, run.no, result.tables)
-            store_measurements(session, run.no, run.deployment_no, [replace(one, at=run.span.end) for one in result.measurements])
+            store_measurements(session, run.no, run.deployment_no, [replace(figure, at=run.span.end) for figure in result.measurements])

@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from multiprocessing import forkserver
 from pathlib import Path
 
 import pytest
@@ -151,20 +150,14 @@ def _running(command: Sequence[str], port: int) -> Iterator[None]:
         server.wait()
 
 
-def _forget_variables() -> None:
-    """The variables of a process stay as they are otherwise."""
-    locations._open_store.cache_clear()  # noqa: SLF001
-    forkserver._forkserver._stop()  # type: ignore[attr-defined]  # noqa: SLF001
-
-
 @contextmanager
 def variables(named: Mapping[str, str]) -> Iterator[None]:
     before = dict(os.environ)
     os.environ.update(named)
-    _forget_variables()
+    locations._open_store.cache_clear()  # noqa: SLF001 - it has been opened with other variables
     try:
         yield
     finally:
         os.environ.clear()
         os.environ.update(before)
-        _forget_variables()
+        locations._open_store.cache_clear()  # noqa: SLF001 - as above

@@ -159,7 +159,7 @@ def training_numbers(records: Records, monitored: Members, reference: Members) -
 def numbers(measured: Iterable[Measured]) -> Found:
     """The numbers by metric, scope and group; each is measured once. A role of one group has this group's."""
     results = list(measured)
-    every = [((one.metric, one.scope, one.group), one.number) for one in results]
+    every = [((figure.metric, figure.scope, figure.group), figure.number) for figure in results]
     twice = [key for key, times in Counter(key for key, _ in every).items() if times > 1]
     assert twice == [], twice
     found = dict(every)

@@ -77,8 +77,8 @@ def test_the_mitigated_endpoint_agrees_with_exact_counterfactual_mitigation(
     changed = [answer for answer in answers if answer["changed"]]
     assert sorted(int(answer["id"].removeprefix("own-")) for answer in changed) == after["changed_row_ids"]
     assert len(changed) == after["changed_rows"]
-    assert sum((one["prediction"], one["mitigated_prediction"]) == (0, 1) for one in changed) == after["unfavorable_to_favorable"]
-    assert sum((one["prediction"], one["mitigated_prediction"]) == (1, 0) for one in changed) == after["favorable_to_unfavorable"]
+    assert sum((record["prediction"], record["mitigated_prediction"]) == (0, 1) for record in changed) == after["unfavorable_to_favorable"]
+    assert sum((record["prediction"], record["mitigated_prediction"]) == (1, 0) for record in changed) == after["favorable_to_unfavorable"]
     assert all(answer["changed_by"] == ([attribute] if answer["changed"] else []) for answer in answers)
     assert {answer["mitigation"] for answer in of_group[reference]} == {"reference"}
     for column, figures in (("prediction", expected["before"]), ("mitigated_prediction", after)):

@@ -103,10 +103,10 @@ def _installation(example: Example) -> dict[str, object]:
     keys = example.client.get("/v1/api-keys").json()["keys"]
     users = example.client.get("/v1/users").json()["users"]
     return {
-        "channels": [one["id"] for one in channels],
-        "deployments": [one["id"] for one in deployments],
-        "keys": [one["name"] for one in keys if one["revoked_at"] is None],
-        "users": [one["name"] for one in users if one["disabled_at"] is None],
+        "channels": [channel["id"] for channel in channels],
+        "deployments": [deployment["id"] for deployment in deployments],
+        "keys": [key["name"] for key in keys if key["revoked_at"] is None],
+        "users": [user["name"] for user in users if user["disabled_at"] is None],
     }
 
 

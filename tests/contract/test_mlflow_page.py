@@ -40,7 +40,7 @@ def test_the_model_of_the_page_answers_with_probabilities_that_are_read(monkeypa
     # MLflow's server answers a data frame as a list of objects.
     body = json.dumps({"predictions": answer.to_dict(orient="records")}).encode()
     found = MlflowCodec().read_answer(body, outputs=OutputFields(probability="probability"), expected_rows=2).predictions
-    assert [(one.prediction, one.probability) for one in found] == [
+    assert [(answer.prediction, answer.probability) for answer in found] == [
         ("approved", pytest.approx((0.1, 0.9))),
         ("denied", pytest.approx((0.9, 0.1))),
     ]

@@ -150,7 +150,7 @@ def _counterfactual(payload: Counts, counterfactual: Counts) -> CounterfactualCe
 
 def _lies_outside(measured: list[Measured], threshold: float) -> bool | None:
     """Whether our verdict sees the fairness outside its limit; None where a group is too small for one."""
-    (impact,) = [one for one in measured if (one.metric, one.scope) == ("openscale_fairness", "group")]
+    (impact,) = [figure for figure in measured if (figure.metric, figure.scope) == ("openscale_fairness", "group")]
     judged = verdict(impact.number, lower_limit=threshold, upper_limit=None, smallest_group=impact.smallest_group)
     return None if judged == "insufficient_data" else judged in {"suspected", "unfair"}
 

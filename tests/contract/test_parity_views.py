@@ -57,11 +57,11 @@ def _views(stage: Scene, result: Result, kind: ViewKind) -> dict[str, AttributeV
     with stage.database.transaction() as session:
         found: CheckView = check_view(session, stage.deployment, result.run, kind)
     assert found.reason is None
-    return {one.attribute: one for one in found.attributes}
+    return {attribute.attribute: attribute for attribute in found.attributes}
 
 
 def _expect_payload(view: AttributeView, expected: dict[str, Any]) -> None:
-    shares = {one.group: one for one in view.groups} | {POOLED: view.pooled[0]}
+    shares = {group.group: group for group in view.groups} | {POOLED: view.pooled[0]}
     for label, figures in expected["monitored"].items():
         one = shares[label]
         assert (one.outcomes.favourable, one.records) == (figures["favorable"], figures["n"])
@@ -74,7 +74,7 @@ def _expect_payload(view: AttributeView, expected: dict[str, Any]) -> None:
 
 
 def _expect_counterfactual(view: AttributeView, expected: dict[str, Any]) -> None:
-    shares = {one.group: one for one in view.groups}
+    shares = {group.group: group for group in view.groups}
     for label, figures in expected.items():
         equality, one = figures["perfect_equality_all_monitored"], shares[label]
         assert (one.outcomes.favourable, one.records) == (figures["monitored_favorable"], figures["monitored_n"])

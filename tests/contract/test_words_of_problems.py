@@ -131,5 +131,5 @@ def test_a_problem_names_the_field_what_is_expected_and_what_came(
     answer = service.client.request(method, path, **sent)
 
     assert answer.status_code == 422
-    problem = {one["field"]: one["message"] for one in answer.json()["errors"]}
+    problem = {error["field"]: error["message"] for error in answer.json()["errors"]}
     assert problem[field].startswith(message)

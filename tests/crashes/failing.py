@@ -130,7 +130,7 @@ def _tell_failure(report: Report, case: Case, check: dict[str, Any]) -> None:
     for word in (f"127.0.0.1:{case.model.port}", *case.trouble.words):
         if word not in reason:
             report.violations.append(f"{name}: the reason does not say {word!r}: {reason}")
-    data = {one["data"] for one in check["measurements"] if one["value"] is not None}
+    data = {figure["data"] for figure in check["measurements"] if figure["value"] is not None}
     if data != {"as_logged"}:
         report.violations.append(f"{name}: the check without the model has figures of {sorted(data)}")
 

@@ -138,7 +138,7 @@ def insert_records(url: str, name: str, records: Sequence[PastRecord], token: st
     database = Database(url)
     try:
         with database.transaction() as session:
-            ensure_months(session, sorted({(one.at.year, one.at.month) for one in records}))
+            ensure_months(session, sorted({(record.at.year, record.at.month) for record in records}))
             no = session.execute(text("SELECT no FROM deployments WHERE id = :id"), {"id": name}).scalar_one()
             # A process of the service reserves a block of numbers with each value of the sequence, and so does this.
             blocks = -(-len(records) // NUMBERS_OF_A_BLOCK)
@@ -148,16 +148,16 @@ def insert_records(url: str, name: str, records: Sequence[PastRecord], token: st
                     {
                         "no": starts[place // NUMBERS_OF_A_BLOCK] + place % NUMBERS_OF_A_BLOCK,
                         "id": f"{token}-{place}",
-                        "at": one.at.isoformat(),
-                        "features": [one.sex, 40_000, 40],
-                        "prediction": one.prediction,
+                        "at": record.at.isoformat(),
+                        "features": [record.sex, 40_000, 40],
+                        "prediction": record.prediction,
                     }
-                    for place, one in enumerate(records)
+                    for place, record in enumerate(records)
                 ]
             )
             session.execute(text(_KEYS), {"deployment": no, "rows": rows})
             session.execute(text(_RECORDS), {"deployment": no, "rows": rows})
-            note_changed_hours(session, no, sorted({floor_to_hour(one.at) for one in records}))
+            note_changed_hours(session, no, sorted({floor_to_hour(record.at) for record in records}))
     finally:
         database.close()
 

@@ -44,7 +44,7 @@ def count_records(connection: psycopg.Connection[Any], ledger: Ledger, *, withou
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         connection.execute("SET LOCAL timezone = 'UTC'")
         keys = {key: place for key, place in _keys(connection).items() if key[0] not in without}
-        records = [one for one in _records(connection) if one[0][0] not in without]
+        records = [record for record in _records(connection) if record[0][0] not in without]
         labels = {key: label for key, label in _labels(connection).items() if key[0] not in without}
     counts = RecordCounts(sent=len(ledger.payload), acknowledged=len(ledger.acknowledged_payload))
     times_stored = Counter(key for key, _, _ in records)

@@ -1,8 +1,5 @@
 """Snapshots of what services say, which run at the present time on ports and in folders of their own, and small processes."""
 
-from collections.abc import Iterator
-from multiprocessing import forkserver
-
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
@@ -16,9 +13,6 @@ def snapshot(snapshot: SnapshotAssertion) -> SnapshotAssertion:
 
 
 @pytest.fixture
-def little_memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Processes that read get 64 MiB each."""
     monkeypatch.setenv("EVENHAND_UPLOAD_MEMORY_BYTES", str(2**26))
-    forkserver._forkserver._stop()  # type: ignore[attr-defined]  # noqa: SLF001 - its variables stay as they are otherwise
-    yield
-    forkserver._forkserver._stop()  # type: ignore[attr-defined]  # noqa: SLF001

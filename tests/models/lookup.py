@@ -25,7 +25,7 @@ class LookupScorer:
 
 def _probability_of(answer: Any) -> float | list[float]:  # noqa: ANN401 - JSON
     if answer in CLASSES:
-        return [0.7 if answer == one else 0.1 for one in CLASSES]
+        return [0.7 if answer == class_ else 0.1 for class_ in CLASSES]
     return 0.9 if answer == "No Risk" else 0.2
 
 

@@ -112,7 +112,9 @@ def _open_inference_binary(body: bytes, score: Score) -> bytes:
         kind = {int: "INT64", float: "FP64", str: "BYTES"}[type(cells[0])]
         texts = [cell.encode() for cell in cells] if kind == "BYTES" else []
         item = "q" if kind == "INT64" else "d"
-        parts.append(b"".join(struct.pack("<I", len(one)) + one for one in texts) if texts else struct.pack(f"<{len(cells)}{item}", *cells))
+        parts.append(
+            b"".join(struct.pack("<I", len(text)) + text for text in texts) if texts else struct.pack(f"<{len(cells)}{item}", *cells)
+        )
         shape, size = [len(cells), 1], {"binary_data_size": len(parts[-1])}
         outputs.append({"name": name, "datatype": kind, "shape": shape, "parameters": size})
     return json.dumps({"outputs": outputs}).encode() + b"".join(parts)
@@ -144,10 +146,10 @@ def _mapped(body: bytes, score: Score) -> bytes:
     sent = json.loads(body)
     assert sent["model"] == "credit"
     people = [
-        {"sex": one["person"]["sex"], "age": one["person"]["years old"], "income": one["money"][0], "owner": one["owner"]}
-        for one in sent["people"]
+        {"sex": person["person"]["sex"], "age": person["person"]["years old"], "income": person["money"][0], "owner": person["owner"]}
+        for person in sent["people"]
     ]
-    found = [{"decision": {"value": one["prediction"]}, "p": one["probability"]} for one in _objects(people, score)]
+    found = [{"decision": {"value": record["prediction"]}, "p": record["probability"]} for record in _objects(people, score)]
     return json.dumps({"results": {"each": found}}).encode()
 
 

@@ -96,7 +96,7 @@ def test_unknown_functions_and_intervals_are_refused(agg: str, interval: str | N
 def test_values_are_those_whose_tags_pass(sent: str, regions: list[str]) -> None:
     found = filtered(NEWEST_FIRST, read_tag_filter(sent))
 
-    assert [value["tags"][0]["value"] for one in found for value in one["entity"]["values"]] == regions
+    assert [value["tags"][0]["value"] for resource in found for value in resource["entity"]["values"]] == regions
 
 
 def test_issues_are_counted_among_the_values_that_pass() -> None:
@@ -110,7 +110,7 @@ def test_issues_are_counted_among_the_values_that_pass() -> None:
 def test_each_definition_has_filters_of_its_own() -> None:
     found = read_filter_by_definition("fairness.feature:in:[a,b],quality.region:null", ["fairness", "quality"])
 
-    assert {name: [one.tag for one in tests] for name, tests in found.items()} == {"fairness": ["feature"], "quality": ["region"]}
+    assert {name: [test.tag for test in tests] for name, tests in found.items()} == {"fairness": ["feature"], "quality": ["region"]}
 
 
 @pytest.mark.parametrize("sent", ["feature", "feature:is:sex", "feature:in:sex", ":eq:sex", "feature:null:1", ",".join(["a:null"] * 21)])

@@ -44,7 +44,7 @@ def test_data_sources_become_the_tables_and_are_read_again(service: RunningServi
     assert deployment["feedback"]["location"] == feedback
     assert found["entity"]["analytics_engine"] == engine
     assert found["entity"]["deployment"]["deployment_type"] == "batch"
-    assert [one["parameters"]["location"] for one in found["entity"]["data_sources"]] == [payload, feedback]
+    assert [source["parameters"]["location"] for source in found["entity"]["data_sources"]] == [payload, feedback]
 
     # What was read can be sent back, and a table may move.
     moved = [{"op": "replace", "path": "/data_sources/0/parameters/location", "value": f"{tmp_path}/moved"}]

@@ -53,7 +53,7 @@ def test_a_deleted_data_set_is_gone_until_it_is_added_again_and_its_records_stay
 
     assert service.client.delete(f"{BASE}/data_sets/{data_set}").status_code == 202
     left = service.client.get(f"{BASE}/data_sets", params={"target.target_id": subscribed}).json()["data_sets"]
-    assert [one["metadata"]["id"] for one in left] == [f"feedback.{subscribed}"]
+    assert [resource["metadata"]["id"] for resource in left] == [f"feedback.{subscribed}"]
     send = service.client.request
     for method, path in (("GET", f"data_sets/{data_set}"), ("DELETE", f"data_sets/{data_set}"), ("GET", records)):
         assert send(method, f"{BASE}/{path}").status_code == 404
@@ -91,7 +91,7 @@ def test_a_record_that_is_sent_again_with_another_time_is_a_success_and_stored_o
     assert [state["state"] for state in states] == ["active", "active", "error"]
     assert "1 of 2 records were not stored. The first: records[0].id: " in states[2]["failure"]["errors"][0]["message"]
     listed = read(service.client, path)["records"]
-    assert {one["entity"]["values"]["scoring_timestamp"] for one in listed} == {"2026-11-01T10:00:00.000000Z"}
+    assert {resource["entity"]["values"]["scoring_timestamp"] for resource in listed} == {"2026-11-01T10:00:00.000000Z"}
     assert len(listed) == 2
 
 

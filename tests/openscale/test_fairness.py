@@ -25,7 +25,7 @@ def limit(value: float | None, kind: str = "lower_limit", metric: str = "fairnes
 
 
 def attributes(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    return {one["feature"]: one for one in document["attributes"]}
+    return {attribute["feature"]: attribute for attribute in document["attributes"]}
 
 
 def test_a_limit_of_a_feature_precedes_its_threshold_which_precedes_the_general_limit() -> None:
@@ -50,7 +50,10 @@ def read_back(document: dict[str, Any]) -> StatedFairness:
 
 def patched(before: StatedFairness, *, own: dict[str, float] | None = None, limits: list[ThresholdIn] | None = None) -> dict[str, float]:
     """The lowest fair ratio of each feature after a patch of features' thresholds, or of limits."""
-    features = [one.model_copy(update={"threshold": (own or {}).get(one.feature, one.threshold)}) for one in before.parameters.features]
+    features = [
+        feature.model_copy(update={"threshold": (own or {}).get(feature.feature, feature.threshold)})
+        for feature in before.parameters.features
+    ]
     after = StatedFairness(before.parameters.model_copy(update={"features": features}), before.thresholds if limits is None else limits)
     stated = after.since(before)
     found = attributes(monitor_json(stated.parameters, stated.thresholds, is_scheduled=True))
@@ -94,8 +97,8 @@ def test_a_limit_of_an_unknown_metric_names_it() -> None:
 @given(threshold=st.integers(1, 100).map(lambda percent: percent / 100), upper=st.none() | st.integers(100, 300).map(lambda p: p / 100))
 def test_a_monitor_that_is_read_and_sent_back_is_the_same(threshold: float, upper: float | None) -> None:
     document = monitor_json(sent({**SEX, "threshold": threshold}, AGE), [], is_scheduled=True)
-    for one in document["attributes"]:
-        one["upper_threshold"] = upper
+    for attribute in document["attributes"]:
+        attribute["upper_threshold"] = upper
     monitor = MonitorIn.model_validate(document).to_domain()
 
     again = FairnessIn.model_validate(parameters_of(as_json(monitor), {}))
@@ -103,6 +106,6 @@ def test_a_monitor_that_is_read_and_sent_back_is_the_same(threshold: float, uppe
     document = monitor_json(again, limits, is_scheduled=True)
     if upper is None:
         # Nothing is said of an upper limit that is not watched, and the default would watch it.
-        for one in document["attributes"]:
-            one["upper_threshold"] = None
+        for attribute in document["attributes"]:
+            attribute["upper_threshold"] = None
     assert MonitorIn.model_validate(document).to_domain() == monitor

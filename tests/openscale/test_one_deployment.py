@@ -39,7 +39,11 @@ class Checked:
     def figure(self, metric: str, data: str, scope: str, attribute: str | None = "sex") -> dict[str, Any]:
         """One figure of the check, as REST v1 answers it."""
         wanted = (metric, data, scope, attribute)
-        found = [one for one in self.check["measurements"] if (one["metric"], one["data"], one["scope"], one["attribute"]) == wanted]
+        found = [
+            figure
+            for figure in self.check["measurements"]
+            if (figure["metric"], figure["data"], figure["scope"], figure["attribute"]) == wanted
+        ]
         one: dict[str, Any] = found[0]
         return one
 
@@ -69,7 +73,7 @@ def test_a_subscription_is_a_deployment_of_rest_v1(checked: Checked) -> None:
     found = checked.client.get(checked.address).json()
 
     assert found["name"] == "Credit"
-    assert [(one["name"], one["type"], one["kind"]) for one in found["features"]] == [
+    assert [(feature["name"], feature["type"], feature["kind"]) for feature in found["features"]] == [
         ("sex", "string", "categorical"),
         ("income", "number", "numeric"),
         ("age", "integer", "numeric"),
@@ -122,7 +126,7 @@ def test_a_quality_below_its_limit_is_an_issue(checked: Checked) -> None:
 
 def test_the_summary_gives_shares_acceptable_share_and_verdict(checked: Checked) -> None:
     found = read(checked.client, f"monitor_instances/{checked.instance}/measurements/{checked.run}")
-    sources = {one["id"]: one["data"] for one in reversed(found["entity"]["sources"])}
+    sources = {source["id"]: source["data"] for source in reversed(found["entity"]["sources"])}
 
     (summary,) = sources["bias_detection_summary"]["summary"]
     (group,) = summary["minority"]["values"]
@@ -138,7 +142,7 @@ def test_the_summary_gives_shares_acceptable_share_and_verdict(checked: Checked)
 
 def test_figures_after_mitigation_are_a_summary_of_their_own(checked: Checked) -> None:
     found = read(checked.client, f"monitor_instances/{checked.instance}/measurements/{checked.run}")
-    before, after = [one["data"] for one in found["entity"]["sources"] if one["id"] == "bias_detection_summary"]
+    before, after = [source["data"] for source in found["entity"]["sources"] if source["id"] == "bias_detection_summary"]
 
     assert (before["metric_type"], after["metric_type"], after["debiased"]) == ("fairness", "debiased_fairness", True)
     (summary,) = after["summary"]
@@ -146,7 +150,7 @@ def test_figures_after_mitigation_are_a_summary_of_their_own(checked: Checked) -
     assert summary["fairness_value"] == round(expected, 3) * 100
     (group,) = summary["minority"]["values"]
     assert group["is_biased"] == (group["fav_class_percent"] < group["perfect_equality"] * 0.95)
-    distribution = next(one["data"] for one in found["entity"]["sources"] if one["id"].startswith("debiased_"))
+    distribution = next(source["data"] for source in found["entity"]["sources"] if source["id"].startswith("debiased_"))
     women = sum(count for _, value, _, count, is_favourable, _ in distribution["values"] if value == "female" and is_favourable)
     assert 100 * women / 20 == group["fav_class_percent"]
 
@@ -165,7 +169,7 @@ def test_metrics_are_aggregated_by_interval_with_one_value_for_each(checked: Che
     answer = read(checked.client, f"monitor_instances/{checked.instance}/metrics", **window)
 
     (group,) = answer["groups"]
-    metrics = {one["id"]: one for one in group["metrics"]}
+    metrics = {metric["id"]: metric for metric in group["metrics"]}
     here = datetime.now(UTC).year - 2001
     average, count = metrics["fairness_value"]["avg"]["value"], metrics["fairness_value"]["count"]["value"]
     assert (len(average), average[here], {*average[:here], *average[here + 1 :]}) == (100, 50.0, {None})
@@ -194,14 +198,14 @@ def test_measurements_and_metrics_are_filtered_by_their_tags(checked: Checked, c
 
     assert len(read(checked.client, f"{base}/measurements", filter=sent, **window)["measurements"]) == found
     assert len(read(checked.client, f"{base}/metrics", filter=sent, **window)["groups"]) == found
-    assert [one["entity"]["monitor_definition_id"] for one in recent["measurements"]].count("fairness") == found
+    assert [figure["entity"]["monitor_definition_id"] for figure in recent["measurements"]].count("fairness") == found
 
 
 def test_the_newest_measurements_are_of_several_subscriptions_and_definitions_with_their_sources(checked: Checked) -> None:
     query = {"target_id": f"{checked.id},{checked.id}", "monitor_definition_id": "fairness,quality", "format": "full"}
     found = read(checked.client, "measurements", **query)["measurements"]
 
-    sources = {one["entity"]["monitor_definition_id"]: [each["id"] for each in one["entity"]["sources"]] for one in found}
+    sources = {resource["entity"]["monitor_definition_id"]: [each["id"] for each in resource["entity"]["sources"]] for resource in found}
     assert sources["quality"] == []
     assert "bias_detection_summary" in sources["fairness"]
 
@@ -211,7 +215,7 @@ def test_runs_come_in_pages_each_run_once(checked_twice: Checked) -> None:
     pages = [read(checked_twice.client, path, limit=1)]
     while "next" in pages[-1]:
         pages.append(checked_twice.client.get(f"/openscale{pages[-1]['next']['url']}").json())
-    found = [one["metadata"]["id"] for page in pages for one in page["runs"]]
+    found = [resource["metadata"]["id"] for page in pages for resource in page["runs"]]
 
     assert found[:2] == checked_twice.runs
     assert len(set(found)) == len(found) <= 3
@@ -230,9 +234,9 @@ def test_records_are_listed_in_both_forms_and_counted(checked: Checked) -> None:
     dicts = read(checked.client, path, limit=3, offset=2, include_total_count=True)
     lists = read(checked.client, path, limit=3, offset=2, format="list")
 
-    values = [one["entity"]["values"] for one in dicts["records"]]
+    values = [record["entity"]["values"] for record in dicts["records"]]
     assert (len(values), dicts["total_count"]) == (3, 40)
-    assert [dict(zip(one["fields"], one["values"], strict=True)) for one in lists["records"]] == values
+    assert [dict(zip(record["fields"], record["values"], strict=True)) for record in lists["records"]] == values
     assert {"sex", "income", "age", "prediction", "probability", "scoring_id", "scoring_timestamp"} <= values[0].keys()
 
 
@@ -253,7 +257,7 @@ def test_a_deployment_of_rest_v1_is_listed_run_and_read_as_a_subscription(checke
 
     entity = read(client, "subscriptions/own")["entity"]
     assert (entity["data_mart_id"], entity["asset_properties"]["feature_fields"]) == (ZERO, ["sex"])
-    assert "own" in [one["metadata"]["id"] for one in read(client, "subscriptions")["subscriptions"]]
+    assert "own" in [resource["metadata"]["id"] for resource in read(client, "subscriptions")["subscriptions"]]
     (instance,) = read(client, "monitor_instances", **{"target.target_id": "own"})["monitor_instances"]
     run = added_id(client, f"monitor_instances/{instance['metadata']['id']}/runs", {})
     ended(checked.service, "/v1/deployments/own", {"id": run})
@@ -285,7 +289,7 @@ def test_a_key_of_another_deployment_sees_nothing_of_it(checked: Checked) -> Non
     headers = checked.service.as_(Role.MANAGE, number)
 
     listed = checked.client.get(f"{BASE}/subscriptions", headers=headers).json()["subscriptions"]
-    assert [one["metadata"]["id"] for one in listed] == [other]
+    assert [resource["metadata"]["id"] for resource in listed] == [other]
     for path in (
         f"subscriptions/{checked.id}",
         f"data_sets/payload_logging.{checked.id}",

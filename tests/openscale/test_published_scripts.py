@@ -58,7 +58,7 @@ def test_a_patch_does_not_watch_a_side_that_nobody_is_to_watch(scripted: Scripte
     client, name = scripted.client, scripted.subscribe("One side")
     address = f"/v1/deployments/{name}/fairness-monitor"
     monitor = client.get(address).json()
-    attributes = [{**one, "upper_threshold": None} for one in monitor["attributes"]]
+    attributes = [{**attribute, "upper_threshold": None} for attribute in monitor["attributes"]]
     kept = {key: value for key, value in monitor.items() if key not in {"version", "warnings", "measured_metrics"}}
     assert client.put(address, json={**kept, "attributes": attributes}).status_code == 200
 
@@ -98,7 +98,7 @@ def test_a_quality_run_that_compared_nothing_has_not_succeeded(scripted: Scripte
     assert scripted.client.get(address).status_code == 404
     # The same check measured fairness.
     of_fairness = read(scripted.client, f"monitor_instances/fairness.{name}/runs")["runs"]
-    assert {one["entity"]["status"]["state"] for one in of_fairness} == {"finished"}
+    assert {resource["entity"]["status"]["state"] for resource in of_fairness} == {"finished"}
 
 
 def test_ranges_are_read_as_they_were_sent(scripted: Scripted) -> None:
@@ -151,7 +151,7 @@ def test_a_patch_of_limits_sets_them_although_features_were_read_with_their_thre
     def lowest(path: str, value: object) -> list[float]:
         assert client.patch(address, json=[{"op": "replace", "path": path, "value": value}]).status_code == 200
         monitor = client.get(f"/v1/deployments/{name}/fairness-monitor").json()
-        return [one["threshold"] for one in monitor["attributes"]]
+        return [attribute["threshold"] for attribute in monitor["attributes"]]
 
     assert lowest("/thresholds", [{"metric_id": "fairness_value", "type": "lower_limit", "value": 70}]) == [0.7]
     assert lowest("/parameters/features/0/threshold", 0.6) == [0.6]

@@ -26,7 +26,7 @@ def test_feedback_comes_as_objects_tables_and_csv_with_columns_that_are_ignored(
     )
     assert (refused.status_code, "header" in refused.text) == (422, True)
     listed = read(service.client, path)["records"]
-    assert sorted((one["entity"]["values"]["income"], one["entity"]["values"]["approved"]) for one in listed) == [
+    assert sorted((resource["entity"]["values"]["income"], resource["entity"]["values"]["approved"]) for resource in listed) == [
         (1.5, 1),
         (2.5, 0),
         (3.5, 1),

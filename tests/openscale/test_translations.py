@@ -24,7 +24,7 @@ def test_the_first_error_holds_everything_because_the_sdk_shows_no_other() -> No
     found = envelope_of(problem)
 
     assert (found["trace"], found["errors"][0]["code"]) == ("one", "invalid-input")
-    assert [one["message"] for one in found["errors"]] == ["name: is required; url: is no URL", "name: is required", "url: is no URL"]
+    assert [error["message"] for error in found["errors"]] == ["name: is required; url: is no URL", "name: is required", "url: is no URL"]
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_what_is_no_time_is_refused_by_name(sent: str) -> None:
 
 
 def operations(*sent: dict[str, object]) -> list[Operation]:
-    return [Operation.model_validate(one) for one in sent]
+    return [Operation.model_validate(operation) for operation in sent]
 
 
 def test_a_patch_replaces_what_is_not_there_yet_and_paths_may_lack_their_stroke() -> None:

@@ -94,16 +94,16 @@ def rules_of_people() -> list[dict[str, str]]:
     """Rules that give the people of the matrix their roles."""
     deployments = {"own": OWN, "other": OTHER}
     return [
-        {"claim": "groups", "value": f"{one.role} {one.bound_to}", "role": str(one.role)}
-        | ({"deployment": deployments[one.bound_to]} if one.bound_to else {})
-        for one in CALLERS
-        if one.role is not None
+        {"claim": "groups", "value": f"{caller.role} {caller.bound_to}", "role": str(caller.role)}
+        | ({"deployment": deployments[caller.bound_to]} if caller.bound_to else {})
+        for caller in CALLERS
+        if caller.role is not None
     ]
 
 
 def people_of(issuer: LocalIssuer) -> list[Person]:
     """Every kind of caller that sends no key: sessions of keys, and people of the issuer in browsers and with tokens."""
-    known = [one for one in CALLERS if one.role is not None]
+    known = [caller for caller in CALLERS if caller.role is not None]
     browsing = [one for one in known if one.role is not Role.INGEST]
     return [
         *(KeyHolder(replace(one, name=f"session of {one.name}")) for one in browsing),
@@ -144,7 +144,7 @@ def try_every_operation(service: RunningService, people: Sequence[Person] = ()) 
     A caller that is let in may get any answer but 401, 403 and those of a failed service: the bodies are empty, most of them are refused.
     """
     numbers = _register(service)
-    callers = [(one.caller, one.headers(service, numbers)) for one in people] or _callers(service, numbers)
+    callers = [(person.caller, person.headers(service, numbers)) for person in people] or _callers(service, numbers)
     operations = list(_operations(service.client.get("/openapi.json").json()))
     ids = {operation.id for operation in operations}
     matrix = Matrix(operations=len(operations), unknown=sorted(ids - RULES.keys()), gone=sorted(RULES.keys() - ids))

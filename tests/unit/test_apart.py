@@ -5,8 +5,6 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from multiprocessing import forkserver
 from typing import Any, BinaryIO
 
 import pytest
@@ -15,15 +13,6 @@ from app.base.apart import Apart, SentFile, ask, limited_memory
 from app.base.errors import FieldProblem, InvalidInput, NotFound, TooLarge
 
 MEGABYTE = 2**20
-
-
-@pytest.fixture
-def little_memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Child processes get 64 MiB each."""
-    monkeypatch.setenv("EVENHAND_UPLOAD_MEMORY_BYTES", str(64 * MEGABYTE))
-    forkserver._forkserver._stop()  # type: ignore[attr-defined]  # noqa: SLF001 - its variables stay as they are otherwise
-    yield
-    forkserver._forkserver._stop()  # type: ignore[attr-defined]  # noqa: SLF001
 
 
 def fill(megabytes: int) -> int:
@@ -114,8 +103,9 @@ def test_a_child_that_dies_is_too_large() -> None:
         Apart(die, 1).result()
 
 
-@pytest.mark.usefixtures("little_memory")
-def test_a_child_has_so_much_memory_and_not_more() -> None:
+def test_a_child_has_so_much_memory_and_not_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVENHAND_UPLOAD_MEMORY_BYTES", str(64 * MEGABYTE))
+
     assert Apart(fill, 16).result() == 16 * MEGABYTE
     with pytest.raises(TooLarge, match="more memory than the 64 MiB of EVENHAND_UPLOAD_MEMORY_BYTES"):
         Apart(fill, 200).result()

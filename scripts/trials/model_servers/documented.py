@@ -12,7 +12,7 @@ SCORER = Scorer(sys.argv[1], sys.argv[2])
 
 def answer(columns, rows):
     predictions, chances = SCORER.score(rows, columns)
-    return [{"prediction": one, "probability": chance} for one, chance in zip(predictions, chances)]
+    return [{"prediction": prediction, "probability": chance} for prediction, chance in zip(predictions, chances)]
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -24,9 +24,9 @@ class Credit(Model):
             ]
             return InferResponse(payload.id, self.name, outputs)
         instances = payload["instances"]
-        rows = [[one[name] for name in COLUMNS] if isinstance(one, dict) else one for one in instances]
+        rows = [[instance[name] for name in COLUMNS] if isinstance(instance, dict) else instance for instance in instances]
         predictions, chances = self.scorer.score(rows)
-        return {"predictions": [{"prediction": one, "probability": chance} for one, chance in zip(predictions, chances)]}
+        return {"predictions": [{"prediction": prediction, "probability": chance} for prediction, chance in zip(predictions, chances)]}
 
 
 ModelServer(http_port=int(sys.argv[2]), enable_grpc=False, workers=1).start([Credit("whole"), Credit("mixed")])

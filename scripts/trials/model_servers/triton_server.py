@@ -19,7 +19,7 @@ def served(kind):
         columns = [tensors[name][:, 0].tolist() for name in COLUMNS]
         rows = [[cell.decode() if isinstance(cell, bytes) else cell for cell in row] for row in zip(*columns)]
         predictions, chances = scorer.score(rows)
-        found = [one.encode() for one in predictions] if kind == "mixed" else predictions
+        found = [prediction.encode() for prediction in predictions] if kind == "mixed" else predictions
         return {
             "prediction": np.array(found, dtype=np.bytes_ if kind == "mixed" else np.int64)[:, None],
             "probability": np.array(chances, dtype=np.float64)[:, None],

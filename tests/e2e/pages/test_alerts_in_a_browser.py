@@ -28,7 +28,7 @@ def test_several_alerts_are_acknowledged_together_assigned_and_commented(visit: 
     page.get_by_text("Acknowledge the ticked alerts").first.click()
     page.get_by_role("button", name="Acknowledge").first.click()
     expect(ticks).to_have_count(0)
-    assert {one["id"] for one in service.client.get("/v1/alerts?state=acknowledged").json()["alerts"]} == set(opened)
+    assert {alert["id"] for alert in service.client.get("/v1/alerts?state=acknowledged").json()["alerts"]} == set(opened)
 
     page = visit.go(f"/alerts/{opened[0]}")
     expect(page.locator("main")).to_contain_text("Acknowledged by")

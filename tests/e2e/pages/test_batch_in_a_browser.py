@@ -42,7 +42,7 @@ def watched(database: Database, tmp_path: Path) -> Iterator[Watched]:
             lake.stage.check(NOON + no * HOUR, trigger=Trigger.SCHEDULE)
         evaluate_ended_checks(database)
         alerts = service.client.get("/v1/alerts?state=open").json()["alerts"]
-        yield Watched(service, next(f"/alerts/{one['id']}" for one in alerts if one["data"] == "as_logged"))
+        yield Watched(service, next(f"/alerts/{alert['id']}" for alert in alerts if alert["data"] == "as_logged"))
 
 
 @pytest.mark.parametrize("width", [DESKTOP, PHONE])

@@ -36,9 +36,9 @@ def service(browser: Browser, database: Database, tmp_path: Path) -> Iterator[Ru
 
 @pytest.mark.nightly
 def test_every_state_is_accessible_fits_its_window_and_prints(browser: Browser, service: RunningService) -> None:
-    ids = [one["id"] for one in service.client.get("/v1/overview").json()["deployments"]]
-    paths = ["/", *(f"/deployments/{one}" for one in ids)]
-    with_figures = {f"/deployments/{one}" for one in ids if one != "empty"}
+    ids = [deployment["id"] for deployment in service.client.get("/v1/overview").json()["deployments"]]
+    paths = ["/", *(f"/deployments/{id_}" for id_ in ids)]
+    with_figures = {f"/deployments/{id_}" for id_ in ids if id_ != "empty"}
     wrong: dict[str, list[str]] = {}
     with (
         visiting(browser, service.base_url) as wide,
@@ -56,7 +56,7 @@ def test_every_state_is_accessible_fits_its_window_and_prints(browser: Browser, 
             paper = wide.page.pdf(format=A4)
             wide.page.set_viewport_size({"width": SHEET, "height": 1000})
             wide.page.emulate_media(media="print")
-            found += [f"{one} is not on paper" for one in FIGURES if wide.page.evaluate(_ARE_NARROW, one)]
+            found += [f"{figure} is not on paper" for figure in FIGURES if wide.page.evaluate(_ARE_NARROW, figure)]
             found += [f"on paper {one}" for one in layout_faults(wide.page)]
             wide.page.emulate_media(media="screen")
             wide.page.set_viewport_size({"width": DESKTOP, "height": HEIGHTS[DESKTOP]})

@@ -139,7 +139,7 @@ def test_a_receiver_that_was_down_is_told_each_alert_once_and_in_order_whatever_
         installation.watch(name)
 
     _open_and_resolve_through_crashes(installation)
-    waiting = [one["id"] for one in installation.notifications()]
+    waiting = [notification["id"] for notification in installation.notifications()]
     before = (installation.metric("evenhand_alerts"), installation.metric("evenhand_notifications_waiting"))
     _deliver_through_crashes(installation, receiver)
     after = (installation.metric("evenhand_alerts"), installation.metric("evenhand_notifications_waiting"))
@@ -186,4 +186,4 @@ def _deliver_through_crashes(installation: Installation, receiver: Receiver) -> 
         installation.ask("POST", "/v1/alert-channels/on-call/tests")
         wait_until(lambda: len(receiver.received) > 2, "the first alerts are told")
         installation.kill_worker()
-        wait_until(lambda: all(one["state"] == "sent" for one in installation.notifications()), "all alerts are told")
+        wait_until(lambda: all(notification["state"] == "sent" for notification in installation.notifications()), "all alerts are told")

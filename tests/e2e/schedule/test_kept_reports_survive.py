@@ -74,7 +74,7 @@ def test_a_report_whose_worker_is_killed_is_kept_once_and_whole(service: Running
     service.client.put(f"{address}/report-schedules/monthly", json=schedule).raise_for_status()
 
     def states() -> list[str]:
-        return [one["state"] for one in service.client.get(f"{address}/kept-reports").json()["reports"]]
+        return [report["state"] for report in service.client.get(f"{address}/kept-reports").json()["reports"]]
 
     with psycopg.connect(stage.database.url, autocommit=True) as connection, psycopg.connect(stage.database.url) as blocking:
         connection.execute("UPDATE report_schedules SET since = date_trunc('month', now(), 'UTC') - interval '1 month'")

@@ -101,7 +101,8 @@ def records_of_people(seed: int) -> list[Logged]:
     rng = random.Random(seed)
     ratios = [0.95] * 10 + [0.3] * (HOURS - 10)
     return [
-        Logged(one.hour, one.sex, one.approved, one.label, f"p{rng.randrange(900)}", one.minute) for one in world(ratios, seed, records=40)
+        Logged(record.hour, record.sex, record.approved, record.label, f"p{rng.randrange(900)}", record.minute)
+        for record in world(ratios, seed, records=40)
     ]
 
 

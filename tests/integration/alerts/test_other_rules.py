@@ -125,7 +125,7 @@ def test_a_new_deployment_has_rules_on_failed_checks_and_missing_records_which_m
         delete_rule(session, rules[1])
         left = rules_page(session, stage.deployment.no, Paging(10))
 
-    assert {one.id: one.content.condition for one in rules} == {
+    assert {rule.id: rule.content.condition for rule in rules} == {
         "unfair": EvidenceCondition(),
         "failed-checks": FailedChecksCondition(),
         "no-records": StaleDataCondition(hours=72),

@@ -29,7 +29,7 @@ def activities(service: RunningService, address: str = "/v1/activities", **query
 
 
 def actions(service: RunningService, address: str = f"{ADDRESS}/activities", **query: Any) -> list[str]:  # noqa: ANN401
-    return [one["action"] for one in activities(service, address, **query)]
+    return [activity["action"] for activity in activities(service, address, **query)]
 
 
 def test_each_change_of_a_deployment_is_told_newest_first_with_who_made_it(service: RunningService) -> None:
@@ -120,7 +120,7 @@ def test_uploads_of_training_data_are_told_with_how_many_records_there_were(serv
         "training_data.replaced",
         "training_data.replaced",
     ]
-    assert [one["details"]["records"] for one in (deleted, replaced, first)] == [[1, None], [2, 1], [None, 2]]
+    assert [activity["details"]["records"] for activity in (deleted, replaced, first)] == [[1, None], [2, 1], [None, 2]]
 
 
 def test_a_profile_that_was_asked_for_is_told_with_its_version(service: RunningService) -> None:
@@ -156,7 +156,7 @@ def test_lists_are_filtered_and_come_in_pages(service: RunningService) -> None:
     second = service.client.get("/v1/activities", params={"limit": 2, "cursor": first["next_cursor"]}).json()
 
     assert actions(service, "/v1/activities", action="deployment.created") == ["deployment.created"] * 2
-    assert [one["deployment_id"] for one in activities(service, actor=me)] == ["other"]
+    assert [activity["deployment_id"] for activity in activities(service, actor=me)] == ["other"]
     assert actions(service, "/v1/activities", deployment="other", action="monitor.changed") == []
     assert first["activities"] + second["activities"] == activities(service)
     assert (len(first["activities"]), len(second["activities"]), second["next_cursor"]) == (2, 1, None)

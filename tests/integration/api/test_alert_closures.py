@@ -94,10 +94,10 @@ def test_an_alert_is_opened_resolved_opened_again_closed_by_hand_and_superseded_
     assert len(alerts(service)) == 3
     service.client.patch("/v1/deployments/a-model", json={"model_revision": "2"}).raise_for_status()
     follow(stage, 101)
-    assert [one["resolution"] for one in alerts(service)] == ["recovered", "closed", "superseded"]
+    assert [alert["resolution"] for alert in alerts(service)] == ["recovered", "closed", "superseded"]
     assert close(service, third["id"]).status_code == 409
     actions = service.client.get("/v1/activities").json()["activities"]
-    assert [(one["subject"], one["details"]) for one in actions if one["action"] == "alert.closed"] == [
+    assert [(action["subject"], action["details"]) for action in actions if action["action"] == "alert.closed"] == [
         (second["id"], {"note": "Threshold corrected.\nSee the minutes of Friday.", "reason": "fixed"})
     ]
 

@@ -59,10 +59,10 @@ def test_several_alerts_are_acknowledged_by_one_request_and_again_changes_nothin
     second = acknowledge(service, ids, headers=service.as_(Role.MANAGE))
 
     body = first.raise_for_status().json()
-    assert (body["acknowledged"], [one["id"] for one in body["alerts"]]) == (2, [*reversed(ids), ids[0]])
-    assert {(one["state"], one["note"]) for one in body["alerts"]} == {("acknowledged", "On it.")}
-    assert {one["assignee"] for one in body["alerts"]} == {body["alerts"][0]["acknowledged_by"]}
-    assert (second.json()["acknowledged"], {one["acknowledged_by"] for one in second.json()["alerts"]}) == (
+    assert (body["acknowledged"], [alert["id"] for alert in body["alerts"]]) == (2, [*reversed(ids), ids[0]])
+    assert {(alert["state"], alert["note"]) for alert in body["alerts"]} == {("acknowledged", "On it.")}
+    assert {alert["assignee"] for alert in body["alerts"]} == {body["alerts"][0]["acknowledged_by"]}
+    assert (second.json()["acknowledged"], {alert["acknowledged_by"] for alert in second.json()["alerts"]}) == (
         0,
         {body["alerts"][0]["acknowledged_by"]},
     )
@@ -75,7 +75,7 @@ def test_an_alert_that_was_resolved_meanwhile_is_left_as_it_is(service: RunningS
     history.evaluate()
     body = acknowledge(service, ids).raise_for_status().json()
 
-    assert (body["acknowledged"], [one["state"] for one in body["alerts"]]) == (1, ["resolved", "acknowledged"])
+    assert (body["acknowledged"], [alert["state"] for alert in body["alerts"]]) == (1, ["resolved", "acknowledged"])
 
 
 def test_all_alerts_are_acknowledged_or_none(service: RunningService, history: History) -> None:
@@ -140,13 +140,13 @@ def test_a_resolved_alert_is_assigned_to_nobody_else(service: RunningService, hi
 def test_comments_are_listed_oldest_first_and_stored_once(service: RunningService, history: History) -> None:
     base = f"/v1/alerts/{history.alerts()[0].id}/comments"
     ids = [str(uuid.uuid4()) for _ in range(3)]
-    for no, one in enumerate(ids):
+    for no, id_ in enumerate(ids):
         for _ in range(2):
-            service.client.put(f"{base}/{one}", json={"text": f" Line {no}.\nMore. "}).raise_for_status()
+            service.client.put(f"{base}/{id_}", json={"text": f" Line {no}.\nMore. "}).raise_for_status()
     page = service.client.get(base, params={"limit": 2}).json()
     rest = service.client.get(base, params={"limit": 2, "cursor": page["next_cursor"]}).json()
 
-    assert [one["text"] for one in (*page["comments"], *rest["comments"])] == [f"Line {no}.\nMore." for no in range(3)]
+    assert [comment["text"] for comment in (*page["comments"], *rest["comments"])] == [f"Line {no}.\nMore." for no in range(3)]
     assert (page["comments"][0]["author"], rest["next_cursor"]) == (service.client.get("/v1/me").json()["actor"], None)
     assert len(activities(history, "alert.commented")) == 3
 

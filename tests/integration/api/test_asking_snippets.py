@@ -36,15 +36,17 @@ def test_every_format_of_json_has_code_that_asks_in_it_and_others_have_the_clien
         found = registered(service, "http://127.0.0.1:9/score", payload_format)
         assert found[0]["form"] == "client"
         own = [
-            one for one in found if one["form"] == payload_format and "answer = httpx.post(" in one["code"] and "Evenhand(" in one["code"]
+            snippet
+            for snippet in found
+            if snippet["form"] == payload_format and "answer = httpx.post(" in snippet["code"] and "Evenhand(" in snippet["code"]
         ]
         (asked if own else client_alone).add(payload_format)
-        assert [one for one in found if one["asks_model"]] == own
+        assert [snippet for snippet in found if snippet["asks_model"]] == own
         # Pages name a snippet by these members.
-        kinds = [(one["logs"], one["form"], one["language"], one["asks_model"]) for one in found]
+        kinds = [(snippet["logs"], snippet["form"], snippet["language"], snippet["asks_model"]) for snippet in found]
         assert len(set(kinds)) == len(kinds)
-        for one in own:
-            compile(one["code"], "snippet", "exec")
+        for snippet in own:
+            compile(snippet["code"], "snippet", "exec")
 
     assert asked | client_alone == set(PayloadFormat)
     assert client_alone >= set(OTHERS)
@@ -57,7 +59,7 @@ def test_the_code_logs_what_the_model_answers(service: RunningService, monkeypat
     assert service.base_url
     with serve(RuleScorer()) as server:
         found = registered(service, server.url, PayloadFormat.FIELDS_VALUES)
-        (own,) = (one for one in found if one["form"] == "fields_values" and "Evenhand(" in one["code"])
+        (own,) = (snippet for snippet in found if snippet["form"] == "fields_values" and "Evenhand(" in snippet["code"])
         exec(compile(own["code"], "snippet", "exec"), {})  # noqa: S102 - as a person would run it
     (stored,) = service.client.get("/v1/deployments/own/payload-records").json()["payload_records"]
 
@@ -76,8 +78,8 @@ def test_values_are_those_of_the_newest_record_of_the_present_columns(service: R
 
     (example,) = real["example"]["records"]
     assert {name: example[name] for name in record} == record
-    assert all("41234" in one["code"] for one in real["snippets"] if one["logs"] == "payload")
-    assert all("41234" not in one["code"] for one in made_up["snippets"])
+    assert all("41234" in snippet["code"] for snippet in real["snippets"] if snippet["logs"] == "payload")
+    assert all("41234" not in snippet["code"] for snippet in made_up["snippets"])
     assert set(made_up["example"]["records"][0]["features"]) == {"sex", "income", "age"}
 
 
@@ -94,6 +96,6 @@ def test_a_record_is_tried_and_nothing_is_stored(service: RunningService) -> Non
 
     assert fine == {"sent": 1, "accepted": 1, "rejected": 0, "rejections": []}
     assert (mixed["sent"], mixed["accepted"], mixed["rejected"]) == (2, 1, 1)
-    assert [(one["index"], one["field"]) for one in mixed["rejections"]] == [(1, "features.income")]
+    assert [(rejection["index"], rejection["field"]) for rejection in mixed["rejections"]] == [(1, "features.income")]
     assert (refused.status_code, bound.status_code) == (422, 403)
     assert service.client.get("/v1/deployments/own/payload-records").json()["payload_records"] == []

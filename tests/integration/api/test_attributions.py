@@ -95,7 +95,7 @@ def test_a_model_that_uses_one_feature_only_is_recovered_at_the_cost_that_was_sa
     assert (found["state"], found["problem"], found["result"]["method"]) == ("done", None, "hybrids")
     (gap,) = found["result"]["gaps"]
     hybrids = gap["hybrids"]
-    shares = {tuple(one["features"]): one["share"]["value"] for one in hybrids["shares"]}
+    shares = {tuple(share["features"]): share["share"]["value"] for share in hybrids["shares"]}
     assert gap["gap"] == pytest.approx(
         gap["monitored"]["favourable"] / gap["monitored"]["records"] - gap["reference"]["favourable"] / gap["reference"]["records"],
         abs=1e-9,
@@ -117,7 +117,7 @@ def test_without_an_endpoint_each_feature_divides_the_gap_and_nothing_is_asked(s
     assert (cost["method"], cost["rows"], cost["requests"]) == ("kitagawa", 0, 0)
     assert (found["result"]["method"], found["planned_rows"], found["asked_rows"]) == ("kitagawa", 0, 0)
     (gap,) = found["result"]["gaps"]
-    parts = {one["feature"]: one for one in gap["cells"]}
+    parts = {cell["feature"]: cell for cell in gap["cells"]}
     for one in parts.values():
         assert sum(one[part]["value"] for part in ("who_applies", "how_treated", "no_counterpart")) == pytest.approx(gap["gap"], abs=1e-9)
     assert abs(parts["income"]["how_treated"]["value"]) < 0.05
@@ -151,7 +151,7 @@ def test_asking_again_while_one_waits_returns_it_and_records_one_activity(servic
     assert (now.json()["id"], now.json()["from"]) == (later.json()["id"], later.json()["from"])
     assert now.json()["to"] <= later.json()["to"]
     assert len(service.client.get(PATH).json()["attributions"]) == 3
-    actions = [one["action"] for one in service.client.get("/v1/deployments/loans/activities").json()["activities"]]
+    actions = [activity["action"] for activity in service.client.get("/v1/deployments/loans/activities").json()["activities"]]
     assert actions.count("attribution.requested") == 3
 
 
@@ -194,7 +194,7 @@ def test_bad_requests_are_refused_and_nothing_is_stored(
     answer = service.client.post(PATH, json=body)
 
     assert answer.status_code == 422, answer.text
-    assert field in {one["field"] for one in answer.json()["errors"]}
+    assert field in {error["field"] for error in answer.json()["errors"]}
     with service.database.transaction() as session:
         assert session.query(AttributionRow).count() == 0
 
@@ -222,11 +222,11 @@ def test_an_intersection_is_attributed_where_it_is_asked_for(service: RunningSer
     assert together["comparisons"] == [["age", "sex"]]
     assert cost["rows"] == together["planned_rows"] == together["asked_rows"] == model.counts.rows
     gaps = together["result"]["gaps"]
-    assert [one["features"] for one in gaps] == [["sex", "age"]] * len(gaps)
-    assert {(one["attribute"], one["monitored"]["label"]) for one in gaps} == {("sex × age", one["group"]) for one in cost["gaps"]}
-    (both,) = (one for one in gaps if one["monitored"]["label"] == "female × 20-39")
+    assert [gap["features"] for gap in gaps] == [["sex", "age"]] * len(gaps)
+    assert {(gap["attribute"], gap["monitored"]["label"]) for gap in gaps} == {("sex × age", gap["group"]) for gap in cost["gaps"]}
+    (both,) = (gap for gap in gaps if gap["monitored"]["label"] == "female × 20-39")
     assert both["reference"]["label"] == "male × 40-70"
-    assert sum(one["share"]["value"] for one in both["hybrids"]["shares"]) == pytest.approx(both["hybrids"]["gap_of_pairs"], abs=1e-9)
+    assert sum(share["share"]["value"] for share in both["hybrids"]["shares"]) == pytest.approx(both["hybrids"]["gap_of_pairs"], abs=1e-9)
     assert together["sentences"][0].startswith("Of every 100 records of ")
     # Another question, not the same one again.
     assert (alone["comparisons"], alone["id"] != together["id"]) == (None, True)
@@ -238,7 +238,7 @@ def test_without_an_endpoint_an_intersection_is_divided_by_features(service: Run
 
     found = attribute(service, comparisons=[["sex"], ["sex", "age"]])
 
-    assert {tuple(one["features"]) for one in found["result"]["gaps"]} == {("sex",), ("sex", "age")}
+    assert {tuple(gap["features"]) for gap in found["result"]["gaps"]} == {("sex",), ("sex", "age")}
 
 
 def test_an_intersection_that_is_no_longer_watched_ends_with_the_reason(service: RunningService, snapshot: SnapshotAssertion) -> None:
@@ -274,7 +274,7 @@ def test_a_waiting_attribution_is_cancelled_at_once_and_deleted(service: Running
     assert (cancelled.json()["state"], cancelled.json()["cancel_requested"]) == ("cancelled", True)
     assert cancelled.json()["finished_at"] is not None
     assert (deleted.status_code, gone.status_code) == (204, 404)
-    actions = [one["action"] for one in service.client.get("/v1/deployments/loans/activities").json()["activities"]]
+    actions = [activity["action"] for activity in service.client.get("/v1/deployments/loans/activities").json()["activities"]]
     assert actions[:3] == ["attribution.deleted", "attribution.cancelled", "attribution.requested"]
 
 
@@ -301,7 +301,7 @@ def test_attributions_are_listed_newest_first_in_pages(service: RunningService) 
     first = service.client.get(PATH, params={"limit": 2}).json()
     second = service.client.get(PATH, params={"limit": 2, "cursor": first["next_cursor"]}).json()
 
-    assert [one["id"] for one in first["attributions"] + second["attributions"]] == made[::-1]
+    assert [attribution["id"] for attribution in first["attributions"] + second["attributions"]] == made[::-1]
     assert second["next_cursor"] is None
     assert service.client.get(PATH, params={"trigger": "nightly"}).json()["attributions"] == []
     assert service.client.get(PATH, params={"state": "done"}).status_code == 422

@@ -113,7 +113,7 @@ def test_log_ins_and_log_outs_are_audited_without_what_was_typed(service: Runnin
         browser.post("/login", data={"name": "four plain words here", "password": ""})
         browser.post("/login", data={"name": "ada", "password": "four plain words here"})
         browser.post("/logout")
-    found = [(one["actor"], one["action"], one["address"]) for one in events(service)[:4]]
+    found = [(event["actor"], event["action"], event["address"]) for event in events(service)[:4]]
 
     assert found == [
         ("user:ada", "session.ended", "127.0.0.1"),
@@ -144,7 +144,7 @@ def test_events_are_listed_by_pages_for_admins_only(service: RunningService) -> 
         if cursor is None:
             break
 
-    assert [one["no"] for one in found] == sorted((one["no"] for one in events(service)), reverse=True)
+    assert [one["no"] for one in found] == sorted((event["no"] for event in events(service)), reverse=True)
     assert service.client.get("/v1/audit-events", headers=service.as_(Role.MANAGE)).status_code == 403
     assert service.client.get("/audit", headers=service.as_(Role.READ)).status_code == 403
 
@@ -206,10 +206,10 @@ def test_events_of_writers_that_commit_out_of_order_are_all_sealed_once(database
     with database.transaction() as session:  # does not wait for the other writer
         record_activity(session, "early", "user.created")
     sealers = [threading.Thread(target=seal, args=(database,)) for _ in range(4)]
-    for one in sealers:
-        one.start()
-    for one in sealers:
-        one.join()
+    for sealer in sealers:
+        sealer.start()
+    for sealer in sealers:
+        sealer.join()
     may_commit.set()
     late.join()
     seal(database)

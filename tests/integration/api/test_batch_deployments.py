@@ -56,7 +56,7 @@ def test_a_location_outside_the_allowed_folders_is_refused_and_says_nothing_abou
     answer = service.client.post("/v1/deployments", json=deployment(payload=table(location.format(lake=lake))))
 
     assert answer.status_code == 422
-    assert [one["field"] for one in answer.json()["errors"]] == ["payload.location"]
+    assert [error["field"] for error in answer.json()["errors"]] == ["payload.location"]
     assert "passwd" not in answer.text
 
 
@@ -78,13 +78,13 @@ def test_a_table_that_cannot_be_read_is_refused_with_its_field(
     answer = service.client.post("/v1/deployments", json=deployment(payload=table(lake / "scores") | wrong))
 
     assert answer.status_code == 422
-    assert [one["field"] for one in answer.json()["errors"]] == [field]
+    assert [error["field"] for error in answer.json()["errors"]] == [field]
 
 
 def test_labels_in_files_need_records_in_files(service: RunningService, lake: Path) -> None:
     answer = service.client.post("/v1/deployments", json=deployment(feedback=table(lake / "labels")))
 
-    assert [one["field"] for one in answer.json()["errors"]] == ["feedback"]
+    assert [error["field"] for error in answer.json()["errors"]] == ["feedback"]
 
 
 @pytest.mark.parametrize(

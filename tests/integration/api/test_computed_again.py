@@ -25,6 +25,6 @@ def test_evidence_is_as_one_computation_says_and_a_record_it_lacks_is_seen(servi
         assert found.comparisons >= 2
         assert found.alarms >= 1
 
-        unnoted = [replace(one, sex="male", approved=0) for one in records if one.hour == START + 5 * HOUR]
+        unnoted = [replace(record, sex="male", approved=0) for record in records if record.hour == START + 5 * HOUR]
         log(stage, unnoted, first_no=100_000)
         assert follow_again(connection, service.client, [stage.deployment.id], divisor=1).wrong

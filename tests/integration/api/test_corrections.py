@@ -166,7 +166,7 @@ def test_a_value_may_be_taken_away_and_is_left_out_as_that(service: RunningServi
     result = stage.check(START)
 
     found = service.client.get(f"/v1/deployments/a-model/checks/{result.run.id}").json()["records"]
-    reasons = {data: {one["reason"]: one["count"] for one in found[data]["sex"]["left_out"]} for data in ("as_logged", "labelled")}
+    reasons = {data: {cause["reason"]: cause["count"] for cause in found[data]["sex"]["left_out"]} for data in ("as_logged", "labelled")}
     assert reasons == {"as_logged": {"corrected_away": 1}, "labelled": {"corrected_away": 2}}
     assert service.client.get(f"/deployments/a-model/transactions/{record(1)}").status_code == 200
     assert send(service, of(record(0), 1)).json()["corrected"] == 1
@@ -260,7 +260,7 @@ def test_an_erasure_empties_corrections_and_past_checks_still_count_them(service
 
     assert ended.counts["corrections"] == 2
     assert not {mark for mark in (f"'{record(0)}'", "'c-1'") if mark in str(rows(stage.database, "SELECT * FROM corrections"))}
-    assert [one["record"] for one in service.client.get(PATH).json()["corrections"]] == [record(1)]
+    assert [correction["record"] for correction in service.client.get(PATH).json()["corrections"]] == [record(1)]
     counted = service.client.get(f"/v1/deployments/a-model/checks/{before.run.id}").json()["corrected_since"]
     assert counted == [{"what": "label", "count": 2}, {"what": "prediction", "count": 1}]
     assert send(service, of(record(0), 1)).json()["rejections"][0]["reason"] == f"record '{record(0)}' was erased"

@@ -90,7 +90,7 @@ def test_the_threshold_can_be_asked_for(trained: httpx.Client) -> None:
     answer = trained.get(PATH, params={"attribute": "Postcode", "threshold": 0.6}).json()
 
     assert answer["threshold"] == 0.6
-    assert [one["feature"] for one in answer["features"] if one["recommended"]] == ["Sex"]
+    assert [feature["feature"] for feature in answer["features"] if feature["recommended"]] == ["Sex"]
 
 
 @pytest.mark.parametrize("threshold", ["-0.1", "1.1", "nan", "strong"])
@@ -108,7 +108,7 @@ def test_only_meta_fields_are_compared(trained: httpx.Client, attribute: str, me
 
 def of_chance(monitor: dict[str, Any]) -> list[dict[str, str]]:
     """The warnings of correlated features, without those of values that nobody has seen."""
-    return [one for one in monitor["warnings"] if "correlated_features" in one["field"]]
+    return [warning for warning in monitor["warnings"] if "correlated_features" in warning["field"]]
 
 
 def test_a_column_of_random_values_is_not_recommended_can_be_picked_and_is_warned_about(
@@ -122,7 +122,7 @@ def test_a_column_of_random_values_is_not_recommended_can_be_picked_and_is_warne
     read = client.get(MONITOR).json()
     without = client.put(MONITOR, json=through("Owner")).json()
 
-    owner, sex = (next(one for one in answer["features"] if one["feature"] == name) for name in ("Owner", "Sex"))
+    owner, sex = (next(feature for feature in answer["features"] if feature["feature"] == name) for name in ("Owner", "Sex"))
     assert (owner["recommended"], owner["can_be_picked"], owner["warning"]) == (True, True, None)
     assert (sex["recommended"], sex["can_be_picked"]) == (False, True)
     assert sex["uncorrected"] > 0.3
@@ -228,7 +228,7 @@ def test_a_feature_that_the_schema_no_longer_has_cannot_be_picked(trained: httpx
 
     answer = trained.get(PATH, params={"attribute": "Postcode"}).json()
 
-    assert [one["feature"] for one in answer["features"] if one["can_be_picked"]] == ["Owner"]
+    assert [feature["feature"] for feature in answer["features"] if feature["can_be_picked"]] == ["Owner"]
 
 
 def test_a_feature_that_has_another_type_than_its_donors_cannot_be_picked(trained: httpx.Client) -> None:
@@ -238,6 +238,6 @@ def test_a_feature_that_has_another_type_than_its_donors_cannot_be_picked(traine
     answer = trained.get(PATH, params={"attribute": "Postcode"}).json()
     refused = errors(trained.put(MONITOR, json=through("Sex", "Owner")))
 
-    assert [one["feature"] for one in answer["features"] if one["can_be_picked"]] == ["Sex"]
+    assert [feature["feature"] for feature in answer["features"] if feature["can_be_picked"]] == ["Sex"]
     assert [field for field, _ in refused] == ["attributes[0].correlated_features[1]"]
     assert "its type was changed since" in refused[0][1]

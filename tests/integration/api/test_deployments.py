@@ -255,6 +255,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"endpoint": {"url": "http://m/", "credentials": {"kind": "header", "name": "a b", "secret": "s"}}}, "endpoint.credentials.name"),
     ({"endpoint": {"url": "http://m/", "credentials": {"kind": "bearer"}}}, "endpoint.credentials.secret"),
     ({"endpoint": {"url": "http://m/", "credentials": {"kind": "bearer", "secret": "a\nb"}}}, "endpoint.credentials.secret"),
+    ({"earliest": ""}, "earliest"),
 ]
 
 

@@ -86,7 +86,7 @@ def test_parts_are_removed_by_null_and_faults_are_named_without_the_text(service
 
     for answer in (without_key, broken, wrong_kind):
         assert answer.status_code == 422
-        assert {one["field"] for one in answer.json()["errors"]} == {"endpoint.tls.key"}
+        assert {error["field"] for error in answer.json()["errors"]} == {"endpoint.tls.key"}
         assert json.dumps(CLIENT.key)[1:200] not in answer.text
         assert CLIENT.key.splitlines()[1] not in answer.text
     assert only_authority.json()["endpoint"]["tls"]["certificate"] is None
@@ -99,5 +99,5 @@ def test_the_stored_key_is_not_used_at_another_host(service: RunningService, mod
     moved = service.client.patch(ADDRESS, json={"endpoint": {"url": "https://model.example/score"}})
     with_key = service.client.patch(ADDRESS, json={"endpoint": {"url": "https://model.example/score", "tls": TLS}})
 
-    assert {one["field"] for one in moved.json()["errors"]} == {"endpoint.tls.key"}
+    assert {error["field"] for error in moved.json()["errors"]} == {"endpoint.tls.key"}
     assert with_key.status_code == 200

@@ -56,7 +56,7 @@ def test_each_record_is_answered_with_its_prediction_and_outcome(service: Runnin
 
     assert (found["ok"], found["fault"], found["logged"], found["same_as_logged"]) == (True, None, None, None)
     assert found["predictions"][0] == {"prediction": 1, "probability": 0.75, "label": "No Risk", "outcome": "favourable"}
-    assert [one["outcome"] for one in found["predictions"]] == ["favourable", "unfavourable", "unclassified"]
+    assert [prediction["outcome"] for prediction in found["predictions"]] == ["favourable", "unfavourable", "unclassified"]
     assert says(found["warnings"][0], "'Perhaps'")
     assert found["warnings"] == snapshot
     assert 0 < found["seconds"] < 10

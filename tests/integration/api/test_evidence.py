@@ -37,7 +37,7 @@ def test_an_import_is_counted_and_every_hour_of_a_comparison_can_be_read(service
     assert client.post("/v1/deployments", json=DEPLOYMENT).status_code == 201
     assert client.get(PATH).status_code == 409
     assert client.put("/v1/deployments/loans/fairness-monitor", json=MONITOR).status_code == 200
-    assert {one["reason"] for one in client.get(PATH).json()["comparisons"]} >= {
+    assert {comparison["reason"] for comparison in client.get(PATH).json()["comparisons"]} >= {
         "no hour has been counted yet; a worker counts each hour after its end"
     }
 
@@ -74,9 +74,9 @@ def test_an_import_is_counted_and_every_hour_of_a_comparison_can_be_read(service
     assert following["direction"] == "above"
 
     hours = client.get(f"{PATH}/{below['id']}/hours", params={"limit": 2}).json()
-    assert [one["monitored_records"] for one in hours["hours"]] == [12, 12]
+    assert [hour["monitored_records"] for hour in hours["hours"]] == [12, 12]
     rest = client.get(f"{PATH}/{below['id']}/hours", params={"cursor": hours["next_cursor"]}).json()
-    assert [one["monitored_records"] for one in rest["hours"]][:2] == [12, 12]
+    assert [hour["monitored_records"] for hour in rest["hours"]][:2] == [12, 12]
     assert client.get(f"{PATH}/nothing/hours").status_code == 404
 
     (entry,) = client.get("/v1/overview").json()["deployments"]
@@ -85,7 +85,7 @@ def test_an_import_is_counted_and_every_hour_of_a_comparison_can_be_read(service
     series = "/v1/deployments/loans/measurements"
     (figure,) = client.get(series, params={"metric": "disparate_impact", "data": "as_logged", "group": "female"}).json()["evidence"]
     assert (figure["id"], figure["attribute"], figure["group"]) == (below["id"], "sex", "female")
-    assert [(one["direction"], one["state"], one["alarms"]) for one in figure["limits"]] == [
+    assert [(limit["direction"], limit["state"], limit["alarms"]) for limit in figure["limits"]] == [
         ("below", "undecided", []),
         ("above", "undecided", []),
     ]

@@ -43,7 +43,7 @@ def test_labels_come_in_pages_and_are_counted_in_their_window(labelled: RunningS
     newest = first["feedback_records"][0]["logged_at"]
     before = labelled.client.get(PATH, params={"until": newest, "count": True}).json()
 
-    assert [one["id"] for one in first["feedback_records"] + rest["feedback_records"]] == ["c", "b", "a/1"]
+    assert [label["id"] for label in first["feedback_records"] + rest["feedback_records"]] == ["c", "b", "a/1"]
     assert (first["count"], rest["count"], rest["next_cursor"], before["count"]) == (3, None, None, 2)
 
 

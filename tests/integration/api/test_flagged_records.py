@@ -107,7 +107,7 @@ def test_a_flagged_record_says_why_and_shows_the_record(logged: RunningService) 
 def test_the_largest_gap_comes_first_and_without_scores_there_is_none(logged: RunningService) -> None:
     flag(logged, [("a-1", {"gap": 0.0}), ("a-2", {"gap": 0.25}), ("a-3", {"gap": 0.5, "direction": "lowered"})])
 
-    assert [(one["record"]["id"], one["gap"]) for one in listed(logged)] == [("a-3", 0.5), ("a-2", 0.25), ("a-1", None)]
+    assert [(flagged["record"]["id"], flagged["gap"]) for flagged in listed(logged)] == [("a-3", 0.5), ("a-2", 0.25), ("a-1", None)]
 
 
 def test_pages_hold_every_flag_once(logged: RunningService) -> None:
@@ -120,7 +120,7 @@ def test_pages_hold_every_flag_once(logged: RunningService) -> None:
 
     assert pages == 3
     assert found == listed(logged)
-    assert len({(one["record"]["id"], one["attribute"]) for one in found}) == 20
+    assert len({(flagged["record"]["id"], flagged["attribute"]) for flagged in found}) == 20
 
 
 def test_each_filter_leaves_what_it_says(logged: RunningService) -> None:
@@ -131,7 +131,7 @@ def test_each_filter_leaves_what_it_says(logged: RunningService) -> None:
     filters = [{}, {"direction": "lowered"}, {"kind": "likely"}, {"attribute": "Age"}, {"model_revision": "r0"}]
     filters += [{"since": "2020-01-01T00:00:00+02:00"}, {"until": "2020-01-01T00:00:00Z"}]
 
-    found = [[one["record"]["id"] for one in listed(logged, **wanted)] for wanted in filters]
+    found = [[flagged["record"]["id"] for flagged in listed(logged, **wanted)] for wanted in filters]
 
     assert found == [["a-1", "a-2", "a-3"], ["a-1"], ["a-2"], ["a-3"], ["a-4"], ["a-1", "a-2", "a-3"], []]
     for wanted, ids in zip(filters, found, strict=True):
@@ -144,7 +144,7 @@ def test_what_an_old_model_said_is_listed_only_on_request(logged: RunningService
     logged.client.patch(DEPLOYMENT, json={"model_revision": "r2"}).raise_for_status()
 
     assert listed(logged) == []
-    assert [one["record"]["id"] for one in listed(logged, model_revision="r1")] == ["a-1"]
+    assert [flagged["record"]["id"] for flagged in listed(logged, model_revision="r1")] == ["a-1"]
 
 
 @pytest.mark.parametrize(

@@ -91,9 +91,9 @@ def now(loans: RunningService) -> Iterator[dict[str, Any]]:
 def impact(details: dict[str, Any]) -> tuple[float, int, str, bool]:
     """The women's disparate impact, of how many records it is, the verdict, and whether it was carried forward."""
     found = [
-        (one["value"], one["n"], one["verdict"], one["carried_forward"])
-        for one in details["measurements"]
-        if (one["metric"], one["data"], one["group"]) == ("disparate_impact", "as_logged", "female")
+        (figure["value"], figure["n"], figure["verdict"], figure["carried_forward"])
+        for figure in details["measurements"]
+        if (figure["metric"], figure["data"], figure["group"]) == ("disparate_impact", "as_logged", "female")
     ]
     assert len(found) == 1
     return found[0]

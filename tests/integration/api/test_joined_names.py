@@ -52,11 +52,11 @@ def reader(service: RunningService) -> httpx.Client:
 def test_measurements_and_tables_keep_their_columns(watched: Scene, checked: Result) -> None:
     assert checked.value("favourable_rate", "as_logged", BOTH, GROUP) == 0.2
     compared = {Comparison((FIRST,)), Comparison((SECOND,)), Comparison((FIRST, SECOND))}
-    assert {one.comparison for one in checked.tables} == compared
-    assert {one.comparison for one in checked.measurements if one.attribute} == compared
+    assert {table.comparison for table in checked.tables} == compared
+    assert {figure.comparison for figure in checked.measurements if figure.attribute} == compared
 
     carried = watched.check(NOON + HOUR)
-    assert {one.comparison for one in carried.measurements if one.attribute} == compared
+    assert {figure.comparison for figure in carried.measurements if figure.attribute} == compared
 
 
 def test_series_and_roll_ups_are_found_by_the_label(checked: Result, reader: httpx.Client) -> None:
@@ -66,14 +66,14 @@ def test_series_and_roll_ups_are_found_by_the_label(checked: Result, reader: htt
     assert [(one["measurements"][0]["attribute"], one["measurements"][0]["value"]) for one in found] == [(BOTH, 0.2)] * 2
     assert "columns_compared" not in str(found)
     detail = read_results(reader, f"{PATH}/checks/{checked.run.id}")
-    assert {one["attribute"] for one in detail["tables"]} == {FIRST, SECOND, BOTH}
+    assert {table["attribute"] for table in detail["tables"]} == {FIRST, SECOND, BOTH}
     assert "columns_compared" not in str(detail)
 
 
 def test_the_views_of_a_check_list_the_columns(checked: Result, reader: httpx.Client) -> None:
     view = reader.get(f"{PATH}/checks/{checked.run.id}/views/as_logged").json()
 
-    assert [(one["attribute"], one["features"]) for one in view["attributes"]] == [
+    assert [(attribute["attribute"], attribute["features"]) for attribute in view["attributes"]] == [
         (FIRST, [FIRST]),
         (SECOND, [SECOND]),
         (BOTH, [FIRST, SECOND]),
@@ -83,7 +83,7 @@ def test_the_views_of_a_check_list_the_columns(checked: Result, reader: httpx.Cl
 def test_records_of_a_group_are_found(checked: Result, reader: httpx.Client) -> None:
     found = reader.get(f"{PATH}/payload-records", params={"check": checked.run.id, "attribute": BOTH, "group": GROUP}).json()
 
-    assert {one["id"] for one in found["payload_records"]} == {str(number) for number in range(10)}
+    assert {record["id"] for record in found["payload_records"]} == {str(number) for number in range(10)}
 
 
 @pytest.mark.nightly
@@ -105,6 +105,6 @@ def test_an_alert_rule_names_the_intersection(service: RunningService) -> None:
     answer = service.client.put(f"{PATH}/alert-rules/mine", json={"name": "Mine", "condition": condition})
 
     assert answer.status_code == 422
-    assert [one["field"] for one in answer.json()["errors"]] == ["condition.attributes[2]"]
+    assert [error["field"] for error in answer.json()["errors"]] == ["condition.attributes[2]"]
     condition["attributes"] = [FIRST, BOTH]
     service.client.put(f"{PATH}/alert-rules/mine", json={"name": "Mine", "condition": condition}).raise_for_status()

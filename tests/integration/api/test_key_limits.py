@@ -129,7 +129,7 @@ def test_callers_are_answered_with_the_limit_and_the_pause(service: RunningServi
         return service.client.post("/v1/deployments/m/payload-records", json=records, headers={"Authorization": f"Bearer {key['key']}"})
 
     def used() -> dict[str, Any]:
-        found: dict[str, Any] = {one["key_id"]: one for one in service.client.get("/v1/key-use").json()["keys"]}[key["id"]]
+        found: dict[str, Any] = {key["key_id"]: key for key in service.client.get("/v1/key-use").json()["keys"]}[key["id"]]
         return found
 
     assert send().status_code == 200

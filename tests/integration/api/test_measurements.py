@@ -75,7 +75,7 @@ def test_a_metric_that_checks_do_not_store_is_measured_when_it_is_asked_for_page
     assert [[one[name] for name in same] for one in whole] == [[one[name] for name in same] for one in stored]
     assert len(whole) == 3
     assert pages == found(measured, metric="lifted_rate", data="mitigated")
-    assert {one["metric"] for one in found(measured, data="mitigated", limit=1000)} == {
+    assert {figure["metric"] for figure in found(measured, data="mitigated", limit=1000)} == {
         *("selection_rate_before", "selection_rate_after", "disparate_impact_before", "disparate_impact_after")
     }
 
@@ -84,7 +84,7 @@ def test_worst_asks_for_the_marked_group(measured: RunningService) -> None:
     worst = found(measured, metric="disparate_impact", data="as_logged", scope="worst")
 
     assert worst == found(measured, metric="disparate_impact", data="as_logged", scope="group")
-    assert [(one["scope"], one["group"], one["worst_of"]) for one in worst] == [("group", "female", 1)] * 3
+    assert [(figure["scope"], figure["group"], figure["worst_of"]) for figure in worst] == [("group", "female", 1)] * 3
 
 
 def test_data_without_the_metric_are_answered_with_those_that_have_it(measured: RunningService) -> None:
@@ -111,7 +111,7 @@ def test_a_measurement_says_in_words_what_its_value_says(measured: RunningServic
     assert point["sentence"] == snapshot
     assert point["sentence"] in [one["sentence"] for one in listed]
     assert all(one["sentence"].endswith(".") for one in listed)
-    missing = next(one for one in listed if one["metric"] == "accuracy")
+    missing = next(figure for figure in listed if figure["metric"] == "accuracy")
     assert missing["sentence"] == snapshot
 
 
@@ -121,7 +121,7 @@ def test_a_check_is_light_and_its_figures_are_filtered_as_a_series_is(measured: 
     everything = read_measurements(measured.client, address)
 
     (headline,) = answer.json()["headlines"]
-    assert (headline["attribute"], [(one["metric"], one["data"]) for one in headline["figures"]]) == (
+    assert (headline["attribute"], [(figure["metric"], figure["data"]) for figure in headline["figures"]]) == (
         "sex",
         [("disparate_impact", "as_logged"), ("disparate_impact", "counterfactual")],
     )
@@ -130,8 +130,10 @@ def test_a_check_is_light_and_its_figures_are_filtered_as_a_series_is(measured: 
     assert len(answer.content) <= LIGHT_BYTES
     assert read_measurements(measured.client, address, limit="7") == everything
     chosen = read_measurements(measured.client, address, metric="disparate_impact", data="as_logged", scope="group", group="female")
-    assert chosen == [one for one in everything if (one["metric"], one["data"], one["scope"]) == ("disparate_impact", "as_logged", "group")]
-    assert {one["data"] for one in measured.client.get(f"{address}/tables").json()["tables"]} > {"as_logged", "counterfactual"}
+    assert chosen == [
+        figure for figure in everything if (figure["metric"], figure["data"], figure["scope"]) == ("disparate_impact", "as_logged", "group")
+    ]
+    assert {table["data"] for table in measured.client.get(f"{address}/tables").json()["tables"]} > {"as_logged", "counterfactual"}
     for refused in ("since", "rollup"):
         problem = measured.client.get(f"{address}/measurements", params={refused: "2026-03-02T14:00:00+00:00"})
         assert (problem.status_code, [error["field"] for error in problem.json()["errors"]]) == (422, [f"query.{refused}"])

@@ -84,7 +84,7 @@ def test_a_message_that_cannot_be_true_is_refused_with_its_field(service: Runnin
     answer = service.client.put(f"{PATH}/{ONE}", json=body)
 
     assert answer.status_code == 422
-    assert field in [one["field"] for one in answer.json()["errors"]], answer.text
+    assert field in [error["field"] for error in answer.json()["errors"]], answer.text
 
 
 def test_a_key_that_may_log_may_say_so_and_not_read(service: RunningService) -> None:

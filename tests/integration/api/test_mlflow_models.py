@@ -63,7 +63,7 @@ def test_what_cannot_be_loaded_is_refused_with_its_field(
     answer = service.client.post("/v1/deployments", json=body(tmp_path, endpoint))
 
     assert answer.status_code == 422
-    assert [one["field"] for one in answer.json()["errors"]] == [field]
+    assert [error["field"] for error in answer.json()["errors"]] == [field]
     assert words in answer.json()["errors"][0]["message"]
 
 
@@ -97,7 +97,7 @@ def test_only_a_deployment_with_its_payload_in_a_table_may_have_a_model(service:
     answer = service.client.post("/v1/deployments", json=deployment() | {"endpoint": {"source": "mlflow", "uri": "models:/credit/3"}})
 
     assert answer.status_code == 422
-    assert [one["field"] for one in answer.json()["errors"]] == ["endpoint.source"]
+    assert [error["field"] for error in answer.json()["errors"]] == ["endpoint.source"]
     assert "unless the payload lies in a table" in answer.json()["errors"][0]["message"]
 
 
@@ -108,7 +108,7 @@ def test_a_model_is_not_loaded_for_a_test_of_the_endpoint(service: RunningServic
     stored = service.client.post(f"{PATH}/endpoint-tests", json={})
 
     assert new.status_code == 422
-    assert [one["field"] for one in new.json()["errors"]] == ["deployment.endpoint.source"]
+    assert [error["field"] for error in new.json()["errors"]] == ["deployment.endpoint.source"]
     assert stored.status_code == 409
     assert "only workers load it" in stored.json()["detail"]
 

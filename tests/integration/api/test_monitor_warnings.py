@@ -40,7 +40,7 @@ def warned(client: httpx.Client, *, stored: bool = False, **changes: object) -> 
     params = {} if stored else {"validate_only": "true"}
     answer = client.put(MONITOR, json=monitor(**changes), params=params)
     assert answer.status_code == 200, answer.text
-    return {one["field"]: one["message"] for one in answer.json()["warnings"]}
+    return {warning["field"]: warning["message"] for warning in answer.json()["warnings"]}
 
 
 def of_sex(**changes: object) -> list[dict[str, Any]]:
@@ -63,7 +63,7 @@ def test_a_stored_monitor_is_warned_of_as_a_checked_one_is(client: httpx.Client)
     train(client)
 
     assert warned(client, stored=True, unfavourable=["risk"]) == warned(client, unfavourable=["risk"])
-    assert [one["field"] for one in client.get(MONITOR).json()["warnings"]] == ["unfavourable[0]"]
+    assert [warning["field"] for warning in client.get(MONITOR).json()["warnings"]] == ["unfavourable[0]"]
 
 
 def test_groups_and_ranges_are_warned_of_by_the_values_of_their_column(client: httpx.Client, snapshot: SnapshotAssertion) -> None:
@@ -137,4 +137,4 @@ def test_accepted_recommendations_are_warned_of_too(client: httpx.Client) -> Non
     answer = client.post(f"{DEPLOYMENT}/recommended-monitors", json=asked)
 
     assert answer.status_code == 200, answer.text
-    assert [one["field"] for one in answer.json()["warnings"]] == ["favourable[0]"]
+    assert [warning["field"] for warning in answer.json()["warnings"]] == ["favourable[0]"]

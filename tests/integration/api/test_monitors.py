@@ -182,7 +182,7 @@ def test_one_request_adds_the_sides_that_are_missing_to_the_version_that_was_loo
     assert (late.status_code, "was changed meanwhile" in late.json()["detail"]) == (409, True)
     assert again.json() == added.json()
     activities = service.client.get("/v1/deployments/credit-risk/activities").json()["activities"]
-    assert [one["action"] for one in activities].count("monitor.changed") == 2
+    assert [activity["action"] for activity in activities].count("monitor.changed") == 2
 
 
 def test_without_a_monitor_there_are_no_sides_to_add(service: RunningService) -> None:

@@ -173,7 +173,7 @@ def test_more_than_one_request_queues_are_left_for_the_next(service: RunningServ
 
     answers = [service.client.post(SEND).json() for _ in range(3)]
 
-    assert [(one["queued"], one["left"]) for one in answers] == [(1, 1), (1, 0), (0, 0)]
+    assert [(answer["queued"], answer["left"]) for answer in answers] == [(1, 1), (1, 0), (0, 0)]
     assert sent(service) == [("opened", "female"), ("opened", "other")]
 
 
@@ -187,7 +187,7 @@ def test_what_is_sent_arrives_with_the_alert_as_it_is_now(service: RunningServic
             service.client.post(SEND)
             wait_until(lambda: len(receiver.received) == 2)
 
-    bodies = [one.json for one in receiver.received]
+    bodies = [request.json for request in receiver.received]
     assert {(body["type"], body["alert"]["state"]) for body in bodies} == {("alert.opened", "open")}
 
 

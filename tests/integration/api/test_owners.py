@@ -17,7 +17,7 @@ def test_an_owner_is_stored_changed_and_removed_and_every_change_is_an_activity(
 
     assert (stored["owner"], changed["owner"], removed["owner"]) == (OWNER, "Team B", None)
     assert {one["schema_version"] for one in (stored, changed, removed)} == {1}
-    assert [one["details"]["owner"] for one in activities] == [["Team B", None], [OWNER, "Team B"], [None, OWNER]]
+    assert [activity["details"]["owner"] for activity in activities] == [["Team B", None], [OWNER, "Team B"], [None, OWNER]]
 
 
 def test_a_purpose_is_stored_changed_shown_and_removed(service: RunningService) -> None:

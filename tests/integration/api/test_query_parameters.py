@@ -71,7 +71,7 @@ def client(service: RunningService) -> httpx.Client:
 
 def _errors(answer: httpx.Response) -> dict[str, str]:
     is_problem = answer.headers["content-type"] == "application/problem+json"
-    return {one["field"]: one["message"] for one in answer.json().get("errors", [])} if is_problem else {}
+    return {error["field"]: error["message"] for error in answer.json().get("errors", [])} if is_problem else {}
 
 
 @pytest.mark.nightly
@@ -136,7 +136,7 @@ def test_a_person_gets_a_page_that_says_what_was_expected(client: httpx.Client) 
 
 def test_the_ingestion_routes_document_the_parameters_that_they_take() -> None:
     documented = {
-        path.rpartition("/")[2]: {one["name"] for one in item["post"]["parameters"] if one["in"] == "query"}
+        path.rpartition("/")[2]: {parameter["name"] for parameter in item["post"]["parameters"] if parameter["in"] == "query"}
         for path, item in ingestion_paths().items()
     }
 

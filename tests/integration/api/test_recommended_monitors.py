@@ -74,7 +74,7 @@ def groups(proposal: dict[str, Any]) -> tuple[list[Any], list[Any]]:
 
 
 def of(found: dict[str, Any], feature: str) -> dict[str, Any]:
-    return next(one for one in found["proposals"] if one["feature"] == feature)
+    return next(proposal for proposal in found["proposals"] if proposal["feature"] == feature)
 
 
 def errors(answer: httpx.Response) -> list[tuple[str, str]]:
@@ -93,7 +93,7 @@ def test_of_adult_sex_race_marital_status_and_age_are_proposed_with_the_groups_a
         "is_certain": True,
         "evidence": "the words '<=50K' and '>50K' say it; confirm",
     }
-    assert [(one["feature"], one["kind"], one["confidence"]) for one in found["proposals"]] == [
+    assert [(proposal["feature"], proposal["kind"], proposal["confidence"]) for proposal in found["proposals"]] == [
         ("sex", "sex", "high"),
         ("race", "race", "high"),
         ("marital_status", "marital_status", "high"),
@@ -118,7 +118,7 @@ def test_of_credit_risk_sex_and_age_are_proposed_by_who_fares_better_and_the_unu
 
     found = trained(service.client, header, rows, "Risk")
 
-    assert [one["feature"] for one in found["proposals"]] == ["Sex", "Age"]
+    assert [proposal["feature"] for proposal in found["proposals"]] == ["Sex", "Age"]
     sex, age = found["proposals"]
     assert (found["outcomes"]["favourable"], found["outcomes"]["unfavourable"]) == (["No Risk"], ["Risk"])
     assert groups(sex) == (["male"], ["female"])
@@ -137,7 +137,7 @@ def test_the_groups_of_custom_are_accepted_with_one_request_and_again_change_not
     first = service.client.post(PATH, json=asked).raise_for_status().json()
     again = service.client.post(PATH, json=asked).raise_for_status().json()
 
-    assert [groups(one) for one in first["attributes"]] == [(["female"], ["male"]), ([[19, 25]], [[26, 74]])]
+    assert [groups(attribute) for attribute in first["attributes"]] == [(["female"], ["male"]), ([[19, 25]], [[26, 74]])]
     assert again["version"] == first["version"]
 
 
@@ -162,7 +162,7 @@ def test_outcomes_that_were_sent_decide_who_is_monitored(service: RunningService
     accepted = service.client.post(PATH, json={"favourable": [1], "unfavourable": [2]}).json()
 
     assert [field for field, _ in refused] == ["favourable", "unfavourable"]
-    assert (accepted["favourable"], [one["feature"] for one in accepted["attributes"]]) == ([1], ["personal_status", "age"])
+    assert (accepted["favourable"], [attribute["feature"] for attribute in accepted["attributes"]]) == ([1], ["personal_status", "age"])
 
 
 def test_without_training_data_the_newest_payload_is_looked_at(service: RunningService) -> None:
@@ -184,7 +184,7 @@ def test_without_training_data_the_newest_payload_is_looked_at(service: RunningS
 
     assert (nothing["proposals"], nothing["outcomes"]["origin"]) == ([], "unknown")
     assert [one["reason"][:35] for one in nothing["not_proposed"]] == 3 * ["nothing is known of its values: upl"]
-    assert [(one["feature"], one["evidence"]["data"], one["evidence"]["records"]) for one in found["proposals"]] == [
+    assert [(proposal["feature"], proposal["evidence"]["data"], proposal["evidence"]["records"]) for proposal in found["proposals"]] == [
         ("Sex", "as_logged", 300),
         ("Age", "as_logged", 300),
     ]
@@ -197,7 +197,7 @@ def test_accepting_everything_makes_a_monitor_and_again_changes_nothing(client: 
 
     assert first.status_code == 200, first.text
     assert first.json() == again.json() == client.get(MONITOR).json()
-    assert [(one["feature"], groups(one)) for one in first.json()["attributes"]] == [
+    assert [(attribute["feature"], groups(attribute)) for attribute in first.json()["attributes"]] == [
         ("Sex", (["female"], ["male"])),
         ("Age", ([[20, 25]], [[26, 45]])),
     ]
@@ -212,7 +212,7 @@ def test_what_is_monitored_is_marked_and_not_proposed_again(client: httpx.Client
 
     found = client.get(PATH).json()
 
-    assert [one["feature"] for one in found["proposals"]] == ["Age"]
+    assert [proposal["feature"] for proposal in found["proposals"]] == ["Age"]
     assert found["already_monitored"] == [{"feature": "Sex", "kind": "sex"}]
     assert found["outcomes"]["origin"] == "monitor"
 
@@ -228,7 +228,7 @@ def test_an_edited_proposal_is_merged_and_what_the_monitor_has_otherwise_stays(c
 
     assert merged == again
     assert (merged["min_records"], merged["version"]) == (7, 2)
-    by_name = {one["feature"]: one for one in merged["attributes"]}
+    by_name = {attribute["feature"]: attribute for attribute in merged["attributes"]}
     assert (by_name["Sex"]["threshold"], by_name["Sex"]["metric_limits"]) == (0.9, limits)
     assert groups(by_name["Age"]) == ([[20, 30]], [[31, 45]])
 
@@ -270,7 +270,7 @@ def test_postal_codes_are_proposed_where_few_hold_the_records_and_else_it_is_sai
 
     thin = service.client.get(PATH).json()
 
-    assert [(one["kind"], one["accepted_by_default"], *groups(one)) for one in found["proposals"]] == [
+    assert [(proposal["kind"], proposal["accepted_by_default"], *groups(proposal)) for proposal in found["proposals"]] == [
         ("postal_code", False, [10115], [80331])
     ]
     assert thin["proposals"] == []
@@ -296,8 +296,8 @@ def test_hostile_values_are_looked_at_and_change_nothing(service: RunningService
     found = trained(service.client, header, rows, "Risk")
 
     assert found["outcomes"]["origin"] == "unknown"
-    assert all(json.dumps(one) for one in found["proposals"])
-    assert "female × male" not in json.dumps([groups(one) for one in found["proposals"]], ensure_ascii=False)
+    assert all(json.dumps(proposal) for proposal in found["proposals"])
+    assert "female × male" not in json.dumps([groups(proposal) for proposal in found["proposals"]], ensure_ascii=False)
 
 
 def test_meta_fields_are_looked_at_like_features_and_records_of_an_earlier_schema_are_not(

@@ -54,7 +54,7 @@ def test_a_policy_that_cannot_be_applied_is_refused_by_its_field(kept: RunningSe
     answer = kept.client.put(f"{BASE}/retention", json=body)
 
     assert answer.status_code == 422
-    assert [one["field"] for one in answer.json()["errors"]] == [field]
+    assert [error["field"] for error in answer.json()["errors"]] == [field]
 
 
 def test_a_deployment_on_hold_cannot_be_deleted_until_an_admin_releases_it(kept: RunningService) -> None:
@@ -104,7 +104,7 @@ def test_a_request_that_names_nobody_is_refused_by_its_field(kept: RunningServic
     answer = kept.client.post(f"{BASE}/erasures", json=body)
 
     assert answer.status_code == 422
-    assert [one["field"] for one in answer.json()["errors"]] == [field]
+    assert [error["field"] for error in answer.json()["errors"]] == [field]
 
 
 def test_the_same_id_with_another_request_is_a_conflict(kept: RunningService) -> None:
@@ -114,4 +114,4 @@ def test_the_same_id_with_another_request_is_a_conflict(kept: RunningService) ->
 
     assert first.json() == same.json()
     assert other.status_code == 409
-    assert [one["id"] for one in kept.client.get(f"{BASE}/erasures").json()["erasures"]] == ["x"]
+    assert [erasure["id"] for erasure in kept.client.get(f"{BASE}/erasures").json()["erasures"]] == ["x"]

@@ -173,9 +173,9 @@ def test_a_subgroup_that_holds_nearly_all_records_is_not_shown_and_the_words_say
     watched: RunningService, snapshot: SnapshotAssertion
 ) -> None:
     records = make(planted=1.0)
-    for no, one in enumerate(records):
-        one["features"] |= {"region": "south" if no < 9 else "north"}
-        one["prediction"] = int(no < 9)  # the others are nine
+    for no, record in enumerate(records):
+        record["features"] |= {"region": "south" if no < 9 else "north"}
+        record["prediction"] = int(no < 9)  # the others are nine
     log(watched, records)
     update(watched)
     found = scan(watched, features=["region"])
@@ -269,12 +269,12 @@ def test_only_the_first_record_of_a_person_is_scanned(watched: RunningService) -
     with watched.database.transaction() as session:  # a changed monitor counts from the next whole hour on
         session.execute(text("UPDATE activities SET at = now() - interval '30 days'"))
     records = make(planted=0.3, person=True)
-    log(watched, [*records, *(one | {"id": f"unlisted-{no}", "meta": {}, "prediction": 7} for no, one in enumerate(records[:5]))])
+    log(watched, [*records, *(record | {"id": f"unlisted-{no}", "meta": {}, "prediction": 7} for no, record in enumerate(records[:5]))])
     update(watched)
     found = scan(watched, features=["age", "region"])
 
     assert found["records"] == HOURS * RECORDS
-    reasons = {one["reason"]: one["count"] for one in found["counted"]["left_out"]}
+    reasons = {cause["reason"]: cause["count"] for cause in found["counted"]["left_out"]}
     assert (found["counted"]["of"], reasons) == (len(records) + 5, {"repeated_person": HOURS * RECORDS // 2, "outcome_unlisted": 5})
     assert found["words"].startswith("2,400 of 3,605 records counted; left out: later record of a person 1,200")
     assert found["group"] is not None

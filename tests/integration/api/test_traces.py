@@ -39,7 +39,7 @@ def test_log_ins_failures_and_log_outs_are_activities_without_secrets(service: R
     httpx.post(f"{service.base_url}/logout", headers=FROM_PAGE, cookies=cookie)
 
     here = {"address": "127.0.0.1"}
-    found = [(one["actor"], one["action"], one["details"]) for one in activities(service)][::-1]
+    found = [(activity["actor"], activity["action"], activity["details"]) for activity in activities(service)][::-1]
     key_id = service.client.get("/v1/me").json()["actor"]
     assert found == [
         ("user:ada", "session.started", {"method": "password", **here}),
@@ -80,7 +80,9 @@ def test_every_file_that_is_fetched_is_an_activity(service: RunningService) -> N
         address = path.replace("{deployment_id}", "credit-risk").replace("{form}", "html" if "report" in path else "csv")
         service.client.get(address, params={"metric": "disparate_impact"} if "series" in path else {}).raise_for_status()
 
-    found = {(one["action"], one["deployment_id"]) for one in activities(service) if str(one["action"]).endswith(".exported")}
+    found = {
+        (activity["action"], activity["deployment_id"]) for activity in activities(service) if str(activity["action"]).endswith(".exported")
+    }
     assert found == {
         (f"{what}.exported", "credit-risk") for what in ("flagged_records", "payload_records", "measurements", "report", "figures")
     }

@@ -56,7 +56,7 @@ def measured(client: httpx.Client, **of: str | None) -> dict[str, Any]:
     """The one measurement of the training data that fits."""
     answer = client.get(f"{PATH}/measurements")
     assert answer.status_code == 200, answer.text
-    found = [one for one in answer.json()["measurements"] if all(one[name] == value for name, value in of.items())]
+    found = [figure for figure in answer.json()["measurements"] if all(figure[name] == value for name, value in of.items())]
     assert len(found) == 1, found
     only: dict[str, Any] = found[0]
     return only
@@ -82,7 +82,7 @@ def test_an_upload_is_read_back_as_a_summary_and_distributions(client: httpx.Cli
     }
     assert sent.json()["processed_at"].endswith("Z")
     assert sent.json()["processing_seconds"] > 0
-    assert [one["columns"] for one in read["distributions"]] == [["Age"], ["Sex"], ["Owner"]]
+    assert [distribution["columns"] for distribution in read["distributions"]] == [["Age"], ["Sex"], ["Owner"]]
     assert client.get(PATH, params={"column": "Owner"}).json()["distributions"] == [
         {
             "columns": ["Owner"],
@@ -130,7 +130,7 @@ def test_uploads_at_the_same_time_leave_one_of_them_whole(service: RunningServic
     read = client.get(PATH).json()
     assert [answer.status_code for answer in answers] == [200] * 3
     assert read["records"] in sizes
-    assert [sum(count["records"] for count in one["counts"]) for one in read["distributions"]] == [read["records"]] * 3
+    assert [sum(count["records"] for count in distribution["counts"]) for distribution in read["distributions"]] == [read["records"]] * 3
 
 
 def test_a_ready_distribution_is_taken_as_json_and_measured(client: httpx.Client, snapshot: SnapshotAssertion) -> None:
@@ -239,10 +239,10 @@ def test_weights_that_are_all_zero_are_measured_as_nothing_with_that_reason(clie
 
     assert put(client, rows, weight="w").status_code == 200
 
-    found = [one for one in client.get(f"{PATH}/measurements").json()["measurements"] if one["attribute"] == "Sex"]
+    found = [figure for figure in client.get(f"{PATH}/measurements").json()["measurements"] if figure["attribute"] == "Sex"]
     assert {one["value"] for one in found} == {None}
-    rates = [one for one in found if one["metric"] == "base_rate" and one["group"]]
-    assert {(one["n"], one["reason"]) for one in rates} == {
+    rates = [figure for figure in found if figure["metric"] == "base_rate" and figure["group"]]
+    assert {(rate["n"], rate["reason"]) for rate in rates} == {
         (2, "the records of female weigh nothing"),
         (2, "the records of male weigh nothing"),
     }
@@ -348,12 +348,12 @@ def test_a_monitor_that_is_changed_is_measured_by_the_distributions_and_told_wha
     )
 
     assert measured(client, metric="base_rate", attribute="Owner", scope="group", group="true")["value"] == 0.5
-    lost = [one for one in client.get(f"{PATH}/measurements").json()["measurements"] if one["attribute"] == "Owner × Sex"]
-    assert {(one["value"], one["verdict"]) for one in lost} == {(None, "not_computable")}
+    lost = [figure for figure in client.get(f"{PATH}/measurements").json()["measurements"] if figure["attribute"] == "Owner × Sex"]
+    assert {(figure["value"], figure["verdict"]) for figure in lost} == {(None, "not_computable")}
     texts = {one["reason"] for one in lost}
     assert says(min(texts), "Owner × Sex")
     assert texts == snapshot
-    assert {one["metric"] for one in lost} >= {"class_imbalance", "conditional_demographic_disparity_in_labels"}
+    assert {figure["metric"] for figure in lost} >= {"class_imbalance", "conditional_demographic_disparity_in_labels"}
 
     put(client)
 

@@ -47,9 +47,9 @@ def test_the_adult_data_give_the_golden_pre_training_values(service: RunningServ
 
         assert (sent.status_code, sent.json()["records"]) == (200, 15_060)
         found = {
-            (one["metric"], one["attribute"], one["group"]): one["value"]
-            for one in service.client.get(f"{PATH}/measurements").json()["measurements"]
-            if one["scope"] == "group"
+            (figure["metric"], figure["attribute"], figure["group"]): figure["value"]
+            for figure in service.client.get(f"{PATH}/measurements").json()["measurements"]
+            if figure["scope"] == "group"
         }
         for attribute, group in (("sex", "Female"), ("race", "Black")):
             expected = facets[f"{attribute}={group}"][facet]

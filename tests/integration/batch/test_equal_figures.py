@@ -25,9 +25,16 @@ BESIDES = {"fingerprint", "mitigation_profile_version", "mitigation"}
 
 def figures(result: Result) -> dict[tuple[object, ...], Any]:
     return {
-        (one.metric, str(one.data), one.scope, one.comparison, one.group): (one.value, one.lower, one.upper, one.n, one.verdict, one.reason)
-        for one in result.measurements
-        if not one.data.startswith("mitigated")  # there is no mitigation of records in files
+        (figure.metric, str(figure.data), figure.scope, figure.comparison, figure.group): (
+            figure.value,
+            figure.lower,
+            figure.upper,
+            figure.n,
+            figure.verdict,
+            figure.reason,
+        )
+        for figure in result.measurements
+        if not figure.data.startswith("mitigated")  # there is no mitigation of records in files
     }
 
 

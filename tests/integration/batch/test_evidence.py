@@ -141,9 +141,9 @@ def test_labels_count_whose_records_come_days_after_they_were_waited_for(databas
 def falling(lake: Lake, ratios: Sequence[float], first: int = 0) -> None:
     """Writes a file for each hour in which women are approved with that ratio of the men's rate."""
     by_hour: dict[datetime, list[dict[str, Any]]] = {}
-    for no, one in enumerate(world([1.0] * first + list(ratios), seed=1, records=120)):
-        row = {"id": f"{first}-{no}", "sex": one.sex, "place": "x", "prediction": one.approved}
-        by_hour.setdefault(one.hour, []).append(row | {"at": one.hour + timedelta(minutes=one.minute)})
+    for no, record in enumerate(world([1.0] * first + list(ratios), seed=1, records=120)):
+        row = {"id": f"{first}-{no}", "sex": record.sex, "place": "x", "prediction": record.approved}
+        by_hour.setdefault(record.hour, []).append(row | {"at": record.hour + timedelta(minutes=record.minute)})
     for hour in sorted(by_hour)[first:]:
         lake.write(by_hour[hour], hour)
 
@@ -198,7 +198,7 @@ def test_a_monitor_that_names_people_says_that_files_cannot_have_them(lake: Lake
     with lake.stage.database.transaction() as session:
         found = look_at_evidence(session, lake.stage.deployment.no)
     assert found is not None
-    assert all("does not say which record of a person was the first" in str(one.reason) for one in found.comparisons)
+    assert all("does not say which record of a person was the first" in str(comparison.reason) for comparison in found.comparisons)
 
 
 @pytest.fixture
@@ -221,10 +221,10 @@ def test_the_rule_that_a_deployment_starts_with_opens_an_alert_with_its_page_and
     onset = datetime.fromisoformat(alert["facts"]["since"]) if "facts" in alert else datetime.fromisoformat(alert["since"])
     assert abs(onset - (START + 20 * HOUR)) <= 2 * HOUR
     pages = {path: service.client.get(path, headers={"Accept": "text/html"}) for path in (f"/alerts/{alert['id']}", f"/deployments/{name}")}
-    assert [one.status_code for one in pages.values()] == [200, 200]
+    assert [page.status_code for page in pages.values()] == [200, 200]
     assert all(words in page.text for words, page in zip(("less often than", "Unfair since"), pages.values(), strict=True))
     evidence = service.client.get(f"/v1/deployments/{name}/evidence").json()
-    assert "Unfair" in {one["state"] for one in evidence["comparisons"]}
+    assert "Unfair" in {comparison["state"] for comparison in evidence["comparisons"]}
     plan = service.client.get(f"/v1/deployments/{name}/evidence/plan")
     assert plan.status_code == 200
     assert plan.json()["comparisons"][0]["hours"] is not None

@@ -91,7 +91,7 @@ def test_records_in_files_are_flagged_as_logged_ones_are(
     assert expected
     assert_same_flags(expected, of_file(found))
     counted = (found.run.window or {})["flagged_records"]
-    assert counted == {one.feature: sum(flag[3] == one.feature for flag in expected) for one in attributes}
+    assert counted == {attribute.feature: sum(flag[3] == attribute.feature for flag in expected) for attribute in attributes}
 
 
 @pytest.fixture

@@ -27,9 +27,15 @@ WATCHED = {
 
 def figures(result: Result) -> dict[tuple[object, ...], Any]:
     return {
-        (one.metric, str(one.data), one.scope, one.comparison, one.group): (one.value, one.lower, one.upper, one.n, one.reason)
-        for one in result.measurements
-        if not one.data.startswith("mitigated")
+        (figure.metric, str(figure.data), figure.scope, figure.comparison, figure.group): (
+            figure.value,
+            figure.lower,
+            figure.upper,
+            figure.n,
+            figure.reason,
+        )
+        for figure in result.measurements
+        if not figure.data.startswith("mitigated")
     }
 
 
@@ -74,5 +80,5 @@ def test_golden_data_give_the_same_figures_from_files(database: Database, tmp_pa
     for key, values in expected.items():
         of_payload = [in_batches[key]] if key[1] == "as_logged" else []
         for others in (found[key], *of_payload):
-            for one, other in zip(values, others, strict=True):
-                assert one == other or math.isclose(one, other, rel_tol=1e-12), key
+            for value, other in zip(values, others, strict=True):
+                assert value == other or math.isclose(value, other, rel_tol=1e-12), key

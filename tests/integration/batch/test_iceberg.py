@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # of the catalog that writes 
 
 def files_of(folder: Path) -> list[str]:
     table = PayloadTable(location=str(folder), format=TableFormat.ICEBERG)
-    return [one.path for one in list_files(table, [folder.parent], "payload")]
+    return [file.path for file in list_files(table, [folder.parent], "payload")]
 
 
 @pytest.mark.nightly

@@ -25,8 +25,14 @@ PEOPLE = applicants(20, 20, 7)
 
 def figures(result: Result) -> dict[tuple[object, ...], Any]:
     return {
-        (one.metric, one.data, one.scope, one.comparison, one.group): (one.value, one.lower, one.upper, one.n, one.reason)
-        for one in result.measurements
+        (figure.metric, figure.data, figure.scope, figure.comparison, figure.group): (
+            figure.value,
+            figure.lower,
+            figure.upper,
+            figure.n,
+            figure.reason,
+        )
+        for figure in result.measurements
     }
 
 
@@ -86,7 +92,7 @@ def test_a_process_that_ends_is_replaced_once_and_then_the_check_fails_and_keeps
     (model / "crashes").write_text("2")
     without = lake.check(NOON)
     assert "ended with exit status 3, and again after a restart" in (without.run.reason or "")
-    assert {one.value for one in without.measurements if one.data == "counterfactual"} == {None}
+    assert {figure.value for figure in without.measurements if figure.data == "counterfactual"} == {None}
     kept = rows_asked(model)
     assert len(kept) == 1
     lake.stage.stop_running()

@@ -45,8 +45,15 @@ def store() -> Iterator[Store]:
 
 def figures(result: Result) -> dict[tuple[object, ...], Any]:
     return {
-        (one.metric, str(one.data), one.scope, one.comparison, one.group): (one.value, one.lower, one.upper, one.n, one.verdict, one.reason)
-        for one in result.measurements
+        (figure.metric, str(figure.data), figure.scope, figure.comparison, figure.group): (
+            figure.value,
+            figure.lower,
+            figure.upper,
+            figure.n,
+            figure.verdict,
+            figure.reason,
+        )
+        for figure in result.measurements
     }
 
 

@@ -54,7 +54,7 @@ def check(database: Database, service: RunningService, tmp_path: Path) -> str:
 
 @pytest.mark.nightly
 def test_each_page_answers_and_says_what_is_not_there(service: RunningService, check: str) -> None:
-    name = next(one["id"] for one in service.client.get("/v1/deployments").json()["deployments"] if one["payload"])
+    name = next(deployment["id"] for deployment in service.client.get("/v1/deployments").json()["deployments"] if deployment["payload"])
     asks = {"headers": {"Accept": "text/html"}}
 
     answers = {path: service.client.get(f"/deployments/{name}{path.format(check=check)}", **asks) for path in PAGES}
@@ -130,7 +130,7 @@ def test_an_alert_on_records_in_files_opens_and_says_where_its_records_are(
     evaluate_ended_checks(database)
 
     alerts = service.client.get("/v1/alerts?state=open").json()["alerts"]
-    assert [(one["attribute"], one["group"], one["data"]) for one in alerts] == [("sex", "female", "as_logged")]
+    assert [(alert["attribute"], alert["group"], alert["data"]) for alert in alerts] == [("sex", "female", "as_logged")]
     shown = service.client.get(f"/alerts/{alerts[0]['id']}", **asks).text
     assert says(words(shown), "They are not shown", "lie in your own tables")
     assert "/transactions" not in shown

@@ -45,7 +45,10 @@ def stage(database: Database) -> Scene:
 
 
 def whole(result: Result) -> dict[tuple[object, ...], Any]:
-    return {(one.metric, one.data, one.scope, one.comparison, one.group): (one.value, one.n, one.reason) for one in result.measurements}
+    return {
+        (figure.metric, figure.data, figure.scope, figure.comparison, figure.group): (figure.value, figure.n, figure.reason)
+        for figure in result.measurements
+    }
 
 
 @pytest.mark.parametrize("order", [1, -1])
@@ -79,7 +82,7 @@ def test_any_partition_in_any_order_gives_the_same_figures(
     with TemporaryDirectory() as folder, patch.object(table_files, "BATCH_ROWS", batch):
         one_file, many_files = (_lake(stage, Path(folder) / name) for name in ("one", "many"))
         for revision in ("0", "1"):
-            _write(one_file, [one for one in records if one["revision"] == revision], revision)
+            _write(one_file, [record for record in records if record["revision"] == revision], revision)
             for start, end in pairwise(edges):
                 _write(many_files, [one for one in mixed[start:end] if one["revision"] == revision], revision)
         expected = one_file.check(NOON)

@@ -89,7 +89,7 @@ def test_postgres_local_and_spark_give_the_same_figures(
     stage = scene(database, APPLICANT, monitor, endpoint=None, deployment_id=uuid.uuid4().hex)
     records = [row | {"id": f"{no:04}", "probability": 0.5} for no, row in enumerate(rows)]
     for revision in ("0", "1"):
-        _log(stage, [one for one in records if one["revision"] == revision], revision)
+        _log(stage, [record for record in records if record["revision"] == revision], revision)
     mixed = shuffled.sample(records, len(records))
     edges = [late, *sorted({cut for cut in cuts if late < cut < len(mixed)}), len(mixed)]
     with TemporaryDirectory() as folder:
@@ -166,7 +166,7 @@ def test_a_failure_on_an_executor_is_that_of_the_check(database: Database, engin
 
     without = lake.check(NOON)
     assert without.run.failure is Failure.SCORING_FAILED
-    assert {one.value for one in without.measurements if one.data == "counterfactual"} == {None}
+    assert {figure.value for figure in without.measurements if figure.data == "counterfactual"} == {None}
     assert without.get("disparate_impact", "as_logged", "sex", "female").value is not None
     wrong = lake_of(stage, tmp_path / "wrong", types={"sex": pa.int64()}, deployment_id="wrong")
     wrong.write([row | {"sex": 1} for row in applicants(30, 30, 7)], NOON)
@@ -225,6 +225,6 @@ def _log(stage: Scene, rows: list[dict[str, Any]], revision: str) -> None:
 
 def _write(lake: Lake, rows: list[dict[str, Any]]) -> None:
     for revision in ("0", "1"):
-        of_revision = [one for one in rows if one["revision"] == revision]
+        of_revision = [row for row in rows if row["revision"] == revision]
         if of_revision:
             lake.write(of_revision, NOON + HOUR / 4, revision=revision)

@@ -102,7 +102,7 @@ def test_its_pages_say_that_its_checks_fail_and_what_to_do(service: RunningServi
     pages = {path: service.client.get(f"/deployments/foreign{path}", **HTML) for path in paths}
     overview = service.client.get("/", **HTML)
 
-    assert {one.status_code for one in (overview, *pages.values())} == {200}
+    assert {response.status_code for response in (overview, *pages.values())} == {200}
     assert [path for path, page in pages.items() if said not in words(page.text)] == []
     assert "Tables of files" not in pages["/ingestion"].text
 
@@ -177,7 +177,7 @@ def test_it_is_changed_to_the_files_to_which_it_was_exported(foreign: Lake, serv
     assert moved.status_code == 200, moved.text
     check = foreign.check(NOON)
 
-    assert (renamed.status_code, [one["field"] for one in renamed.json()["errors"]]) == (422, ["payload.format", "feedback.format"])
+    assert (renamed.status_code, [error["field"] for error in renamed.json()["errors"]]) == (422, ["payload.format", "feedback.format"])
     assert (check.run.state, (check.run.window or {})["records"]) == ("succeeded", 60)
 
 

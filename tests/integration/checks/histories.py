@@ -103,8 +103,8 @@ class History:
     def label(self, count: int, *, minutes_ago: int = 0, before_their_records: bool = False) -> None:
         """Logs labels of records that have none yet, or of records that may be logged later."""
         known = {label.of for label in self.labels}
-        ids = [f"{self.batches}.{no}" for no in range(count)] if before_their_records else [one.id for one in self.records]
-        chosen = [one for one in ids if one not in known]
+        ids = [f"{self.batches}.{no}" for no in range(count)] if before_their_records else [record.id for record in self.records]
+        chosen = [id_ for id_ in ids if id_ not in known]
         chosen = self.random.sample(chosen, min(count, len(chosen)))
         no, at = self._block(count), self.now - minutes_ago
         verdicts = [self.random.random() < 0.5 for _ in chosen]
@@ -128,7 +128,7 @@ class History:
                 "DELETE FROM payload_records WHERE deployment_no = %s AND record_no = ANY(%s)",
                 (self.stage.deployment.no, [one.no for one in gone]),
             )
-        self.records = [one for one in self.records if one not in gone]
+        self.records = [record for record in self.records if record not in gone]
 
     def let_pass(self, minutes: int) -> None:
         """Lets time pass."""
@@ -153,7 +153,7 @@ class History:
         It may be carried exactly if the check whose figures it has would find the same today, and nothing came after its span.
         """
         result = self.stage.check(NOON + timedelta(minutes=start), NOON + timedelta(minutes=end), trigger)
-        last = self.measured[max(ends)] if (ends := [one for one in self.measured if one <= end]) else None
+        last = self.measured[max(ends)] if (ends := [figure for figure in self.measured if figure <= end]) else None
         holds = last is not None and self._holds(last, start, end)
         has = (
             last
@@ -165,7 +165,7 @@ class History:
             return
         assert result.run.window is not None
         assert result.run.window.get("carried_from") == (has.id if holds else None)
-        assert {one.carried_forward for one in result.measurements} == {holds}
+        assert {figure.carried_forward for figure in result.measurements} == {holds}
         _hold_against(result, has.found)
         if trigger is not Trigger.RANGE:
             self.measured[end] = has
@@ -184,24 +184,30 @@ class History:
 
     def window(self, start: int, end: int) -> Found:
         """What a check of [start, end) would read of all that is stored now."""
-        by_id = {one.id: one for one in self.records}
-        records = self._newest([(one.at, one.no) for one in self.records], start, end)
-        usable = [(max(one.at, by_id[one.of].at) if one.of else one.at, one.no) for one in self.labels if one.of is None or one.of in by_id]
+        by_id = {record.id: record for record in self.records}
+        records = self._newest([(record.at, record.no) for record in self.records], start, end)
+        usable = [
+            (max(label.at, by_id[label.of].at) if label.of else label.at, label.no)
+            for label in self.labels
+            if label.of is None or label.of in by_id
+        ]
         labels = self._newest(usable, start, end)
-        read = [one for one in self.records if one.no in records]
+        read = [record for record in self.records if record.no in records]
         # Nobody says what the model makes of a label with features of its own, unless there is an endpoint; it approves every man.
         asks = self.stage.deployment.endpoint is not None
-        said = {one.no: one.of is None or by_id[one.of].is_approved for one in self.labels if one.no in labels and (one.of or asks)}
+        said = {
+            label.no: label.of is None or by_id[label.of].is_approved for label in self.labels if label.no in labels and (label.of or asks)
+        }
         women, men = [one for one in read if one.is_woman], [one for one in read if not one.is_woman]
         return Found(
             records=records,
             labels=labels,
-            approved_women=sum(one.is_approved for one in women),
+            approved_women=sum(woman.is_approved for woman in women),
             women=len(women),
-            approved_men=sum(one.is_approved for one in men),
+            approved_men=sum(man.is_approved for man in men),
             men=len(men),
             compared=len(said),
-            right=sum(one.is_approved == said[one.no] for one in self.labels if one.no in said),
+            right=sum(label.is_approved == said[label.no] for label in self.labels if label.no in said),
         )
 
     def _newest(self, places: Iterable[tuple[int, int]], start: int, end: int) -> frozenset[int]:
@@ -218,11 +224,11 @@ class History:
         return last.start != start or self._logged_in(last.start, last.end) == last.logged
 
     def _logged_in(self, start: int, end: int) -> int:
-        return sum(start <= one.at < end for one in self.records)
+        return sum(start <= record.at < end for record in self.records)
 
     def _is_logged_in(self, start: int, end: int) -> bool:
-        usable = [max(one.at, self.logged_at.get(one.of, one.at)) if one.of else one.at for one in self.labels]
-        waiting = [one.of is not None and one.of not in self.logged_at for one in self.labels]
+        usable = [max(label.at, self.logged_at.get(label.of, label.at)) if label.of else label.at for label in self.labels]
+        waiting = [label.of is not None and label.of not in self.logged_at for label in self.labels]
         return self._logged_in(start, end) > 0 or any(start <= at < end for at, waits in zip(usable, waiting, strict=True) if not waits)
 
     def _block(self, count: int) -> int:

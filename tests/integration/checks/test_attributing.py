@@ -129,7 +129,7 @@ def test_pairs_with_an_answer_that_is_no_outcome_are_left_out(database: Database
     assert found is not None
     assert found.pairs + found.pairs_left_out == len(plan.questions[0].pairs)
     assert 0 < found.pairs < 30
-    assert sum(one.share.value for one in found.shares) == pytest.approx(found.gap_of_pairs, abs=1e-12)
+    assert sum(share.share.value for share in found.shares) == pytest.approx(found.gap_of_pairs, abs=1e-12)
 
 
 def test_a_limit_of_rows_is_kept_with_fewer_pairs(stage: Scene, server: ModelServer) -> None:

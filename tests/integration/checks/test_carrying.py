@@ -24,7 +24,7 @@ NOW, HOURLY = Trigger.REQUEST, Trigger.SCHEDULE
 
 def is_carried(result: Result) -> bool:
     """Whether the check carried figures forward; it must say so of all of them, or of none."""
-    told = {result.run.carried_from is not None, *(one.carried_forward for one in result.measurements)}
+    told = {result.run.carried_from is not None, *(figure.carried_forward for figure in result.measurements)}
     assert len(told) == 1
     return told.pop()
 
@@ -281,8 +281,8 @@ def test_an_hour_that_was_checked_before_its_end_is_in_roll_ups_once(stage: Scen
         tables = summed_tables(
             session, stage.deployment.no, SeriesFilter(data=DataSet.AS_LOGGED), outcomes=stage.monitor().outcomes, most=99
         )
-    found = [(one.hours, one.measurement) for one in roll_up(tables, Period.DAY, stage.monitor(), MitigationSettings())]
+    found = [(figure.hours, figure.measurement) for figure in roll_up(tables, Period.DAY, stage.monitor(), MitigationSettings())]
 
-    assert [(hours, one.n) for hours, one in found if (one.metric, one.group) == ("favourable_rate", "female")] == [
+    assert [(hours, figure.n) for hours, figure in found if (figure.metric, figure.group) == ("favourable_rate", "female")] == [
         (1, hourly.get("favourable_rate", "as_logged", "sex", "female").n)
     ]

@@ -170,8 +170,8 @@ def test_a_model_that_misbehaves_leaves_the_figures_as_logged_and_the_next_check
     assert (without.run.state, without.run.failure) == ("succeeded", Failure.SCORING_FAILED)
     assert without.value("disparate_impact", "as_logged", "sex", "female") == pytest.approx(0.25)
     assert without.value("accuracy", "labelled", scope="overall") == pytest.approx(25 / 40)
-    missing = [one for one in without.measurements if one.data in ("counterfactual", "openscale")]
-    assert {(one.value, one.verdict) for one in missing} == {(None, "not_computable")}
+    missing = [figure for figure in without.measurements if figure.data in ("counterfactual", "openscale")]
+    assert {(figure.value, figure.verdict) for figure in missing} == {(None, "not_computable")}
     assert all((one.reason or "").startswith("copies could not be scored: The model's") for one in missing)
     assert (again.run.state, again.run.failure) == ("succeeded", None)
     assert again.value("disparate_impact", "counterfactual", "sex", "female") is not None
@@ -244,11 +244,11 @@ def test_reference_left_out_of_many_values_is_everybody_else_and_copies_say_why_
     assert result.get("favourable_rate", "as_logged", "region", scope="reference").n == 135
     assert result.get("favourable_rate", "as_logged", "sex × region", "male × north").n == 10
     assert result.value("flip_rate", "counterfactual", "sex", scope="attribute") is not None
-    missing = [one for one in result.measurements if one.attribute == "region" and one.data in ("counterfactual", "openscale")]
+    missing = [figure for figure in result.measurements if figure.attribute == "region" and figure.data in ("counterfactual", "openscale")]
     assert {one.data for one in missing} == {"counterfactual", "openscale"}
-    for one in missing:
-        assert (one.value, one.verdict) == (None, "not_computable")
-        assert "attributes.region.reference: was left out, and more than 100 other values" in (one.reason or "")
+    for figure in missing:
+        assert (figure.value, figure.verdict) == (None, "not_computable")
+        assert "attributes.region.reference: was left out, and more than 100 other values" in (figure.reason or "")
 
 
 def test_a_meta_field_of_many_values_is_measured_like_its_payload(database: Database, server: ModelServer) -> None:

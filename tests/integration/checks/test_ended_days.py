@@ -153,13 +153,15 @@ def test_days_that_were_added_up_equal_their_checks_to_the_last_digit(stage: Sce
         start = FIRST + rng.uniform(0, 5) * DAY
         span, step = Span(start=start, end=start + rng.uniform(1, DAYS) * DAY), rng.choice([DAY, 3 * DAY])
         wanted = SeriesFilter(data=DataSet.AS_LOGGED, since=rng.choice([None, span.start]), until=rng.choice([None, span.end]))
-        kept = (read_checks(stage, span, step), [figures(stage, one, wanted, kept=True) for one in monitors])
-        plain = [figures(stage, one, wanted, kept=False) for one in monitors]
+        kept = (read_checks(stage, span, step), [figures(stage, monitor, wanted, kept=True) for monitor in monitors])
+        plain = [figures(stage, monitor, wanted, kept=False) for monitor in monitors]
         with stage.database.transaction() as session:
             are_kept = session.scalars(text("SELECT day FROM check_days WHERE is_kept")).all()
         forget_days(stage)
         assert kept == (read_checks(stage, span, step), plain)
-        measured |= {one.measurement.metric for each in plain for found in each for one in found if one.measurement.value is not None}
+        measured |= {
+            figure.measurement.metric for each in plain for found in each for figure in found if figure.measurement.value is not None
+        }
         with stage.database.transaction() as session:
             session.execute(update(CheckDayRow).where(CheckDayRow.day.in_(are_kept)).values(is_kept=True))
     assert added

@@ -63,10 +63,20 @@ def test_a_check_measures_the_same_through_every_format(database: Database, type
         for payload_format in formats:
             result = watched(database, server, payload_format, types).check(NOON)
             found[payload_format.value] = [
-                (one.metric, one.data, one.scope, one.attribute, one.group, one.value, one.lower, one.upper, one.n)
-                for one in result.measurements
+                (
+                    figure.metric,
+                    figure.data,
+                    figure.scope,
+                    figure.attribute,
+                    figure.group,
+                    figure.value,
+                    figure.lower,
+                    figure.upper,
+                    figure.n,
+                )
+                for figure in result.measurements
             ]
 
     assert len(found["fields_values"]) > 20
-    assert any(one[1] == "counterfactual" and one[5] is not None for one in found["fields_values"])
+    assert any(value[1] == "counterfactual" and value[5] is not None for value in found["fields_values"])
     assert {name: same == found["fields_values"] for name, same in found.items()} == dict.fromkeys(found, True)

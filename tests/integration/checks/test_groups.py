@@ -66,9 +66,9 @@ def test_seen_values_that_would_name_two_groups_alike_leave_their_intersection_o
 
     assert result.value("disparate_impact", "as_logged", "left", "m") == 1
     (found,) = [
-        one
-        for one in result.measurements
-        if one.attribute == "left × right" and one.metric == "disparate_impact" and one.data == "as_logged"
+        figure
+        for figure in result.measurements
+        if figure.attribute == "left × right" and figure.metric == "disparate_impact" and figure.data == "as_logged"
     ]
     assert found.value is None
     assert "has two groups called 'a × b × c'" in (found.reason or "")

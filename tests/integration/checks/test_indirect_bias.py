@@ -96,13 +96,13 @@ def test_values_are_not_carried_forward_over_other_training_data(married: Scene)
 
     looked = married.check(NOON + timedelta(hours=2), trigger=Trigger.SCHEDULE)
 
-    assert all(one.carried_forward for one in carried.measurements)
-    assert not any(one.carried_forward for one in looked.measurements)
+    assert all(figure.carried_forward for figure in carried.measurements)
+    assert not any(figure.carried_forward for figure in looked.measurements)
 
 
 def assert_says_why(result: Result, reason: str) -> None:
     assert result.value("disparate_impact", "as_logged", "sex", "female") is not None
-    found = [one for one in result.measurements if one.data == "counterfactual"]
+    found = [figure for figure in result.measurements if figure.data == "counterfactual"]
     assert found
     assert all(one.value is None and reason in (one.reason or "") for one in found)
 

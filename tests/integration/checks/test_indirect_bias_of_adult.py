@@ -149,8 +149,10 @@ def counterfactual(result: Result) -> tuple[float, str | None]:
 def test_the_features_found_to_be_correlated_with_the_sex(adults: Scene, people: pd.DataFrame) -> None:
     (found,) = processed(adults, people).correlated
 
-    assert {one.feature for one in found.associations if one.is_recommended()} == {*RECOMMENDED}
-    figures = {one.feature: (one.strength, one.chance_level, one.uncorrected) for one in found.associations}
+    assert {association.feature for association in found.associations if association.is_recommended()} == {*RECOMMENDED}
+    figures = {
+        association.feature: (association.strength, association.chance_level, association.uncorrected) for association in found.associations
+    }
     assert figures == {feature: pytest.approx(known, abs=0.0005) for feature, known in STRENGTHS.items()}
 
 

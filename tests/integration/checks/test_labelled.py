@@ -84,7 +84,7 @@ def test_a_label_that_is_text_is_of_no_numeric_outcome(stage: Scene) -> None:
     accuracy = result.get("accuracy", "labelled", scope="overall")
     assert (accuracy.value, accuracy.n) == (1.0, 20)
     left_out = left_out_of(result)["labelled"]["sex"]["left_out"]
-    assert [(one["reason"], one["count"]) for one in left_out] == [("label_unlisted", 20)]
+    assert [(cause["reason"], cause["count"]) for cause in left_out] == [("label_unlisted", 20)]
 
 
 class FloatScorer(RuleScorer):

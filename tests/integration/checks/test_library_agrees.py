@@ -32,9 +32,9 @@ def by_service(database: Database, rows: list[dict[str, Any]], **monitor: Any) -
 
 def reasons_of_service(result: Result, attribute: str) -> dict[tuple[str, str, str | None], str | None]:
     return {
-        (one.metric, one.scope.value, one.group): one.reason
-        for one in result.measurements
-        if one.data == "as_logged" and one.attribute == attribute and one.value is None
+        (figure.metric, figure.scope.value, figure.group): figure.reason
+        for figure in result.measurements
+        if figure.data == "as_logged" and figure.attribute == attribute and figure.value is None
     }
 
 
@@ -42,7 +42,9 @@ def reasons_of_library(rows: list[dict[str, Any]], attribute: str, **arguments: 
     report = measure_frame(pd.DataFrame(rows), attribute=attribute, prediction="prediction", unfavourable=0, **arguments)
     found = report.to_frame()
     missing = found[found["value"].isna()]
-    return {(one.metric, one.scope, None if pd.isna(one.group) else one.group): one.reason for one in missing.itertuples()}
+    return {
+        (figure.metric, figure.scope, None if pd.isna(figure.group) else figure.group): figure.reason for figure in missing.itertuples()
+    }
 
 
 @pytest.mark.parametrize(

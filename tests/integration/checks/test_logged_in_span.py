@@ -73,7 +73,7 @@ def test_after_a_change_of_the_schema_the_records_of_the_present_one_are_counted
     more = (*definition.features, Column(name="more", type=FieldType.INTEGER, kind=FieldKind.NUMERIC))
     with stage.database.transaction() as session:
         stage.deployment = Deployments(session, PlainSealer()).change(stage.deployment, replace(definition, features=more))
-    stage.log([{**one, "more": 1} for one in applicants(3, 4, prefix="new")], hour + timedelta(minutes=10))
+    stage.log([{**applicant, "more": 1} for applicant in applicants(3, 4, prefix="new")], hour + timedelta(minutes=10))
 
     assert _counts(stage, Span(start=hour, end=hour + HOUR)) == (7, 7)
 

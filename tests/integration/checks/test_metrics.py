@@ -352,8 +352,10 @@ def test_an_attribute_that_is_gone_says_so_and_the_others_are_measured(stage: Sc
 
     assert result.value("disparate_impact", "as_logged", "sex", "female") == pytest.approx(0.25)
     for data, name in (("as_logged", "postcode"), ("counterfactual", "postcode"), ("as_logged", "sex × postcode")):
-        found = [one for one in result.measurements if (one.data, one.attribute, one.metric) == (data, name, "disparate_impact")]
-        assert [(one.value, one.verdict) for one in found] == [(None, "not_computable")]
+        found = [
+            figure for figure in result.measurements if (figure.data, figure.attribute, figure.metric) == (data, name, "disparate_impact")
+        ]
+        assert [(figure.value, figure.verdict) for figure in found] == [(None, "not_computable")]
         assert "postcode is named by the monitor but no longer a column" in (found[0].reason or "")
 
 
@@ -372,7 +374,7 @@ def test_the_worst_flip_test_is_chosen_by_the_monitors_limits(stage: Scene) -> N
         if not chosen:
             stage.log(rows, NOON)
         result = stage.check(NOON)
-        chosen.append([one.group for one in result.measurements if one.data == "as_logged" and one.worst_of])
+        chosen.append([figure.group for figure in result.measurements if figure.data == "as_logged" and figure.worst_of])
         stage.stop_running()
     assert chosen == [["female"], ["other"]]
 

@@ -58,15 +58,15 @@ def test_the_figures_are_those_of_the_window_without_the_records(picky: Scene, d
     endpoint = Endpoint(url=strict_server.mlflow_url, payload_format=PayloadFormat.MLFLOW)
     without = scene(database, APPLICANT, monitor_of(), endpoint=endpoint, deployment_id="without")
     without.number_from(1001)
-    without.log([one for place, one in enumerate(applicants(20, 20, 10)) if place not in (3, 7, 25)], NOON)
+    without.log([applicant for place, applicant in enumerate(applicants(20, 20, 10)) if place not in (3, 7, 25)], NOON)
 
     found, expected = picky.check(NOON), without.check(NOON)
 
     mine, other = (
         [
-            (one.metric, one.data, one.scope, one.group, one.value, one.lower, one.upper, one.n)
-            for one in result.measurements
-            if one.data in {DataSet.COUNTERFACTUAL, DataSet.OPENSCALE, DataSet.MITIGATED}
+            (figure.metric, figure.data, figure.scope, figure.group, figure.value, figure.lower, figure.upper, figure.n)
+            for figure in result.measurements
+            if figure.data in {DataSet.COUNTERFACTUAL, DataSet.OPENSCALE, DataSet.MITIGATED}
         ]
         for result in (found, expected)
     )

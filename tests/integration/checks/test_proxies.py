@@ -98,7 +98,7 @@ def test_what_is_carried_forward_keeps_the_warning(world: Scene) -> None:
 
     carried = world.check(NOON + HOUR, trigger=Trigger.SCHEDULE)
 
-    assert all(one.carried_forward for one in carried.measurements)
+    assert all(figure.carried_forward for figure in carried.measurements)
     assert any("a ratio near 1 says nothing" in note for note in view_of(world, carried).notes)
 
 

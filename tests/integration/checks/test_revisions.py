@@ -101,7 +101,7 @@ def test_a_day_says_so_too_and_adds_up_the_hours(stage: Scene, snapshot: Snapsho
 
     with stage.database.transaction() as session:
         tables = summed_tables(session, stage.deployment.no, SeriesFilter(), outcomes=stage.monitor().outcomes, most=1000)
-    day = [one.measurement for one in roll_up(tables, Period.DAY, stage.monitor(), MitigationSettings())]
+    day = [figure.measurement for figure in roll_up(tables, Period.DAY, stage.monitor(), MitigationSettings())]
 
     found = nulls(day)
     assert says(found["counterfactual", "flip_rate", "attribute", None], "80", "'1'", NEXT)

@@ -61,7 +61,7 @@ def records() -> list[dict[str, Any]]:
 
 def measured(found: list[Measurement], attribute: str, *, of: set[DataSet]) -> list[Measurement]:
     """The figures of an attribute on these data, without its name."""
-    own = [replace(one, comparison=Comparison(())) for one in found if one.data in of and one.attribute == attribute]
+    own = [replace(figure, comparison=Comparison(())) for figure in found if figure.data in of and figure.attribute == attribute]
     return sorted(own, key=lambda one: (one.data, one.metric, one.scope, str(one.group)))
 
 
@@ -69,7 +69,11 @@ def measured(found: list[Measurement], attribute: str, *, of: set[DataSet]) -> l
 def test_figures_of_a_rule_equal_those_of_a_column_with_its_groups(database: Database, attributes: tuple[MonitoredAttribute, ...]) -> None:
     outcomes = OutcomeRule(favourable=(1,), unfavourable=(0,))
     rule = Monitor(outcomes=outcomes, attributes=attributes, intersections=((BY_RULE.feature, "sex"),), min_records=10)
-    column = replace(rule, attributes=tuple(BY_COLUMN if one is BY_RULE else one for one in attributes), intersections=(("group", "sex"),))
+    column = replace(
+        rule,
+        attributes=tuple(BY_COLUMN if attribute is BY_RULE else attribute for attribute in attributes),
+        intersections=(("group", "sex"),),
+    )
     with serve(WomenOnly()) as server:
         endpoint = Endpoint(url=server.url)
         by_rule = scene(database, COLUMNS, rule, endpoint=endpoint)
@@ -83,5 +87,5 @@ def test_figures_of_a_rule_equal_those_of_a_column_with_its_groups(database: Dat
         own = measured(found, name, of=LOGGED)
         assert own == measured(expected, other, of=LOGGED)
         assert len(own) > 5
-    assert {one.data for one in found if one.attribute == BY_RULE.feature} <= LOGGED
+    assert {figure.data for figure in found if figure.attribute == BY_RULE.feature} <= LOGGED
     assert measured(found, "sex", of=set(DataSet)) == measured(expected, "sex", of=set(DataSet))

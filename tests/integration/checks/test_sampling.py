@@ -25,8 +25,8 @@ def test_one_rate_for_all_changes_no_figure_and_says_how_many_records_are_repres
 
     found = figures(weighed)
     for key, values in figures(plain).items():
-        for one, other in zip(values, found[key], strict=True):
-            assert other == (None if one is None else pytest.approx(one, rel=1e-9)), key
+        for value, other in zip(values, found[key], strict=True):
+            assert other == (None if value is None else pytest.approx(value, rel=1e-9)), key
     assert plain.run.window is not None
     assert "sampling" not in plain.run.window
     assert weighed.run.window is not None

@@ -47,7 +47,7 @@ def stage(database: Database) -> Iterator[Scene]:
 
 def alerts_of(service: RunningService) -> dict[str, str]:
     """The ids of the open alerts by their data."""
-    return {one["data"]: one["id"] for one in service.client.get("/v1/alerts?state=open").json()["alerts"]}
+    return {alert["data"]: alert["id"] for alert in service.client.get("/v1/alerts?state=open").json()["alerts"]}
 
 
 @pytest.mark.usefixtures("stage")

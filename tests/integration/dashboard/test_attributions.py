@@ -34,7 +34,7 @@ def stage(database: Database) -> Iterator[Scene]:
     """A watched deployment with an hour of records."""
     with serve(RuleScorer()) as server:
         found = scene(database, APPLICANT, monitor_of(SEX), endpoint=Endpoint(url=server.url))
-        found.log([{**one, "income": 20_000 + 70_000 * (no % 3 == 0)} for no, one in enumerate(applicants(60, 60))], THEN)
+        found.log([{**applicant, "income": 20_000 + 70_000 * (no % 3 == 0)} for no, applicant in enumerate(applicants(60, 60))], THEN)
         yield found
 
 
@@ -81,8 +81,8 @@ def test_records_of_the_window_and_of_earlier_hours_are_counted_apart_and_groups
     )
     monitor = replace(monitor_of(SEX), names=names, min_records=100)
     stage = scene(database, APPLICANT, monitor, endpoint=None)
-    stage.log([one | {"id": f"early-{no}"} for no, one in enumerate(applicants(60, 60, 20))], THEN - HOUR)
-    stage.log([one | {"id": f"late-{no}"} for no, one in enumerate(applicants(5, 5, 2))], THEN)
+    stage.log([applicant | {"id": f"early-{no}"} for no, applicant in enumerate(applicants(60, 60, 20))], THEN - HOUR)
+    stage.log([applicant | {"id": f"late-{no}"} for no, applicant in enumerate(applicants(5, 5, 2))], THEN)
     attribute(stage)
     run_all(stage.database)
 

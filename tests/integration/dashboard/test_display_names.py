@@ -87,7 +87,7 @@ def test_the_records_that_fit_a_filter_are_sent_as_csv(service: RunningService, 
     women = list(csv.DictReader(io.StringIO(service.client.get(CSV, params={"attribute": "sex", "group": "female"}).text)))
     few = service.client.get(CSV, params={"limit": 3})
 
-    assert [one["id"] for one in women] == [str(no) for no in range(39, 19, -1)]
+    assert [woman["id"] for woman in women] == [str(no) for no in range(39, 19, -1)]
     assert women[0]["group of sex"] == "female"
     assert women[0]["change of sex"] == "gained"
     assert women[0]["outcome"] == "unfavourable"
@@ -105,4 +105,4 @@ def test_a_text_that_a_spreadsheet_would_run_is_harmless_in_the_csv_unless_raw(s
 
     found = [service.client.get(CSV, params={"limit": 1} | raw).text.splitlines()[1] for raw in ({}, {"raw": "true"})]
 
-    assert [one.partition(",")[0] for one in found] == ["'=1+1", "=1+1"]
+    assert [cell.partition(",")[0] for cell in found] == ["'=1+1", "=1+1"]

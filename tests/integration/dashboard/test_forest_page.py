@@ -120,7 +120,7 @@ def test_a_combination_has_one_figure_and_the_drawer_says_why(stage: Scene, read
     stage.log(applicants(40, 40, 10), hour)
     stage.check(hour, trigger=Trigger.SCHEDULE)
     addresses = [html.unescape(found) for found in re.findall(r'href="([^"]*)" data-row', reader.get(PAGE).text)]
-    said = {one: words(drawer_of(reader.get(f"{PAGE}{one}").text)) for one in addresses}
+    said = {address: words(drawer_of(reader.get(f"{PAGE}{address}").text)) for address in addresses}
     together = [text for one, text in said.items() if "%C3%97" in one or "×" in one]
 
     assert together
@@ -137,7 +137,7 @@ def test_the_drawer_says_that_checks_share_records_only_if_there_are_several(dat
     hours = [floor_to_hour(utc_now()) - ago * HOUR for ago in (3, 2, 1)]
     for no, hour in enumerate(hours):
         stage.number_from(1 + 1000 * no)
-        stage.log([{**one, "id": f"{no}-{place}"} for place, one in enumerate(applicants(20, 30, 6))], hour)
+        stage.log([{**applicant, "id": f"{no}-{place}"} for place, applicant in enumerate(applicants(20, 30, 6))], hour)
 
     stage.check(hours[1])
     one = words(drawer_of(reader.get(ROW).text))

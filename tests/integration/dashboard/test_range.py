@@ -113,7 +113,7 @@ def test_a_deployment_that_is_hours_old_fills_the_picture_and_a_group_without_fi
     watched = scene(database, APPLICANT, monitor_of(SEX, AGE), endpoint=Endpoint(url=server.url))
     for ago in (30, 2, 1):
         # Nobody is under 26, so that this group has no figure in any check.
-        watched.log([one | {"age": 40} for one in applicants(20, 20, 2, prefix=f"{ago}-")], now - ago * HOUR)
+        watched.log([applicant | {"age": 40} for applicant in applicants(20, 20, 2, prefix=f"{ago}-")], now - ago * HOUR)
         watched.check(now - ago * HOUR)
     text = reader.get(PAGE).text
     start = re.search(r'data-start="(\d+)"', text)

@@ -146,7 +146,7 @@ def test_each_filter_leaves_what_it_says_and_stays_chosen(reader: httpx.Client) 
 
 
 def test_the_json_beside_a_page_has_its_records(stage: Scene, service: RunningService, reader: httpx.Client) -> None:
-    stage.log([{**one, "id": f"b{one['id']}"} for one in applicants(40, 40)], NOON + HOUR)
+    stage.log([{**applicant, "id": f"b{applicant['id']}"} for applicant in applicants(40, 40)], NOON + HOUR)
     first, men = content(reader.get(PAGE)), content(reader.get(f"{PAGE}?attribute=sex&group=male"))
     second = content(reader.get(f"{PAGE}{older(first)}"))
 
@@ -207,7 +207,7 @@ def test_the_records_of_a_check_are_listed_and_say_how_it_read_them(
     stage: Scene, reader: httpx.Client, snapshot: SnapshotAssertion
 ) -> None:
     stage.watch(monitor_of(SEX, min_records=10))
-    stage.log([{**one, "id": f"c{one['id']}"} for one in applicants(2, 2)], NOON + HOUR)
+    stage.log([{**applicant, "id": f"c{applicant['id']}"} for applicant in applicants(2, 2)], NOON + HOUR)
     check = stage.check(NOON + HOUR, trigger="schedule").run  # type: ignore[arg-type]
 
     listed = content(reader.get(f"{PAGE}?check={check.id}"))

@@ -50,7 +50,7 @@ class GatewayScene:
     def records(self) -> dict[str, dict[str, Any]]:
         """The stored records by id."""
         page = self.service.client.get("/v1/deployments/loans/payload-records", params={"limit": 1000}).raise_for_status().json()
-        return {one["id"]: one for one in page["payload_records"]}
+        return {record["id"]: record for record in page["payload_records"]}
 
     def await_records(self, count: int) -> dict[str, dict[str, Any]]:
         """Waits until so many are stored."""
@@ -75,7 +75,9 @@ class GatewayScene:
     def orphans(self) -> int:
         """The halves of calls that were counted as rejected because the other half never came."""
         page = self.service.client.get("/v1/deployments/loans/ingestion").raise_for_status().json()
-        return sum(one["records"] for one in page["rejections"] if (one["source"], one["reason"]) == ("event", "orphan"))
+        return sum(
+            rejection["records"] for rejection in page["rejections"] if (rejection["source"], rejection["reason"]) == ("event", "orphan")
+        )
 
     def not_received(self) -> int:
         """The records that the service knows to be missing."""

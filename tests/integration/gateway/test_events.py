@@ -132,10 +132,10 @@ def test_azures_collector_is_pointed_at_us_by_its_environment(scene: GatewayScen
     key = scene.service.key(Role.INGEST)
     recorded = json.loads((Path(__file__).parent / "azure_recorded.json").read_text(encoding="utf-8"))
     with scene.service.new_client() as client:
-        for one in recorded["requests"]:
+        for request in recorded["requests"]:
             # The key of the recording; requests has made HTTP Basic of the user in the URL.
-            assert one["headers"].pop("Authorization") == "Basic bG9hbnM6S0VZ"
-            answer = client.post(one["path"], content=one["body"], headers=one["headers"], auth=httpx.BasicAuth("loans", key))
+            assert request["headers"].pop("Authorization") == "Basic bG9hbnM6S0VZ"
+            answer = client.post(request["path"], content=request["body"], headers=request["headers"], auth=httpx.BasicAuth("loans", key))
             assert answer.status_code == 200
         unnamed = client.post("/modeldata/log", headers={"Authorization": f"Bearer {key}"}, json=[])
         unknown = client.post("/modeldata/log", json=[])
@@ -177,7 +177,7 @@ def test_a_probability_that_rounding_moved_out_of_its_range_is_stored_within_it_
     send(scene, kserve("response", "c1", ANSWER.replace(b"0.9", b"1.0000001192")))
 
     assert scene.await_records(2)["c1-2"]["probability"] == 1
-    assert {(one["outcome"], one["count"]) for one in scene.await_counts(2)} == {("stored", 2), ("rounded_probability", 1)}
+    assert {(count["outcome"], count["count"]) for count in scene.await_counts(2)} == {("stored", 2), ("rounded_probability", 1)}
 
 
 @pytest.mark.nightly
@@ -216,7 +216,7 @@ def test_a_half_that_comes_again_after_its_call_was_stored_is_no_orphan(scene: G
     with patch.object(storing, "HALF_LIFE", timedelta(0)):
         wait_until(lambda: waiting(scene) == 0, "it expires")
 
-    assert {one["outcome"] for one in scene.await_counts(1)} == {"stored"}
+    assert {count["outcome"] for count in scene.await_counts(1)} == {"stored"}
 
 
 def test_the_oldest_halves_of_a_deployment_expire_beyond_its_bound(scene: GatewayScene) -> None:

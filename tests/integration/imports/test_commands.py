@@ -127,7 +127,7 @@ def test_bentoml_logs_register_their_deployment(run: Run, service: RunningServic
     assert "1 rows: 1 stored" in first.output
     assert "1 rows: 0 stored, 1 stored before" in again.output
     found = service.client.get("/v1/deployments/bento").json()
-    assert [(one["name"], one["type"]) for one in found["features"]] == [("sex", "string"), ("age", "number")]
+    assert [(feature["name"], feature["type"]) for feature in found["features"]] == [("sex", "string"), ("age", "number")]
     assert (found["outputs"]["prediction"], found["model_revision"]) == ("pred", "v7")
 
 
@@ -163,7 +163,7 @@ def test_a_bias_monitor_of_sagemaker_is_taken_over_with_its_data(run: Run, servi
     monitor = service.client.get("/v1/deployments/taken-over/fairness-monitor").json()
     assert (monitor["favourable"], monitor["unfavourable"]) == (["No Risk"], ["Risk"])
     found = json.loads(violations.read_text())
-    assert [(one["facet"], one["facet_value"], one["metric_name"]) for one in found["violations"]] == [
+    assert [(violation["facet"], violation["facet_value"], violation["metric_name"]) for violation in found["violations"]] == [
         ("Sex", "female", "DI"),
         ("Sex", "female", "DPPL"),
     ]
@@ -206,9 +206,9 @@ def test_an_endpoint_of_sagemaker_that_answers_scores_gives_classes(
 
     assert (ended.exit_code, said in ended.output) == (0, True), ended.output
     stored = service.client.get("/v1/deployments/scored/payload-records").json()["payload_records"]
-    assert {one["id"]: one["probability"] for one in stored} == scores
-    assert sorted(one["id"] for one in stored if one["prediction"] == 1) == approved
-    assert sorted(one["id"] for one in stored if one["prediction"] == 0) == sorted(scores.keys() - set(approved))
+    assert {record["id"]: record["probability"] for record in stored} == scores
+    assert sorted(record["id"] for record in stored if record["prediction"] == 1) == approved
+    assert sorted(record["id"] for record in stored if record["prediction"] == 0) == sorted(scores.keys() - set(approved))
 
 
 def test_captures_are_read_in_their_encoding(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def test_the_same_file_twice_under_any_name_stores_nothing_twice(service: Runnin
     assert (again.read, again.accepted, again.duplicate, again.rejected) == (60, 0, 59, 1)
     assert stored(service) == 59
     assert first.reasons == {"features.Age: must be a whole number": 1}
-    assert [(one.line, one.field, one.reason) for one in first.rejections] == [
+    assert [(rejection.line, rejection.field, rejection.reason) for rejection in first.rejections] == [
         (32, "features.Age", "must be a whole number, found 'young'")
     ]
     assert rows(service.database, "SELECT source, kind, sum(records)::int FROM arrivals GROUP BY 1, 2") == [("import", "payload", 59)]
@@ -175,7 +175,7 @@ def test_a_record_that_spoils_its_whole_body_does_not_take_the_others_with_it(se
     report = run_import([file], ImportLayout.JSON_LINES, subject(default_time=AT), Picky(service.client, "credit-risk"), Checkpoint())
 
     assert (report.accepted, report.rejected) == (8, 1)
-    assert [(one.line, one.field, one.reason) for one in report.rejections] == [(5, "body", "is spoiled")]
+    assert [(rejection.line, rejection.field, rejection.reason) for rejection in report.rejections] == [(5, "body", "is spoiled")]
 
 
 def test_each_hour_of_the_past_gets_its_own_records(service: RunningService, tmp_path: Path) -> None:

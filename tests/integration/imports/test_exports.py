@@ -249,7 +249,8 @@ def test_pseudonyms_are_not_made_of_pseudonyms(run: Run, service: RunningService
     groups = [{"label": "young", "values": [[18, 30]]}, {"label": "old", "values": [[31, 120]]}]
     storage = {"id": {"kind": "pseudonym"}, "big": {"kind": "groups", "sent": "integer", "groups": groups}}
     features = [
-        {**one, "type": "string", "storage": storage[one["name"]]} if one["name"] in storage else one for one in DEPLOYMENT["features"]
+        {**feature, "type": "string", "storage": storage[feature["name"]]} if feature["name"] in storage else feature
+        for feature in DEPLOYMENT["features"]
     ]
     service.client.post("/v1/deployments", json=DEPLOYMENT | {"features": features}).raise_for_status()
     log(service, "payload", [record("a", FIRST, ("Ada", 1.5, 40, True, "x"))])

@@ -80,7 +80,7 @@ def test_parquet_captures_and_labels_are_taken(service: RunningService) -> None:
     label = {"id": "e1", "label": "Risk", "labelled_at": "2026-03-01T10:00:00Z"}
     labels = service.client.post(PATH, params={"kind": "feedback"}, content=json_lines([label]), headers=LINES)
 
-    assert [one.json()["accepted"] for one in (table, capture, labels)] == [1, 1, 1]
+    assert [response.json()["accepted"] for response in (table, capture, labels)] == [1, 1, 1]
     missing = service.client.get("/v1/deployments/credit-risk/missing-records").json()["hours"]
     assert [(one["left_out"], one["lowest_rate"]) for one in missing] == [(1, 0.5)]
 
@@ -190,7 +190,7 @@ def test_a_damaged_value_of_parquet_costs_its_row_alone(service: RunningService)
     answer = service.client.post(PATH, content=buffer.getvalue(), headers=PARQUET).raise_for_status().json()
 
     assert answer["accepted"] == 2
-    assert [(one["line"], one["field"]) for one in answer["rejections"]] == [(2, "Sex")]
+    assert [(rejection["line"], rejection["field"]) for rejection in answer["rejections"]] == [(2, "Sex")]
     assert "cannot be read ('utf-8' codec" in answer["rejections"][0]["reason"]
 
 

@@ -52,7 +52,7 @@ def test_each_stored_record_counts_once_for_its_source_whatever_is_sent_twice(se
         historical = chance.random() < 0.4
         ids = [f"r{chance.randrange(60)}" for _ in range(chance.randrange(1, 7))]
         time = {"scored_at" if kind == "payload" else "labelled_at": (utc_now() - timedelta(days=100)).isoformat()} if historical else {}
-        sent = [(record(id=one) if kind == "payload" else {"id": one, "label": "Risk"}) | time for one in ids]
+        sent = [(record(id=id_) if kind == "payload" else {"id": id_, "label": "Risk"}) | time for id_ in ids]
         query = {"historical": "true"} if historical else {}
         answer = send(service, PAYLOAD if kind == "payload" else FEEDBACK, *sent, source=None if source == "rest" else source, **query)
         accepted[source, kind] += answer["accepted"]
@@ -142,7 +142,7 @@ def test_counts_are_read_for_one_deployment_and_its_hours(service: RunningServic
         waiting = waiting_labels(session, no)
 
     assert [(one.kind, one.records) for one in arrivals] == [(LogKind.FEEDBACK, 1), (LogKind.PAYLOAD, 1)]
-    assert [one.records for one in rejections] == [1]
+    assert [rejection.records for rejection in rejections] == [1]
     assert (earlier, waiting) == ([], 1)
 
 

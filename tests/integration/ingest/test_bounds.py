@@ -37,7 +37,7 @@ def test_a_record_beyond_the_bound_is_rejected_and_the_others_of_its_batch_are_s
     receipt = log_payload(wide, *records)
 
     assert counts(receipt) == (5, 3, 0, 2)
-    assert [(one["index"], one["field"]) for one in receipt["rejections"]] == [(1, "record"), (4, "record")]
+    assert [(rejection["index"], rejection["field"]) for rejection in receipt["rejections"]] == [(1, "record"), (4, "record")]
     assert f"may have at most {MAX_RECORD_BYTES:,}" in receipt["rejections"][0]["reason"]
     assert stored_ids(wide.database) == ["10", "20", "250000"]
 
@@ -72,7 +72,7 @@ def test_feedback_has_the_same_bounds(wide: RunningService) -> None:
 
     receipt = log_feedback(wide, {"features": features, "label": "Risk"}, {"id": "a", "label": "Risk"})
 
-    assert [(one["index"], one["field"]) for one in receipt["rejections"]] == [(0, "record")]
+    assert [(rejection["index"], rejection["field"]) for rejection in receipt["rejections"]] == [(0, "record")]
     assert rows(wide.database, "SELECT count(*) FROM feedback_records") == [(1,)]
 
 
@@ -83,8 +83,8 @@ def test_a_value_of_forty_million_characters_is_refused_by_its_field(service: Ru
     answer = service.client.post(PAYLOAD, json={"records": [record]})
     feedback = service.client.post(FEEDBACK, json={"records": [{"features": record["features"], "label": "Risk"}]})
 
-    for one in (answer, feedback):
-        assert one.status_code == 422
-        assert one.json()["errors"] == [
+    for response in (answer, feedback):
+        assert response.status_code == 422
+        assert response.json()["errors"] == [
             {"field": "records[0].features.Sex", "message": "must have at most 10,000 characters, found 40,000,000"}
         ]

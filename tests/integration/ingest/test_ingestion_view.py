@@ -83,12 +83,12 @@ def test_rejections_of_one_reason_are_added_up_over_the_hours_and_the_worst_is_n
 
     found = ingestion(service)
 
-    assert [(one["sentence"], one["records"]) for one in found["rejections"]] == [
+    assert [(rejection["sentence"], rejection["records"]) for rejection in found["rejections"]] == [
         ("Age is of another type", 9),
         ("a request could not be read as a whole", 3),
         ("a field is not in the schema", 1),
     ]
-    assert [one["rejected"] for one in found["hours"][:3]] == [4, 6, 0]
+    assert [hour["rejected"] for hour in found["hours"][:3]] == [4, 6, 0]
     assert says(found["signs"][0], "10", "100", "24", "9")
     assert says(found["signs"][1], "3", "24")
     assert found["signs"] == snapshot
@@ -191,7 +191,7 @@ def test_calls_that_were_answered_before_they_were_read_have_their_reason_elsewh
         with service.database.transaction() as session:
             add_rejections(session, {no: [count]})
 
-    remedies = {one["source"]: one["remedy"] for one in ingestion(service)["rejections"]}
+    remedies = {rejection["source"]: rejection["remedy"] for rejection in ingestion(service)["rejections"]}
     assert remedies["rest"].startswith("The answer to the request says why.")
     assert "intake-counts" in remedies["gateway"]
     assert remedies["gateway"] == snapshot

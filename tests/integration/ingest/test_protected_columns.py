@@ -161,9 +161,9 @@ def test_a_check_counts_groups_and_pseudonyms_as_it_would_the_values(loans: Runn
         details = ended(loans, LOANS, asked)
 
     found = {
-        one["group"]: one["value"]
-        for one in details["measurements"]
-        if (one["metric"], one["data"]) == ("disparate_impact", "as_logged") and one["group"]
+        figure["group"]: figure["value"]
+        for figure in details["measurements"]
+        if (figure["metric"], figure["data"]) == ("disparate_impact", "as_logged") and figure["group"]
     }
     approved_here = sum(no in {1, 2, *range(10, 17)} for no in range(1, 20, 2))
     approved_there = sum(no in {1, 2, *range(10, 17)} for no in range(0, 20, 2))
@@ -182,7 +182,7 @@ def test_a_monitor_that_names_a_value_of_a_protected_column_is_refused(loans: Ru
 
     answer = loans.client.put(f"{LOANS}/fairness-monitor", json=watched)
 
-    problems = {one["field"]: one["message"] for one in answer.json()["errors"]}
+    problems = {error["field"]: error["message"] for error in answer.json()["errors"]}
     assert answer.status_code == 422
     assert "must be a pseudonym" in problems["attributes[0].monitored[0]"]
     assert "young, older" in problems["attributes[1].monitored[0]"]
@@ -237,7 +237,7 @@ def test_a_storage_that_cannot_be_is_refused_by_its_field(service: RunningServic
     answer = service.client.post("/v1/deployments", json={**BODY, part: [column]})
 
     assert answer.status_code == 422, answer.text
-    assert [one["field"] for one in answer.json()["errors"]] == [field]
+    assert [error["field"] for error in answer.json()["errors"]] == [field]
 
 
 def test_a_feature_that_the_model_must_be_asked_with_cannot_be_protected(service: RunningService, snapshot: SnapshotAssertion) -> None:
@@ -315,7 +315,7 @@ def test_who_may_ask_for_pseudonyms_and_that_somebody_did_is_kept(loans: Running
     activities = loans.client.get(f"{LOANS}/activities").json()["activities"]
     assert (reader.status_code, other.status_code, wrong.status_code) == (403, 422, 422)
     assert wrong.json()["errors"][0]["field"] == "values[1]"
-    assert [(one["action"], one["subject"]) for one in activities].count(("pseudonyms.made", "city")) == 1
+    assert [(activity["action"], activity["subject"]) for activity in activities].count(("pseudonyms.made", "city")) == 1
     assert places_of(loans.database, SECRET_CITY) == []
 
 

@@ -17,7 +17,7 @@ def _watch(service: RunningService, favourable: list[Any], unfavourable: list[An
 def _warnings(service: RunningService, address: str, *records: dict[str, Any]) -> list[tuple[str, int, str]]:
     receipt = service.client.post(address, json=list(records)).raise_for_status().json()
     assert receipt["accepted"] == len(records)
-    return [(one["field"], one["records"], one["message"]) for one in receipt.get("warnings", ())]
+    return [(warning["field"], warning["records"], warning["message"]) for warning in receipt.get("warnings", ())]
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,9 @@ def test_the_rate_is_stored_and_another_one_is_a_conflict(service: RunningServic
     record = {"features": {"sex": "female", "income": 1, "age": 30}, "prediction": 1}
     rates = [None, 1, 0.25]
 
-    first = service.client.post(address, json={"records": [{**record, "id": f"r{no}", "sample_rate": one} for no, one in enumerate(rates)]})
+    first = service.client.post(
+        address, json={"records": [{**record, "id": f"r{no}", "sample_rate": rate} for no, rate in enumerate(rates)]}
+    )
     again = service.client.post(address, json={"records": [{**record, "id": "r2", "sample_rate": 0.25}]})
     other = service.client.post(address, json={"records": [{**record, "id": "r2", "sample_rate": 0.5}]})
     refused = service.client.post(address, json={"records": [{**record, "sample_rate": 0}]})

@@ -38,9 +38,9 @@ def detect(database: Database) -> None:
     evidence = DetectorEvidence(
         "sex",
         [f"woman-{place}" for place in range(len(women))],
-        [tuple(one.values()) for one in women],
-        [points(one) / 1.5 for one in women],
-        [points(one) + 0.3 > 0.75 for one in women],
+        [tuple(woman.values()) for woman in women],
+        [points(woman) / 1.5 for woman in women],
+        [points(woman) + 0.3 > 0.75 for woman in women],
     )
     with database.transaction() as session:
         no = session.scalars(select(DeploymentRow.no)).one()

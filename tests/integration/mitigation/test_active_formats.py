@@ -67,9 +67,9 @@ def predictions_of(payload_format: str, body: bytes) -> list[tuple[Any, Any]]:
     if payload_format == "sagemaker_csv":  # columns without names: the model's two, then ours
         return [(int(line.split(",")[2]), float(line.split(",")[3])) for line in body.decode().splitlines()]
     if payload_format == "mapped":
-        return [(one["mitigated_prediction"], one["mitigated_probability"]) for one in json.loads(body)["results"]["each"]]
+        return [(record["mitigated_prediction"], record["mitigated_probability"]) for record in json.loads(body)["results"]["each"]]
     found = codec_for_test(payload_format).read_answer(body, outputs=MITIGATED, expected_rows=2).predictions
-    return [(one.prediction, one.probability) for one in found]
+    return [(answer.prediction, answer.probability) for answer in found]
 
 
 def test_a_format_that_is_not_the_endpoints_is_taken_by_name_only(service: RunningService) -> None:
@@ -83,11 +83,11 @@ def test_a_format_that_is_not_the_endpoints_is_taken_by_name_only(service: Runni
         short = service.client.post(PATH, json={"instances": [["female"]]}, params={"payload_format": "kserve_v1"})
         wrong = service.client.post(PATH, json={"instances": [[1, 2, 3, 4]]}, params={"payload_format": "kserve_v1"})
 
-    assert [one["mitigated_prediction"] for one in named.json()["predictions"]] == [1, 1]
+    assert [prediction["mitigated_prediction"] for prediction in named.json()["predictions"]] == [1, 1]
     answers = {"body": unnamed, "payload_format": no_mapping, "instances[0]": short, "instances[0].sex": wrong}
     for field, answer in answers.items():
         assert answer.status_code == 422
-        assert field in {one["field"] for one in answer.json()["errors"]}, answer.text
+        assert field in {error["field"] for error in answer.json()["errors"]}, answer.text
     assert no_such.status_code == 422
 
 

@@ -135,7 +135,7 @@ def test_a_check_without_the_model_stores_nothing_of_mitigation(database: Databa
         found = stage.check(NOON)
 
     assert stage.count("flagged_records") == 0
-    assert not [one for one in found.measurements if one.data == "mitigated" and one.value is not None]
+    assert not [figure for figure in found.measurements if figure.data == "mitigated" and figure.value is not None]
 
 
 @NEEDS_DETECTOR

@@ -26,5 +26,5 @@ def test_a_window_with_few_reference_values_is_checked_though_payload_holds_a_gr
     assert profile is not None
     (housing,) = profile.attributes
     # Fifteen of the 180 towns have two records of 195; ten of these get a copy.
-    assert [one.share for one in housing.stand_ins] == pytest.approx([0.1] * 10)
+    assert [stand_in.share for stand_in in housing.stand_ins] == pytest.approx([0.1] * 10)
     assert housing.covered == pytest.approx(20 / 195)

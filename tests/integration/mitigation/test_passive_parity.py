@@ -106,9 +106,9 @@ def test_mitigation_asks_the_model_nothing_beyond_the_copies_of_the_check(adult:
     result = stage.check(NOON + HOUR)
 
     assert asked_without == 3000 + 150  # records asked again unchanged
-    assert not [one for one in without.measurements if one.data == "mitigated"]
+    assert not [figure for figure in without.measurements if figure.data == "mitigated"]
     assert server.counts.rows == asked_without
-    assert [one for one in result.measurements if one.data == "mitigated" and one.value is not None]
+    assert [figure for figure in result.measurements if figure.data == "mitigated" and figure.value is not None]
 
 
 @pytest.mark.nightly

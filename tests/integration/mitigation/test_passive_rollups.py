@@ -27,10 +27,10 @@ def day(stage: Scene, mode: Mode) -> list[RolledUp]:
 
 def overall(found: list[RolledUp], attribute: str, metric: str) -> tuple[int, float | None, int]:
     (one,) = (
-        one
-        for one in found
-        if (one.measurement.metric, one.measurement.attribute, one.measurement.scope) == (metric, attribute, "overall")
-        and one.measurement.data is DataSet.MITIGATED_LABELLED
+        figure
+        for figure in found
+        if (figure.measurement.metric, figure.measurement.attribute, figure.measurement.scope) == (metric, attribute, "overall")
+        and figure.measurement.data is DataSet.MITIGATED_LABELLED
     )
     return one.hours, one.measurement.value, one.measurement.n
 
@@ -58,13 +58,15 @@ def test_a_day_sums_what_each_attribute_changed_for_everybody_over_the_hours_of_
     _, by_income, _ = overall(found, "income", "accuracy_after")
     assert by_income is not None
     assert by_income != pytest.approx((favourable + 28) / len(rows))
-    assert {one.hours for one in found if one.measurement.data is DataSet.MITIGATED} == {2}
-    assert {one.hours for one in found if one.measurement.data is DataSet.AS_LOGGED} == {3}
-    lines = {(one.measurement.data, one.measurement.attribute): one.records.text for one in found if one.records is not None}
+    assert {figure.hours for figure in found if figure.measurement.data is DataSet.MITIGATED} == {2}
+    assert {figure.hours for figure in found if figure.measurement.data is DataSet.AS_LOGGED} == {3}
+    lines = {(figure.measurement.data, figure.measurement.attribute): figure.records.text for figure in found if figure.records is not None}
     # The first hour was mitigated in another way.
     other = f"{n} of {3 * len(rows)} records counted; left out: no outcome of this mitigation {len(rows)} ("
     for data in (DataSet.MITIGATED, DataSet.MITIGATED_LABELLED):
         assert lines[data, "housing"].startswith(other)
     assert overall(day(stage, Mode.REFERENCE_SUBSTITUTION), "housing", "accuracy_before")[0] == 1
     stage.watch(replace(monitor, attributes=(INCOME,)))
-    assert {one.measurement.attribute for one in day(stage, Mode.LIFT_ONLY) if one.measurement.data is DataSet.MITIGATED} == {"income"}
+    assert {figure.measurement.attribute for figure in day(stage, Mode.LIFT_ONLY) if figure.measurement.data is DataSet.MITIGATED} == {
+        "income"
+    }

@@ -61,9 +61,9 @@ def test_a_range_is_stood_for_by_values_that_occur_in_it_at_even_parts_of_its_re
 
     assert age is not None
     # 50 records from 26 to 75: the 5th, 15th, 25th, 35th and 45th.
-    assert [dict(one.changes)["age"] for one in age.stand_ins] == [30, 40, 50, 60, 70]
-    assert all(isinstance(dict(one.changes)["age"], int) for one in age.stand_ins)
-    assert [one.share for one in age.stand_ins] == pytest.approx([0.2] * 5)
+    assert [dict(stand_in.changes)["age"] for stand_in in age.stand_ins] == [30, 40, 50, 60, 70]
+    assert all(isinstance(dict(stand_in.changes)["age"], int) for stand_in in age.stand_ins)
+    assert [stand_in.share for stand_in in age.stand_ins] == pytest.approx([0.2] * 5)
 
 
 def test_without_any_payload_reference_values_count_alike_and_a_range_is_spread_evenly(stage: Scene) -> None:
@@ -72,9 +72,9 @@ def test_without_any_payload_reference_values_count_alike_and_a_range_is_spread_
     housing, age = profile.attribute("housing"), profile.attribute("age")
     assert profile.is_provisional
     assert housing is not None
-    assert [one.share for one in housing.stand_ins] == pytest.approx([1 / 3] * 3)
+    assert [stand_in.share for stand_in in housing.stand_ins] == pytest.approx([1 / 3] * 3)
     assert age is not None
-    assert [dict(one.changes)["age"] for one in age.stand_ins] == [31, 41, 50, 60, 70]
+    assert [dict(stand_in.changes)["age"] for stand_in in age.stand_ins] == [31, 41, 50, 60, 70]
 
 
 def test_the_probability_is_read_and_the_cut_off_found_between_the_outcomes(stage: Scene) -> None:

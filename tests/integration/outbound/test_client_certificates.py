@@ -30,7 +30,7 @@ def test_the_own_authority_is_trusted_and_the_certificate_is_shown(server: Model
 
     found = client_of(url_of(server), tls=tls).score([MAN] * 3)
 
-    assert [one.prediction for one in found] == [1, 1, 1]
+    assert [answer.prediction for answer in found] == [1, 1, 1]
     assert client.key not in repr(tls)
 
 

@@ -36,7 +36,7 @@ def test_the_filter_finds_the_records_that_are_in_the_outcome_and_in_the_group(d
             for outcome in Outcome:
                 wanted = RecordsWanted(outcome=outcome.name.lower())  # type: ignore[arg-type]
                 assert _found(connection, world.monitor, wanted) == _where([found is outcome for found in map(Outcome, world.outcomes)])
-            for features in [*((one.feature,) for one in world.monitor.attributes), *world.monitor.intersections]:
+            for features in [*((attribute.feature,) for attribute in world.monitor.attributes), *world.monitor.intersections]:
                 groups = world.of(features)
                 for group in sorted({found[0] for found in groups if found is not None}):
                     wanted = RecordsWanted(attribute=" × ".join(features), group=group)
@@ -49,7 +49,7 @@ def test_the_filter_finds_the_records_that_are_in_the_outcome_and_in_the_group(d
 
 def _log(connection: Connection, world: Drawn) -> None:
     stored = [stored_record(no, row, answer) for no, (row, answer) in enumerate(zip(world.records, world.answers, strict=True))]  # type: ignore[arg-type]
-    rows = [[one.record_no, one.features, one.meta, one.prediction] for one in stored]
+    rows = [[record.record_no, record.features, record.meta, record.prediction] for record in stored]
     connection.execute(text(LOGGED), {"records": msgspec.json.encode(rows).decode()})
 
 

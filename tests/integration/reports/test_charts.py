@@ -38,7 +38,7 @@ def test_the_csv_of_a_series_has_its_points_unrounded(reported: Reported) -> Non
 
     measured = reported.service.client.get("/v1/deployments/a-model/measurements", params={**wanted, "data": "as_logged", "scope": "group"})
     found = list(csv.DictReader(io.StringIO(text)))
-    assert [row["value"] for row in found] == [repr(one["value"]) for one in measured.json()["measurements"]]
+    assert [row["value"] for row in found] == [repr(figure["value"]) for figure in measured.json()["measurements"]]
     assert [row["carried_forward"] for row in found] == ["false", "false", "false", "true"]
 
 
@@ -47,7 +47,7 @@ def test_the_chart_of_a_view_has_the_shares_of_the_view(reported: Reported) -> N
     view = reported.service.client.get(f"/v1/deployments/a-model{reported.address}/views/openscale").json()
 
     bars = [title.text or "" for title in picture.iter(f"{SVG}title")]
-    (sex,) = [one for one in view["attributes"] if one["attribute"] == "sex"]
+    (sex,) = [attribute for attribute in view["attributes"] if attribute["attribute"] == "sex"]
     assert [bar.partition(" %")[0] for bar in bars] == [f"{group['group']}: {100 * group['share']:.1f}" for group in sex["groups"]]
 
 

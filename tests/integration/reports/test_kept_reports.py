@@ -168,7 +168,7 @@ def test_a_report_that_cannot_be_made_any_more_fails_with_the_reason_and_is_anno
 def test_a_schedule_that_cannot_work_is_refused(kept: Reported, change: dict[str, Any], named: str) -> None:
     answer = kept.service.client.put("/v1/deployments/a-model/report-schedules/other", json=SCHEDULE | change)
     assert answer.status_code == 422
-    assert [one["field"] for one in answer.json()["errors"]] == [named]
+    assert [error["field"] for error in answer.json()["errors"]] == [named]
     assert len(json.loads(kept.text("/report-schedules"))["report_schedules"]) == 1
 
 

@@ -97,7 +97,9 @@ def test_the_trace_has_every_measurement_with_its_formula_and_counts(reported: R
     rows = list(csv.DictReader(io.StringIO(reported.text(f"{reported.address}/trace.csv"))))
     details = read_results(reported.service.client, f"/v1/deployments/a-model{reported.address}")
 
-    assert [row["value"] for row in rows] == ["" if one["value"] is None else repr(one["value"]) for one in details["measurements"]]
+    assert [row["value"] for row in rows] == [
+        "" if figure["value"] is None else repr(figure["value"]) for figure in details["measurements"]
+    ]
     assert all(row["formula"] for row in rows)
     (impact,) = [row for row in rows if (row["metric"], row["data"], row["group"]) == ("disparate_impact", "as_logged", "female")]
     assert "female: favourable" in impact["counts"]

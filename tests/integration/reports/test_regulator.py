@@ -138,8 +138,8 @@ def test_gaps_in_scores_are_those_of_the_sheet_in_a_check_and_rolled_up(stage: S
 
     with stage.database.transaction() as session:
         tables = summed_tables(session, stage.deployment.no, SeriesFilter(), outcomes=stage.monitor().outcomes, most=1000)
-    found = [one.measurement for one in roll_up(tables, Period.DAY, stage.monitor(), MitigationSettings())]
-    rolled = {one.metric: one.value for one in found if one.group == "female" and one.comparison.features == ("sex",)}
+    found = [figure.measurement for figure in roll_up(tables, Period.DAY, stage.monitor(), MitigationSettings())]
+    rolled = {figure.metric: figure.value for figure in found if figure.group == "female" and figure.comparison.features == ("sex",)}
     assert [whole.value(key, "as_logged", "sex", "female") for key in keys] == pytest.approx(expected, rel=1e-9)
     assert [rolled[key] for key in keys] == pytest.approx(expected, rel=1e-9)
 
@@ -190,14 +190,14 @@ def test_the_sheet_of_local_law_144_has_sex_race_and_both_whatever_else_is_watch
     only = SheetsWanted(sheets=(PeriodSheet.LL144,), preset="ll144")
     found = json.loads(make(stage, wanted=only))
     sheet = found["sheets"]["ll144"]
-    assert [one["attribute"] for one in sheet["tables"]] == ["sex", "race", "sex × race"]
+    assert [table["attribute"] for table in sheet["tables"]] == ["sex", "race", "sex × race"]
     assert sheet["not_asked_for"] == ["age"]
     assert sheet["unknown"] == sum(not row["sex"] for seed in range(3) for row in people(seed))
     assert ["categories (Hispanic" in one["what"] for one in found["missing"]] == [True]
     assert found["missing"][0]["what"].endswith("): the monitor calls them Black")
     assert any("auditor" in one for one in found["elsewhere"])
     chosen = json.loads(make(stage, wanted=replace(only, attributes=("age", "sex", "race"))))["sheets"]["ll144"]
-    assert [one["attribute"] for one in chosen["tables"]] == ["sex", "race", "age", "sex × race × age"]
+    assert [table["attribute"] for table in chosen["tables"]] == ["sex", "race", "age", "sex × race × age"]
     html = make(stage, ReportForm.HTML, wanted=only).decode()
     for shown in ("at most one year old", "not asked for by this rule: age", "What is missing for the rule"):
         assert shown in html
@@ -392,7 +392,7 @@ def test_the_groups_of_the_log_are_mapped_to_a_scheme_and_weighed(stage: Scene) 
 def test_probabilities_in_the_log_give_ranges_in_every_answer(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     columns = (*COLUMNS[:3], *(Column(name=name, type=FieldType.NUMBER, kind=FieldKind.NUMERIC) for name in ("age", "p_black", "p_white")))
     made = scene(database, columns, MONITOR, endpoint=None)
-    rows = [one | {"p_black": 0.25 * (no % 4), "p_white": 0.5} for no, one in enumerate(people(0)) if 0.25 * (no % 4) <= 0.5]
+    rows = [person | {"p_black": 0.25 * (no % 4), "p_white": 0.5} for no, person in enumerate(people(0)) if 0.25 * (no % 4) <= 0.5]
     made.log(rows, NOON)
     mapping = {"race (BISG)": {"scheme": "bisg", "weights": {"p_black": "Black", "p_white": "White"}, "reference": "White"}}
     query = {"since": NOON.isoformat(), "until": (NOON + HOUR).isoformat(), "sheet": "probabilistic", "categories": json.dumps(mapping)}

@@ -70,7 +70,7 @@ def test_the_first_page_says_which_figure_is_of_the_newest_check_and_which_of_th
     assert says(check, "100", "Female", "100", "Male")
     assert says(period, "Female", "200", "0.50", "Male")
     assert (check, period, first.notes[0]) == snapshot
-    (counted,) = [one for one in chapters(report) if "Counted over the whole period." in str(one)]
+    (counted,) = [chapter for chapter in chapters(report) if "Counted over the whole period." in str(chapter)]
     assert "0.5000" in str(counted)
 
 
@@ -105,7 +105,7 @@ def test_a_period_longer_than_a_year_is_a_caution_of_local_law_144(stage: Scene,
     cautions = extend_cover(cover.first, report, MADE).cautions
 
     assert any("longer than one year" in one for one in cautions) == is_longer
-    assert any("longer than one year" in str(one) for one in chapters(report)) == is_longer
+    assert any("longer than one year" in str(chapter) for chapter in chapters(report)) == is_longer
 
 
 def test_the_author_is_named_and_a_key_keeps_its_id_on_the_second_page(stage: Scene) -> None:

@@ -39,7 +39,7 @@ def test_files_of_two_rules_on_one_period_have_two_names(reported: Reported) -> 
 
     names = [name(), name(preset="eu-ai-act"), name(preset="insurance-co")]
 
-    assert [one.rpartition("-2")[0].rpartition("-2")[0] for one in names] == ["regulator", "eu-ai-act", "insurance-co"]
+    assert [name.rpartition("-2")[0].rpartition("-2")[0] for name in names] == ["regulator", "eu-ai-act", "insurance-co"]
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_categories_that_cannot_be_used_are_named(reported: Reported, mapping: s
 
 def test_a_control_that_is_no_column_is_refused_with_the_presets_too(reported: Reported) -> None:
     answer = reported.service.client.get("/v1/deployments/a-model/report-presets", params={"control": "false"})
-    assert (answer.status_code, [one["field"] for one in answer.json()["errors"]]) == (422, ["control"])
+    assert (answer.status_code, [error["field"] for error in answer.json()["errors"]]) == (422, ["control"])
 
 
 def test_a_deployment_without_a_monitor_has_no_report(reported: Reported) -> None:

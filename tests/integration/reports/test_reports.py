@@ -82,15 +82,15 @@ def test_the_figures_of_a_report_are_those_of_the_api(reported: Reported) -> Non
     text = reported.text(f"{reported.address}/report.html", **ANNEX)
     details = read_results(reported.service.client, f"/v1/deployments/a-model{reported.address}")
 
-    worst = [one for one in details["measurements"] if one["metric"] == "disparate_impact" and one["worst_of"] is not None]
+    worst = [figure for figure in details["measurements"] if figure["metric"] == "disparate_impact" and figure["worst_of"] is not None]
     told = [one for one in worst if one["data"] in {"as_logged", "counterfactual"}]
     assert len(told) == 5
-    for one in told:
-        assert f"<td>{one['value']:.4f}</td><td>{one['lower']:.4f} to {one['upper']:.4f}</td><td>{one['n']:,}</td>" in text
-        assert one["sentence"] in text
-    rates = [one for one in details["measurements"] if one["metric"] == "favourable_rate" and one["data"] == "as_logged"]
-    for one in rates:
-        assert f"<td>{100 * one['value']:.2f} %</td>" in text
+    for figure in told:
+        assert f"<td>{figure['value']:.4f}</td><td>{figure['lower']:.4f} to {figure['upper']:.4f}</td><td>{figure['n']:,}</td>" in text
+        assert figure["sentence"] in text
+    rates = [figure for figure in details["measurements"] if figure["metric"] == "favourable_rate" and figure["data"] == "as_logged"]
+    for rate in rates:
+        assert f"<td>{100 * rate['value']:.2f} %</td>" in text
     for part in ("What was logged", "What the model was trained on", "What mitigation would change", "Over time", "Alerts"):
         assert f">{part}<" in text
     assert "removes direct bias only" in text
@@ -218,9 +218,9 @@ def test_the_measurements_of_a_check_and_of_a_period_are_the_same_as_in_json(rep
     details = read_results(reported.service.client, f"/v1/deployments/a-model{reported.address}")
 
     assert len(of_check) == len(details["measurements"])
-    for row, one in zip(of_check, details["measurements"], strict=True):
-        assert row["value"] == ("" if one["value"] is None else repr(one["value"]))
-        assert row["sentence"] == one["sentence"]
+    for row, figure in zip(of_check, details["measurements"], strict=True):
+        assert row["value"] == ("" if figure["value"] is None else repr(figure["value"]))
+        assert row["sentence"] == figure["sentence"]
     assert [row for row in of_period if row["check_id"] == details["id"]] == of_check
     assert len(of_period) > 4 * 90
     assert {row["check_id"] for row in of_period} == {result.run.id for result in reported.checks}

@@ -56,7 +56,7 @@ def test_many_reports_that_wait_leave_the_api_its_threads_and_connections(
             others = [service.client.get("/v1/me").status_code for _ in range(3)]
         finally:
             may_end.set()
-        answers = sorted(one.result().status_code for one in reports)
+        answers = sorted(report.result().status_code for report in reports)
 
     assert others == [200, 200, 200]
     assert (refused.status_code, refused.headers["retry-after"]) == (503, "2")

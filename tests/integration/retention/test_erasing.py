@@ -154,7 +154,7 @@ def test_a_hold_beats_a_request_until_it_is_released(stage: Scene) -> None:
 
     with stage.database.transaction() as session:
         assert release_hold(session, stage.deployment.no, by="user:eve")
-    assert [one.id for one in perform_erasures(stage.database, settled_after=AT_ONCE)] == [asked.id]
+    assert [erasure.id for erasure in perform_erasures(stage.database, settled_after=AT_ONCE)] == [asked.id]
     assert places(stage) == set()
 
 
@@ -168,7 +168,7 @@ def test_the_receipt_waits_until_writes_that_began_before_have_ended(stage: Scen
             "INSERT INTO payload_keys (deployment_no, record_id, record_no, logged_at) VALUES (%s, 'ada-2', 9999, %s)",
             [stage.deployment.no, NOON],
         )
-    assert [one.id for one in perform_erasures(stage.database, settled_after=AT_ONCE)] == [asked.id]
+    assert [erasure.id for erasure in perform_erasures(stage.database, settled_after=AT_ONCE)] == [asked.id]
     assert places(stage) == set()
 
 

@@ -53,9 +53,9 @@ def test_aged_flags_are_deleted_and_counted_and_no_check_names_their_file_any_mo
 
     assert dict(ended.counts) == {"flagged_records": sum(one["flagged_records"]["sex"] for one in before)}
     assert flag_files(lake) == [other]
-    assert [one.exists() for one in answers if one.parent.name != "flagged"] == [True] * (len(answers) - 2)
+    assert [answer.exists() for answer in answers if answer.parent.name != "flagged"] == [True] * (len(answers) - 2)
     assert windows(lake) == [{name: value for name, value in one.items() if name != "flag_file"} for one in before]
-    assert all(one["flagged_records"] for one in windows(lake))
+    assert all(window["flagged_records"] for window in windows(lake))
     assert lake.stage.count("measurements") == measured
     assert apply_policies(lake.stage.database) == []
 
@@ -78,7 +78,7 @@ def test_files_that_are_not_on_this_machine_stay_named_until_a_worker_reaches_th
     away = folder.rename(lake.folder / "unmounted")
     with capture_logs() as logs:
         assert apply_policies(lake.stage.database) == []
-    (line,) = [one for one in logs if one["event"] == "flag_files_out_of_reach"]
+    (line,) = [log for log in logs if log["event"] == "flag_files_out_of_reach"]
     assert (line["deployment"], line["files"], line["folder"]) == ("in-files", 2, str(folder))
     assert windows(lake) == before
 
@@ -94,7 +94,7 @@ def test_a_file_that_is_gone_or_not_whole_is_named_no_more(lake: Lake) -> None:
 
     assert apply_policies(lake.stage.database) == []
     assert flag_files(lake) == []
-    assert not any("flag_file" in one for one in windows(lake))
+    assert not any("flag_file" in window for window in windows(lake))
 
 
 def test_a_file_that_a_newer_check_has_replaced_stays_for_as_long_as_its_records(lake: Lake) -> None:

@@ -53,7 +53,7 @@ def test_rows_go_out_in_pages_and_predictions_come_back(path: str) -> None:
     with serve(RuleScorer()) as server:
         found = client_of(getattr(server, path), page_size=2).score([MAN, POOR_WOMAN, RICH_WOMAN])
 
-    assert [(one.prediction, one.probability, one.label) for one in found] == [(1, 0.9, None), (0, 0.1, None), (1, 0.9, None)]
+    assert [(answer.prediction, answer.probability, answer.label) for answer in found] == [(1, 0.9, None), (0, 0.1, None), (1, 0.9, None)]
     assert (server.counts.requests, server.counts.rows) == (2, 3)
 
 
@@ -63,7 +63,7 @@ def test_predictions_stand_in_the_order_of_the_rows_whichever_page_is_answered_f
     with serve(Echo()) as server:
         found = client_of(server.url, page_size=10, concurrency=4).score(rows)
 
-    assert [one.prediction for one in found] == list(range(205))
+    assert [answer.prediction for answer in found] == list(range(205))
 
 
 def test_equal_rows_are_each_asked_for() -> None:

@@ -90,7 +90,7 @@ def test_a_fault_that_passes_is_lived_through(fault: Fault, times: int) -> None:
     with faulty(fault, left=times) as server:
         found = client_of(server.url).score(ROWS)
 
-    assert [one.prediction for one in found] == [1, 0]
+    assert [answer.prediction for answer in found] == [1, 0]
     assert server.counts.requests == times + 1
 
 

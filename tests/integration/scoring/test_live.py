@@ -41,14 +41,14 @@ def test_the_answer_has_the_models_columns_and_the_predictions() -> None:
         (answer,) = asyncio.run(scored(LiveModel(key(server.url), OPEN), 2))
 
     assert (answer.fields, answer.rows) == (["prediction", "probability"], [[1, 0.9], [0, 0.1]])
-    assert [one.prediction for one in answer.predictions] == [1, 0]
+    assert [prediction.prediction for prediction in answer.predictions] == [1, 0]
 
 
 def test_pages_go_side_by_side_over_connections_that_are_kept() -> None:
     with serve(RuleScorer()) as server:
         answers = asyncio.run(scored(LiveModel(key(server.url, page_size=4, concurrency=2), OPEN), 18, 18))
 
-    assert [[one.prediction for one in answer.predictions] for answer in answers] == [[1, 0] * 9] * 2
+    assert [[prediction.prediction for prediction in answer.predictions] for answer in answers] == [[1, 0] * 9] * 2
     assert server.counts.requests == 10
     assert server.counts.connections == 2
 
@@ -66,7 +66,7 @@ def test_a_model_that_is_late_is_given_up_at_the_deadline_and_may_be_asked_again
     with faulty(Fault.SLOW, delay_seconds=30) as server:
         answer = asyncio.run(late_then_soon(server, LiveModel(key(server.url), OPEN)))
 
-    assert [one.prediction for one in answer.predictions] == [1]
+    assert [prediction.prediction for prediction in answer.predictions] == [1]
 
 
 def test_a_passing_failure_is_retried_where_that_fits_into_the_time() -> None:
@@ -86,7 +86,7 @@ def test_a_passing_failure_is_retried_where_that_fits_into_the_time() -> None:
         with pytest.raises(ScoringFailed, match=r"answered 503 Service Unavailable \(3 attempts\)"):
             asyncio.run(ask(60, server.url, FakeTime()))
 
-    assert [one.prediction for one in answer.predictions] == [1]
+    assert [prediction.prediction for prediction in answer.predictions] == [1]
 
 
 def test_a_turn_that_would_come_too_late_is_not_waited_for_and_not_taken() -> None:

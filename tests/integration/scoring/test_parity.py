@@ -46,8 +46,8 @@ def test_records_score_as_in_the_golden_predictions(case: str, payload_format: P
     with serve(model) as server:
         found = score(server, model, payload_format, [cells_of(model, row) for row in expected])
 
-    assert [one.prediction for one in found] == [int(row["prediction"]) for row in expected]
-    assert [one.probability for one in found] == pytest.approx([float(row["score"]) for row in expected], abs=TOLERANCE)
+    assert [answer.prediction for answer in found] == [int(row["prediction"]) for row in expected]
+    assert [answer.probability for answer in found] == pytest.approx([float(row["score"]) for row in expected], abs=TOLERANCE)
 
 
 @pytest.mark.parametrize("payload_format", FORMATS)
@@ -61,6 +61,6 @@ def test_copies_score_as_in_the_golden_perturbations(case: str, payload_format: 
     with serve(model) as server:
         found = score(server, model, payload_format, [cells_of(model, row) for row in copies])
 
-    assert [one.prediction for one in found] == [int(row["prediction"]) for row in expected]
-    assert [one.probability for one in found] == pytest.approx([float(row["score"]) for row in expected], abs=TOLERANCE)
+    assert [answer.prediction for answer in found] == [int(row["prediction"]) for row in expected]
+    assert [answer.probability for answer in found] == pytest.approx([float(row["score"]) for row in expected], abs=TOLERANCE)
     assert server.counts.rows == len(expected)

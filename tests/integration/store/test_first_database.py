@@ -174,12 +174,14 @@ def test_figures_that_stay_are_the_same_and_others_are_in_a_row_that_stays(bare:
         elif row["data"] == "labelled" and row["data"] not in CATALOGUE[row["metric"]].data:
             # Of predictions alone: it stays as measured on all records.
             assert not same
-            assert any(one["metric"] == row["metric"] and one["data"] == "as_logged" for one in after.values())
+            assert any(figure["metric"] == row["metric"] and figure["data"] == "as_logged" for figure in after.values())
         elif row["scope"] == "worst":
-            (marked,) = (one for one in same if one["worst_of"] is not None)
+            (marked,) = (figure for figure in same if figure["worst_of"] is not None)
             assert marked["value"] == row["value"]
         elif row["scope"] == "worst_pair":
-            assert any(one["value"] == row["value"] or one["details"].get("monitored") == row["details"]["reference"] for one in same)
+            assert any(
+                figure["value"] == row["value"] or figure["details"].get("monitored") == row["details"]["reference"] for figure in same
+            )
         else:
             assert row["scope"] in {"pooled", "reference"}
             assert any(one["value"] == row["value"] and one["n"] == row["n"] for one in same)

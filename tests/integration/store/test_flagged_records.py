@@ -67,7 +67,7 @@ def test_nothing_flagged_is_nothing_stored(logged: Scene) -> None:
 def test_the_list_begins_with_the_largest_gap_and_goes_on_by_record_and_attribute(logged: Scene) -> None:
     store(logged, [flag(1), flag(2), flag(2, attribute="age"), flag(4, 0.5), flag(3, 0.5), flag(9, 0.75)])
 
-    found = [(one.flag.record_no, one.flag.attribute) for one in page(logged)]
+    found = [(flagged.flag.record_no, flagged.flag.attribute) for flagged in page(logged)]
 
     assert found == [(9, "sex"), (3, "sex"), (4, "sex"), (1, "sex"), (2, "age"), (2, "sex")]
 
@@ -103,7 +103,7 @@ def test_each_filter_leaves_what_it_says(logged: Scene) -> None:
         *({"since": NOON + HOUR}, {"until": NOON + HOUR}, {"since": NOON, "until": NOON}, {"model_revision": "0"}),
     ]
 
-    found = [[one.flag.record_no for one in page(logged, replace(R1, **wanted))] for wanted in filters]
+    found = [[flagged.flag.record_no for flagged in page(logged, replace(R1, **wanted))] for wanted in filters]
 
     assert found == [[1, 2, 3, 21], [1], [2], [3], [], [21], [1, 2, 3], [], [4]]
 
@@ -113,7 +113,10 @@ def test_what_the_model_said_replaces_what_the_detector_thought_and_not_the_othe
 
     store(logged, [flag(1, 0.25), flag(2, kind="likely", bias_score=0.9)])
 
-    assert [(one.flag.record_no, one.flag.kind, one.flag.gap) for one in page(logged)] == [(2, "changed", 0.5), (1, "changed", 0.25)]
+    assert [(flagged.flag.record_no, flagged.flag.kind, flagged.flag.gap) for flagged in page(logged)] == [
+        (2, "changed", 0.5),
+        (1, "changed", 0.25),
+    ]
 
 
 def test_of_a_new_model_a_thought_replaces_what_the_old_one_said(logged: Scene) -> None:
@@ -121,7 +124,7 @@ def test_of_a_new_model_a_thought_replaces_what_the_old_one_said(logged: Scene) 
 
     store(logged, [flag(1, kind="likely", bias_score=0.9)])
 
-    assert [(one.flag.kind, one.flag.model_revision) for one in page(logged)] == [("likely", "1")]
+    assert [(flagged.flag.kind, flagged.flag.model_revision) for flagged in page(logged)] == [("likely", "1")]
     assert page(logged, replace(R1, model_revision="0")) == []
 
 
@@ -130,7 +133,7 @@ def test_the_newer_of_two_alike_counts_and_of_two_at_once_what_the_model_said(lo
 
     store(logged, [flag(1, 0.25), flag(2, kind="likely", bias_score=0.7), flag(3, kind="likely", bias_score=0.9), flag(3, 0.125)])
 
-    found = [(one.flag.record_no, one.flag.gap, one.flag.bias_score) for one in page(logged)]
+    found = [(flagged.flag.record_no, flagged.flag.gap, flagged.flag.bias_score) for flagged in page(logged)]
     assert found == [(1, 0.25, None), (3, 0.125, None), (2, 0.0, 0.7)]
 
 
@@ -141,7 +144,7 @@ def test_a_transaction_may_store_flags_more_than_once(logged: Scene) -> None:
         store_flagged(session, logged.deployment.no, run.no, [flag(1)])
         store_flagged(session, logged.deployment.no, run.no, [flag(2)])
 
-    assert [one.flag.record_no for one in page(logged)] == [1, 2]
+    assert [flagged.flag.record_no for flagged in page(logged)] == [1, 2]
 
 
 def test_flags_are_taken_from_the_records_and_attributes_that_are_looked_at_again(logged: Scene) -> None:
@@ -152,7 +155,7 @@ def test_flags_are_taken_from_the_records_and_attributes_that_are_looked_at_agai
         clear_flags(session, logged.deployment.no, "age", [], ["changed"])
         clear_flags(session, logged.deployment.no + 1, "sex", [1, 2], ["changed"])
 
-    assert [(one.flag.record_no, one.flag.attribute) for one in page(logged)] == [(1, "age"), (1, "sex"), (2, "age")]
+    assert [(flagged.flag.record_no, flagged.flag.attribute) for flagged in page(logged)] == [(1, "age"), (1, "sex"), (2, "age")]
 
 
 def test_names_of_any_letters_are_stored_as_they_are(logged: Scene) -> None:
@@ -160,7 +163,7 @@ def test_names_of_any_letters_are_stored_as_they_are(logged: Scene) -> None:
 
     store(logged, [flag(1, attribute=name, group=name)])
 
-    assert [(one.flag.attribute, one.flag.group) for one in page(logged, replace(R1, attribute=name))] == [(name, name)]
+    assert [(flagged.flag.attribute, flagged.flag.group) for flagged in page(logged, replace(R1, attribute=name))] == [(name, name)]
 
 
 @pytest.mark.nightly
@@ -172,7 +175,7 @@ def test_two_hundred_thousand_flags_are_stored_at_once_and_again(logged: Scene) 
 
     assert logged.count("flagged_records") == 200_000
     # Only those of records that are there can be shown.
-    assert [one.flag.record_no for one in page(logged)] == list(range(40, 20, -1))
+    assert [flagged.flag.record_no for flagged in page(logged)] == list(range(40, 20, -1))
 
 
 def test_a_record_keeps_the_columns_that_it_was_logged_under(logged: Scene) -> None:
@@ -204,4 +207,4 @@ def test_only_flags_of_the_kinds_that_are_looked_for_again_are_taken(logged: Sce
     with logged.database.transaction() as session:
         clear_flags(session, logged.deployment.no, "sex", [1, 2], ["likely"])
 
-    assert [one.flag.record_no for one in page(logged)] == [1]
+    assert [flagged.flag.record_no for flagged in page(logged)] == [1]

@@ -96,12 +96,12 @@ def test_a_stored_figure_has_the_verdict_that_a_check_would_give_it_now(filled: 
 
     with filled.transaction() as session:
         figures = session.execute(FIGURES).all()
-        for one in figures:
-            number = Value(one.value, one.lower, one.upper, "by hand", 100)
-            ends = (one.chosen_lower, one.chosen_upper)
+        for figure in figures:
+            number = Value(figure.value, figure.lower, figure.upper, "by hand", 100)
+            ends = (figure.chosen_lower, figure.chosen_upper)
             chosen = None if ends == (None, None) else replace(number, lower=ends[0], upper=ends[1])
-            assert one.verdict == judge_now(one.metric, number, (one.lower_limit, one.upper_limit), chosen), one
-        assert {one.verdict for one in figures} == {"unfair", "suspected", "unwatched", "undecided", "fair"}
+            assert figure.verdict == judge_now(figure.metric, number, (figure.lower_limit, figure.upper_limit), chosen), figure
+        assert {figure.verdict for figure in figures} == {"unfair", "suspected", "unwatched", "undecided", "fair"}
         assert dict(session.execute(text("SELECT no, verdict FROM measurements")).all()).items() >= dict(others).items()
 
         days = session.execute(DAYS).mappings().all()
@@ -123,4 +123,4 @@ def test_figures_without_a_number_or_a_limit_and_few_records_stay_as_they_are(fi
     upgrade(filled)
 
     with filled.transaction() as session:
-        assert [one.verdict for one in session.execute(FIGURES)] == kept
+        assert [figure.verdict for figure in session.execute(FIGURES)] == kept

@@ -59,4 +59,4 @@ def test_a_long_reader_holds_up_the_migration_and_not_those_who_come_after(bare:
             assert writer.execute("SELECT version_num FROM alembic_version").fetchone() == (REVISION,)
         in_the_way = reader.info.backend_pid
 
-    assert {(one["event"], one["oldest_transaction"]["pid"]) for one in logs} == {("migration_waits", in_the_way)}
+    assert {(log["event"], log["oldest_transaction"]["pid"]) for log in logs} == {("migration_waits", in_the_way)}

@@ -56,14 +56,14 @@ def test_a_monitor_version_supersedes_an_alert_about_what_it_no_longer_compares(
     stage = stage_of(database, [0.3] * 30)
     update(stage, START + 30 * HOUR)
     evaluate_evidence(database)
-    assert [(one.resolution, one.facts["counted"]) for one in alerts(stage)] == [(None, "All 3,600 records counted.")]
+    assert [(alert.resolution, alert.facts["counted"]) for alert in alerts(stage)] == [(None, "All 3,600 records counted.")]
 
     stage.watch(replace(stage.monitor(), min_records=7))
     update(stage, START + 31 * HOUR)
     evaluate_evidence(database)
-    assert [one.resolution for one in alerts(stage)] == [None]
+    assert [alert.resolution for alert in alerts(stage)] == [None]
 
     stage.watch(replace(stage.monitor(), outcomes=OutcomeRule(favourable=(0,), unfavourable=(1,))))
     update(stage, START + 31 * HOUR)
     evaluate_evidence(database)
-    assert [one.resolution for one in alerts(stage)] == [Resolution.SUPERSEDED]
+    assert [alert.resolution for alert in alerts(stage)] == [Resolution.SUPERSEDED]

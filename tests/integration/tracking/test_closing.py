@@ -39,7 +39,9 @@ def below(stage: Scene) -> ComparisonState:
     with stage.database.transaction() as session:
         found = look_at_evidence(session, stage.deployment.no)
     assert found is not None
-    return next(one for one in found.comparisons if (one.data, one.direction) == (DataSet.AS_LOGGED, UnfairSide.BELOW))
+    return next(
+        comparison for comparison in found.comparisons if (comparison.data, comparison.direction) == (DataSet.AS_LOGGED, UnfairSide.BELOW)
+    )
 
 
 def alerts(stage: Scene) -> list[Alert]:
@@ -68,14 +70,14 @@ def test_a_closed_alarm_is_over_at_once_and_another_one_opens_if_the_figure_stay
     assert found.statement is not None
     assert " by user:ada" in found.statement.sentence
     follow(stage, 30)
-    assert [one.resolution for one in alerts(stage)] == [Resolution.CLOSED]
+    assert [alert.resolution for alert in alerts(stage)] == [Resolution.CLOSED]
 
     follow(stage, 50)
     again = below(stage)
     assert again.state is State.UNFAIR
     assert again.since is not None
     assert again.since >= START + 30 * HOUR
-    assert [one.resolution for one in alerts(stage)] == [Resolution.CLOSED, None]
+    assert [alert.resolution for alert in alerts(stage)] == [Resolution.CLOSED, None]
 
 
 @pytest.mark.nightly
@@ -98,7 +100,7 @@ def test_counting_the_past_again_goes_through_the_closing_at_its_hour(database: 
     assert found.figure_id is not None
     with database.transaction() as session:
         hours = replay_figure(session, stage.deployment.no, found.figure_id)
-    closed = [one.hour for one in hours if any(side.is_closed for side in one.evidence)]
+    closed = [hour.hour for hour in hours if any(side.is_closed for side in hour.evidence)]
     assert closed == [START + 30 * HOUR]
     assert hours[-1].evidence[0].log_evidence == found.log_evidence
 
@@ -131,7 +133,7 @@ def test_every_rule_about_the_figure_is_closed_and_none_is_called_recovered(data
     close(stage)
     follow(stage, 31)
 
-    assert [one.resolution for one in alerts(stage)] == [Resolution.CLOSED] * 2
+    assert [alert.resolution for alert in alerts(stage)] == [Resolution.CLOSED] * 2
 
 
 def test_closing_an_alert_about_what_is_no_longer_compared_leaves_the_present_evidence_alone(database: Database) -> None:

@@ -34,8 +34,10 @@ def test_after_a_restart_nothing_is_computed_again(database: Database, monkeypat
     restarted.close()
 
     assert states(stage) == before
-    assert [one for one in sent if "evidence_hours" in one or "evidence_figures.state" in one] == []
-    assert [one for one in sent if one.startswith(("UPDATE evidence", "DELETE FROM evidence", "INSERT INTO evidence"))] == []
+    assert [statement for statement in sent if "evidence_hours" in statement or "evidence_figures.state" in statement] == []
+    assert [
+        statement for statement in sent if statement.startswith(("UPDATE evidence", "DELETE FROM evidence", "INSERT INTO evidence"))
+    ] == []
 
 
 @pytest.mark.nightly
@@ -48,7 +50,7 @@ def test_more_comparisons_send_no_more_statements(databases: Databases, monkeypa
             update(stage, START + 50 * HOUR)
             with counted(monkeypatch) as sent:
                 update(stage, START + 51 * HOUR)
-            numbers.append(len([one for one in sent if "evidence_" in one]))
+            numbers.append(len([statement for statement in sent if "evidence_" in statement]))
             stage.database.close()
 
     assert numbers[1] <= numbers[0]
@@ -65,7 +67,7 @@ def test_a_long_past_is_computed_in_pieces_that_change_nothing(database: Databas
 
     def compute_again() -> int:
         with stage.database.transaction() as session:
-            change_figures(session, [one.no for one in known_figures(session, 1)], is_stale=True)
+            change_figures(session, [figure.no for figure in known_figures(session, 1)], is_stale=True)
         return update(stage, START + 60 * HOUR)
 
     assert (len(whole), compute_again()) == (6, 1)
@@ -117,4 +119,4 @@ def test_figures_that_a_killed_process_left_late_are_due(database: Database, mon
 
     assert steps > 0
     assert (left_late, afterwards) == ([stage.deployment.no], [])
-    assert [(one.is_stale, one.until >= latest) for one in figures] == [(False, True)] * len(METRICS)
+    assert [(figure.is_stale, figure.until >= latest) for figure in figures] == [(False, True)] * len(METRICS)

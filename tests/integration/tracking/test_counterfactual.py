@@ -32,7 +32,11 @@ def counterfactual(stage: Scene, direction: UnfairSide = UnfairSide.BELOW, data:
     with stage.database.transaction() as session:
         found = look_at_evidence(session, stage.deployment.no)
     assert found is not None
-    return next(one for one in found.comparisons if (one.data, one.metric, one.direction) == (data, "disparate_impact", direction))
+    return next(
+        comparison
+        for comparison in found.comparisons
+        if (comparison.data, comparison.metric, comparison.direction) == (data, "disparate_impact", direction)
+    )
 
 
 def stage_of(database: Database) -> Scene:

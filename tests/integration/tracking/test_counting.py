@@ -95,7 +95,8 @@ def test_any_order_of_arrival_gives_the_same_states_as_all_at_once(databases: Da
     settings = EvidenceSettings(label_horizon_hours=5, person=person, false_alarm_hours=200)
     rng = random.Random(seed)
     records = [
-        Logged(one.hour, one.sex, one.approved, one.label, f"p{rng.randrange(2_000)}", one.minute) for one in world([0.95] * HOURS, seed)
+        Logged(record.hour, record.sex, record.approved, record.label, f"p{rng.randrange(2_000)}", record.minute)
+        for record in world([0.95] * HOURS, seed)
     ]
     with databases.lent() as first, databases.lent() as second:
         whole, parts = (watched(Database(url), evidence=settings) for url in (first, second))
@@ -106,7 +107,7 @@ def test_any_order_of_arrival_gives_the_same_states_as_all_at_once(databases: Da
         late: list[Logged] = []
         for hour in range(HOURS):
             now = START + (hour + 1) * HOUR
-            present = [one for one in records if one.hour == START + hour * HOUR]
+            present = [record for record in records if record.hour == START + hour * HOUR]
             kept_back = [one for one in present if rng.random() < 0.1]
             log(parts, [one for one in present if one not in kept_back], first_no=number)
             number, late = number + 1_000, late + kept_back

@@ -43,14 +43,16 @@ def below(stage: Scene) -> ComparisonState:
     with stage.database.transaction() as session:
         found = look_at_evidence(session, stage.deployment.no)
     assert found is not None
-    return next(one for one in found.comparisons if (one.data, one.direction) == (DataSet.AS_LOGGED, UnfairSide.BELOW))
+    return next(
+        comparison for comparison in found.comparisons if (comparison.data, comparison.direction) == (DataSet.AS_LOGGED, UnfairSide.BELOW)
+    )
 
 
 def resolutions(stage: Scene) -> list[Resolution | None]:
     """How the alerts of evidence ended, oldest first; None for an open one."""
     with stage.database.transaction() as session:
         found = alerts_page(session, AlertFilter(deployment_no=stage.deployment.no), Paging(100))
-    return [one.resolution for one in reversed(found) if one.kind is RuleKind.EVIDENCE]
+    return [alert.resolution for alert in reversed(found) if alert.kind is RuleKind.EVIDENCE]
 
 
 def counted(stage: Scene, era: Era) -> dict[int, Cells]:
@@ -108,7 +110,7 @@ def test_a_monitor_version_that_changes_a_limit_supersedes_the_alert_and_counts_
     log(stage, records, first_no=100_000, noted=True)
     follow(stage, hour + 1)
     assert sorted(counted(stage, present_era(stage))) == [hour]
-    assert [one.first_hour for one in read_figures(stage, present_era(stage))] == [START + hour * HOUR]
+    assert [figure.first_hour for figure in read_figures(stage, present_era(stage))] == [START + hour * HOUR]
     assert below(stage).starts_at == START + hour * HOUR
     assert below(stage).state is State.UNDECIDED
     assert resolutions(stage) == [Resolution.SUPERSEDED]
@@ -164,7 +166,7 @@ def test_an_attribute_that_is_added_counts_later_hours_only_and_leaves_the_other
     with stage.database.transaction() as session:
         hours = hours_between(session, present_era(stage).no, CountedPlace(DataSet.AS_LOGGED, "place"), EVER)
     assert set(hours) == {START + hour * HOUR}
-    firsts = {(one.place.attribute, one.group): one.first_hour for one in read_figures(stage, present_era(stage))}
+    firsts = {(figure.place.attribute, figure.group): figure.first_hour for figure in read_figures(stage, present_era(stage))}
     assert firsts["place", "there"] == START + hour * HOUR
     assert firsts["sex", "female"] == START
 

@@ -71,12 +71,12 @@ def test_a_comparison_that_cannot_be_made_says_so_and_the_others_are_measured(
     found = look(stage)
 
     together = f"sex × {other.feature}"
-    reasons = {one.attribute: one.reason for one in found.comparisons if one.data is DataSet.AS_LOGGED}
+    reasons = {comparison.attribute: comparison.reason for comparison in found.comparisons if comparison.data is DataSet.AS_LOGGED}
     measured = {"sex"} if problem == "a column is gone" else {"sex", "place"}
     assert found.era is not None
     assert (found.era.problem, found.problems.keys()) == (None, reasons.keys() - measured)
     for name, reason in reasons.items():
         assert reason == found.problems.get(name) or (name, str(reason)[:9]) == ("place", "no record")
-    assert {one.attribute: (one.of, one.counted) for one in found.records[DataSet.AS_LOGGED]}[together] == (3, 0)
-    assert next(one for one in found.records[DataSet.AS_LOGGED] if one.attribute == "sex").counted == 2
+    assert {record.attribute: (record.of, record.counted) for record in found.records[DataSet.AS_LOGGED]}[together] == (3, 0)
+    assert next(record for record in found.records[DataSet.AS_LOGGED] if record.attribute == "sex").counted == 2
     assert [one for one in list_remarks(found) if one.startswith(f"Of {together}, not every hour is counted: ")]

@@ -21,7 +21,7 @@ def look(stage: Scene) -> dict[tuple[DataSet, str, UnfairSide], ComparisonState]
     with stage.database.transaction() as session:
         found = look_at_evidence(session, stage.deployment.no)
     assert found is not None
-    return {(one.data, one.metric, one.direction): one for one in found.comparisons}
+    return {(comparison.data, comparison.metric, comparison.direction): comparison for comparison in found.comparisons}
 
 
 @pytest.mark.nightly
@@ -55,7 +55,7 @@ def test_a_fall_is_found_with_its_hour_and_every_figure_can_be_traced(database: 
 def test_labels_of_one_decision_are_no_evidence_on_what_needs_both(database: Database, *, has_all: bool) -> None:
     stage = watched(database, evidence=EvidenceSettings(label_horizon_hours=4))
     records = world([0.9] * 8, seed=1)
-    log(stage, records if has_all else [replace(one, label=one.label if one.approved else None) for one in records], first_no=1)
+    log(stage, records if has_all else [replace(record, label=record.label if record.approved else None) for record in records], first_no=1)
     update(stage, START + 8 * HOUR)
 
     reasons = {key: one.reason for key, one in look(stage).items()}

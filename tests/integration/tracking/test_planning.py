@@ -36,7 +36,7 @@ def test_before_and_after_a_monitor_is_set_the_plan_is_the_same(
 ) -> None:
     stage = watched(database, evidence=EvidenceSettings(person=person))
     records = world([0.9] * 30, seed=1)
-    log(stage, [replace(one, person=f"p{place % 900}") for place, one in enumerate(records)], first_no=1)
+    log(stage, [replace(record, person=f"p{place % 900}") for place, record in enumerate(records)], first_no=1)
     assert after(stage) is None
     planned = before(stage, 30)
     update(stage, START + 30 * HOUR)
@@ -49,7 +49,7 @@ def test_before_and_after_a_monitor_is_set_the_plan_is_the_same(
     assert one.records is not None
     assert says(one.words, "0.7", "90", f"{one.records:,}", f"{one.hours:,}")
     assert one.words == snapshot
-    assert planned.shared_by == sum(len(one.limits) for one in watched_metrics(stage.monitor()))
+    assert planned.shared_by == sum(len(metric.limits) for metric in watched_metrics(stage.monitor()))
 
 
 def test_without_traffic_it_says_so(database: Database, snapshot: SnapshotAssertion) -> None:

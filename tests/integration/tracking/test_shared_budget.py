@@ -37,7 +37,9 @@ def look(stage: Scene) -> DeploymentEvidence:
 def below(stage: Scene, group: str = "female") -> ComparisonState:
     """The ratio as logged of the group, at its lower limit."""
     return next(
-        one for one in look(stage).comparisons if (one.data, one.direction, one.group) == (DataSet.AS_LOGGED, UnfairSide.BELOW, group)
+        comparison
+        for comparison in look(stage).comparisons
+        if (comparison.data, comparison.direction, comparison.group) == (DataSet.AS_LOGGED, UnfairSide.BELOW, group)
     )
 
 
@@ -164,8 +166,8 @@ def test_some_group_is_unfair_before_it_is_clear_which(database: Database) -> No
     assert first == START + named * HOUR
     assert (alarm.opened - int(START.timestamp()) // 3600, alarm.comparisons) == (case["some_group_at"], 5)
     assert alarm.log_evidence == pytest.approx(case["path"][case["some_group_at"]]["ln_G"])
-    assert {one.evidence for one in evidence.comparisons if one.figure_id} == {EvidenceState.SOME_GROUP}
-    assert {one.statement.row for one in evidence.comparisons if one.statement and one.figure_id} <= {7, 8}
+    assert {comparison.evidence for comparison in evidence.comparisons if comparison.figure_id} == {EvidenceState.SOME_GROUP}
+    assert {comparison.statement.row for comparison in evidence.comparisons if comparison.statement and comparison.figure_id} <= {7, 8}
     assert "At least one of 5 comparisons is outside its limit" in " ".join(list_remarks(evidence))
 
     update(stage, START + (named + 1) * HOUR)
@@ -173,7 +175,7 @@ def test_some_group_is_unfair_before_it_is_clear_which(database: Database) -> No
     assert (alarm.end, alarm.ended) == ("named", alarm.opened + named - case["some_group_at"])
     assert below(stage, "c").state is State.UNFAIR
     update(stage, START + hours * HOUR)
-    found = {one.group: one.alarm_at for one in look(stage).comparisons if one.figure_id}
+    found = {comparison.group: comparison.alarm_at for comparison in look(stage).comparisons if comparison.figure_id}
     expected = {
         name: None if at is None else START + (at + 1) * HOUR for name, at in zip([*"abcd", POOLED_GROUP], case["named_at"], strict=True)
     }
@@ -210,7 +212,7 @@ def test_corrections_do_not_withdraw_an_alert_and_it_is_under_review(database: D
     assert (found.statement.row, found.statement.state) == (2, "Unfair, under review")
     assert found.statement.sentence.startswith(f"The alert of {START:%Y-%m-%d} is open; 0 records were corrected since")
     assert found.log_evidence_now == 0.0
-    assert [one.resolved_at for one in alerts(stage)] == [None]
+    assert [alert.resolved_at for alert in alerts(stage)] == [None]
 
 
 def test_an_alarm_that_only_corrections_raise_opens_now_and_says_so(database: Database) -> None:

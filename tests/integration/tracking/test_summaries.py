@@ -29,7 +29,7 @@ def look(stage: Scene) -> list[ComparisonState]:
     with stage.database.transaction() as session:
         found = look_at_evidence(session, stage.deployment.no)
     assert found is not None
-    return [one for one in found.comparisons if one.figure_id is not None]
+    return [comparison for comparison in found.comparisons if comparison.figure_id is not None]
 
 
 def counts(stage: Scene) -> EvidenceCounts:
@@ -62,17 +62,17 @@ def test_summaries_are_those_of_the_states_at_every_hour(database: Database) -> 
         states, found = look(stage), counts(stage)
         by_state = [sum(one.state == state for one in states) for state in ("unfair", "shown_fair", "undecided")]
         assert [found.unfair, found.shown_fair, found.undecided] == by_state
-        assert found.unfair_since == min((one.since for one in states if one.state == "unfair" and one.since), default=None)
+        assert found.unfair_since == min((state.since for state in states if state.state == "unfair" and state.since), default=None)
         assert found.counted_until == START + hour * HOUR
-        summed = [(one.id, limit) for metric in METRICS for one in summaries(stage, metric) for limit in one.limits]
-        assert {(id_, one.direction, one.state, one.since) for id_, one in summed} == {
-            (one.figure_id, one.direction, one.state, one.since) for one in states
+        summed = [(summary.id, limit) for metric in METRICS for summary in summaries(stage, metric) for limit in summary.limits]
+        assert {(id_, comparison.direction, comparison.state, comparison.since) for id_, comparison in summed} == {
+            (state.figure_id, state.direction, state.state, state.since) for state in states
         }
         seen |= {one.state for _, one in summed}
 
     assert seen == {"unfair", "shown_fair", "undecided"}
     below = next(
-        one for figure in summaries(stage) if figure.data is DataSet.AS_LOGGED for one in figure.limits if one.direction == "below"
+        limit for figure in summaries(stage) if figure.data is DataSet.AS_LOGGED for limit in figure.limits if limit.direction == "below"
     )
     (alarm,) = below.alarms
     assert alarm.resolved_at is not None
@@ -92,7 +92,7 @@ def test_a_closed_alarm_is_closed_in_the_summary_too(database: Database) -> None
         close_by_hand(session, alert, by="user:ada", note="Corrected.")
 
     assert counts(stage).unfair == 0
-    closed = [alarm.closed_at for one in summaries(stage) for limit in one.limits for alarm in limit.alarms]
+    closed = [alarm.closed_at for summary in summaries(stage) for limit in summary.limits for alarm in limit.alarms]
     assert closed == [START + 30 * HOUR]
 
 
@@ -106,4 +106,4 @@ def test_the_evidence_of_many_figures_is_read_with_one_statement(database: Datab
         assert counts(stage).undecided == 12
 
     assert {one.group for one in found} == {"female", "male", POOLED_GROUP}
-    assert len([one for one in sent if "evidence_figures" in one]) == 2
+    assert len([statement for statement in sent if "evidence_figures" in statement]) == 2

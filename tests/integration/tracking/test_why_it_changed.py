@@ -80,7 +80,7 @@ def test_an_alert_is_told_at_once_and_explained_when_a_worker_has_read_the_recor
     assert change.before.gap == pytest.approx(0, abs=0.06)
     assert change.after.gap == pytest.approx(-0.42, abs=0.08)
     # Everyone is in the same place: the model answers women differently.
-    by_place = next(one for one in change.features if one.feature == "place")
+    by_place = next(feature for feature in change.features if feature.feature == "place")
     parts = by_place.who_asked + by_place.how_answered + by_place.no_counterpart
     assert parts == pytest.approx((change.after.gap or 0) - (change.before.gap or 0), abs=1e-9)
     assert by_place.who_asked == 0
@@ -130,8 +130,8 @@ def test_a_change_that_came_with_a_revision_is_compared_with_the_earlier_one(dat
     with database.transaction() as session:
         put_rule(session, stage.deployment.no, DEFAULT_RULE_ID, RuleContent(name="Evidence", condition=EvidenceCondition()))
     records = world([1.0] * 10 + [0.3] * 20, seed=1, records=120)
-    log(stage, [one for one in records if one.hour < START + 10 * HOUR], first_no=1, revision="0")
-    log(stage, [one for one in records if one.hour >= START + 10 * HOUR], first_no=50_000)
+    log(stage, [record for record in records if record.hour < START + 10 * HOUR], first_no=1, revision="0")
+    log(stage, [record for record in records if record.hour >= START + 10 * HOUR], first_no=50_000)
     update(stage, START + 30 * HOUR)
     evaluate_evidence(database)
 
@@ -187,7 +187,7 @@ def test_the_first_counted_hour_is_compared_with_another_revision_alone(
     stage = watched(database, metrics=("disparate_impact",))
     records = world([1.0] * 6 + [0.3] * 10, seed=1, records=120)
     for number, revision in enumerate((*revisions, *("1",) * 10)):
-        own = [one for one in records if one.hour == START + number * HOUR]
+        own = [record for record in records if record.hour == START + number * HOUR]
         log(stage, own, first_no=1_000 * (number + 1), revision=revision)
     alerted = AlertedGroup(Comparison(("sex",)), "female", counted_from=START + 6 * HOUR)
 

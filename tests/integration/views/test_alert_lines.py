@@ -44,7 +44,7 @@ def test_the_overview_counts_the_lines_that_the_list_shows(database: Database, s
 
     with database.transaction() as session:
         found = alerts_page(session, AlertFilter(state=AlertState.OPEN), Paging(ALERTS))
-        listed = {one.deployment_id: (one.alerts, len(one.lines)) for one in list_lines(session, found, AlertState.OPEN)}
-        waiting = [(one.id, one.unacknowledged) for one in overview_entries(session, only_no=None).entries]
+        listed = {line.deployment_id: (line.alerts, len(line.lines)) for line in list_lines(session, found, AlertState.OPEN)}
+        waiting = [(entry.id, entry.unacknowledged) for entry in overview_entries(session, only_no=None).entries]
     assert {name: (one.alerts, one.lines) for name, one in waiting if one is not None} == listed
     assert any(lines < alerts for alerts, lines in listed.values())

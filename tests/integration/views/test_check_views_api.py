@@ -62,7 +62,7 @@ def test_every_view_can_be_read_with_the_same_numbers_as_the_check(service: Runn
     assert answer.status_code == 200, answer.text
     shown, details = answer.json(), read_results(service.client, f"/v1/deployments/{stage.deployment.id}/checks/{check.id}")
     assert (shown["kind"], shown["check_id"], shown["reason"]) == (kind, check.id, None)
-    measured = {json.dumps(one, sort_keys=True) for one in details["measurements"]}
+    measured = {json.dumps(figure, sort_keys=True) for figure in details["measurements"]}
     women = shown["attributes"][0]["groups"][0]
     assert women["group"] == "female"
     assert isinstance(women["favourable"], int)
@@ -76,7 +76,7 @@ def test_the_counts_of_intervals_are_stored_with_the_check_and_leave_roll_ups_al
     check = stage.check(NOON).run
 
     shown = service.client.get(views(stage, check.id, "as_logged")).json()
-    age = next(one for one in shown["attributes"] if one["attribute"] == "age")
+    age = next(attribute for attribute in shown["attributes"] if attribute["attribute"] == "age")
     assert [part["label"] for part in age["groups"][1]["sub_ranges"]] == ["36-39", "40-49", "50-59", "60-69", "70-75"]
     rolled = service.client.get(
         f"/v1/deployments/{stage.deployment.id}/measurements",

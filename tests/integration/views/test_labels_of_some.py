@@ -29,7 +29,7 @@ def stage(database: Database) -> Scene:
     """Records of which two of three have a label, which is the prediction for four of five."""
     watched = scene(database, APPLICANT, monitor_of(SEX, metrics=METRICS), endpoint=None)
     watched.log(PEOPLE, NOON)
-    known = [(one["id"], one["prediction"] if no % 5 else 1 - one["prediction"]) for no, one in enumerate(PEOPLE) if no % 3]
+    known = [(person["id"], person["prediction"] if no % 5 else 1 - person["prediction"]) for no, person in enumerate(PEOPLE) if no % 3]
     watched.label(known, NOON + HOUR / 2)
     return watched
 
@@ -74,7 +74,8 @@ def test_answers_files_pages_and_reports_mark_each_figure_of_labelled_records(st
 
 def test_a_command_marks_each_figure_of_labelled_rows(tmp_path: Path) -> None:
     rows = [
-        f"{one['sex']},{one['prediction']},{(one['prediction'] + (no % 5 == 0)) % 2 if no % 3 else ''}" for no, one in enumerate(PEOPLE)
+        f"{person['sex']},{person['prediction']},{(person['prediction'] + (no % 5 == 0)) % 2 if no % 3 else ''}"
+        for no, person in enumerate(PEOPLE)
     ]
     file = tmp_path / "decisions.csv"
     file.write_text("\n".join(["sex,approved,repaid", *rows]) + "\n")
@@ -85,9 +86,9 @@ def test_a_command_marks_each_figure_of_labelled_rows(tmp_path: Path) -> None:
     in_file = [row for row in csv.DictReader(io.StringIO(written.read_text())) if "label" in row["sentence"] and row["value"]]
 
     sentences = [" ".join(part.split()) for part in printed.split("•")[1:]]
-    of_labels = [one for one in sentences if "label" in one]
+    of_labels = [sentence for sentence in sentences if "label" in sentence]
     assert len(of_labels) >= 5
-    assert [one for one in of_labels if not MARK.search(one)] == []
+    assert [label for label in of_labels if not MARK.search(label)] == []
     assert HEADLINE in " ".join(printed.split())
     assert len(in_file) >= len(of_labels)
     assert [row for row in in_file if not MARK.search(row["sentence"])] == []

@@ -46,7 +46,7 @@ def stage(database: Database) -> Scene:
 def check(records: dict[str, Any], of: int) -> None:
     counts = [one["count"] for one in records["left_out"]]
     assert records["of"] == of == records["counted"] + sum(counts)
-    assert all(sum(group["count"] for group in one["groups"]) == one["count"] for one in records["left_out"])
+    assert all(sum(group["count"] for group in cause["groups"]) == cause["count"] for cause in records["left_out"])
     assert sum(group["of"] for group in records["groups"]) == of
 
 

@@ -148,8 +148,8 @@ def test_an_attribute_that_is_not_mitigated_and_an_intersection_say_so(stage: Sc
     stage.log(everybody(), NOON)
 
     shown = view(stage, stage.check(NOON))
-    assert [one.attribute for one in shown.attributes] == ["housing", "income", "housing × income"]
-    texts = [one.reason for one in shown.attributes]
+    assert [attribute.attribute for attribute in shown.attributes] == ["housing", "income", "housing × income"]
+    texts = [attribute.reason for attribute in shown.attributes]
     assert says(texts[1], "income")
     assert texts == snapshot
     assert [one.attribute for one in shown.counterfactual] == ["housing"]

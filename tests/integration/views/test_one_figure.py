@@ -44,10 +44,10 @@ def explain(stage: Scene, check: CheckRun, key: FigureKey) -> Explanation:
 def shown_figures(view: CheckView) -> list[Measurement]:
     """Every figure that a view shows."""
     found: list[Measurement | None] = []
-    for one in (*view.attributes, *view.counterfactual):
-        found += [one.worst, one.worst_after, one.perfect_equality]
-        found += [figure for change in one.accuracy for figure in (change.before, change.after, change.change)]
-        found += [figure for group in (*one.groups, *one.pooled) for figure in of_group(group)]
+    for attribute in (*view.attributes, *view.counterfactual):
+        found += [attribute.worst, attribute.worst_after, attribute.perfect_equality]
+        found += [figure for change in attribute.accuracy for figure in (change.before, change.after, change.change)]
+        found += [figure for group in (*attribute.groups, *attribute.pooled) for figure in of_group(group)]
     return [figure for figure in found if figure is not None]
 
 

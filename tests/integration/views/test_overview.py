@@ -264,7 +264,7 @@ def several(stage: Scene) -> Scene:
 
 
 def names(found: Overview) -> list[str]:
-    return [one.id for one in found.deployments]
+    return [deployment.id for deployment in found.deployments]
 
 
 def test_each_sort_has_its_order_and_a_failure_does_not_hide_a_verdict(several: Scene) -> None:
@@ -325,7 +325,7 @@ def test_the_furthest_of_several_groups_has_an_interval_that_allows_for_the_choi
     check = stage.check(NOON, trigger=Trigger.SCHEDULE)
 
     worst = only(stage).worst
-    headline = next(one for one in check.measurements if one.metric == "disparate_impact" and one.worst_of is not None)
+    headline = next(figure for figure in check.measurements if figure.metric == "disparate_impact" and figure.worst_of is not None)
 
     assert worst is not None
     assert (worst.group, worst.chosen_interval) == ("a", [headline.chosen_lower, headline.chosen_upper])

@@ -70,10 +70,10 @@ def found(stage: Scene, **wanted: Any) -> Records:  # noqa: ANN401
 def listed(stage: Scene, **wanted: Any) -> list[str]:  # noqa: ANN401
     """The ids of all pages, in order."""
     page = found(stage, **wanted)
-    records = [one.record.record_id for one in page.records]
+    records = [record.record.record_id for record in page.records]
     while page.next_place is not None:
         page = found(stage, **{**wanted, "after": page.next_place})
-        records += [one.record.record_id for one in page.records]
+        records += [record.record.record_id for record in page.records]
     return records
 
 
@@ -83,7 +83,7 @@ def test_every_record_is_listed_once_the_largest_gap_first(stage: Scene, limit: 
 
 
 def test_a_records_gap_is_the_largest_of_its_flags_and_none_where_scores_are_not_known(stage: Scene) -> None:
-    gaps = {one.record.record_id: one.gap for one in found(stage).records}
+    gaps = {record.record.record_id: record.gap for record in found(stage).records}
 
     assert [gaps[one] for one in BY_GAP] == [0.7, 0.65, 0.6, 0.3, 0.3, 0.25, 0.1, None]
     assert {gaps[one] for one in WITHOUT} == {None}

@@ -59,9 +59,9 @@ def volumes(stage: Scene, rollup: Period | None = None) -> tuple[Volume, ...]:
 def test_every_group_of_the_attribute_has_its_points_oldest_first(stage: Scene) -> None:
     series = read(stage, attribute="age")
 
-    assert [(one.group, one.scope) for one in series.groups] == [("30-34", Scope.GROUP), ("35-39", Scope.GROUP)]
-    assert [[point.at for point in one.points] for one in series.groups] == [[NOON + hour * HOUR for hour in (1, 2, 3)]] * 2
-    assert {(point.lower_limit, point.upper_limit) for one in series.groups for point in one.points} == {(0.8, 1.25)}
+    assert [(group.group, group.scope) for group in series.groups] == [("30-34", Scope.GROUP), ("35-39", Scope.GROUP)]
+    assert [[point.at for point in group.points] for group in series.groups] == [[NOON + hour * HOUR for hour in (1, 2, 3)]] * 2
+    assert {(point.lower_limit, point.upper_limit) for group in series.groups for point in group.points} == {(0.8, 1.25)}
     assert (series.rollup, series.gaps) == (None, ())
 
 
@@ -98,7 +98,7 @@ def test_a_point_says_what_its_measurement_says(stage: Scene) -> None:
 def test_what_cannot_be_computed_is_a_point_with_its_reason(stage: Scene) -> None:
     series = read(stage, metric="accuracy", data=DataSet.LABELLED, attribute=None)
 
-    assert [one.scope for one in series.groups] == [Scope.OVERALL]
+    assert [group.scope for group in series.groups] == [Scope.OVERALL]
     assert {(point.value, point.reason is None) for point in series.groups[0].points} == {(None, False)}
 
 
@@ -148,7 +148,7 @@ def test_times_are_half_open(stage: Scene) -> None:
 def test_a_roll_up_adds_up_the_hours(stage: Scene) -> None:
     day = read(stage, rollup=Period.DAY)
 
-    ((point,),) = (one.points for one in day.groups)
+    ((point,),) = (group.points for group in day.groups)
     assert (point.at, point.n, point.check_id, point.carried_forward) == (NOON.replace(hour=0), 80, None, False)
     assert point.value == pytest.approx(0.125)
     assert (point.lower_limit, point.upper_limit, day.rollup) == (0.8, None, Period.DAY)

@@ -77,11 +77,11 @@ def test_every_figure_is_in_a_step_whatever_the_length(stage: Scene, length: tim
         known = values(session, stage)
 
     assert len(known) == HOURS
-    assert sum(one.figures + one.carried for one in panel.steps) == HOURS
+    assert sum(step.figures + step.carried for step in panel.steps) == HOURS
     assert panel.figures == 3
-    assert min(one.lowest or 9 for one in panel.steps) == min(value for value in known.values() if value is not None)
-    assert max(one.highest or 0 for one in panel.steps) == max(value for value in known.values() if value is not None)
-    assert all(one.check_no is not None for one in panel.steps)
+    assert min(step.lowest or 9 for step in panel.steps) == min(value for value in known.values() if value is not None)
+    assert max(step.highest or 0 for step in panel.steps) == max(value for value in known.values() if value is not None)
+    assert all(step.check_no is not None for step in panel.steps)
     assert sum(step.logged or 0 for step in found.checks) == 120
 
 
@@ -91,8 +91,8 @@ def test_parts_of_days_at_the_ends_of_a_long_time_are_cut_exactly(stage: Scene) 
     (panel,) = timeline(stage, span).panels
     (late,) = timeline(stage, Span(start=NOON + HOUR, end=NOON + HOUR + timedelta(days=400))).panels
 
-    assert sum(one.figures + one.carried for one in panel.steps) == 13
-    assert sum(one.figures + one.carried for one in late.steps) == HOURS - 1
+    assert sum(step.figures + step.carried for step in panel.steps) == 13
+    assert sum(step.figures + step.carried for step in late.steps) == HOURS - 1
 
 
 def test_the_number_of_statements_does_not_depend_on_the_time(stage: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +100,7 @@ def test_the_number_of_statements_does_not_depend_on_the_time(stage: Scene, monk
     for length in (timedelta(hours=3), timedelta(days=365), timedelta(days=3650)):
         with counted(monkeypatch) as sent:
             timeline(stage, around(stage, length), Earlier.PERIOD)
-        numbers.append(len([one for one in sent if "SELECT" in one]))
+        numbers.append(len([statement for statement in sent if "SELECT" in statement]))
 
     assert max(numbers) <= 16
     assert numbers[1] == numbers[2]
@@ -111,9 +111,9 @@ def test_of_two_checks_of_one_hour_the_later_counts_in_every_step(stage: Scene) 
     again = stage.check(NOON + 5 * HOUR)
     hours, days = (timeline(stage, around(stage, length)).panels[0] for length in (timedelta(hours=15), timedelta(days=400)))
 
-    assert sum(one.figures + one.carried for one in hours.steps) == sum(one.figures + one.carried for one in days.steps) == HOURS
-    assert again.run.no in {one.check_no for one in hours.steps}
-    assert max(one.highest or 0 for one in days.steps) == max(one.highest or 0 for one in hours.steps)
+    assert sum(step.figures + step.carried for step in hours.steps) == sum(step.figures + step.carried for step in days.steps) == HOURS
+    assert again.run.no in {step.check_no for step in hours.steps}
+    assert max(step.highest or 0 for step in days.steps) == max(step.highest or 0 for step in hours.steps)
 
 
 def test_days_that_are_joined_again_stay_as_they_are(stage: Scene) -> None:
@@ -137,7 +137,7 @@ def test_a_failed_check_is_a_gap_and_a_change_of_the_monitor_is_marked(stage: Sc
     found = timeline(stage, Span(start=NOON, end=NOON + 17 * HOUR))
 
     assert [(one.monitor_before, one.monitor) for one in found.changes] == [(1, 2)]
-    assert [one.failed for one in found.checks if one.failed] == [1]
+    assert [check.failed for check in found.checks if check.failed] == [1]
 
 
 def test_the_period_before_is_drawn_later_and_a_revision_that_was_never_there_is_not(stage: Scene, snapshot: SnapshotAssertion) -> None:

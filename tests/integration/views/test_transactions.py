@@ -56,7 +56,7 @@ def ids(stage: Scene, **wanted: Any) -> set[str]:  # noqa: ANN401
     records: list[str] = []
     page = found(stage, **wanted)
     while True:
-        records += [one.record.record_id for one in page.records]
+        records += [record.record.record_id for record in page.records]
         if page.next_place is None:
             break
         page = found(stage, **{**wanted, "after": page.next_place})
@@ -74,7 +74,7 @@ def test_records_come_newest_first_and_pages_hold_each_once(stage: Scene) -> Non
     pages, place = [], None
     while not pages or place is not None:
         page = found(stage, limit=4, after=place)
-        pages.append([one.record.record_id for one in page.records])
+        pages.append([record.record.record_id for record in page.records])
         place = page.next_place
 
     assert [len(page) for page in pages] == [4, 4, 4, 4, 4, 4, 2]
@@ -139,7 +139,7 @@ def test_the_records_of_a_check_are_those_that_its_window_held(stage: Scene) -> 
     assert ids(stage, check_id=topped.run.id, limit=3) == {"c0", "c1", "c2", "c3"} | additional
     assert ids(stage, check_id=carried.run.id) == ids(stage, check_id=topped.run.id)
     assert ids(stage, check_id=topped.run.id, attribute="sex", group="male") == {"c0", "c1"}
-    parts = {one.record.record_id: one.part for one in found(stage, check_id=topped.run.id).records}
+    parts = {record.record.record_id: record.part for record in found(stage, check_id=topped.run.id).records}
     assert parts == {f"c{no}": "span" for no in range(4)} | dict.fromkeys(additional, "additional")
     with stage.database.transaction() as session:
         outside = record_details(session, stage.deployment.no, "b0", check_id=topped.run.id)
@@ -201,7 +201,7 @@ def test_values_of_every_type_are_told_apart_as_checks_do(database: Database) ->
     assert ids(stage, attribute="share", group="0.1-0.3") == {"r 0", "r 1"}
     assert ids(stage, outcome="favourable") == {"r 0"}
     assert ids(stage, outcome="unclassified") == {"r 1", "r 2", "r 3"}  # text is in no range, whatever it spells
-    assert {one.record.record_id: one.outcome for one in found(stage).records} == {
+    assert {record.record.record_id: record.outcome for record in found(stage).records} == {
         "r 0": "favourable",
         "r 1": "unclassified",
         "r 2": "unclassified",
@@ -254,7 +254,7 @@ def test_one_record_has_its_counterfactuals_side_by_side(stage: Scene) -> None:
     )
     assert (sex.prediction, sex.probability, sex.in_present_figures) == (1, 0.9, True)
     drawn = [one for one in details.counterfactuals if one.attribute == "age"]
-    assert [(one.group, one.draw, one.change) for one in drawn] == [("30-39", 0, "none"), ("30-39", 1, "none")]
+    assert [(copy.group, copy.draw, copy.change) for copy in drawn] == [("30-39", 0, "none"), ("30-39", 1, "none")]
     assert all(one.values is not None and 30 <= int(str(one.values["age"])) <= 39 for one in drawn)
     assert details.feedback is not None
     assert (details.feedback.label, details.feedback.outcome) == (1, "favourable")

@@ -159,17 +159,17 @@ def test_a_notice_of_silent_workers_is_the_one_that_pages_show(document: dict[st
 
 
 def test_the_statements_of_a_measurement_follow_from_its_numbers(document: dict[str, Any]) -> None:
-    found = [one for _, example in _examples(document["components"]) for one in _measurements(example)]
+    found = [figure for _, example in _examples(document["components"]) for figure in _measurements(example)]
 
     assert len(found) > 3
-    for one in found:
-        members = {field.name: one[field.name] for field in fields(Measurement) if field.name != "comparison"}
-        members["comparison"] = Comparison.from_label(one["attribute"] or "")
-        members |= {"data": DataSet(one["data"]), "scope": Scope(one["scope"]), "at": datetime.fromisoformat(one["at"])}
-        members["details"] = Details.from_json(one["details"])
+    for figure in found:
+        members = {field.name: figure[field.name] for field in fields(Measurement) if field.name != "comparison"}
+        members["comparison"] = Comparison.from_label(figure["attribute"] or "")
+        members |= {"data": DataSet(figure["data"]), "scope": Scope(figure["scope"]), "at": datetime.fromisoformat(figure["at"])}
+        members["details"] = Details.from_json(figure["details"])
         computed = _json(SeriesMeasurementOut.of(Measurement(**members)))
-        assert {name: computed[name] for name in one if name not in {"check_id", "hours"}} == {
-            name: value for name, value in one.items() if name not in {"check_id", "hours"}
+        assert {name: computed[name] for name in figure if name not in {"check_id", "hours"}} == {
+            name: value for name, value in figure.items() if name not in {"check_id", "hours"}
         }
 
 

@@ -27,7 +27,7 @@ def test_a_profile_is_told_whole(snapshot: SnapshotAssertion) -> None:
 
     out = ProfileOut.from_object(profile).model_dump(mode="json")
 
-    assert [one["changes"] for one in out["attributes"][0]["stand_ins"]] == [{"sex": "male"}, {"sex": "other", "rooms": 3}]
+    assert [stand_in["changes"] for stand_in in out["attributes"][0]["stand_ins"]] == [{"sex": "male"}, {"sex": "other", "rooms": 3}]
     assert out["attributes"][1]["reason"] == snapshot
     assert out["reading"] == {"form": "list", "rises": True, "favourable": [0, 2], "classes": ["a", "b", None]}
     assert out["cut_off"] == {"value": 0.5, "highest_unfavourable": 0.49, "lowest_favourable": 0.51}

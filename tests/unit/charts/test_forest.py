@@ -69,7 +69,7 @@ def test_groups_of_one_line_with_different_verdicts_have_a_badge_each() -> None:
     line = races(("b", "female", 0.5, "unfair"), ("b", "male", 0.9, "fair"), *OTHERS)
 
     assert line.is_joined
-    assert [(one.verdict, one.names) for one in line.verdicts] == [("unfair", ("female",)), ("fair", ("male",))]
+    assert [(verdict.verdict, verdict.names) for verdict in line.verdicts] == [("unfair", ("female",)), ("fair", ("male",))]
     assert line.name_of_evidence == ""
 
 
@@ -84,7 +84,7 @@ def test_the_evidence_of_a_line_names_its_group_where_the_groups_differ() -> Non
 def test_groups_of_one_line_that_agree_share_a_badge() -> None:
     line = races(("b", "female", 0.5, "unfair"), ("b", "male", 0.6, "unfair"), *OTHERS)
 
-    assert [(one.verdict, one.names) for one in line.verdicts] == [("unfair", ())]
+    assert [(verdict.verdict, verdict.names) for verdict in line.verdicts] == [("unfair", ())]
 
 
 def test_the_counterfactual_figure_has_another_shape_and_place() -> None:

@@ -97,7 +97,7 @@ def test_every_picture_stays_within_its_panel_and_keeps_the_extremes(values: lis
     assert all(-1 <= bar.x <= WIDTH + 1 for bar in picture.places)
     assert "nan" not in "".join((picture.band, picture.hull, picture.line, picture.carried, *(path for _, path in picture.bars)))
     assert {bar.step.lowest for bar in picture.places} | {bar.step.highest for bar in picture.places} <= set(known)
-    assert sum(one.figures for one in panel.steps) == len(values)
+    assert sum(step.figures for step in panel.steps) == len(values)
     if known:
         assert min(bar.step.lowest or 0 for bar in picture.places) == min(known)
         assert max(bar.step.highest or 0 for bar in picture.places) == max(known)
@@ -176,7 +176,7 @@ def test_steps_join_what_a_day_holds_whatever_the_step() -> None:
     span = Span(start=START, end=START + 48 * HOUR)
     days, hours = join_points(points, span, timedelta(days=1)), join_points(points, span, HOUR)
 
-    assert [(one.lowest, one.highest, one.figures) for one in days] == [(0.51, 0.74, 24), (0.75, 0.98, 24)]
+    assert [(day.lowest, day.highest, day.figures) for day in days] == [(0.51, 0.74, 24), (0.75, 0.98, 24)]
     assert all(after.start == before.end for before, after in pairwise(days))
     assert len(hours) == 48
 

@@ -31,7 +31,7 @@ def test_json_has_the_members_that_programs_read(file: Path) -> None:
     found = json.loads(run(file, "--json"))
 
     assert found["hours"] == 250
-    assert [set(one) for one in found["comparisons"]] == [
+    assert [set(comparison) for comparison in found["comparisons"]] == [
         {
             *("attribute", "group", "metric", "direction", "state", "row", "sentence", "evidence", "since", "alarm_at"),
             *("interval", "interval_kind"),

@@ -43,7 +43,7 @@ def test_json_has_the_sheet_that_programs_read(file: Path) -> None:
 
     assert set(sheet) == {"tables", "unknown"}
     assert sheet["unknown"] == 1
-    assert [one["attribute"] for one in sheet["tables"]] == ["sex", "race", "sex × race"]
+    assert [table["attribute"] for table in sheet["tables"]] == ["sex", "race", "sex × race"]
     assert sheet["tables"][0]["rows"] == [
         {"category": "Female", "applicants": 100, "selected": 30, "rate": 0.3, "impact_ratio": 0.5, "excluded": False},
         {"category": "Male", "applicants": 100, "selected": 60, "rate": 0.6, "impact_ratio": 1.0, "excluded": False},

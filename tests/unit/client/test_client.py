@@ -96,7 +96,7 @@ def test_a_frame_is_a_record_a_row(make: Make, collector: Collector) -> None:
     client.flush()
 
     assert ids == ["a", "b"]
-    assert [{**one, "scored_at": None} for one in collector.records] == [
+    assert [{**record, "scored_at": None} for record in collector.records] == [
         {"id": "a", "scored_at": None, "features": {"sex": "f", "age": 31.0}, "prediction": 1, "probability": 0.9, "meta": {"region": "n"}},
         {"id": "b", "scored_at": None, "features": {"sex": "m", "age": None}, "prediction": 0, "probability": 0.2, "meta": {"region": "s"}},
     ]
@@ -204,7 +204,9 @@ def test_a_wholly_refused_batch_is_settled_by_its_receipt(make: Make, collector:
 
 @pytest.mark.parametrize("status", [400, 413, 422])
 def test_a_batch_is_halved_until_the_one_that_is_at_fault_is_alone(make: Make, collector: Collector, status: int) -> None:
-    collector.respond = lambda sent: Reply(status, {"detail": "no"}) if any(one["id"] == "bad" for one in sent.records) else receipt(sent)
+    collector.respond = lambda sent: (
+        Reply(status, {"detail": "no"}) if any(record["id"] == "bad" for record in sent.records) else receipt(sent)
+    )
     client = make()
     for number in range(8):
         client.log(ROW, 1, id="bad" if number == 3 else f"good-{number}")
@@ -249,7 +251,7 @@ def test_a_full_queue_drops_the_newest_and_the_service_is_told(make: Make, colle
     assert collector.ids == ids[:14]
     (message,) = collector.missing.values()
     assert message["sample_rate"] == 1.0
-    assert sum(one["not_received"] for one in message["hours"]) == 20
+    assert sum(hour["not_received"] for hour in message["hours"]) == 20
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:00:00\+00:00", message["hours"][0]["hour"])
 
 
@@ -275,13 +277,13 @@ def test_a_sample_is_chosen_by_the_id_and_said_to_be_one(make: Make, collector: 
         client.log_label(record_id, 1)
     report = client.flush()
 
-    chosen = [one for one in ids if is_in_sample(one, 0.25)]
+    chosen = [id_ for id_ in ids if is_in_sample(id_, 0.25)]
     assert 60 <= len(chosen) <= 140
     assert report.sent == 2 * len(chosen)
     assert Counter(collector.ids) == dict.fromkeys(chosen, 2)
     (message,) = collector.missing.values()
     assert message["sample_rate"] == 0.25
-    assert sum(one["left_out"] for one in message["hours"]) == 400 - len(chosen)
+    assert sum(hour["left_out"] for hour in message["hours"]) == 400 - len(chosen)
 
 
 def test_a_missing_key_disables_with_one_warning(caplog: pytest.LogCaptureFixture, snapshot: SnapshotAssertion) -> None:

@@ -45,7 +45,7 @@ def test_predictions_are_logged_a_row_each_and_answered_as_before(make: Make, co
     client.flush()
 
     assert list(answer) == list(plain.predict(FRAME))
-    assert [(one["features"], one["prediction"], one["meta"]) for one in collector.records] == [
+    assert [(record["features"], record["prediction"], record["meta"]) for record in collector.records] == [
         ({"age": int(age), "income": int(income)}, said, {"row": row})
         for row, (age, income, said) in enumerate(zip(FRAME["age"], FRAME["income"], answer, strict=True))
     ]
@@ -59,8 +59,8 @@ def test_of_probabilities_the_likeliest_class_is_the_prediction(make: Make, coll
     model.predict(FRAME)
     client.flush()
 
-    assert [one["prediction"] for one in collector.records] == list(plain.predict(FRAME))
-    assert [one["probability"] for one in collector.records] == shares.tolist()
+    assert [record["prediction"] for record in collector.records] == list(plain.predict(FRAME))
+    assert [record["probability"] for record in collector.records] == shares.tolist()
 
 
 def test_rows_without_names_take_them_from_the_model_or_from_the_call(make: Make, collector: Collector) -> None:
@@ -141,7 +141,7 @@ def test_the_handler_logs_messages_that_are_decisions(make: Make, collector: Col
         log.removeHandler(handler)
     client.flush()
 
-    assert [(one["id"], one["features"], one["prediction"]) for one in collector.records] == [
+    assert [(record["id"], record["features"], record["prediction"]) for record in collector.records] == [
         ("a", {"age": 3}, 1),
         ("b", {"age": 4}, 0),
         ("c", {"age": 5}, 0),

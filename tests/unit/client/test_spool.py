@@ -169,7 +169,7 @@ def test_beyond_its_cap_the_oldest_are_dropped_and_counted_by_hour(make: Make, c
     assert len(collector.ids) == 300 - stats.dropped
     assert collector.ids[-1] == ids[-1]
     (message,) = collector.missing.values()
-    assert sum(one["not_received"] for one in message["hours"]) == stats.dropped
+    assert sum(hour["not_received"] for hour in message["hours"]) == stats.dropped
 
 
 def test_counts_of_dropped_records_survive_a_kill_too(make: Make, collector: Collector, tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ def test_counts_of_dropped_records_survive_a_kill_too(make: Make, collector: Col
     wait_until(lambda: collector.missing, "the totals arrive")
     (message,) = collector.missing.values()
     assert message["sample_rate"] == 0.0
-    assert sum(one["left_out"] for one in message["hours"]) == 25
+    assert sum(hour["left_out"] for hour in message["hours"]) == 25
     wait_until(lambda: not list(tmp_path.glob("loans/*.losses")), "they are forgotten")
 
 

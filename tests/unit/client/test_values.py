@@ -192,7 +192,7 @@ def test_an_answer_is_a_record_a_row_or_all_its_rows_are_counted(make: Make, col
 
         stored = collector.records[before:]
         if rows == len(answers):
-            assert [(one["features"]["row"], one["prediction"]) for one in stored] == list(enumerate(answers))
+            assert [(record["features"]["row"], record["prediction"]) for record in stored] == list(enumerate(answers))
             assert model.last_ids == [one["id"] for one in stored]
         else:
             assert (stored, model.last_ids) == ([], [])
@@ -241,7 +241,7 @@ def test_what_a_caller_did_not_wait_for_is_no_decision(make: Make, collector: Co
     answers.close()
     report = client.flush()
 
-    assert [one["prediction"] for one in collector.records] == ["a", "b"]
+    assert [record["prediction"] for record in collector.records] == ["a", "b"]
     assert report.rejected == 0
 
 
@@ -281,7 +281,7 @@ def test_rows_of_any_form_are_features(make: Make, collector: Collector, rows: o
     monitored(Model([1, 0]), client, feature_names=["a", "b"]).predict(rows=rows)
     client.flush()
 
-    assert [one["features"] for one in collector.records] == [{"a": 1, "b": 2}, {"a": 3, "b": 4}]
+    assert [record["features"] for record in collector.records] == [{"a": 1, "b": 2}, {"a": 3, "b": 4}]
 
 
 def test_a_row_of_a_generator_is_the_model_s_alone(make: Make, caplog: pytest.LogCaptureFixture) -> None:
@@ -317,7 +317,10 @@ def test_probabilities_are_in_the_order_of_the_classes(make: Make, collector: Co
     monitored(Sure(shares), client, methods=["predict_proba"]).predict_proba([{"row": row} for row in range(2)])
     client.flush()
 
-    assert [(one["prediction"], one["probability"]) for one in collector.records] == [("yes", [0.25, 0.75]), ("no", [0.875, 0.125])]
+    assert [(record["prediction"], record["probability"]) for record in collector.records] == [
+        ("yes", [0.25, 0.75]),
+        ("no", [0.875, 0.125]),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -336,7 +339,7 @@ def test_a_missing_probability_hides_the_likeliest_class(make: Make, collector: 
     monitored(Sure([[float("nan"), 0.5], [0.25, 0.75]]), client, methods=["predict_proba"]).predict_proba([{"row": 0}, {"row": 1}])
     client.flush()
 
-    assert [one["prediction"] for one in collector.records] == [None, "yes"]
+    assert [record["prediction"] for record in collector.records] == [None, "yes"]
 
 
 def test_outputs_have_the_names_that_the_model_gives_them(make: Make, collector: Collector) -> None:
@@ -345,7 +348,7 @@ def test_outputs_have_the_names_that_the_model_gives_them(make: Make, collector:
     monitored(Model(answer), client, outputs=("churn", "p")).predict([{"row": 0}])
     client.flush()
 
-    assert [(one["prediction"], one["probability"]) for one in collector.records] == [("yes", 0.75)]
+    assert [(record["prediction"], record["probability"]) for record in collector.records] == [("yes", 0.75)]
 
 
 @pytest.mark.parametrize(
@@ -410,7 +413,7 @@ def test_a_probability_is_as_it_was_when_it_was_logged(make: Make, collector: Co
     client.log({"a": datetime(2026, 3, 9, tzinfo=UTC)}, 1, probability=float("nan"))
     client.flush()
 
-    assert [one["probability"] for one in collector.records] == [[0.25, 0.75], 0.75, None]
+    assert [record["probability"] for record in collector.records] == [[0.25, 0.75], 0.75, None]
 
 
 def test_in_a_pair_nan_is_missing_and_infinity_is_refused_by_its_place(

@@ -181,7 +181,11 @@ def test_a_headline_is_the_disparate_impact_and_without_it_a_figure_that_has_a_l
     difference = replace(IMPACT, metric="statistical_parity_difference", value=-0.4)
 
     chosen = [headlines(those)[0].parts[0].figure for those in ([free, difference, IMPACT], [free, difference], [free])]
-    assert [one and one.measurement.metric for one in chosen] == ["disparate_impact", "statistical_parity_difference", "favourable_rate"]
+    assert [figure and figure.measurement.metric for figure in chosen] == [
+        "disparate_impact",
+        "statistical_parity_difference",
+        "favourable_rate",
+    ]
     assert [one is not None and "a ratio of" in one.sentence for one in chosen] == [True, False, False]
 
 

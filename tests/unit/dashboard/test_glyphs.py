@@ -76,7 +76,7 @@ def test_what_is_no_ratio_or_has_no_value_has_no_place_on_the_scale(worst: Worst
 
 
 def points(*verdicts: str | None) -> list[TrendPoint]:
-    return [TrendPoint(at=NOON, value=1.0, verdict=one, lower_limit=0.8, upper_limit=None) for one in verdicts]
+    return [TrendPoint(at=NOON, value=1.0, verdict=verdict, lower_limit=0.8, upper_limit=None) for verdict in verdicts]
 
 
 def test_a_strip_counts_its_verdicts_in_words(snapshot: SnapshotAssertion) -> None:

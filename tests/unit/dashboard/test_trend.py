@@ -19,7 +19,7 @@ def _point(no: int, value: float | None) -> StripPoint:
 
 
 def drawn(*values: float | None, metric: str = "disparate_impact", limits: tuple[float | None, float | None] = (0.8, 1.25)) -> Trend | None:
-    points = [_point(no, one) for no, one in enumerate(values)]
+    points = [_point(no, value) for no, value in enumerate(values)]
     return draw_trend(points, metric=metric, limits=limits)
 
 
@@ -27,7 +27,7 @@ def test_limits_and_equality_have_their_numbers_and_the_line_has_its_times() -> 
     found = drawn(0.5, None, 0.7, limits=(0.5, 2))
 
     assert found is not None
-    assert [(one.text, one.is_limit) for one in found.levels] == [("0.5", True), ("2", True), ("1", False)]
+    assert [(level.text, level.is_limit) for level in found.levels] == [("0.5", True), ("2", True), ("1", False)]
     assert (found.start, found.end) == (NOON, NOON + timedelta(hours=2))
     assert len(found.dots) == 2
 
@@ -36,14 +36,14 @@ def test_equality_is_left_out_where_its_number_would_cover_that_of_a_limit() -> 
     found = drawn(0.5, limits=(0.99, None))
 
     assert found is not None
-    assert [one.text for one in found.levels] == ["0.99"]
+    assert [level.text for level in found.levels] == ["0.99"]
 
 
 def test_the_equality_of_a_difference_is_0() -> None:
     found = drawn(-0.4, 0.2, metric="statistical_parity_difference", limits=(-0.1, None))
 
     assert found is not None
-    assert [one.text for one in found.levels] == ["−0.1", "0"]
+    assert [level.text for level in found.levels] == ["−0.1", "0"]
 
 
 def test_without_a_figure_there_is_no_line() -> None:
@@ -58,5 +58,5 @@ def test_larger_figures_are_higher_and_all_is_in_the_box(values: list[float], lo
     assert all(0 <= one.y <= TREND_HEIGHT for one in (*found.dots, *found.levels))
     order = sorted(found.dots, key=lambda one: one.point.value or 0.0)
     assert all(first.y >= second.y for first, second in pairwise(order))
-    equal = next((one for one in found.levels if not one.is_limit), None)
-    assert equal is None or all(abs(equal.y - one.y) >= NUMBERS_APART for one in found.levels if one.is_limit)
+    equal = next((level for level in found.levels if not level.is_limit), None)
+    assert equal is None or all(abs(equal.y - level.y) >= NUMBERS_APART for level in found.levels if level.is_limit)

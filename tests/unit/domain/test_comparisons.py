@@ -24,8 +24,8 @@ MONITOR = Monitor(outcomes=OutcomeRule((1,), (0,)), attributes=(SEX, REGION), in
 
 
 def test_a_monitor_compares_each_attribute_and_then_its_intersections() -> None:
-    assert [one.features for one in list_comparisons(MONITOR)] == [("sex",), ("region",), ("region", "sex")]
-    assert [one.members(MONITOR) for one in list_comparisons(MONITOR)] == [[SEX], [REGION], [REGION, SEX]]
+    assert [comparison.features for comparison in list_comparisons(MONITOR)] == [("sex",), ("region",), ("region", "sex")]
+    assert [comparison.members(MONITOR) for comparison in list_comparisons(MONITOR)] == [[SEX], [REGION], [REGION, SEX]]
 
 
 @pytest.mark.parametrize("label", ["sex", "region × sex"])

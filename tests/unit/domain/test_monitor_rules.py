@@ -161,7 +161,9 @@ def test_a_threshold_in_percent_is_one_problem(threshold: float, meant: str) -> 
 
     found = monitor_problems(monitor, schema=SCHEMA, problem_type=ProblemType.BINARY, known_metrics=(), conditional_metrics=())
 
-    assert [(one.field, one.message) for one in found] == [("attributes[0].threshold", f"must be above 0 and at most 1, found {meant}")]
+    assert [(problem.field, problem.message) for problem in found] == [
+        ("attributes[0].threshold", f"must be above 0 and at most 1, found {meant}")
+    ]
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,7 @@ def test_what_cannot_be_is_refused_by_its_name(field: str, sent: dict[str, str])
     with pytest.raises(InvalidInput) as refused:
         read_choice(sent)
 
-    assert [one.field for one in refused.value.problems] == [field]
+    assert [problem.field for problem in refused.value.problems] == [field]
 
 
 def test_an_empty_member_is_not_chosen() -> None:

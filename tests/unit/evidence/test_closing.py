@@ -60,7 +60,7 @@ def test_an_alarm_after_a_closing_begins_after_it() -> None:
     for number in range(2, 4):
         add(follower, hour(number, 3.0))
 
-    assert [(one.alarm, one.since.hour, one.is_open) for one in follower.episodes] == [(1, 0, False), (3, 2, True)]
+    assert [(episode.alarm, episode.since.hour, episode.is_open) for episode in follower.episodes] == [(1, 0, False), (3, 2, True)]
 
 
 def test_hours_are_quiet_until_they_have_evidence_on_one_side() -> None:

@@ -32,16 +32,16 @@ def test_the_night_is_quieter_than_the_day() -> None:
 def test_applicants_have_every_feature_in_order_with_its_type() -> None:
     types = {"string": str, "integer": int}
 
-    for one in applicants(50, np.random.default_rng(1)):
-        assert list(one) == list(FEATURES)
-        assert all(type(one[name]) is types[kind] for name, kind in FEATURES.items())
+    for applicant in applicants(50, np.random.default_rng(1)):
+        assert list(applicant) == list(FEATURES)
+        assert all(type(applicant[name]) is types[kind] for name, kind in FEATURES.items())
 
 
 def test_the_model_favours_men_whose_chances_of_paying_back_are_no_better() -> None:
     random = np.random.default_rng(1)
     people = applicants(4_000, random)
-    answers = train().predict(list(FEATURES), [list(one.values()) for one in people])
-    is_woman = np.array([one["sex"] == "female" for one in people])
+    answers = train().predict(list(FEATURES), [list(person.values()) for person in people])
+    is_woman = np.array([person["sex"] == "female" for person in people])
     favoured = np.array([label == GOOD for _, _, label in answers])
     pays_back = np.array([label == GOOD for label in outcomes(people, random)])
 
@@ -76,5 +76,5 @@ def test_the_table_has_a_line_for_what_could_not_be_measured() -> None:
 
 
 def _scored(model: Any, people: list[dict[str, Any]], sex: str) -> list[list[Any]]:  # noqa: ANN401 - the example's model
-    answers: list[list[Any]] = model.predict(list(FEATURES), [list({**one, "sex": sex}.values()) for one in people])
+    answers: list[list[Any]] = model.predict(list(FEATURES), [list({**person, "sex": sex}.values()) for person in people])
     return answers

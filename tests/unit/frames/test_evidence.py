@@ -16,7 +16,9 @@ from tests.builders.decision_log import CHANGE, COLUMNS, START, log
 
 
 def below(evidence: Evidence, metric: str = "disparate_impact") -> ComparisonEvidence:
-    return next(one for one in evidence.comparisons if (one.metric, one.direction) == (metric, UnfairSide.BELOW))
+    return next(
+        comparison for comparison in evidence.comparisons if (comparison.metric, comparison.direction) == (metric, UnfairSide.BELOW)
+    )
 
 
 def test_a_group_that_falls_is_unfair_since_the_hour_in_which_it_fell() -> None:
@@ -70,9 +72,9 @@ def test_several_monitored_groups_are_one_more_comparison_together() -> None:
     shares = (26 / 2475, 2450 / 10086, 0.24, 0.25)
     evidence = follow_frame(first_file(shares=shares), monitored=["woman", "child", "other"], **FIRST)
 
-    groups = dict.fromkeys(one.group for one in evidence.comparisons)
+    groups = dict.fromkeys(comparison.group for comparison in evidence.comparisons)
     assert list(groups) == ["woman", "child", "other", "monitored groups together"]
-    assert {one.group for one in evidence.comparisons if one.episodes} == {"woman"}
+    assert {comparison.group for comparison in evidence.comparisons if comparison.episodes} == {"woman"}
     assert "for all 8 comparisons together" in evidence.guarantee
 
 
@@ -80,7 +82,7 @@ def test_a_model_blind_to_the_attribute_is_shown_fair_on_both_sides() -> None:
     frame = log()
     frame["approved"] = np.where(np.random.default_rng(2).random(len(frame)) < 0.5, "yes", "no")
 
-    assert {one.state for one in follow_frame(frame, **COLUMNS).comparisons} == {State.SHOWN_FAIR}
+    assert {comparison.state for comparison in follow_frame(frame, **COLUMNS).comparisons} == {State.SHOWN_FAIR}
 
 
 def test_a_few_records_decide_nothing_and_the_missing_hours_are_told() -> None:
@@ -101,8 +103,8 @@ def test_labels_add_the_differences_of_rates_and_accuracy_keeps_the_sign_of_the_
     frame["repaid"] = np.where(woman & late, np.where(frame["approved"] == "yes", "no", "yes"), frame["approved"])
     evidence = follow_frame(frame, label="repaid", **COLUMNS)
 
-    metrics = {one.metric for one in evidence.comparisons}
-    states = {(one.metric, one.direction): one.state for one in evidence.comparisons}
+    metrics = {comparison.metric for comparison in evidence.comparisons}
+    states = {(comparison.metric, comparison.direction): comparison.state for comparison in evidence.comparisons}
     assert metrics == {"disparate_impact", "true_positive_rate_difference", "false_positive_rate_difference", "accuracy_difference"}
     # reference - monitored: above 0 is worse for women
     assert states["accuracy_difference", UnfairSide.ABOVE] is State.UNFAIR
@@ -160,7 +162,7 @@ def test_times_are_read_in_every_usual_form(write: Callable[[Any], object]) -> N
 )
 def test_a_wrong_argument_is_named(change: dict[str, Any], field: str) -> None:
     if field == "reference":
-        assert all(one.state is State.UNDECIDED for one in follow_frame(log(3), **COLUMNS | change).comparisons)
+        assert all(comparison.state is State.UNDECIDED for comparison in follow_frame(log(3), **COLUMNS | change).comparisons)
         return
     with pytest.raises(InvalidInput) as refused:
         follow_frame(log(3), **COLUMNS | change)

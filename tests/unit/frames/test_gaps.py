@@ -51,9 +51,9 @@ def test_the_model_says_what_carries_the_gap() -> None:
     assert (women.group, women.reference, found.attribute, found.warnings) == ("woman", "man", "sex", ())
     assert women.gap is not None
     assert women.carried is not None
-    shares = {one.features: one for one in women.carried.players}
-    assert [one.features for one in women.carried.players][:2] == [("income",), ("area",)]
-    assert sum(one.share for one in women.carried.players) == pytest.approx(women.carried.gap_of_pairs, abs=1e-12)
+    shares = {player.features: player for player in women.carried.players}
+    assert [player.features for player in women.carried.players][:2] == [("income",), ("area",)]
+    assert sum(player.share for player in women.carried.players) == pytest.approx(women.carried.gap_of_pairs, abs=1e-12)
     assert women.carried.gap_of_pairs + women.carried.sampling == pytest.approx(women.gap, abs=1e-12)
     assert shares["age",].share == 0
     income = shares["income",]
@@ -74,7 +74,7 @@ def test_the_shares_of_two_to_six_features_sum_to_the_gap_of_the_pairs(size: int
 
     assert found.carried is not None
     assert len(found.carried.players) == size
-    assert sum(one.share for one in found.carried.players) == pytest.approx(found.carried.gap_of_pairs, abs=1e-12)
+    assert sum(player.share for player in found.carried.players) == pytest.approx(found.carried.gap_of_pairs, abs=1e-12)
     assert found.carried.gap_of_pairs < 0
 
 
@@ -129,14 +129,14 @@ def test_more_than_six_players_are_asked_along_orders() -> None:
     men = int((frame["sex"] == "man").sum())
     assert plan.rows == min(4_000, men) * 2 * 7 + 100
     assert found.groups[0].carried is not None
-    assert {one.features[0] for one in found.groups[0].carried.players if abs(one.share) > 1e-9} == {"income", "debt", "area"}
+    assert {player.features[0] for player in found.groups[0].carried.players if abs(player.share) > 1e-9} == {"income", "debt", "area"}
 
 
 def test_every_monitored_group_has_its_own_explanation() -> None:
     frame = loans().assign(sex=lambda one: np.where(np.arange(len(one)) % 10 == 0, "other", one["sex"]))
     found = explain_gap(frame, decide, pairs=100, **COLUMNS)
 
-    assert [one.group for one in found.groups] == ["other", "woman"] or [one.group for one in found.groups] == ["woman", "other"]
+    assert [group.group for group in found.groups] == ["other", "woman"] or [group.group for group in found.groups] == ["woman", "other"]
     assert found.rows == 2 * (100 * 14 + 100)
 
 
@@ -176,7 +176,7 @@ def test_few_records_have_shares_and_no_interval() -> None:
     women = explain_gap(loans(60, share=0.2), decide, **COLUMNS).groups[0]
 
     assert women.carried is not None
-    assert [one.interval for one in women.carried.players] == [None] * 4
+    assert [player.interval for player in women.carried.players] == [None] * 4
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def test_odds_and_gaps_given_a_control_are_those_of_the_oracles(adult: pd.DataFr
     pooled = StratifiedTable([cells_of(part).astype(float) for _, part in informative.groupby("education")])
     levels = sorted(informative["education"].unique())
     terms = np.column_stack(
-        [informative["sex"] == "Female", np.ones(len(informative)), *(informative["education"] == one for one in levels[1:])]
+        [informative["sex"] == "Female", np.ones(len(informative)), *(informative["education"] == level for level in levels[1:])]
     )
     # Newton's last step of 1e-12 leaves an error of its square; at 1e-14 some versions of numpy go round in circles.
     fit = Logit(informative["prediction"].to_numpy(), terms.astype(float)).fit(disp=False, tol=1e-12, maxiter=60)

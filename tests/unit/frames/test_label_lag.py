@@ -37,7 +37,7 @@ def follow(frame: pd.DataFrame, **more: float) -> Evidence:
 
 
 def alarms(found: Evidence) -> list[str]:
-    return [one.metric for one in found.comparisons if one.state is State.UNFAIR or one.episodes]
+    return [comparison.metric for comparison in found.comparisons if comparison.state is State.UNFAIR or comparison.episodes]
 
 
 def test_labels_that_are_late_in_one_group_raise_no_alarm_and_are_said(snapshot: SnapshotAssertion) -> None:

@@ -110,10 +110,10 @@ def test_every_metric_is_measured_that_the_columns_suffice_for(applicants: pd.Da
     everything = measured(applicants, label="repaid", prediction="approved", score="score", strata="region", features=["income", "score"])
     little = measured(applicants, label="repaid", prediction="approved")
 
-    assert {one.metric for one in everything.measured} == {
+    assert {figure.metric for figure in everything.measured} == {
         key for key, row in CATALOGUE.items() if {"as_logged", "labelled"} & set(row.data)
     }
-    assert {one.metric for one in little.measured} == {
+    assert {figure.metric for figure in little.measured} == {
         key
         for key, row in CATALOGUE.items()
         if {"as_logged", "labelled"} & set(row.data) and not {"scores", "strata", "rows"} & set(row.needs)
@@ -290,14 +290,14 @@ def test_something_else_than_a_frame_is_refused() -> None:
 
 
 def _keys(report: Report) -> set[str]:
-    return {one.metric for one in report.measured}
+    return {figure.metric for figure in report.measured}
 
 
 def test_the_headline_of_several_groups_has_an_interval_that_allows_for_the_choice() -> None:
     rng = np.random.default_rng(1)
     frame = pd.DataFrame({"region": rng.choice(list("abcd"), 900), "approved": rng.integers(0, 2, 900)})
     report = measure_frame(frame, attribute="region", prediction="approved", reference="a", metrics=["disparate_impact"])
-    worst = next(one for one in report.to_json()["measurements"] if one["worst_of"] is not None)
+    worst = next(figure for figure in report.to_json()["measurements"] if figure["worst_of"] is not None)
 
     assert worst["chosen_lower"] < worst["lower"] <= worst["upper"] < worst["chosen_upper"]
     assert worst["details"]["chosen_p_value"] == min(1.0, 3 * worst["details"]["p_value"])

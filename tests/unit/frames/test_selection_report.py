@@ -27,14 +27,14 @@ def test_an_audit_with_unknown_categories_shows_their_number_and_leaves_them_out
 
     sheet = found["sheets"]["ll144"]
     assert sheet["unknown"] == 2
-    assert [one["attribute"] for one in sheet["tables"]] == ["sex", "race", "sex × race"]
-    counts = [[(row["category"], row["applicants"], row["selected"]) for row in one["rows"]] for one in sheet["tables"]]
+    assert [table["attribute"] for table in sheet["tables"]] == ["sex", "race", "sex × race"]
+    counts = [[(row["category"], row["applicants"], row["selected"]) for row in table["rows"]] for table in sheet["tables"]]
     assert counts == [
         [("F", 4, 2), ("M", 4, 3)],
         [("a", 5, 3), ("b", 3, 2)],
         [("F × a", 2, 1), ("F × b", 2, 1), ("M × a", 3, 2)],
     ]
-    ratios = [[row["impact_ratio"] for row in one["rows"]] for one in sheet["tables"]]
+    ratios = [[row["impact_ratio"] for row in table["rows"]] for table in sheet["tables"]]
     assert ratios == [pytest.approx([2 / 3, 1]), pytest.approx([0.9, 1]), pytest.approx([0.75, 0.75, 1])]
     assert set(sheet["tables"][0]["rows"][0]) == {"category", "applicants", "selected", "rate", "impact_ratio", "excluded"}
 
@@ -60,7 +60,7 @@ def test_people_without_an_answer_are_in_no_table() -> None:
         count_scored(frame, attributes=["sex"], score="score"),
     ):
         assert (counted.assessed, counted.records[0].counted, counted.records[0].of) == (2, 2, 3)
-        assert [one.applicants for one in counted.tables[0].categories] == [1, 1]
+        assert [category.applicants for category in counted.tables[0].categories] == [1, 1]
 
 
 def test_an_attribute_with_one_category_says_that_there_is_nobody_to_compare(snapshot: SnapshotAssertion) -> None:
@@ -84,7 +84,7 @@ def test_tables_count_what_a_loop_over_the_people_counts(people: list[tuple[str 
             own = tuple(value for name, value in (("sex", sex), ("race", race)) if name in names)
             if all(own):
                 known.setdefault(tuple(map(str, own)), []).append(hired)
-        assert {one.names: (one.applicants, one.selected) for one in table.categories} == {
+        assert {category.names: (category.applicants, category.selected) for category in table.categories} == {
             own: (len(answers), sum(answers)) for own, answers in known.items()
         }
         assert table.unknown == len(people) - sum(map(len, known.values()))

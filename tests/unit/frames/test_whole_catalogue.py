@@ -78,16 +78,20 @@ def measured(frame: pd.DataFrame, data: Data) -> Report:
 def test_every_metric_has_a_row_for_each_of_its_scopes_and_groups(data: Data, world: str) -> None:
     report = measured(WORLDS[world](applicants()), data)
 
-    rows = [(one.metric, one.scope, one.group) for one in report.measured]
+    rows = [(figure.metric, figure.scope, figure.group) for figure in report.measured]
     assert len(rows) == len(set(rows))
     of_predictions = every_row("as_logged", GROUPS, set(CATALOGUE)) if data == "labelled" else set()
     assert {row for row in rows if row[1] != "worst_pair"} == every_row(data, GROUPS, set(CATALOGUE)) | of_predictions
-    assert all(one.number.reason for one in report.measured if isinstance(one.number, Undefined))
+    assert all(figure.number.reason for figure in report.measured if isinstance(figure.number, Undefined))
 
 
 def test_metrics_of_scores_say_of_each_group_that_it_has_none(snapshot: SnapshotAssertion) -> None:
     report = measured(applicants().assign(score=np.nan), "labelled")
 
-    reasons = {one.group: one.number.reason for one in report.measured if one.metric == "brier_score" and isinstance(one.number, Undefined)}
+    reasons = {
+        figure.group: figure.number.reason
+        for figure in report.measured
+        if figure.metric == "brier_score" and isinstance(figure.number, Undefined)
+    }
     assert says(reasons["18-25"], "18-25")
     assert reasons["18-25"] == snapshot

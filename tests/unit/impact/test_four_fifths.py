@@ -103,7 +103,7 @@ def test_corrected_p_values_are_those_of_statsmodels(many: int) -> None:
     categories = [(f"c{place}", 160, count) for place, count in enumerate([*selected, 160 * 9 // 20])]
     raw = [proportions_ztest([one[2], other[2]], [160, 160])[1] for one, other in combinations(categories, 2)]
     holm = multipletests(raw, method="holm")[1]
-    pairs = dict(zip(combinations([one[0] for one in categories], 2), holm, strict=True))
+    pairs = dict(zip(combinations([category[0] for category in categories], 2), holm, strict=True))
     *rows, best = ImpactTable(table(*categories)).rows
 
     assert best.corrected_p is None

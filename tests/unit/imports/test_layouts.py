@@ -50,8 +50,8 @@ def records(rows: list[ImportRow]) -> list[dict[str, Any]]:
 def expected(*ids: str, predictions: list[str] | None = None) -> list[dict[str, Any]]:
     answers = predictions or PREDICTIONS
     return [
-        {"id": one, "scored_at": TIME, "features": features, "prediction": prediction}
-        for one, features, prediction in zip(ids, FEATURES, answers, strict=True)
+        {"id": id_, "scored_at": TIME, "features": features, "prediction": prediction}
+        for id_, features, prediction in zip(ids, FEATURES, answers, strict=True)
     ]
 
 
@@ -102,14 +102,14 @@ def test_sagemaker_captures_are_joined_by_the_inference_id_where_there_is_one(tm
     found = records(read([input_file(tmp_path, "2026/03/01/09/capture.jsonl", json_lines(lines))]))
     labels = records(read([input_file(tmp_path, "2026/03/02/10/truth.jsonl", json_lines(truth))], subject(LogKind.FEEDBACK)))
 
-    assert [(one["id"], one["features"]["Sex"], one["prediction"]) for one in found] == [
+    assert [(record["id"], record["features"]["Sex"], record["prediction"]) for record in found] == [
         ("i1", "female", "No Risk"),
         ("e2-1", "female", "No Risk"),
         ("e2-2", "male", "Risk"),
         ("e3", "male", "Risk"),
     ]
-    assert {one["scored_at"] for one in found} == {TIME}
-    assert [(one["id"], one["label"], one["labelled_at"]) for one in labels] == [
+    assert {record["scored_at"] for record in found} == {TIME}
+    assert [(label["id"], label["label"], label["labelled_at"]) for label in labels] == [
         ("i1", 0, "2026-03-02T10:00:00+00:00"),
         ("e2-1", "Risk", "2026-03-02T10:00:00+00:00"),
         ("e2-2", "No Risk", "2026-03-02T10:00:00+00:00"),
@@ -140,7 +140,7 @@ def test_a_log_may_hold_the_prediction_without_the_other_outputs_that_the_model_
 
 
 def test_azure_halves_are_joined_in_either_order_and_orphans_are_named(tmp_path: Path) -> None:
-    answers = [{"prediction": one} for one in PREDICTIONS]
+    answers = [{"prediction": prediction} for prediction in PREDICTIONS]
     asked, answered = azure_events("c1", FEATURES, answers)
     alone, _ = azure_events("c2", FEATURES, answers)
     inputs = input_file(tmp_path, "model_inputs/2026/03/01/09/a.jsonl", json_lines([asked, alone]))
@@ -234,7 +234,7 @@ def test_the_layout_of_each_file_is_found_from_its_beginning(tmp_path: Path) -> 
         ImportLayout.BENTOML: input_file(tmp_path, "h", json_lines([bento_line("f", 1, "x", "1")])),
     }
 
-    assert {layout: find_layout([file], None, LogKind.PAYLOAD) for layout, file in files.items()} == {one: one for one in files}
+    assert {layout: find_layout([file], None, LogKind.PAYLOAD) for layout, file in files.items()} == {file: file for file in files}
     with pytest.raises(InvalidInput, match="import them apart"):
         find_layout([files[ImportLayout.CSV], files[ImportLayout.AZURE]], None, LogKind.PAYLOAD)
     with pytest.raises(InvalidInput, match="holds no labels"):

@@ -48,7 +48,7 @@ def records(rows: list[ImportRow]) -> list[Any]:
 
 
 def people(rows: list[ImportRow]) -> list[tuple[object, ...]]:
-    return [(*one["features"].values(), one["prediction"]) for one in records(rows)]
+    return [(*record["features"].values(), record["prediction"]) for record in records(rows)]
 
 
 def refusals(rows: list[ImportRow]) -> list[tuple[str, str]]:
@@ -80,7 +80,7 @@ def test_everybody_in_a_documented_file_is_read(layout: str, names: list[str], i
 
     assert (found, refusals(rows)) == (layout, [])
     assert people(rows) == PEOPLE
-    assert [one["id"] for one in records(rows)] == ids
+    assert [record["id"] for record in records(rows)] == ids
 
 
 @pytest.mark.parametrize("name", ["json_features", "json_data_values", "jsonlines", "json_columns"])
@@ -105,7 +105,7 @@ def test_json_of_sagemaker_is_read_with_label_and_score(name: str, *, mapped: bo
         return
     assert refusals(rows) == []
     assert people(rows) == [(sex, income, int(answer == "yes")) for sex, income, answer in PEOPLE]
-    assert [one["probability"] for one in records(rows)] == SCORES
+    assert [record["probability"] for record in records(rows)] == SCORES
 
 
 @pytest.mark.parametrize(("threshold", "classes"), [(0.5, [0, 1, 1, 0, 1]), (0.35, [0, 1, 1, 1, 1]), (0.71, [0, 1, 1, 0, 0])])
@@ -121,7 +121,7 @@ def test_scores_become_classes_at_the_threshold(threshold: float, classes: list[
     _, rows = read("sagemaker/csv_scores.jsonl", about=about)
     stored = [json.loads(encode_record(row, "digest", about)) for row in rows]
 
-    assert [(one["prediction"], one["probability"]) for one in stored] == list(zip(classes, SCORES, strict=True))
+    assert [(record["prediction"], record["probability"]) for record in stored] == list(zip(classes, SCORES, strict=True))
 
 
 @pytest.mark.parametrize("prediction", [0, 1, 1.0, "0.4", "yes", True, None, 1.5, -0.5, float("nan")])
@@ -137,8 +137,8 @@ def test_ground_truth_has_the_ids_of_the_captures() -> None:
     _, labels = read("sagemaker/ground_truth.jsonl", about=replace(SUBJECT, kind=LogKind.FEEDBACK))
     _, captures = read("sagemaker/csv_scores.jsonl")
 
-    assert [one["label"] for one in records(labels)] == [0, 1, 1, 0, 1]
-    assert [one["id"] for one in records(labels)] == [one["id"] for one in records(captures)]
+    assert [record["label"] for record in records(labels)] == [0, 1, 1, 0, 1]
+    assert [record["id"] for record in records(labels)] == [record["id"] for record in records(captures)]
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_both_tables_of_databricks_are_read_in_every_form_of_mlflow(name: str, i
 
     assert (layout, refusals(rows)) == ("databricks", [refused])
     assert people(rows) == PEOPLE
-    assert [one["id"] for one in records(rows)] == [*ids, "5f0a1", "5f0a2", "5f0a3"]
+    assert [record["id"] for record in records(rows)] == [*ids, "5f0a1", "5f0a2", "5f0a3"]
 
 
 @pytest.mark.parametrize(("name", "records_path"), [("request", "$.input_data.data[*]"), ("request_lists", "$.data[*]")])

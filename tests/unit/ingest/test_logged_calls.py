@@ -74,7 +74,7 @@ def test_booleans_as_one_and_zero_are_the_same_records_by_every_way(payload_form
         assert all(type(row[0]) is bool for row in checked.features)
         assert list(checked.ids) == ["c-1", "c-2"]
     by_file = imported(request, answer)
-    assert [(one["id"], tuple(one["features"].values()), one["prediction"], one["probability"]) for one in by_file] == [
+    assert [(record["id"], tuple(record["features"].values()), record["prediction"], record["probability"]) for record in by_file] == [
         ("c-1", TRUE_ROWS[0], 1, 0.75),
         ("c-2", TRUE_ROWS[1], 0, 0.5),
     ]
@@ -84,7 +84,7 @@ def test_a_boolean_that_is_neither_one_nor_zero_is_refused() -> None:
     request = json.dumps([{"owner": 2, "income": 1.0}]).encode()
     answer = json.dumps([{"prediction": 1, "probability": 0.5}]).encode()
 
-    assert [one.field for one in exchanged(request, answer).rejections] == ["owner"]
+    assert [rejection.field for rejection in exchanged(request, answer).rejections] == ["owner"]
 
 
 def test_columns_that_only_the_model_takes_are_left_out_and_meta_is_kept() -> None:

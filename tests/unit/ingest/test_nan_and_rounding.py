@@ -86,7 +86,7 @@ def test_nan_of_a_feature_is_missing_whatever_its_type(door: Any) -> None:  # no
         checked = door(cells, ANSWER)
 
         assert checked.rejections == []
-        assert [list(one) for one in checked.features] == [[None if no == place else cell for no, cell in enumerate(cells)]]
+        assert [list(feature) for feature in checked.features] == [[None if no == place else cell for no, cell in enumerate(cells)]]
 
 
 @pytest.mark.parametrize("door", DOORS)
@@ -118,7 +118,7 @@ def test_nan_stays_refused_in_an_id_and_a_prediction() -> None:
     records = [record(prediction=NAN), record(id=NAN), record(label=NAN)]
     checked = read_payload(LogRequest(body=json.dumps({"records": records}).encode()), PLAN, MOMENTS)
 
-    assert [one.field for one in checked.rejections] == ["prediction", "id", "label"]
+    assert [rejection.field for rejection in checked.rejections] == ["prediction", "id", "label"]
 
 
 def test_nan_of_a_meta_field_is_missing() -> None:
@@ -142,7 +142,7 @@ def test_nan_of_a_meta_field_is_missing() -> None:
 def test_feedback_is_read_alike(body: object) -> None:
     checked = read_feedback(LogRequest(body=json.dumps(body).encode()), PLAN, MOMENTS)
 
-    assert [list(one or ()) for one in checked.features] == [[None, 12.5, None, True]]
+    assert [list(feature or ()) for feature in checked.features] == [[None, 12.5, None, True]]
     assert (checked.probabilities, checked.rounded) == ([1], 1)
 
 

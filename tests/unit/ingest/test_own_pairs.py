@@ -72,7 +72,7 @@ def test_a_pair_in_any_format_is_read(payload_format: str) -> None:
     by_endpoint = check_pairs([pair], plan_of(payload_format, types), MOMENTS)
 
     assert by_name.rejections == []
-    assert [json.loads(json.dumps(list(one))) for one in by_name.features] == rows
+    assert [json.loads(json.dumps(list(feature))) for feature in by_name.features] == rows
     assert (by_name.predictions, by_name.probabilities, by_name.ids) == ([0, 1], [0.25, 0.75], ["call-1", "call-2"])
     assert by_endpoint == by_name
 
@@ -98,7 +98,7 @@ def test_a_pair_that_cannot_be_read_names_the_part(pair: dict[str, Any], field: 
     with pytest.raises(InvalidInput) as refused:
         check_pairs([pair], plan_of(None), MOMENTS)
 
-    assert [one.field for one in refused.value.problems] == [field]
+    assert [problem.field for problem in refused.value.problems] == [field]
 
 
 def test_a_nul_that_base64_hides_is_refused() -> None:
@@ -106,7 +106,7 @@ def test_a_nul_that_base64_hides_is_refused() -> None:
 
     checked = check_pairs([pair], plan_of("open_inference_binary"), MOMENTS)
 
-    assert [(one.index, one.field) for one in checked.rejections] == [(0, "sex")]
+    assert [(rejection.index, rejection.field) for rejection in checked.rejections] == [(0, "sex")]
     assert len(checked.ids) == 1
 
 
@@ -134,7 +134,7 @@ def test_a_pair_in_any_form_of_mlflow_or_its_clouds_needs_no_name(payload_format
 
     checked = check_pairs([pair], plan_of(payload_format), MOMENTS)
 
-    assert (checked.rejections, [list(one) for one in checked.features]) == ([], ROWS)
+    assert (checked.rejections, [list(feature) for feature in checked.features]) == ([], ROWS)
     assert (checked.predictions, checked.probabilities, checked.ids) == ([0, 1], [0.25, 0.75], ["call-1", "call-2"])
 
 

@@ -12,7 +12,7 @@ from app.intake.logging.decode_body import is_evidently_strict
 
 def test_bodies_of_uuids_are_strict_at_one_look() -> None:
     ids = [str(uuid.UUID(int=no * 0x9E3779B97F4A7C15F39CC0605CEDC835 % 2**128)) for no in range(1000)]
-    body = json.dumps({"records": [{"id": one, "more": f"of {one}"} for one in ids]}).encode()
+    body = json.dumps({"records": [{"id": id_, "more": f"of {id_}"} for id_ in ids]}).encode()
 
     assert is_evidently_strict(body, 2001, 0)
 

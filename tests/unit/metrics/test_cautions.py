@@ -67,7 +67,7 @@ def test_windows_of_a_rare_outcome_in_a_small_group_hold_what_they_promise() -> 
     # Few pairs of counts are distinct, and equal counts have equal results.
     for (women, men), times in Counter(drawn).items():
         results = measure_as_logged(table((women, 50), (men, 450)), metrics=truths, draws=1)
-        assert not any(one.details.caution is not None for one in results)
+        assert not any(figure.details.caution is not None for figure in results)
         for metric, truth in truths.items():
             number = value(results, metric, "group", "Female")
             assert number.lower is not None

@@ -24,7 +24,7 @@ def worst(counts: list[tuple[int, int]], metric: str = "disparate_impact") -> Me
     """Returns the headline of groups with these (unfavourable, favourable) counts, the last of which is the reference."""
     groups = as_groups([*((str(one), "monitored") for one in range(len(counts) - 1)), ("reference", "reference")])
     table = count_groups(groups, counts)
-    return next(one for one in measure_as_logged(table, metrics=[metric], draws=10) if one.worst_of is not None)
+    return next(figure for figure in measure_as_logged(table, metrics=[metric], draws=10) if figure.worst_of is not None)
 
 
 @pytest.mark.thorough
@@ -66,7 +66,7 @@ def test_a_counterfactual_figure_holds_the_truth_of_the_chosen_group(metric: str
     held, naively = 0, 0
     for _ in range(worlds):
         measured = measure_counterfactual(counterfactual_window(rng), metrics=[metric])
-        found = next(one for one in measured if one.worst_of is not None)
+        found = next(figure for figure in measured if figure.worst_of is not None)
         assert found.for_choice is not None
         assert found.for_choice.upper is not None
         assert isinstance(found.number, Value)
@@ -124,9 +124,9 @@ def test_equal_groups_seldom_have_a_gap_larger_than_chance_explains(many: int) -
         counts = [(n - k, k) for k, n in zip(favourable, [*[300] * many, 1_000], strict=True)]
         groups = as_groups([*((str(one), "monitored") for one in range(many)), ("reference", "reference")])
         measured = measure_as_logged(count_groups(groups, counts), metrics=["disparate_impact"], draws=10)
-        figures = [judged_figure(one) for one in measured if one.scope == "group"]
-        outcomes["claims"] += any("larger than chance" in str(gap_statement(one)) for one in figures)
-        outcomes["unfair"] += any(one.verdict is Verdict.UNFAIR for one in figures)
+        figures = [judged_figure(figure) for figure in measured if figure.scope == "group"]
+        outcomes["claims"] += any("larger than chance" in str(gap_statement(figure)) for figure in figures)
+        outcomes["unfair"] += any(figure.verdict is Verdict.UNFAIR for figure in figures)
 
     # The 99.9 % quantile of as many windows at 5 %; without the correction 22, 36 and 63 %.
     assert 0.01 * windows <= outcomes["claims"] <= binom.ppf(0.999, windows, 0.05)

@@ -72,7 +72,7 @@ def test_labels_of_the_approved_alone_give_what_is_among_them_and_nothing_else()
 
     results = measure_labelled(table)
 
-    computed = {one.metric for one in results if isinstance(one.number, Value) and not one.metric.endswith("_count")}
+    computed = {figure.metric for figure in results if isinstance(figure.number, Value) and not figure.metric.endswith("_count")}
     assert computed <= OF_APPROVED | {"false_discovery_rate_difference", "false_discovery_rate_ratio"}
     assert computed >= OF_APPROVED
     absent = found(results, "true_positive_rate_difference", "group", "women").number
@@ -110,7 +110,7 @@ def test_a_comparison_has_the_worse_state_of_its_two_groups() -> None:
 def test_a_table_where_all_have_a_label_adds_nothing() -> None:
     table = cells([[60, 20], [20, 60]], [[60, 20], [20, 60]])
 
-    assert all(one.details.labels is None for one in measure_labelled(table))
+    assert all(figure.details.labels is None for figure in measure_labelled(table))
     assert "with a label" not in sentence_of("accuracy", table)
 
 

@@ -67,7 +67,7 @@ def check_numbers(found: Figures) -> None:
 
 def members_of(value: Any) -> dict[str, object]:  # noqa: ANN401 - json asks for what it does not know
     """Returns the fields of a dataclass as they are: `asdict` copies them, which takes as long as to measure them."""
-    return {one.name: getattr(value, one.name) for one in fields(value)}
+    return {field.name: getattr(value, field.name) for field in fields(value)}
 
 
 def check_sentences(found: Figures) -> None:
@@ -167,16 +167,16 @@ def check_more_of_the_same(found: Figures, tripled: Figures) -> None:
     same = Same()
     for once, thrice in zip(found.values(), tripled.values(), strict=True):
         # Three times as many records may lift a group over a size that matters, and with it another pair.
-        pairs = ([one for one in several if one.scope != "worst_pair"] for several in (once, thrice))
-        for one, three in zip(*pairs, strict=True):
-            if "smoothed" in one.metric or "differential" in one.metric:
+        pairs = ([figure for figure in several if figure.scope != "worst_pair"] for several in (once, thrice))
+        for figure, three in zip(*pairs, strict=True):
+            if "smoothed" in figure.metric or "differential" in figure.metric:
                 continue  # three times as many records weigh more than a pseudo-count
-            assert (one.metric, one.scope, one.group) == (three.metric, three.scope, three.group)
-            assert isinstance(one.number, Value) == isinstance(three.number, Value)
-            if isinstance(one.number, Value) and isinstance(three.number, Value):
-                factor = 3 if one.metric.endswith("_count") else 1
-                same.expect(three, [three.number.value], [factor * one.number.value])
-                assert three.number.n == 3 * one.number.n
+            assert (figure.metric, figure.scope, figure.group) == (three.metric, three.scope, three.group)
+            assert isinstance(figure.number, Value) == isinstance(three.number, Value)
+            if isinstance(figure.number, Value) and isinstance(three.number, Value):
+                factor = 3 if figure.metric.endswith("_count") else 1
+                same.expect(three, [three.number.value], [factor * figure.number.value])
+                assert three.number.n == 3 * figure.number.n
     same.check()
 
 
@@ -184,12 +184,12 @@ def check_weights(found: Figures, weighed: Figures) -> None:
     """The intervals stay, too."""
     same = Same()
     for data, results in found.items():
-        for one, other in zip(results, weighed[data], strict=True):
-            assert (one.metric, one.scope, one.group) == (other.metric, other.scope, other.group)
-            if "differential" in one.metric:
+        for figure, other in zip(results, weighed[data], strict=True):
+            assert (figure.metric, figure.scope, figure.group) == (other.metric, other.scope, other.group)
+            if "differential" in figure.metric:
                 continue  # its pseudo-count is one record, however much the others weigh
-            factor = 4 if one.metric.endswith("_count") else 1
-            same.expect(other, numbers(other), [factor * number for number in numbers(one)])
+            factor = 4 if figure.metric.endswith("_count") else 1
+            same.expect(other, numbers(other), [factor * number for number in numbers(figure)])
     same.check()
 
 
@@ -277,17 +277,17 @@ def test_swapping_the_groups_mirrors_every_comparison(sample: Records, seed: int
     codes = np.random.default_rng(seed).integers(0, 2, sample.codes.size)
     without = dict.fromkeys(("favourable", "classified", "favourable_after"), np.zeros((codes.size, 2), np.int64))
     turned = [replace(sample, groups=tuple(groups), codes=codes, **without) for groups in (SEXES, SWAPPED)]
-    for one, other in zip(*(comparisons(each) for each in turned), strict=True):
-        row = CATALOGUE[one.metric]
-        if not isinstance(one.number, Value) or not isinstance(other.number, Value) or row.key.startswith(("kl_", "conditional_")):
+    for figure, other in zip(*(comparisons(each) for each in turned), strict=True):
+        row = CATALOGUE[figure.metric]
+        if not isinstance(figure.number, Value) or not isinstance(other.number, Value) or row.key.startswith(("kl_", "conditional_")):
             continue
         if row.order == "monitored / reference":
-            if one.number.value > 0:
-                assert other.number.value == pytest.approx(1 / one.number.value)
+            if figure.number.value > 0:
+                assert other.number.value == pytest.approx(1 / figure.number.value)
         elif row.order != "none":
-            assert other.number.value == pytest.approx(-one.number.value, abs=1e-9), row.key
+            assert other.number.value == pytest.approx(-figure.number.value, abs=1e-9), row.key
         else:
-            assert other.number.value == pytest.approx(one.number.value, abs=1e-9), row.key
+            assert other.number.value == pytest.approx(figure.number.value, abs=1e-9), row.key
 
 
 def comparisons(sample: Records) -> list[Measured]:

@@ -40,9 +40,9 @@ def test_the_line_and_the_caution_are_those_of_the_golden_values(right: dict[str
         right["counted"]["men"],
         (right["favourable"]["women"], right["favourable"]["men"]),
         **{
-            one["reason"]: cells(groups.get("women", 0), groups.get("men", 0), groups.get("unknown", 0) + groups.get("in_no_group", 0))
-            for one in right["reasons"]
-            for groups in (one["groups"],)
+            reason["reason"]: cells(groups.get("women", 0), groups.get("men", 0), groups.get("unknown", 0) + groups.get("in_no_group", 0))
+            for reason in right["reasons"]
+            for groups in (reason["groups"],)
         },
     )
     (caution,) = found.cautions()
@@ -51,7 +51,9 @@ def test_the_line_and_the_caution_are_those_of_the_golden_values(right: dict[str
 
     assert found.of == right["M"]
     assert found.text == right["text"]
-    assert [(one["reason"], one["count"]) for one in written["left_out"]] == [(one["reason"], one["count"]) for one in right["reasons"]]
+    assert [(cause["reason"], cause["count"]) for cause in written["left_out"]] == [
+        (reason["reason"], reason["count"]) for reason in right["reasons"]
+    ]
     assert (caution["left_out"], caution["of"]) == (list(expected["left_out"].values()), list(expected["of"].values()))
     assert caution["p"] == pytest.approx(expected["p"], rel=1e-12)
     assert (caution["ratio_low"], caution["ratio_high"]) == pytest.approx((expected["ratio_low"], expected["ratio_high"]), rel=1e-14)
@@ -65,10 +67,10 @@ def test_the_line_and_the_caution_are_those_of_the_golden_values(right: dict[str
 
 
 def test_the_test_of_two_shares_is_that_of_the_golden_values(right: dict[str, Any]) -> None:
-    for one in right["tests"]:
-        shares = [Share(count=count, total=total, original=total) for count, total in zip(one["left_out"], one["of"], strict=True)]
+    for test in right["tests"]:
+        shares = [Share(count=count, total=total, original=total) for count, total in zip(test["left_out"], test["of"], strict=True)]
 
-        assert significance(*shares, pairs=1).p_value == pytest.approx(one["p"], rel=1e-12)
+        assert significance(*shares, pairs=1).p_value == pytest.approx(test["p"], rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -135,8 +137,8 @@ def reason_of(group: int, outcome: int, lacks_answer: bool, lacks_value: bool, o
 @given(st.lists(RECORD, max_size=60))
 def test_every_record_is_counted_or_left_out_for_its_first_reason(records: list[tuple[int, int, bool, bool, set[str]]]) -> None:
     groups = as_groups([("a", "monitored"), ("b", "monitored"), ("c", "reference")])
-    codes, outcomes, lacks_answer, lacks_value = (np.array([one[place] for one in records], np.int64) for place in range(4))
-    others = {reason: np.array([reason in one[4] for one in records], np.bool_) for reason in OTHERS}
+    codes, outcomes, lacks_answer, lacks_value = (np.array([record[place] for record in records], np.int64) for place in range(4))
+    others = {reason: np.array([reason in record[4] for record in records], np.bool_) for reason in OTHERS}
 
     found = count_records(
         "town",
@@ -151,11 +153,11 @@ def test_every_record_is_counted_or_left_out_for_its_first_reason(records: list[
     written = replace(found, words={"newest": "10,000", "other": "b.csv"}).to_json()
 
     assert found.of == len(records) == written["counted"] + sum(one["count"] for one in written["left_out"])
-    assert all(one["count"] == sum(group["count"] for group in one["groups"]) for one in written["left_out"])
-    assert sum(one["of"] for one in written["groups"]) == len(records)
-    assert sum(one["counted"] for one in written["groups"]) == written["counted"]
-    first = [reason_of(*one) for one in records]
-    assert {one["reason"]: one["count"] for one in written["left_out"]} == {
+    assert all(cause["count"] == sum(group["count"] for group in cause["groups"]) for cause in written["left_out"])
+    assert sum(group["of"] for group in written["groups"]) == len(records)
+    assert sum(group["counted"] for group in written["groups"]) == written["counted"]
+    first = [reason_of(*record) for record in records]
+    assert {cause["reason"]: cause["count"] for cause in written["left_out"]} == {
         reason: first.count(reason) for reason in REASONS if reason in first
     }
     for caution in found.cautions():

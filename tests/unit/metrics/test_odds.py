@@ -50,7 +50,9 @@ def test_the_interval_holds_the_truth_in_19_of_20_worlds(rates: tuple[float, flo
     for world in range(300):
         chosen = [int(rng.binomial(size, rate)) for size, rate in zip(people, rates, strict=True)]
         counts = [(size - one, one) for size, one in zip(people, chosen, strict=True)]
-        (found,) = [one for one in measure_as_logged(table(*counts), metrics=["odds_ratio"], draws=500, seed=world) if one.scope == "group"]
+        (found,) = [
+            figure for figure in measure_as_logged(table(*counts), metrics=["odds_ratio"], draws=500, seed=world) if figure.scope == "group"
+        ]
         lower, upper = getattr(found.number, "lower", 0) or 0, getattr(found.number, "upper", None)
         inside += lower <= truth and (upper is None or truth <= upper)
     assert 273 <= inside <= 299

@@ -102,7 +102,7 @@ def test_what_does_not_exist_has_a_reason(snapshot: SnapshotAssertion) -> None:
     unscored = measured(replace(table(np.array([0.1]), np.array([0.9])), scores=None))
     assert all(isinstance(one.number, Undefined) for one in unscored)
     usual = measure_as_logged(replace(table(np.array([0.1]), np.array([0.9])), scores=None), draws=20)
-    assert not {one.metric for one in usual} & set(OF_PREDICTIONS)
+    assert not {figure.metric for figure in usual} & set(OF_PREDICTIONS)
 
 
 def test_the_outcome_does_not_decide_whose_scores_count() -> None:
@@ -118,8 +118,8 @@ def test_merged_regrouped_and_stored_tables_have_the_figures_of_all_records() ->
     women, men = rng.beta(2, 3, 90).round(3), rng.beta(3, 2, 110).round(3)
     whole = measured(table(women, men))
     hours = [table(women[:40], men[:70]), table(women[40:], men[70:])]
-    merged = GroupCounts.merged([GroupCounts.from_json(one.to_json()) for one in hours])
-    assert [one.number for one in measured(merged)] == [one.number for one in whole]
+    merged = GroupCounts.merged([GroupCounts.from_json(hour.to_json()) for hour in hours])
+    assert [figure.number for figure in measured(merged)] == [one.number for one in whole]
 
     finer = as_groups([("female", "monitored"), ("old", "reference"), ("young", "reference")])
     divided = GroupCounts.from_records(finer, np.repeat([0, 1, 2], [90, 50, 60]), np.zeros(200, int), scores=np.concatenate([women, men]))

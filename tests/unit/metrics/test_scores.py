@@ -311,12 +311,12 @@ def test_equal_weights_change_no_rate_and_no_interval() -> None:
     codes, actual, scores = drawn(np.random.default_rng(2), 400)
     plain, weighed = (measured(ScoreTable.from_records(SEXES, codes, actual, scores, weights)) for weights in (None, np.full(400, 4.0)))
 
-    for one, other in zip(plain, weighed, strict=True):
-        assert isinstance(one.number, Value)
+    for figure, other in zip(plain, weighed, strict=True):
+        assert isinstance(figure.number, Value)
         assert isinstance(other.number, Value)
-        by = 4.0 if one.metric.endswith("_count") else 1.0
-        numbers = [(each.value, each.lower, each.upper) for each in (one.number, other.number)]
-        assert numbers[1] == pytest.approx([by * float(end or 0) for end in numbers[0]], rel=1e-6, abs=1e-9), one.metric
+        by = 4.0 if figure.metric.endswith("_count") else 1.0
+        numbers = [(each.value, each.lower, each.upper) for each in (figure.number, other.number)]
+        assert numbers[1] == pytest.approx([by * float(end or 0) for end in numbers[0]], rel=1e-6, abs=1e-9), figure.metric
 
 
 def test_groups_of_merged_tables_are_aligned_by_label_and_nobodys_records_stay_last() -> None:

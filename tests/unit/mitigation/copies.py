@@ -68,10 +68,10 @@ def table(answers: Sequence[CopyAnswer], records: Sequence[int] | None = None) -
     """Those answers as columns, all of record 0 unless the records are named."""
     return CopyAnswers(
         np.array([0] * len(answers) if records is None else records, dtype=np.int64),
-        np.array([one.outcome for one in answers], dtype=np.int64),
-        np.array([one.share for one in answers], dtype=np.float64),
-        [one.probability for one in answers],
-        np.array([one.number for one in answers], dtype=np.float64),
+        np.array([answer.outcome for answer in answers], dtype=np.int64),
+        np.array([answer.share for answer in answers], dtype=np.float64),
+        [answer.probability for answer in answers],
+        np.array([answer.number for answer in answers], dtype=np.float64),
     )
 
 

@@ -118,7 +118,7 @@ def test_substitution_decides_alike_alone_in_a_request_and_in_a_window(case: tup
     records = [record for record in drawn if judge.rule.classify(record.own.prediction) is not Outcome.UNCLASSIFIED]
     for mode in (Mode.LIFT_ONLY, Mode.REFERENCE_SUBSTITUTION):
         inside = decide_window(judge, records, profile, mode)
-        event(f"{mode}: {'some' if inside != [judge.rule.classify(one.own.prediction) for one in records] else 'none'} changed")
+        event(f"{mode}: {'some' if inside != [judge.rule.classify(record.own.prediction) for record in records] else 'none'} changed")
 
         assert [decide_window(judge, [record], profile, mode)[0] for record in records] == inside
         assert decide_live(judge, records, profile, mode) == [decide_live(judge, [record], profile, mode)[0] for record in records]

@@ -20,8 +20,8 @@ URL = "https://model.internal/score"
 
 def fields(tls: EndpointTls, url: str = URL) -> list[str]:
     problems = tls_problems(tls, url)
-    assert not any("BEGIN EC" in one.message or "MIG" in one.message for one in problems)
-    return [one.field.removeprefix("endpoint.tls").removeprefix(".") for one in problems]
+    assert not any("BEGIN EC" in problem.message or "MIG" in problem.message for problem in problems)
+    return [problem.field.removeprefix("endpoint.tls").removeprefix(".") for problem in problems]
 
 
 def test_an_authority_alone_and_a_certificate_with_its_key_may_be_stored() -> None:

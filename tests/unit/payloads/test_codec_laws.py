@@ -132,7 +132,9 @@ def test_an_answer_that_a_form_writes_is_read_back_with_all_columns(form: Form, 
 
     assert found.fields == [*NAMES, "echoed"]
     assert found.rows == [[*row, place] for place, row in enumerate(rows)]
-    assert [(one.prediction, one.label) for one in found.predictions] == [(prediction, label) for prediction, _, label in rows]
+    assert [(prediction.prediction, prediction.label) for prediction in found.predictions] == [
+        (prediction, label) for prediction, _, label in rows
+    ]
 
 
 @given(logged_tables())
@@ -153,8 +155,8 @@ def test_any_json_gives_usable_predictions_or_scoring_failed(
         return
 
     assert len(found) == rows
-    assert all(isinstance(one.prediction, (str, int, float)) for one in found)
-    assert all(not isinstance(one.prediction, float) or math.isfinite(one.prediction) for one in found)
+    assert all(isinstance(answer.prediction, (str, int, float)) for answer in found)
+    assert all(not isinstance(answer.prediction, float) or math.isfinite(answer.prediction) for answer in found)
 
 
 @given(formats, st.binary(max_size=40))

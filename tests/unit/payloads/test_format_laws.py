@@ -50,9 +50,9 @@ def pages(draw: st.DrawFn, payload_format: PayloadFormat) -> tuple[tuple[FieldTy
     if payload_format.value in ONE_KIND:
         types = types[:1] * width
     columns = []
-    for one in types:
-        has_nulls = payload_format.value not in WITHOUT_NULL or one is FieldType.NUMBER
-        cells = st.none() | CELLS[one] if has_nulls else CELLS[one]
+    for type_ in types:
+        has_nulls = payload_format.value not in WITHOUT_NULL or type_ is FieldType.NUMBER
+        cells = st.none() | CELLS[type_] if has_nulls else CELLS[type_]
         columns.append(draw(st.lists(cells, min_size=count, max_size=count)))
     return tuple(types), [list(row) for row in zip(*columns, strict=True)]
 
@@ -165,7 +165,7 @@ def test_any_answer_gives_usable_predictions_or_a_clear_failure(
         return
 
     assert len(found) == rows
-    assert all(not isinstance(one.prediction, float) or math.isfinite(one.prediction) for one in found)
+    assert all(not isinstance(answer.prediction, float) or math.isfinite(answer.prediction) for answer in found)
 
 
 @pytest.mark.parametrize("payload_format", list(PayloadFormat))

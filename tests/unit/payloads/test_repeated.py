@@ -31,7 +31,7 @@ def answer_to(rows: list[list[Any]], repeated: list[list[Any]], columns: list[st
     read = FieldsValuesCodec().read_answer(
         json.dumps({"fields": fields, "values": answers}).encode(), outputs=OUTPUTS, expected_rows=len(rows)
     )
-    return [one.prediction for one in put_in_order(read, columns, rows, OUTPUTS).predictions]
+    return [prediction.prediction for prediction in put_in_order(read, columns, rows, OUTPUTS).predictions]
 
 
 @given(rows=st.lists(st.lists(values, min_size=3, max_size=3), min_size=1, max_size=8, unique_by=repr), data=st.data())

@@ -152,10 +152,14 @@ def test_the_customary_groups_are_accepted_by_name_whether_monitored_yet_or_not(
     fresh = merge_into_monitor(None, found(column), asked)
     watched = recommend([column], KNOWN, {"sex"}, strata=None)
 
-    assert [(one.monitored, one.reference, one.threshold) for one in fresh.attributes] == [(("female",), ("male",), 0.9)]
+    assert [(attribute.monitored, attribute.reference, attribute.threshold) for attribute in fresh.attributes] == [
+        (("female",), ("male",), 0.9)
+    ]
     assert merge_into_monitor(fresh, watched, asked) == fresh
     back = merge_into_monitor(fresh, watched, [Accepted("sex", {}, "proposed")])
-    assert [(one.monitored, one.reference, one.threshold) for one in back.attributes] == [(("male",), ("female",), 0.9)]
+    assert [(attribute.monitored, attribute.reference, attribute.threshold) for attribute in back.attributes] == [
+        (("male",), ("female",), 0.9)
+    ]
 
 
 def test_customary_groups_that_nobody_knows_are_refused_at_their_place() -> None:
@@ -277,10 +281,10 @@ def test_accepting_by_default_takes_what_is_sure_only() -> None:
     sure = found(observed("sex", {"male": (50, 50), "female": (30, 70)}))
     unsure = found(observed("sex", {0: (50, 50), 1: (30, 70)}, FieldType.INTEGER))
 
-    assert [one.feature for one in merge_into_monitor(None, sure, None).attributes] == ["sex"]
+    assert [attribute.feature for attribute in merge_into_monitor(None, sure, None).attributes] == ["sex"]
     with pytest.raises(InvalidInput, match="no proposal is sure enough"):
         merge_into_monitor(None, unsure, None)
-    assert [one.feature for one in merge_into_monitor(None, unsure, [Accepted("sex", {})]).attributes] == ["sex"]
+    assert [attribute.feature for attribute in merge_into_monitor(None, unsure, [Accepted("sex", {})]).attributes] == ["sex"]
 
 
 def test_a_suggestion_that_is_not_certain_makes_no_monitor() -> None:

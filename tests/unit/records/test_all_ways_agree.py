@@ -125,7 +125,7 @@ def test_a_record_on_a_page(worlds: list[Drawn]) -> None:
         for no, (row, answer) in enumerate(zip(world.records, world.answers, strict=True)):
             record = stored_record(no, row, answer)
             assert lens.outcome(record) == world.outcomes[no]
-            groups = {one.attribute: (one.group, one.role) for one in lens.groups(record)}
+            groups = {group.attribute: (group.group, group.role) for group in lens.groups(record)}
             assert groups == {feature: found[no] or (None, None) for feature, found in world.groups.items()}, world.monitor
 
 

@@ -26,10 +26,10 @@ def draw(definition: RateDefinition) -> tuple[WatchedMetric, FigureState]:
 @pytest.mark.parametrize("definition", DEFINITIONS[:3])
 def test_a_state_is_read_as_it_was_written(definition: RateDefinition) -> None:
     watched, state = draw(definition)
-    for one in (state, FigureState.starting(watched, 5)):
-        read = FigureState.decode(one.encode(), watched)
-        assert (read.followers, read.chapter) == (one.followers, one.chapter)
-        assert np.array_equal(read.interval.below, one.interval.below)
-        assert np.array_equal(read.interval.above, one.interval.above)
-        assert read.encode() == one.encode()
+    for figure in (state, FigureState.starting(watched, 5)):
+        read = FigureState.decode(figure.encode(), watched)
+        assert (read.followers, read.chapter) == (figure.followers, figure.chapter)
+        assert np.array_equal(read.interval.below, figure.interval.below)
+        assert np.array_equal(read.interval.above, figure.interval.above)
+        assert read.encode() == figure.encode()
     assert len(state.encode()) < state.interval.below.nbytes + state.interval.above.nbytes

@@ -97,5 +97,5 @@ def processed_parquet(body: bytes) -> TrainingData:
 
 def counts(data: TrainingData, *columns: str) -> dict[tuple[object, ...], int]:
     """Of the columns' distribution: records by values and label."""
-    found = next(one for one in data.distributions if one.columns == columns)
+    found = next(distribution for distribution in data.distributions if distribution.columns == columns)
     return {(*cell.values, cell.label): cell.records for cell in found.cells}  # noqa: PD011 - no frame

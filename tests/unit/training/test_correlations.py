@@ -59,9 +59,12 @@ def test_a_numeric_meta_field_is_measured_the_other_way_round() -> None:
 
     found = correlated("role,hours,age,label\na,1,20,0\na,2,30,1\nb,3,40,1\nb,4,50,1\n", age)
 
-    assert [one.measure for one in found.associations] == [AssociationMeasure.CORRELATION_RATIO, AssociationMeasure.ABSOLUTE_PEARSON]
-    assert [one.uncorrected for one in found.associations] == [pytest.approx((400 / 500) ** 0.5), pytest.approx(1)]
-    assert [one.strength for one in found.associations] == [pytest.approx(0.7**0.5), pytest.approx(1)]
+    assert [association.measure for association in found.associations] == [
+        AssociationMeasure.CORRELATION_RATIO,
+        AssociationMeasure.ABSOLUTE_PEARSON,
+    ]
+    assert [association.uncorrected for association in found.associations] == [pytest.approx((400 / 500) ** 0.5), pytest.approx(1)]
+    assert [association.strength for association in found.associations] == [pytest.approx(0.7**0.5), pytest.approx(1)]
 
 
 def test_numbers_that_are_categories_are_compared_as_such() -> None:
@@ -92,7 +95,7 @@ def test_a_meta_field_of_too_many_values_has_neither_associations_nor_donors(sna
 
     found = correlated(many)
 
-    texts = {one.reason for one in found.associations}
+    texts = {association.reason for association in found.associations}
     assert says(min(texts), "sex", "1,000")
     assert texts == snapshot
     assert (found.donors.features, found.donors.donors) == ((), ())
@@ -105,8 +108,8 @@ def test_too_many_pairs_and_too_many_combinations_are_left_out_in_the_order_of_t
     monkeypatch.setattr(correlations, "MOST_PAIR_CELLS", 4)
     by_cells = correlated(PEOPLE).associations
 
-    assert [one.reason for one in by_pairs] == [None, TOO_MANY_PAIRS]
-    assert [one.reason for one in by_cells] == [None, TOO_MANY_CELLS]
+    assert [pair.reason for pair in by_pairs] == [None, TOO_MANY_PAIRS]
+    assert [cell.reason for cell in by_cells] == [None, TOO_MANY_CELLS]
 
 
 def test_a_field_that_is_not_in_the_file_and_a_deployment_without_meta_fields_have_nothing() -> None:
@@ -198,7 +201,7 @@ def test_whole_numbers_are_compared_exactly_however_large_they_are() -> None:
 
     for origin in (2**53, 2**63 - 8, -(2**63)):
         large = correlated(pd.DataFrame({"role": role, "hours": range(6), "number": [origin + step for step in steps], "label": 1}), number)
-        assert [one.strength for one in large.associations] == [one.strength for one in small.associations]
+        assert [association.strength for association in large.associations] == [association.strength for association in small.associations]
 
 
 def test_whole_numbers_as_far_apart_as_there_are_have_a_strength() -> None:
@@ -207,7 +210,7 @@ def test_whole_numbers_as_far_apart_as_there_are_have_a_strength() -> None:
 
     found = correlated(pd.DataFrame({"role": ["a", "b", "a", "b"], "hours": [1, 2, 1, 2], "number": ends, "label": 1}), number)
 
-    assert [one.strength for one in found.associations] == [pytest.approx(1), pytest.approx(1)]
+    assert [association.strength for association in found.associations] == [pytest.approx(1), pytest.approx(1)]
 
 
 def test_a_column_of_weights_changes_nothing() -> None:

@@ -33,7 +33,7 @@ def frame(rows: int = 3_000) -> pd.DataFrame:
 
 
 def present(data: TrainingData, watching: Monitor) -> dict[str, Present]:
-    return {one.comparison.label: one for one in present_tables(data, watching, OF.schema)}
+    return {table.comparison.label: table for table in present_tables(data, watching, OF.schema)}
 
 
 def same(found: GroupCounts | None, expected: GroupCounts | None) -> bool:
@@ -73,7 +73,7 @@ def test_a_changed_threshold_keeps_the_tables_of_the_upload() -> None:
 
     tables = present(data, changed)
 
-    assert all(one.table is not None and one.table.strata is not None for one in tables.values())
+    assert all(table.table is not None and table.table.strata is not None for table in tables.values())
 
 
 def test_an_intersection_that_was_not_counted_must_be_uploaded_again(snapshot: SnapshotAssertion) -> None:

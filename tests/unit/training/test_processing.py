@@ -222,7 +222,7 @@ def test_text_of_another_encoding_is_refused_where_it_is_and_read_where_that_is_
 
     with pytest.raises(InvalidInput, match=r"body: byte FC at offset 29 \(line 2\) is not UTF-8"):
         processed(content)
-    found = next(one for one in processed(content, encoding="latin-1").distributions if one.columns == ("sex",))
+    found = next(distribution for distribution in processed(content, encoding="latin-1").distributions if distribution.columns == ("sex",))
 
     assert [cell for cell in found.cells if cell.values == ("ü",)]  # noqa: PD011 - no frame
 

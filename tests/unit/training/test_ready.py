@@ -39,7 +39,7 @@ def problems(*distributions: Distribution, problem_type: ProblemType = ProblemTy
 def test_a_ready_distribution_gives_the_tables_its_columns_tell() -> None:
     data = process_distributions([BY_SEX, BY_BOTH], deployment=OF, label="Risk", received_at=NOON)
 
-    found = {one.comparison.label: one for one in present_tables(data, monitor(SEX, AGE, together=[("sex", "age")]), OF.schema)}
+    found = {table.comparison.label: table for table in present_tables(data, monitor(SEX, AGE, together=[("sex", "age")]), OF.schema)}
 
     tables = {name: one.table for name, one in found.items() if one.table is not None}
     assert data.summary.records == 200

@@ -10,7 +10,7 @@ from tests.builders.alerts import FACTS, OPENED_AT, alert_of
 
 
 def order(*alerts: Alert) -> list[int]:
-    return [one.no for one in sorted(alerts, key=rank_alert)]
+    return [alert.no for alert in sorted(alerts, key=rank_alert)]
 
 
 def evidence_of(no: int, lower: float | None, upper: float | None, **limits: float) -> Alert:

@@ -90,7 +90,7 @@ def test_a_figure_opens_its_formula_counts_interval_limits_and_verdict(snapshot:
     found = explain(IMPACT)
 
     assert (found.title, found.formula) == ("Disparate impact", "favourable_rate(monitored) / favourable_rate(reference)")
-    assert [(one.label, one.value) for one in found.counts] == [
+    assert [(count.label, count.value) for count in found.counts] == [
         ("p-value", 0.001),
         ("female: records", 200),
         ("male: records", 200),
@@ -139,7 +139,7 @@ def test_counts_that_are_lists_or_weights_are_told_in_one_line() -> None:
     details = Details(monitored="female", monitored_counts={"favourable_weight": 1.5}, counts={"n": 3}, others={"bins": [1, 2]})
     found = explain(replace(IMPACT, details=details))
 
-    assert [(one.label, one.value) for one in found.counts] == [
+    assert [(count.label, count.value) for count in found.counts] == [
         ("records", 3),
         ("bins", "1, 2"),
         ("female: weight of favourable", 1.5),

@@ -185,7 +185,7 @@ def test_a_figure_and_all_its_ends_have_equally_many_decimals() -> None:
     numbers = re.findall(r"\d+\.\d+", f"{found.lead} {found.interval} {found.note}")
 
     assert "0.360–0.798" in found.note
-    assert {len(one.partition(".")[2]) for one in numbers} == {3}
+    assert {len(number.partition(".")[2]) for number in numbers} == {3}
 
 
 def test_the_interval_of_a_counterfactual_figure_allows_for_the_choice(snapshot: SnapshotAssertion) -> None:
@@ -319,7 +319,7 @@ def test_a_row_has_both_figures_and_the_records_of_both_sides() -> None:
     (row,) = forest_of(figure_of(), figure_of(0.5, data=DataSet.COUNTERFACTUAL), monitor=NAMED).rows
 
     assert (row.name, row.reference_name, row.n, row.n_reference) == ("women", "men", 50, 100)
-    assert [one.measurement.data for one in row.figures] == [DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL]
+    assert [figure.measurement.data for figure in row.figures] == [DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL]
     assert row.leading is row.logged
 
 

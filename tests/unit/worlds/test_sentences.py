@@ -52,7 +52,7 @@ CHECK = CheckRun(
 
 def comparisons(world: World) -> list[Measurement]:
     """The figures that compare two sides by name, or that say why they do not."""
-    return [one for one in world.measurements if one.scope in {Scope.GROUP, Scope.POOLED, Scope.WORST_PAIR}]
+    return [figure for figure in world.measurements if figure.scope in {Scope.GROUP, Scope.POOLED, Scope.WORST_PAIR}]
 
 
 @pytest.mark.nightly
@@ -62,11 +62,11 @@ def comparisons(world: World) -> list[Measurement]:
 @example(NOBODY)
 @given(worlds())
 def test_every_sentence_on_every_figure_is_known_and_true(world: World) -> None:
-    for one in comparisons(world):
-        facts = Facts(world, one)
-        read(" ".join((describe_measurement(one), *list_statements(one))), facts)
-        if one.verdict not in {None, Verdict.NOT_COMPUTABLE}:
-            read(describe_limits(one), facts)
+    for comparison in comparisons(world):
+        facts = Facts(world, comparison)
+        read(" ".join((describe_measurement(comparison), *list_statements(comparison))), facts)
+        if comparison.verdict not in {None, Verdict.NOT_COMPUTABLE}:
+            read(describe_limits(comparison), facts)
 
 
 @settings(max_examples=many(60))
@@ -75,10 +75,10 @@ def test_every_sentence_on_every_figure_is_known_and_true(world: World) -> None:
 @given(worlds())
 @pytest.mark.thorough
 def test_who_is_at_a_disadvantage_is_whom_the_outcomes_favour_less_beyond_a_limit(world: World) -> None:
-    for one in comparisons(world):
-        facts, figure = Facts(world, one), judged_figure(one)
+    for comparison in comparisons(world):
+        facts, figure = Facts(world, comparison), judged_figure(comparison)
         if figure.disadvantaged is None:
-            assert one.metric not in said.FAVOURED or one.verdict in {Verdict.INSUFFICIENT_DATA, Verdict.NOT_COMPUTABLE, None}
+            assert comparison.metric not in said.FAVOURED or comparison.verdict in {Verdict.INSUFFICIENT_DATA, Verdict.NOT_COMPUTABLE, None}
             continue
         lower, upper = said.both_limits(facts)
         value = said.true_value(facts)
@@ -94,9 +94,9 @@ def test_who_is_at_a_disadvantage_is_whom_the_outcomes_favour_less_beyond_a_limi
 @given(worlds())
 @pytest.mark.thorough
 def test_no_figure_beyond_the_mirror_image_of_a_limit_is_called_fair(world: World) -> None:
-    for one in comparisons(world):
-        if one.verdict == Verdict.FAIR:
-            facts = Facts(world, one)
+    for comparison in comparisons(world):
+        if comparison.verdict == Verdict.FAIR:
+            facts = Facts(world, comparison)
             lower, upper = said.both_limits(facts)
             assert not said.is_below(said.true_value(facts), lower)
             assert not said.is_above(said.true_value(facts), upper)
@@ -108,22 +108,24 @@ def test_no_figure_beyond_the_mirror_image_of_a_limit_is_called_fair(world: Worl
 @example(HALF_WATCHED)
 @given(worlds())
 def test_alerts_reports_and_explanations_say_the_same_true_sentences(world: World) -> None:
-    payload = [one for one in world.measurements if one.data is DataSet.AS_LOGGED]
-    for one in comparisons(world):
-        facts = Facts(world, one)
-        read(str(facts_of_figure(one, CHECK, in_a_row=1, since=NOON, names=GroupWords())["sentence"]), facts)
-        explanation = explain(one)
+    payload = [figure for figure in world.measurements if figure.data is DataSet.AS_LOGGED]
+    for comparison in comparisons(world):
+        facts = Facts(world, comparison)
+        read(str(facts_of_figure(comparison, CHECK, in_a_row=1, since=NOON, names=GroupWords())["sentence"]), facts)
+        explanation = explain(comparison)
         read(" ".join((explanation.sentence, *explanation.statements)), facts)
     for headline in headlines(payload):
         told = [part.figure for part in headline.parts if part.figure is not None]
         bullets = [block for block in headline_section(CHECK, {}, payload, of="of this check").blocks if isinstance(block, Bullets)]
-        for one, text in zip(told, bullets[0].items, strict=True):
-            assert text.endswith(one.text)
-            read(one.text if one.measurement.value is not None else one.sentence, Facts(world, one.measurement))
+        for figure, text in zip(told, bullets[0].items, strict=True):
+            assert text.endswith(figure.text)
+            read(figure.text if figure.measurement.value is not None else figure.sentence, Facts(world, figure.measurement))
 
 
 def test_the_favoured_group_is_not_told_to_be_at_a_disadvantage_but_the_reference_is(snapshot: SnapshotAssertion) -> None:
-    one = next(one for one in comparisons(FAVOURED) if one.metric == "disparate_impact" and one.worst_of is not None)
+    one = next(
+        comparison for comparison in comparisons(FAVOURED) if comparison.metric == "disparate_impact" and comparison.worst_of is not None
+    )
 
     told = word_figure(one)
     assert (told.disadvantaged, told.disadvantaged_group) == (Disadvantaged.REFERENCE, "men")
@@ -143,7 +145,9 @@ def test_the_favoured_group_is_not_told_to_be_at_a_disadvantage_but_the_referenc
     ],
 )
 def test_the_reader_refuses_what_is_not_known_or_not_true(false: str) -> None:
-    one = next(one for one in comparisons(FAVOURED) if one.metric == "disparate_impact" and one.scope is Scope.GROUP)
+    one = next(
+        comparison for comparison in comparisons(FAVOURED) if comparison.metric == "disparate_impact" and comparison.scope is Scope.GROUP
+    )
 
     with pytest.raises((UnknownSentenceError, AssertionError)):
         read(false, Facts(FAVOURED, one))
