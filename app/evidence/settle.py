@@ -4,7 +4,6 @@ import math
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime
 from itertools import accumulate
 
@@ -40,7 +39,6 @@ from .queries.figure_states import (
     add_figures,
     change_figures,
     ended_figures,
-    known_figures,
     read_closures,
     read_figure_states,
     read_summaries_of,
@@ -61,14 +59,19 @@ from .watched_figures import WatchedMetric
 
 
 def settle_figures(
-    session: Session, followed: FollowedEra, data: DataSet, span: Span, counted: Sequence[CountedHour]
-) -> list[KnownFigure] | None:
-    """Adds figures that appear in these counts, and marks those stale whose state was computed from others.
+    session: Session,
+    followed: FollowedEra,
+    stored: Sequence[KnownFigure],
+    data: DataSet,
+    span: Span,
+    counted: Sequence[CountedHour],
+) -> bool:
+    """Adds figures that appear in these counts, and marks those `stored` stale whose state was computed from
+    others; returns whether it changed any.
 
     Another number of comparisons in an hour that states contain makes these stale, too: all share one
-    budget. None if any figure was changed here, else the stored ones.
+    budget.
     """
-    stored = known_figures(session, followed.era.no)
     lag = count_lag_hours(data, followed.monitor)
     seen_hours: dict[tuple[CountedPlace, str], set[datetime]] = defaultdict(set)
     for hour in counted:
@@ -118,7 +121,7 @@ def settle_figures(
             if number_hour(figure.until) + count_lag_hours(figure.place.data, followed.monitor) > min(births)
         }
     change_figures(session, stale, is_stale=True)
-    return None if births or stale else stored
+    return bool(births or stale)
 
 
 def _pool(
@@ -128,6 +131,10 @@ def _pool(
 
     Counts of pairs name this group themselves.
     """
+    firsts_of: dict[tuple[DataSet, str | None, str], list[datetime]] = defaultdict(list)
+    for key, first in [*firsts.items(), *new.items()]:
+        if first is not None and key.group != POOLED_GROUP:
+            firsts_of[key.data, key.attribute, key.metric].append(first)
     for metric in followed.metrics:
         if metric.definition.is_paired:
             continue
@@ -137,11 +144,7 @@ def _pool(
             attribute=metric.place.attribute,
             group=POOLED_GROUP,
         )
-        of_metric = sorted(
-            first
-            for key, first in [*firsts.items(), *new.items()]
-            if first is not None and key != pooled and replace(key, group=POOLED_GROUP) == pooled
-        )
+        of_metric = sorted(firsts_of[pooled.data, pooled.attribute, pooled.metric])
         second = of_metric[1] if len(of_metric) > 1 else None
         if pooled in firsts:
             firsts[pooled] = second
@@ -215,15 +218,11 @@ class Forward:
     is_complete: bool
 
 
-def take_forward(
-    session: Session, followed: FollowedEra, read_figures: Sequence[KnownFigure] | None = None
-) -> Forward:
-    """Brings all figures up to their last counted hour. `read_figures` are the era's figures, if read in this
-    transaction.
+def take_forward(session: Session, followed: FollowedEra, figures: Sequence[KnownFigure]) -> Forward:
+    """Brings the era's figures up to their last counted hour.
 
     They share one budget, so all are computed again from the start where the counts of one have changed.
     """
-    figures = known_figures(session, followed.era.no) if read_figures is None else read_figures
     due = [_Due(*hours) for hours in _find_hours(session, followed, figures)]
     is_again = any(each.figure.is_stale for each in due)
     late = sum(each.figure.is_stale or each.figure.until < each.end for each in due)

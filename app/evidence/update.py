@@ -174,7 +174,8 @@ def _rewind(session: Session, followed: FollowedEra, latest: datetime) -> Follow
             start=labels_until or latest if data is DataSet.LABELLED else latest, end=era.counted_until
         )
         replace_hours(session, era.no, data, span, (), starts)
-        settle_figures(session, followed, data, span, ())
+        figures = known_figures(session, era.no)
+        settle_figures(session, followed, figures, data, span, ())
     return followed
 
 
@@ -214,16 +215,19 @@ class _Step:
     is_complete: bool = False
     are_hours_left: bool = False
     has_displaced: bool = False
-    figures: list[KnownFigure] | None = None
 
     @property
     def _era(self) -> Era:
         return self.followed.era
 
     @cached_property
+    def _figures(self) -> list[KnownFigure]:
+        return known_figures(self.session, self._era.no)
+
+    @cached_property
     def _starts(self) -> Mapping[CountedPlace, datetime]:
         starts: dict[CountedPlace, datetime] = {}
-        for figure in known_figures(self.session, self._era.no):
+        for figure in self._figures:
             start = figure.starts_at or BEGINNING
             starts[figure.place] = min(starts.get(figure.place, start), start)
         return starts
@@ -241,7 +245,7 @@ class _Step:
         any_due = [self._count_new(), self._count_new_labels()]
         if self.are_hours_left:
             return True
-        forward = take_forward(self.session, self.followed, self.figures)
+        forward = take_forward(self.session, self.followed, self._figures)
         # Counting may have found an earlier first record of a person: the former one's hour must be counted
         # again.
         self.is_complete = forward.is_complete and not self.has_displaced
@@ -383,4 +387,5 @@ class _Step:
             if hour.place.attribute in starts and hour.hour >= starts[hour.place.attribute]
         ]
         if replace_hours(self.session, self._era.no, data, span, due, starts):
-            self.figures = settle_figures(self.session, self.followed, data, span, due)
+            if settle_figures(self.session, self.followed, self._figures, data, span, due):
+                del self._figures
