@@ -299,6 +299,9 @@ def load_series(
     return read_series(watched.definition, hours_between(session, era_no, watched.place, span), span, groups)
 
 
+_NO_HOURS = Hours(Side(np.zeros(0), np.zeros(0)), Side(np.zeros(0), np.zeros(0)))
+
+
 class _Stored:
     """Counts, states and closed alarms of figures so far."""
 
@@ -360,11 +363,10 @@ class _Stored:
             for follower, summary in zip(state.followers, summaries, strict=False):
                 follower.past = list(map(read_episode, summary.alarms))
                 follower.known_until = number_hour(figure.until)
-        empty = Hours(*(Side(np.zeros(0), np.zeros(0)) for _ in range(2)))
         return Course(
             watched,
             state,
-            self._load(due) if start < end else RateSeries(end, empty),
+            self._load(due) if start < end else RateSeries(end, _NO_HOURS),
             look_up,
             self._followed.era.divisors_at,
             start,

@@ -77,8 +77,10 @@ def add_hours(
         interval.counts = _add_rows(interval.counts, added)
 
 
-def _add_rows(start: FloatArray, rows: FloatArray) -> FloatArray:
-    return np.asarray(np.add.reduce(np.vstack([start, rows]), axis=0))
+def _add_rows(total: FloatArray, rows: FloatArray) -> FloatArray:
+    for row in rows:
+        total = total + row
+    return total
 
 
 def find_ends(below: FloatArray, above: FloatArray, grid: FloatArray) -> tuple[float | None, float | None]:
