@@ -224,7 +224,7 @@ def take_forward(session: Session, followed: FollowedEra, figures: Sequence[Know
     They share one budget, so all are computed again from the start where the counts of one have changed.
     """
     due = [_Due(*hours) for hours in _find_hours(session, followed, figures)]
-    is_again = any(each.figure.is_stale for each in due)
+    is_again = any(each.figure.is_stale for each in due) or _is_behind(session, followed, due)
     late = sum(each.figure.is_stale or each.figure.until < each.end for each in due)
     if not late:
         return Forward(0, is_complete=True)
@@ -256,6 +256,36 @@ def take_forward(session: Session, followed: FollowedEra, figures: Sequence[Know
     return Forward(late, is_complete=True)
 
 
+def _is_behind(session: Session, followed: FollowedEra, due: Sequence["_Due"]) -> bool:
+    """Whether hours of pairs, which waited for the model, belong before hours that states contain: in another
+    order the evidence would be another one.
+    """
+
+    def find_clock(figure: KnownFigure, hour: datetime) -> int:
+        return number_hour(hour) + count_lag_hours(figure.place.data, followed.monitor)
+
+    figures = [each.figure for each in due]
+    passed = (
+        max(
+            (find_clock(figure, figure.until) for figure in figures if figure.until > figure.first_hour),
+            default=0,
+        )
+        - 1
+    )
+    for each in due:
+        figure = each.figure
+        if (
+            each.metric.definition.is_paired
+            and figure.until < each.end
+            and find_clock(figure, figure.until) < passed
+        ):
+            era_no = followed.era.no
+            first = read_first_hour(session, era_no, figure.place, figure.group, since=figure.until)
+            if first is not None and first < each.end and find_clock(figure, first) < passed:
+                return True
+    return False
+
+
 @frozen
 class _Due:
     """A figure, and the end of the hours that are counted for it."""
@@ -285,12 +315,16 @@ def find_counted_end(session: Session, followed: FollowedEra, place: CountedPlac
 
 
 def choose_counted_end(era: Era, data: DataSet, last: datetime | None) -> datetime | None:
-    """End of the counted hours; of counterfactual data that of the `last` one with counts."""
+    """End of the counted hours; of counterfactual data that of the `last` one with counts, but at most the
+    first one that waits for the model.
+    """
     if data is DataSet.AS_LOGGED:
         return era.counted_until
     if data is DataSet.LABELLED:
         return era.labels_until
-    return None if last is None else last + HOUR
+    if last is None:
+        return None
+    return last + HOUR if era.waits is None else min(last + HOUR, era.waits.since)
 
 
 def load_series(

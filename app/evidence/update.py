@@ -386,6 +386,7 @@ class _Step:
             for hour in counted
             if hour.place.attribute in starts and hour.hour >= starts[hour.place.attribute]
         ]
-        if replace_hours(self.session, self._era.no, data, span, due, starts):
-            if settle_figures(self.session, self.followed, self._figures, data, span, due):
-                del self._figures
+        if replace_hours(self.session, self._era.no, data, span, due, starts) and settle_figures(
+            self.session, self.followed, self._figures, data, span, due
+        ):
+            del self._figures

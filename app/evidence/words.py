@@ -157,6 +157,12 @@ def list_remarks(evidence: DeploymentEvidence) -> Iterator[str]:
         yield "What is unfair since the first hour that was counted with this monitor and model revision may have been so before."
     if era.problem is not None:
         yield f"No further hour is counted: {era.problem.rstrip('.')}."
+    for missed in era.missed:
+        hours = "1 hour" if missed.hours == 1 else f"{missed.hours:,} hours"
+        if missed is era.waits:
+            yield f"Counterfactual figures wait for the model since {missed.since:%Y-%m-%d %H:%M} UTC: {hours}."
+        else:
+            yield f"Counterfactual figures of {hours} are missing: revision {missed.revision} no longer answers."
     for data, counted in evidence.records.items():
         suffix = "" if data is DataSet.AS_LOGGED else f", {_DATA[data]}"
         yield from (f"{records.attribute}{suffix}: {line}" for records in counted for line in records.lines)

@@ -9,6 +9,7 @@ from sqlalchemy import insert, text, update
 from sqlalchemy.orm import Session
 
 from ...base.frozen import frozen_by_name
+from ...checks.schedule.missed_hours import MISSED
 from ...database.binary_rows import read_row
 from ...database.tables import EvidenceEraRow
 from ...deployments.listed_file_queries import read_tables
@@ -19,6 +20,15 @@ from ...statistics.group_labels import FloatArray, IntArray
 
 _LOCK = 0x65766964
 """First key of the advisory locks on the evidence of a deployment."""
+
+
+@frozen_by_name
+class MissedHours:
+    """Hours, the first at `since`, whose copies that revision has not scored."""
+
+    revision: str
+    since: datetime
+    hours: int
 
 
 @frozen_by_name
@@ -43,6 +53,12 @@ class Era:
     divisors: Sequence[tuple[int, int]] = ()
     alarms: Sequence[SomeGroup] = ()
     is_restarted: bool = False
+    missed: Sequence[MissedHours] = ()
+
+    @property
+    def waits(self) -> MissedHours | None:
+        """Hours for which figures of pairs wait, so that all enter in their order."""
+        return next((missed for missed in self.missed if missed.revision == self.model_revision), None)
 
     @property
     def open_alarm(self) -> SomeGroup | None:
@@ -143,16 +159,26 @@ def followed_deployment(session: Session, deployment_no: int) -> FollowedDeploym
     )
 
 
+SELECT_ERA = f"""
+    SELECT e.*, (SELECT coalesce(sum(labels), 0)::int FROM evidence_late_labels l WHERE l.era_no = e.no) AS late_labels,
+           EXISTS (SELECT FROM evidence_eras b WHERE b.deployment_no = e.deployment_no AND b.no < e.no
+               AND b.counted_until IS NOT NULL) AS is_restarted,
+           (SELECT coalesce(jsonb_agg(m), '[]') FROM (
+               SELECT c.model_revision AS revision, min(c.span_start) AS since,
+                      count(DISTINCT c.span_start) AS hours
+               FROM checks c
+               WHERE c.deployment_no = e.deployment_no AND c.span_start >= coalesce(e.starts_at, '-infinity')
+                   AND {MISSED}
+               GROUP BY 1 ORDER BY 2) m) AS missed
+    FROM evidence_eras e WHERE e.deployment_no = :no AND e.model_revision = :revision
+    ORDER BY e.no DESC LIMIT 1
+"""  # noqa: S608 - nothing of it comes from outside
+"""The newest era of a revision, as `Era`."""
+
+
 def find_era(session: Session, deployment_no: int, model_revision: str) -> Era | None:
     """Returns the newest era of that revision. The present monitor may compare other figures."""
-    statement = text(
-        """SELECT e.*, (SELECT coalesce(sum(labels), 0)::int FROM evidence_late_labels l WHERE l.era_no = e.no) AS late_labels,
-               EXISTS (SELECT FROM evidence_eras b WHERE b.deployment_no = e.deployment_no AND b.no < e.no
-                   AND b.counted_until IS NOT NULL) AS is_restarted
-           FROM evidence_eras e WHERE e.deployment_no = :no AND e.model_revision = :revision
-               ORDER BY e.no DESC LIMIT 1"""
-    )
-    row = session.execute(statement, {"no": deployment_no, "revision": model_revision}).one_or_none()
+    row = session.execute(text(SELECT_ERA), {"no": deployment_no, "revision": model_revision}).one_or_none()
     return None if row is None else read_row(Era, row)
 
 
@@ -221,7 +247,7 @@ def counterfactual_tables(
     statement = text(
         f"""SELECT c.hour, t.attribute, t.check_no, t.cells
             FROM (SELECT DISTINCT ON (span_start) span_start AS hour, no FROM checks
-                  WHERE {_OF_ERA} AND monitor_version <= :version AND span_start >= :start
+                  WHERE {_OF_ERA} AND failure IS NULL AND monitor_version <= :version AND span_start >= :start
                       AND span_start < :end
                   ORDER BY span_start, no DESC) c
             JOIN check_tables t ON t.check_no = c.no
