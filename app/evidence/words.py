@@ -11,6 +11,7 @@ from ..statistics.catalogue import CATALOGUE
 from ..statistics.e_values.nulls import UnfairSide
 from ..statistics.e_values.state_words import State
 from ..statistics.sentences.rounding import write_minus
+from .figure_state import find_hour_start
 from .present_state import ComparisonState, DeploymentEvidence
 
 NO_MONITOR = (
@@ -182,7 +183,9 @@ def list_remarks(evidence: DeploymentEvidence) -> Iterator[str]:
         if attribute.found_by is not None:
             yield f"{attribute.feature} was {attribute.found_by.words}; only records after that search count."
     if settings.person is not None:
-        yield f"Only the first record of each person counts; {settings.person} says whose record it is."
+        since = era.persons[-1][0]
+        only = f"From {find_hour_start(since):%Y-%m-%d %H:%M} UTC on, only" if since else "Only"
+        yield f"{only} the first record of each person counts; {settings.person} says whose record it is."
     if era.late_labels:
         arrived, verb = ("1 label", "does") if era.late_labels == 1 else (f"{era.late_labels:,} labels", "do")
         yield f"{arrived} arrived more than {settings.label_horizon_hours:,} hours after the record and {verb} not count."

@@ -1,13 +1,14 @@
 """Eras: evidence with one model revision."""
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 from sqlalchemy import insert, text, update
 from sqlalchemy.orm import Session
 
+from ...base.clock import HOUR
 from ...base.frozen import frozen_by_name
 from ...checks.schedule.missed_hours import MISSED
 from ...database.binary_rows import read_row
@@ -34,8 +35,8 @@ class MissedHours:
 @frozen_by_name
 class Era:
     """`late_labels` of its records arrived after their horizon, and do not count. Records left out are known
-    from `left_out_from` on. From each of these hours on, ln E has that one of the `divisors`. `alarms` say
-    that some group is unfair.
+    from `left_out_from` on. From each of these hours on, ln E has that one of the `divisors`, and that one of
+    `persons` is the column that says whose record it is. `alarms` say that some group is unfair.
 
     One of number 0 has not begun; of one that `is_restarted`, another one was counted before.
     """
@@ -50,7 +51,8 @@ class Era:
     problem: str | None = None
     left_out_from: datetime | None = None
     figures_due: bool = True
-    divisors: Sequence[tuple[int, int]] = ()
+    divisors: Sequence[tuple[int, int]] = ((0, 1),)
+    persons: Sequence[tuple[int, str | None]] = ((0, None),)
     alarms: Sequence[SomeGroup] = ()
     is_restarted: bool = False
     missed: Sequence[MissedHours] = ()
@@ -68,9 +70,17 @@ class Era:
         """Divisor of ln E in each of these hours."""
         if len(self.divisors) == 1:
             return np.full(len(hours), float(self.divisors[0][1]))
-        starts, divisors = np.array(self.divisors or [(0, 1)], np.int64).T
+        starts, divisors = np.array(self.divisors, np.int64).T
         at = np.searchsorted(starts, hours, side="right") - 1
         return np.asarray(divisors[np.maximum(at, 0)], np.float64)
+
+    def split_by_person(self, span: Span) -> Iterator[tuple[Span, int]]:
+        """Yields the parts of the span that are counted by one column of persons, with its number."""
+        starts = [datetime.fromtimestamp(hour * HOUR.total_seconds(), UTC) for hour, _ in self.persons]
+        for number, (start, end) in enumerate(zip(starts, [*starts[1:], span.end], strict=True)):
+            part = Span(start=max(start, span.start), end=min(end, span.end))
+            if part.start < part.end:
+                yield part, number
 
 
 @frozen_by_name
@@ -189,13 +199,15 @@ def begin_era(
     model_revision: str,
     *,
     starts_at: datetime | None,
-    divisor: int = 1,
+    said: tuple[int, str | None] = (1, None),
 ) -> Era:
+    """`said` are the divisor of ln E and the column of persons."""
     era: dict[str, Any] = {
         "monitor_version": monitor_version,
         "model_revision": model_revision,
         "starts_at": starts_at,
-        "divisors": [(0, divisor)],
+        "divisors": [(0, said[0])],
+        "persons": [(0, said[1])],
     }
     # Alerts of the era before are over.
     insertion = insert(EvidenceEraRow).values(deployment_no=deployment_no, alerts_due=True, **era)
