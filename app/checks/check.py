@@ -207,8 +207,16 @@ def _measure_window(
         version = deployment.schema.version
         of_version = f" of schema version {version}, the present one," if version > 1 else ""
         shortage = f"There are {len(evidence.window):,} records{of_version} up to the end of the span"
+        labels = read_labels(
+            subject, evidence.read.groupings, keep_scored(evidence.feedback), evidence.cohort
+        )
+        # No figures, but a period adds up the tables of its hours.
+        has_own = evidence.window.own or (labels is not None and labels.window.own)
         return Findings(
-            CheckState.INSUFFICIENT_DATA, details, f"{shortage}; {subject.monitor.min_records:,} are needed."
+            CheckState.INSUFFICIENT_DATA,
+            details,
+            f"{shortage}; {subject.monitor.min_records:,} are needed.",
+            tables=tuple(tabulate(replace(evidence, copies=()), labels, subject.monitor)) if has_own else (),
         )
 
     answers = Answers(CounterfactualLines(), {})

@@ -22,21 +22,25 @@ class CheckPolicy:
     """Rules for checks that do not succeed at once.
 
     `lease`: silence of a worker after which another one takes its check over. `retry_delays`: pauses after
-    the failed attempts at a check of the schedule or of late files.
+    the failed attempts at a check of the schedule or of late files. `model_pause`: pause between attempts at
+    an hour that the model has missed, which end only when it answers.
     """
 
     lease: timedelta = timedelta(seconds=30)
     retry_delays: tuple[timedelta, ...] = (timedelta(minutes=1), timedelta(minutes=5), timedelta(minutes=15))
+    model_pause: timedelta = timedelta(minutes=5)
 
     @property
     def max_attempts(self) -> int:
         """Max attempts at one check, those that a dying worker interrupted included."""
         return len(self.retry_delays) + 1
 
-    def retry_after(self, check: CheckRun) -> timedelta | None:
+    def retry_after(self, check: CheckRun, failure: Failure = Failure.SCORING_FAILED) -> timedelta | None:
         """Returns the pause after the failed attempt; None if the failure is final, as it is for requested
         checks and ranges.
         """
+        if check.trigger is Trigger.MODEL:
+            return self.model_pause if failure is Failure.SCORING_FAILED else None
         if check.trigger not in {Trigger.SCHEDULE, Trigger.FILES} or check.attempts >= self.max_attempts:
             return None
         return self.retry_delays[check.attempts - 1]
@@ -56,7 +60,8 @@ _NEXT = text("""
         (SELECT DISTINCT ON (deployment_no, trigger) no
          FROM checks
          WHERE claimable_at <= now() AND state <> 'running'
-         ORDER BY deployment_no, trigger, CASE WHEN trigger IN ('schedule', 'files') THEN span_start END, no)
+         ORDER BY deployment_no, trigger,
+             CASE WHEN trigger IN ('schedule', 'files', 'model') THEN span_start END, no)
         UNION ALL
         SELECT no FROM checks WHERE claimable_at <= now() AND state = 'running'
     )
@@ -68,12 +73,14 @@ _NEXT = text("""
            OR NOT EXISTS (SELECT FROM checks r WHERE r.deployment_no = c.deployment_no
                AND r.state = 'running'))
     ORDER BY c.state <> 'running',
-             CASE c.trigger WHEN 'request' THEN 0 WHEN 'schedule' THEN 1 WHEN 'files' THEN 2 ELSE 3 END,
-             CASE WHEN c.trigger IN ('schedule', 'files') THEN c.span_start END, c.no
+             CASE c.trigger WHEN 'request' THEN 0 WHEN 'schedule' THEN 1 WHEN 'files' THEN 2
+                 WHEN 'model' THEN 3 ELSE 4 END,
+             CASE WHEN c.trigger IN ('schedule', 'files', 'model') THEN c.span_start END, c.no
     LIMIT 1
     FOR UPDATE OF c SKIP LOCKED
 """)
-"""The next check: requested ones, the oldest scheduled hour, hours whose files came later, ranges.
+"""The next check: requested ones, the oldest scheduled hour, hours whose files came later,
+hours that the model has missed, ranges.
 
 Only the head of each deployment's queue is looked at, so that no check overtakes another. A check whose
 worker went silent comes first: its deployment waits. `claimable_at` is repeated because Postgres checks it

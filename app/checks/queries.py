@@ -181,11 +181,11 @@ def select_under_way(deployment_no: int) -> Select[int]:
     )
     # The order of a claim in `lease_queries.py`.
     order = case(
-        {Trigger.REQUEST.value: 0, Trigger.SCHEDULE.value: 1, Trigger.FILES.value: 2},
+        {Trigger.REQUEST.value: 0, Trigger.SCHEDULE.value: 1, Trigger.FILES.value: 2, Trigger.MODEL.value: 3},
         value=CheckRow.trigger,
-        else_=3,
+        else_=4,
     )
-    hour = case((CheckRow.trigger.in_((Trigger.SCHEDULE, Trigger.FILES)), CheckRow.span_start))
+    hour = case((CheckRow.trigger.in_((Trigger.SCHEDULE, Trigger.FILES, Trigger.MODEL)), CheckRow.span_start))
     statement = select(CheckRow.no).where(CheckRow.deployment_no == deployment_no, waits)
     return statement.order_by(CheckRow.state != CheckState.RUNNING, order, hour, CheckRow.no).limit(1)
 

@@ -167,14 +167,15 @@ class Trigger(StrEnum):
     """The origin of a check.
 
     The schedule: one check for each deployment and hour. Files: their rows came or changed after the
-    scheduled check. A person or a program: for the present hour (`REQUEST`), or for a range of time or a
-    batch (`RANGE`).
+    scheduled check. The model: it had not scored the copies of an hour. A person or a program: for the
+    present hour (`REQUEST`), or for a range of time or a batch (`RANGE`).
     """
 
     SCHEDULE = "schedule"
     REQUEST = "request"
     RANGE = "range"
     FILES = "files"
+    MODEL = "model"
 
 
 class DataSet(StrEnum):
@@ -301,7 +302,7 @@ class CheckRun:
         return None if origin is None else str(origin)
 
 
-PRESENT_TRIGGERS = (Trigger.SCHEDULE, Trigger.REQUEST, Trigger.FILES)
+PRESENT_TRIGGERS = (Trigger.SCHEDULE, Trigger.REQUEST, Trigger.FILES, Trigger.MODEL)
 
 
 @frozen_by_name

@@ -47,7 +47,6 @@ def define_figures(monitor: Monitor, watched: WatchedMetric) -> Definition:
         "unfavourable": monitor.outcomes.unfavourable,
         "limits": [[limit.direction, limit.value] for limit in watched.limits],
         "attributes": [_define_attribute(attribute) for attribute in watched.comparison.members(monitor)],
-        # What was declared of persons changes the divisor from then on, and begins nothing again.
         "evidence": {
             name: getattr(monitor.evidence, name)
             for name in ("person", "label_horizon_hours", "false_alarm_hours")
@@ -96,7 +95,19 @@ class FollowedEra:
     def compares(self, figure: KnownFigure) -> bool:
         if figure.definition is None:
             return self.era.monitor_version == self.monitor.version
-        return figure.definition == self.definitions.get(figure.metric_key)
+        stored, now = (
+            None
+            if definition is None
+            else definition | {"evidence": definition["evidence"] | {"person": None}}
+            for definition in (figure.definition, self.definitions.get(figure.metric_key))
+        )
+        # What is said of persons holds from then on, and begins nothing again.
+        return stored == now
+
+    def with_person(self, person: str | None) -> "FollowedEra":
+        """Counts by that column of persons."""
+        evidence = replace(self.monitor.evidence, person=person)
+        return replace(self, monitor=replace(self.monitor, evidence=evidence))
 
     @property
     def horizon(self) -> timedelta:

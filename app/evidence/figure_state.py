@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
-from itertools import chain, pairwise, repeat
+from itertools import chain, pairwise
 
 import msgspec
 import numpy as np
@@ -142,11 +142,14 @@ def read_series(
     # The last place but one is that of all reference groups together, the last one that of all others.
     of_reference = len(groups)
     of_others = len(groups) + 1
-    positions = map(position_of.get, labels, repeat(of_others))
     # Other roles are those of records that are left out.
     at_groups = [
-        {"reference": of_reference, "monitored": position}.get(role, of_others)
-        for role, position in zip(roles, positions, strict=True)
+        of_reference
+        if role == "reference"
+        else position_of.get(label, of_others)
+        if role == "monitored"
+        else of_others
+        for label, role in zip(labels, roles, strict=True)
     ]
     at_hours = np.repeat(
         [number_hour(hour) - first for hour in counted], [len(cells) for cells in counted.values()]

@@ -39,12 +39,14 @@ class FirstRecords:
     """Chooses each person's first record. A record without an id counts.
 
     With `remembers` (for records) it stores which is the first; without (for labels) it looks up.
-    `displaced` are hours with a record that lost its place to an imported one.
+    `displaced` are hours with a record that lost its place to an imported one. `number` is that of the
+    column among those by which the era has counted.
     """
 
     session: Session
     era_no: int
     remembers: bool
+    number: int = 0
     displaced: set[datetime] = field(default_factory=set)
 
     def choose(self, people: pa.ChunkedArray, rows: pa.Table) -> npt.NDArray[np.bool_]:
@@ -52,7 +54,8 @@ class FirstRecords:
         coded = stored_cells(people).coded()
         # Ids of people are kept as digests only.
         digests = [
-            hashlib.blake2b(canonical(value).encode(), digest_size=16).digest() for value in coded.values
+            hashlib.blake2b(canonical(value).encode(), digest_size=16, salt=bytes([self.number])).digest()
+            for value in coded.values
         ]
         stored = first_records(self.session, self.era_no, digests)
         chosen = np.asarray(coded.codes == MISSING)

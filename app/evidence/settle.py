@@ -4,7 +4,6 @@ import math
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime
 from itertools import accumulate
 
@@ -40,7 +39,6 @@ from .queries.figure_states import (
     add_figures,
     change_figures,
     ended_figures,
-    known_figures,
     read_closures,
     read_figure_states,
     read_summaries_of,
@@ -61,14 +59,19 @@ from .watched_figures import WatchedMetric
 
 
 def settle_figures(
-    session: Session, followed: FollowedEra, data: DataSet, span: Span, counted: Sequence[CountedHour]
-) -> list[KnownFigure] | None:
-    """Adds figures that appear in these counts, and marks those stale whose state was computed from others.
+    session: Session,
+    followed: FollowedEra,
+    stored: Sequence[KnownFigure],
+    data: DataSet,
+    span: Span,
+    counted: Sequence[CountedHour],
+) -> bool:
+    """Adds figures that appear in these counts, and marks those `stored` stale whose state was computed from
+    others; returns whether it changed any.
 
     Another number of comparisons in an hour that states contain makes these stale, too: all share one
-    budget. None if any figure was changed here, else the stored ones.
+    budget.
     """
-    stored = known_figures(session, followed.era.no)
     lag = count_lag_hours(data, followed.monitor)
     seen_hours: dict[tuple[CountedPlace, str], set[datetime]] = defaultdict(set)
     for hour in counted:
@@ -118,7 +121,7 @@ def settle_figures(
             if number_hour(figure.until) + count_lag_hours(figure.place.data, followed.monitor) > min(births)
         }
     change_figures(session, stale, is_stale=True)
-    return None if births or stale else stored
+    return bool(births or stale)
 
 
 def _pool(
@@ -128,6 +131,10 @@ def _pool(
 
     Counts of pairs name this group themselves.
     """
+    firsts_of: dict[tuple[DataSet, str | None, str], list[datetime]] = defaultdict(list)
+    for key, first in [*firsts.items(), *new.items()]:
+        if first is not None and key.group != POOLED_GROUP:
+            firsts_of[key.data, key.attribute, key.metric].append(first)
     for metric in followed.metrics:
         if metric.definition.is_paired:
             continue
@@ -137,11 +144,7 @@ def _pool(
             attribute=metric.place.attribute,
             group=POOLED_GROUP,
         )
-        of_metric = sorted(
-            first
-            for key, first in [*firsts.items(), *new.items()]
-            if first is not None and key != pooled and replace(key, group=POOLED_GROUP) == pooled
-        )
+        of_metric = sorted(firsts_of[pooled.data, pooled.attribute, pooled.metric])
         second = of_metric[1] if len(of_metric) > 1 else None
         if pooled in firsts:
             firsts[pooled] = second
@@ -215,17 +218,13 @@ class Forward:
     is_complete: bool
 
 
-def take_forward(
-    session: Session, followed: FollowedEra, read_figures: Sequence[KnownFigure] | None = None
-) -> Forward:
-    """Brings all figures up to their last counted hour. `read_figures` are the era's figures, if read in this
-    transaction.
+def take_forward(session: Session, followed: FollowedEra, figures: Sequence[KnownFigure]) -> Forward:
+    """Brings the era's figures up to their last counted hour.
 
     They share one budget, so all are computed again from the start where the counts of one have changed.
     """
-    figures = known_figures(session, followed.era.no) if read_figures is None else read_figures
     due = [_Due(*hours) for hours in _find_hours(session, followed, figures)]
-    is_again = any(each.figure.is_stale for each in due)
+    is_again = any(each.figure.is_stale for each in due) or _is_behind(session, followed, due)
     late = sum(each.figure.is_stale or each.figure.until < each.end for each in due)
     if not late:
         return Forward(0, is_complete=True)
@@ -257,6 +256,36 @@ def take_forward(
     return Forward(late, is_complete=True)
 
 
+def _is_behind(session: Session, followed: FollowedEra, due: Sequence["_Due"]) -> bool:
+    """Whether hours of pairs, which waited for the model, belong before hours that states contain: in another
+    order the evidence would be another one.
+    """
+
+    def find_clock(figure: KnownFigure, hour: datetime) -> int:
+        return number_hour(hour) + count_lag_hours(figure.place.data, followed.monitor)
+
+    figures = [each.figure for each in due]
+    passed = (
+        max(
+            (find_clock(figure, figure.until) for figure in figures if figure.until > figure.first_hour),
+            default=0,
+        )
+        - 1
+    )
+    for each in due:
+        figure = each.figure
+        if (
+            each.metric.definition.is_paired
+            and figure.until < each.end
+            and find_clock(figure, figure.until) < passed
+        ):
+            era_no = followed.era.no
+            first = read_first_hour(session, era_no, figure.place, figure.group, since=figure.until)
+            if first is not None and first < each.end and find_clock(figure, first) < passed:
+                return True
+    return False
+
+
 @frozen
 class _Due:
     """A figure, and the end of the hours that are counted for it."""
@@ -286,18 +315,25 @@ def find_counted_end(session: Session, followed: FollowedEra, place: CountedPlac
 
 
 def choose_counted_end(era: Era, data: DataSet, last: datetime | None) -> datetime | None:
-    """End of the counted hours; of counterfactual data that of the `last` one with counts."""
+    """End of the counted hours; of counterfactual data that of the `last` one with counts, but at most the
+    first one that waits for the model.
+    """
     if data is DataSet.AS_LOGGED:
         return era.counted_until
     if data is DataSet.LABELLED:
         return era.labels_until
-    return None if last is None else last + HOUR
+    if last is None:
+        return None
+    return last + HOUR if era.waits is None else min(last + HOUR, era.waits.since)
 
 
 def load_series(
     session: Session, era_no: int, watched: WatchedMetric, span: Span, groups: Sequence[str]
 ) -> list[Series]:
     return read_series(watched.definition, hours_between(session, era_no, watched.place, span), span, groups)
+
+
+_NO_HOURS = Hours(Side(np.zeros(0), np.zeros(0)), Side(np.zeros(0), np.zeros(0)))
 
 
 class _Stored:
@@ -361,11 +397,10 @@ class _Stored:
             for follower, summary in zip(state.followers, summaries, strict=False):
                 follower.past = list(map(read_episode, summary.alarms))
                 follower.known_until = number_hour(figure.until)
-        empty = Hours(*(Side(np.zeros(0), np.zeros(0)) for _ in range(2)))
         return Course(
             watched,
             state,
-            self._load(due) if start < end else RateSeries(end, empty),
+            self._load(due) if start < end else RateSeries(end, _NO_HOURS),
             look_up,
             self._followed.era.divisors_at,
             start,

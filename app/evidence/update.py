@@ -46,7 +46,14 @@ from .queries.eras import (
     try_lock_evidence,
 )
 from .queries.figure_states import KnownFigure, change_figures, known_figures
-from .queries.hour_counts import CountedHour, CountedPlace, count_logged, next_record_hour, replace_hours
+from .queries.hour_counts import (
+    CountedHour,
+    CountedPlace,
+    count_logged,
+    counted_hours,
+    next_record_hour,
+    replace_hours,
+)
 from .queries.late_labels import add_late_labels, count_late_labels, replace_late_labels
 from .random_order import in_random_order
 from .settle import settle_figures, take_forward
@@ -126,12 +133,21 @@ def _follow(session: Session, deployment_no: int) -> FollowedEra | None:
     changed = changed_at(session, deployment_no)
     starts_at = None if changed is None else floor_to_hour(changed - timedelta(microseconds=1)) + HOUR
     era = find_era(session, deployment_no, revision)
-    divisor = monitor.evidence.divisor
-    if era is not None and (era.divisors or [(0, 1)])[-1][1] != divisor:
-        # What was said later holds from the next block on.
-        since = number_hour(max(starts_at or BEGINNING, era.counted_until or BEGINNING))
-        era = replace(era, divisors=[*era.divisors, (since, divisor)])
-        note_progress(session, era.no, divisors=era.divisors)
+    settings = monitor.evidence
+    said = (settings.divisor, settings.person)
+    if era is not None and (era.divisors[-1][1], era.persons[-1][1]) != said:
+        # What was said later holds from the next block on; first records of people may be older.
+        since = max(starts_at or BEGINNING, era.counted_until or BEGINNING)
+        if settings.person is not None:
+            counted = counted_hours(session, deployment_no, [Span(start=BEGINNING, end=since)])
+            note_changed_hours(session, deployment_no, sorted(counted))
+        hour = number_hour(since)
+        changed_terms = {
+            "divisors": [*era.divisors, (hour, settings.divisor)],
+            "persons": [*era.persons, (hour, settings.person)],
+        }
+        era = replace(era, **changed_terms)
+        note_progress(session, era.no, **changed_terms)
     if era is not None and (changed is None or era.monitor_version == monitor.version):
         return FollowedEra(deployment, monitor, era, starts_at)
     if (
@@ -142,7 +158,7 @@ def _follow(session: Session, deployment_no: int) -> FollowedEra | None:
         changes: dict[str, Any] = {"monitor_version": monitor.version, "problem": None, "alarms": alarms}
         note_progress(session, era.no, alerts_due=True, **changes)
         return FollowedEra(deployment, monitor, replace(era, **changes), starts_at)
-    era = begin_era(session, deployment_no, monitor.version, revision, starts_at=starts_at, divisor=divisor)
+    era = begin_era(session, deployment_no, monitor.version, revision, starts_at=starts_at, said=said)
     note_changed_hours(session, deployment_no, checked_hours(session, deployment_no, era))
     return FollowedEra(deployment, monitor, era, starts_at)
 
@@ -174,7 +190,8 @@ def _rewind(session: Session, followed: FollowedEra, latest: datetime) -> Follow
             start=labels_until or latest if data is DataSet.LABELLED else latest, end=era.counted_until
         )
         replace_hours(session, era.no, data, span, (), starts)
-        settle_figures(session, followed, data, span, ())
+        figures = known_figures(session, era.no)
+        settle_figures(session, followed, figures, data, span, ())
     return followed
 
 
@@ -214,16 +231,19 @@ class _Step:
     is_complete: bool = False
     are_hours_left: bool = False
     has_displaced: bool = False
-    figures: list[KnownFigure] | None = None
 
     @property
     def _era(self) -> Era:
         return self.followed.era
 
     @cached_property
+    def _figures(self) -> list[KnownFigure]:
+        return known_figures(self.session, self._era.no)
+
+    @cached_property
     def _starts(self) -> Mapping[CountedPlace, datetime]:
         starts: dict[CountedPlace, datetime] = {}
-        for figure in known_figures(self.session, self._era.no):
+        for figure in self._figures:
             start = figure.starts_at or BEGINNING
             starts[figure.place] = min(starts.get(figure.place, start), start)
         return starts
@@ -241,7 +261,7 @@ class _Step:
         any_due = [self._count_new(), self._count_new_labels()]
         if self.are_hours_left:
             return True
-        forward = take_forward(self.session, self.followed, self.figures)
+        forward = take_forward(self.session, self.followed, self._figures)
         # Counting may have found an earlier first record of a person: the former one's hour must be counted
         # again.
         self.is_complete = forward.is_complete and not self.has_displaced
@@ -343,21 +363,39 @@ class _Step:
         if self.files is not None:
             self._store(data, span, self.files.count(data, span))
             return
+        newest = len(self._era.persons) - 1
+        for hours, number in self._era.split_by_person(span):
+            counted = self._count_records(data, hours, number)
+            if number != newest and data is DataSet.AS_LOGGED and self._era.persons[newest][1] is not None:
+                # Not counted so, but later hours need the first records of people.
+                self._count_records(data, hours, newest)
+            self._store(data, hours, counted)
+
+    def _count_records(self, data: DataSet, span: Span, number: int) -> list[CountedHour]:
+        """Counts by the column of persons of that number in the era."""
         is_payload = data is DataSet.AS_LOGGED
-        has_people = self.followed.monitor.evidence.person is not None
-        people = FirstRecords(self.session, self._era.no, remembers=is_payload) if has_people else None
+        person = self._era.persons[number][1]
+        people = (
+            None
+            if person is None
+            else FirstRecords(self.session, self._era.no, remembers=is_payload, number=number)
+        )
+        followed = self.followed.with_person(person)
         with arrow_reader(self.database) as reader:
-            counted = (count_payload if is_payload else count_labels)(reader, self.followed, span, people)
+            counted = (count_payload if is_payload else count_labels)(reader, followed, span, people)
         if people is not None and people.displaced:
             # Counted with a record that is not its person's first after all.
             self.has_displaced = True
             note_changed_hours(self.session, self.followed.deployment.no, sorted(people.displaced))
-        self._store(data, span, counted)
+        return counted
 
     def _count_counterfactual(self, span: Span) -> None:
         # Checks count every record of a person.
-        if self.followed.monitor.evidence.person is not None:
-            return
+        for hours, number in self._era.split_by_person(span):
+            if self._era.persons[number][1] is None:
+                self._count_tables(hours)
+
+    def _count_tables(self, span: Span) -> None:
         counted = [
             CountedHour(
                 place=CountedPlace(DataSet.COUNTERFACTUAL, table.attribute),
@@ -382,5 +420,7 @@ class _Step:
             for hour in counted
             if hour.place.attribute in starts and hour.hour >= starts[hour.place.attribute]
         ]
-        if replace_hours(self.session, self._era.no, data, span, due, starts):
-            self.figures = settle_figures(self.session, self.followed, data, span, due)
+        if replace_hours(self.session, self._era.no, data, span, due, starts) and settle_figures(
+            self.session, self.followed, self._figures, data, span, due
+        ):
+            del self._figures

@@ -11,6 +11,7 @@ from ..statistics.catalogue import CATALOGUE
 from ..statistics.e_values.nulls import UnfairSide
 from ..statistics.e_values.state_words import State
 from ..statistics.sentences.rounding import write_minus
+from .figure_state import find_hour_start
 from .present_state import ComparisonState, DeploymentEvidence
 
 NO_MONITOR = (
@@ -157,6 +158,12 @@ def list_remarks(evidence: DeploymentEvidence) -> Iterator[str]:
         yield "What is unfair since the first hour that was counted with this monitor and model revision may have been so before."
     if era.problem is not None:
         yield f"No further hour is counted: {era.problem.rstrip('.')}."
+    for missed in era.missed:
+        hours = "1 hour" if missed.hours == 1 else f"{missed.hours:,} hours"
+        if missed is era.waits:
+            yield f"Counterfactual figures wait for the model since {missed.since:%Y-%m-%d %H:%M} UTC: {hours}."
+        else:
+            yield f"Counterfactual figures of {hours} are missing: revision {missed.revision} no longer answers."
     for data, counted in evidence.records.items():
         suffix = "" if data is DataSet.AS_LOGGED else f", {_DATA[data]}"
         yield from (f"{records.attribute}{suffix}: {line}" for records in counted for line in records.lines)
@@ -176,7 +183,9 @@ def list_remarks(evidence: DeploymentEvidence) -> Iterator[str]:
         if attribute.found_by is not None:
             yield f"{attribute.feature} was {attribute.found_by.words}; only records after that search count."
     if settings.person is not None:
-        yield f"Only the first record of each person counts; {settings.person} says whose record it is."
+        since = era.persons[-1][0]
+        only = f"From {find_hour_start(since):%Y-%m-%d %H:%M} UTC on, only" if since else "Only"
+        yield f"{only} the first record of each person counts; {settings.person} says whose record it is."
     if era.late_labels:
         arrived, verb = ("1 label", "does") if era.late_labels == 1 else (f"{era.late_labels:,} labels", "do")
         yield f"{arrived} arrived more than {settings.label_horizon_hours:,} hours after the record and {verb} not count."

@@ -29,6 +29,7 @@ TRIGGERS = {
     Trigger.REQUEST: "for now",
     Trigger.RANGE: "for a time range",
     Trigger.FILES: "for new files",
+    Trigger.MODEL: "as the model did not answer",
 }
 STATES = {
     CheckState.QUEUED: "waiting",
@@ -116,6 +117,8 @@ def origin(check: CheckRun, asker: str) -> str:
             f"Files of {'its hour' if check.span.is_whole_hour else 'its time'} came or changed"
             + _of_batch(check)
         )
+    if check.trigger is Trigger.MODEL:
+        return "The model had not scored the copies of its hour"
     occasion = "Asked for now" if check.trigger is Trigger.REQUEST else "Asked for this time range"
     return f"{occasion} by {asker}" + _of_batch(check)
 

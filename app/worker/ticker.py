@@ -10,6 +10,7 @@ from ..access.audit.event_queries import AuditEvent, audit_line, seal_events
 from ..alerts.channels.notification_queries import forget_old
 from ..base.clock import utc_now
 from ..base.errors import Unavailable
+from ..checks.schedule.missed_hours import queue_missed
 from ..checks.schedule.worker_queries import BEAT_SECONDS
 from ..checks.window.window import NO_TABLES, TablePlaces
 from ..database.engine import Database, current_time
@@ -80,7 +81,7 @@ def tick(database: Database) -> None:
         with database.transaction() as session:
             shorten_waits(session)
             now = current_time(session)
-            queued = looks.queue_due_checks(session, now)
+            queued = looks.queue_due_checks(session, now) + queue_missed(session)
         with database.transaction() as session:
             nightly = looks.queue_due_attributions(session, now)
         with database.transaction() as session:

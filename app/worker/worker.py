@@ -272,7 +272,7 @@ class Worker:
     def _fail(self, check: CheckRun, reason: str, failure: Failure, model_answer: str | None = None) -> None:
         with self._database.transaction() as session:
             alerts_due = self._policy.alerts_follow(check, CheckState.FAILED)
-            pause = self._policy.retry_after(check)
+            pause = self._policy.retry_after(check, failure)
             finish(
                 session,
                 check,

@@ -111,7 +111,7 @@ class Bench:
             assert era is not None  # noqa: S101 - for the type: it has just begun
             counted = list(self._draw_counts(span, hours))
             replace_hours(session, era.no, DataSet.AS_LOGGED, span, counted, {one.place.attribute: span.start for one in counted})
-            settle_figures(session, FollowedEra(deployment, monitor, era), DataSet.AS_LOGGED, span, counted)
+            settle_figures(session, FollowedEra(deployment, monitor, era), (), DataSet.AS_LOGGED, span, counted)
             note_progress(session, era.no, counted_until=NOON, labels_until=NOON)
         with psycopg.connect(self._database.url, autocommit=True) as connection:
             connection.execute("VACUUM ANALYZE")

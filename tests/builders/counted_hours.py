@@ -43,7 +43,7 @@ def load_hours(stage: Scene, hours: Hours) -> datetime:
         era = find_era(session, deployment.no, deployment.model_revision)
         assert era is not None
         replace_hours(session, era.no, DataSet.AS_LOGGED, span, counted, {place.attribute: span.start})
-        settle_figures(session, FollowedEra(deployment, monitor, era), DataSet.AS_LOGGED, span, counted)
+        settle_figures(session, FollowedEra(deployment, monitor, era), (), DataSet.AS_LOGGED, span, counted)
         note_progress(session, era.no, counted_until=span.end)
     return span.end
 

@@ -26,7 +26,7 @@ from ...sources.tables.record_files import TIMES, PayloadFiles, PayloadForm
 from ...sources.tables.stored_columns import merge_equal
 from ...sources.tables.table_files import FilePiece, PieceReader, pack_table
 from ...statistics.group_labels import IntArray
-from ...statistics.sentences.left_out import CountedRecords, Marks
+from ...statistics.sentences.left_out import CountedRecords
 from ...statistics.tables.count_table import GroupCounts
 from ..ask_model import Report
 from ..subject import Subject, require_column
@@ -55,10 +55,11 @@ class CountedSpan:
     near_twins: Counter[NearTwin] = field(default_factory=Counter)
     times: list[datetime] = field(default_factory=list)
 
-    def add(self, read: RecordTable, repeats: IntArray, is_other: Marks) -> None:
-        """Counts one batch without its times: each of `read` is so many records, and of another revision
-        or not.
+    def add(self, read: RecordTable, repeats: IntArray, made_by: pa.ChunkedArray, revision: str) -> None:
+        """Counts one batch without its times: each of `read` is so many records of that model revision; the
+        present one is `revision`.
         """
+        is_other = pc.not_equal(made_by, revision).to_numpy()
         comparisons = list_comparisons(read.monitor)
         counts = Counter(
             records=int(repeats.sum()),
@@ -67,7 +68,10 @@ class CountedSpan:
         )
         self.plus(
             CountedSpan(
-                [count_payload(read, comparison, PARTS, repeats=repeats) for comparison in comparisons],
+                [
+                    count_payload(read, comparison, PARTS, repeats=repeats, made_by=made_by)
+                    for comparison in comparisons
+                ],
                 counts,
                 {
                     comparison.label: count_table(read, comparison, repeats=repeats)
@@ -107,6 +111,7 @@ class CountedSpan:
                 "strata": table.strata,
                 "lacking": table.lacking,
                 "inside": table.inside,
+                "pieces": table.list_pieces(),
             }
             for table in self.tables
         ]
@@ -134,7 +139,7 @@ def _read_table(stored: Mapping[str, Any]) -> Tabulated:
         stored["strata"],
         stored["lacking"],
         inside=stored["inside"],
-    )
+    ).with_pieces(stored["pieces"])
 
 
 @frozen
@@ -174,7 +179,7 @@ class CountTask:
             )
             values = name_values(kinds, names)
             records = read_table(RecordColumns(values, kinds["outcome"]), self.schema, self.monitor)
-            counted.add(records, repeats, pc.not_equal(kinds["model_revision"], self.revision).to_numpy())
+            counted.add(records, repeats, kinds["model_revision"], self.revision)
             if not read.is_within:
                 counted.times += filter(None, pc.min_max(rows["logged_at"]).as_py().values())
         if read.is_within:

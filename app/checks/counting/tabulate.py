@@ -8,10 +8,12 @@ in no group of counterfactual and mitigated data.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from datetime import UTC, datetime
 from typing import Any, Self, get_args
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ...base.frozen import frozen
 from ...database.binary_rows import list_column_values
@@ -28,7 +30,7 @@ from ...statistics.tables.record_kinds import CounterfactualCells, MitigatedCell
 from ...statistics.tables.strata_counts import RecordStrata
 from ..copies.copy_outcomes import CopyOutcomes, Repeats, count_repeats
 from ..result_queries import StoredTable
-from ..window.window import BoolArray, Part
+from ..window.window import BoolArray, Part, Window
 from ..window.window_records import CheckEvidence, Labelled
 from .sub_ranges import add_inside, count_inside
 
@@ -205,6 +207,14 @@ MITIGATED = "mitigated"
 OTHER_REVISIONS = "other_revisions"
 """Member of a stored table that counts its records by group, and those that other revisions answered."""
 
+PIECES = "pieces"
+"""Member of a stored table of the span: its records by model revision where there are several, labels also by
+the hour of their record. The check's own hour is that of their arrival.
+"""
+
+Piece = tuple[str | None, str]
+"""Hour in ISO 8601 (None: any, or a label without a record), and model revision."""
+
 
 @frozen
 class Tabulated:
@@ -212,7 +222,7 @@ class Tabulated:
 
     `strata` is the dividing column, `lacking` why strata or scores are missing, `mitigated` how outcomes
     were mitigated. `inside` counts outcomes by intervals of ranges, `revisions` records in the table and
-    those of other revisions, left out, for each part.
+    those of other revisions, left out, for each part. `pieces` are of the span.
     """
 
     data: DataSet
@@ -223,6 +233,7 @@ class Tabulated:
     mitigated: str | None = None
     inside: Sequence[Mapping[str, Any]] = ({}, {})
     revisions: tuple[OtherRevisions, ...] = ()
+    pieces: Mapping[Piece, Table] = field(default_factory=dict)
 
     @property
     def other_revisions(self) -> OtherRevisions | None:
@@ -243,6 +254,12 @@ class Tabulated:
             periods=[merged(self.data, pair) for pair in zip(self.periods, added.periods, strict=True)],
             inside=inside,
             lacking={**self.lacking, **added.lacking},
+            pieces={
+                piece: merged(
+                    self.data, [table.pieces[piece] for table in (self, added) if piece in table.pieces]
+                )
+                for piece in {**self.pieces, **added.pieces}
+            },
         )
 
     def parts(self) -> list[StoredTable]:
@@ -252,6 +269,8 @@ class Tabulated:
             if value is not None
         }
         counted = [{OTHER_REVISIONS: revisions.to_json()} for revisions in self.revisions] or [{}, {}]
+        if len(self.pieces) > 1 or self.data is DataSet.LABELLED:
+            counted[0][PIECES] = self.list_pieces()
         periods = zip((OWN, ADDITIONAL), self.periods, self.inside, counted, strict=True)
         return [
             StoredTable(
@@ -259,6 +278,20 @@ class Tabulated:
             )
             for name, counts, inside, revisions in periods
         ]
+
+    def list_pieces(self) -> list[dict[str, Any]]:
+        """JSON of the pieces."""
+        return [
+            {"hour": hour, "revision": revision, "cells": table.to_json()}
+            for (hour, revision), table in sorted(self.pieces.items(), key=str)
+        ]
+
+    def with_pieces(self, listed: Sequence[Mapping[str, Any]]) -> "Tabulated":
+        table = TABLE_TYPES[self.data]
+        return replace(
+            self,
+            pieces={(piece["hour"], piece["revision"]): table.from_json(piece["cells"]) for piece in listed},
+        )
 
 
 def table_data(data: DataSet) -> DataSet:
@@ -295,15 +328,25 @@ def tabulate(
     """
     comparisons = list_comparisons(monitor)
     if payload is None:
-        weights = evidence.window.weights()
+        window = evidence.window
+        made_by = _find_revisions(window, evidence)
         payload = [
-            count_payload(evidence.read, comparison, evidence.window.parts(), weights=weights)
+            count_payload(
+                evidence.read,
+                comparison,
+                window.parts(),
+                weights=window.weights(),
+                made_by=made_by if len(pc.unique(made_by)) > 1 else None,
+            )
             for comparison in comparisons
         ]
     tables = list(payload)
     tables += [_count_counterfactual(evidence, copies) for copies in evidence.copies]
     if labels:
-        tables += [_count_feedback(labels, comparison) for comparison in [EVERYBODY, *comparisons]]
+        tables += [
+            _count_feedback(labels, comparison, _find_revisions(labels.window, evidence))
+            for comparison in [EVERYBODY, *comparisons]
+        ]
     return tables
 
 
@@ -314,15 +357,18 @@ def count_payload(
     *,
     weights: FloatArray | None = None,
     repeats: IntArray | None = None,
+    made_by: pa.ChunkedArray | None = None,
 ) -> Tabulated:
     """Counts outcomes by group; ranges of one attribute also by intervals inside them.
 
-    With `repeats`, each entry of `read` represents that many equal records without weights.
+    With `repeats`, each entry of `read` represents that many equal records without weights. `made_by` are the
+    model revisions of the span's records, which come first.
     """
     named, codes = read.compare(comparison)
     scores = read.scores.values if read.scores else None
-    periods = [
-        GroupCounts.from_records(
+
+    def count(selected: Part) -> GroupCounts:
+        return GroupCounts.from_records(
             as_groups(named),
             codes[selected],
             read.outcomes[selected],
@@ -331,8 +377,9 @@ def count_payload(
             repeats=None if repeats is None else repeats[selected],
             scores=None if scores is None else scores[selected],
         )
-        for selected in parts
-    ]
+
+    periods = [count(selected) for selected in parts]
+    pieces = {} if made_by is None else {piece: count(rows) for piece, rows in _divide(made_by)}
     inside: Sequence[Mapping[str, Any]] = ({}, {})
     attributes = comparison.members(read.monitor)
     if len(attributes) == 1 and attributes[0].rule is None:
@@ -340,7 +387,30 @@ def count_payload(
         grouping = read.grouping(feature)
         values = read.values(feature)
         inside = [count_inside(grouping, values, read.outcomes, selected, repeats) for selected in parts]
-    return Tabulated(DataSet.AS_LOGGED, comparison, periods, *_describe_lacking(read), inside=inside)
+    return Tabulated(
+        DataSet.AS_LOGGED, comparison, periods, *_describe_lacking(read), inside=inside, pieces=pieces
+    )
+
+
+def _find_revisions(window: Window, evidence: CheckEvidence) -> pa.ChunkedArray:
+    """Model revisions of the span's rows; null where the present model was just called."""
+    return pc.fill_null(window.rows["model_revision"].slice(0, window.own), evidence.model_revision)
+
+
+def _divide(
+    made_by: pa.ChunkedArray, hours: pa.ChunkedArray | None = None
+) -> Iterator[tuple[Piece, IntArray]]:
+    """Yields the places of the records of each model revision, and of each hour."""
+    names = made_by.combine_chunks().dictionary_encode()
+    starts = np.zeros(len(names), np.int64)
+    if hours is not None:
+        starts = pc.fill_null(
+            pc.floor_temporal(hours, unit="hour").cast("timestamp[s]").cast("int64"), 0
+        ).to_numpy()
+    keys = np.column_stack([starts, names.indices.to_numpy()])
+    for start, code in np.unique(keys, axis=0).tolist():
+        hour = datetime.fromtimestamp(start, UTC).isoformat() if start else None
+        yield (hour, names.dictionary[code].as_py()), np.flatnonzero((keys == (start, code)).all(axis=1))
 
 
 def _count_counterfactual(evidence: CheckEvidence, copies: CopyOutcomes) -> Tabulated:
@@ -376,13 +446,14 @@ def tabulate_revisions(evidence: CheckEvidence, copies: CopyOutcomes) -> tuple[O
     )
 
 
-def _count_feedback(labels: Labelled, comparison: Comparison) -> Tabulated:
+def _count_feedback(labels: Labelled, comparison: Comparison, made_by: pa.ChunkedArray) -> Tabulated:
     read = labels.read
     compared = labels.comparison
     named, codes = read.compare(comparison)
     scores = read.scores.values if read.scores else None
-    periods = [
-        LabelledCells.from_records(
+
+    def count(selected: Part) -> LabelledCells:
+        return LabelledCells.from_records(
             as_groups(named),
             codes[selected],
             actual=compared.actual[selected],
@@ -392,10 +463,12 @@ def _count_feedback(labels: Labelled, comparison: Comparison) -> Tabulated:
             strata=_select_strata(read.strata, selected) if comparison.features else None,
             scores=None if scores is None else scores[selected],
         )
-        for selected in labels.window.parts()
-    ]
+
+    periods = [count(selected) for selected in labels.window.parts()]
     periods[0] = replace(periods[0], cohort=labels.count_cohort(comparison))
-    return Tabulated(DataSet.LABELLED, comparison, periods, *_describe_lacking(read))
+    hours = labels.window.rows["record_logged_at"].slice(0, labels.window.own)
+    pieces = {piece: count(rows) for piece, rows in _divide(made_by, hours)}
+    return Tabulated(DataSet.LABELLED, comparison, periods, *_describe_lacking(read), pieces=pieces)
 
 
 def _select_strata(strata: Divided | None, selected: Part) -> RecordStrata | None:

@@ -95,7 +95,7 @@ _NEWEST = """
     FROM unnest(%(firsts)s::timestamptz[], %(lasts)s::timestamptz[]) AS stretch (first, last)
     JOIN checks ON deployment_no = %(deployment_no)s
         AND span_start >= coalesce(first, '-infinity') AND span_start < coalesce(last, 'infinity')
-    WHERE state = 'succeeded' AND span_end = span_start + interval '1 hour'
+    WHERE state IN ('succeeded', 'insufficient_data') AND span_end = span_start + interval '1 hour'
         AND span_start = date_trunc('hour', span_start, 'UTC')
       AND {of_outcomes} AND EXISTS (SELECT FROM check_tables WHERE check_no = no)
     ORDER BY span_start, favourable, unfavourable, no DESC

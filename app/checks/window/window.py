@@ -38,8 +38,8 @@ from ...statistics.group_labels import FloatArray, IntArray
 
 BoolArray = npt.NDArray[np.bool_]
 
-Part = BoolArray | slice
-"""Some records of a window: a mask, or their places in a row."""
+Part = BoolArray | IntArray | slice
+"""Some records of a window: a mask, or their places."""
 
 COHORT = 10_000
 """Max records of which a check counts how many have a label."""

@@ -80,6 +80,12 @@ class CheckRow(QueuedRow):
             "no",
             postgresql_where=text("state = 'succeeded'"),
         ),
+        Index(
+            "checks_unscored_idx",
+            "deployment_no",
+            "span_start",
+            postgresql_where=text("failure = 'scoring-failed'"),
+        ),
         Index("checks_alerts_due_idx", "deployment_no", "no", postgresql_where=text("alerts_due")),
     )
 

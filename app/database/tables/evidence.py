@@ -46,8 +46,8 @@ class EvidenceEraRow(Row):
     before `counted_until`, labels before `labels_until`, records left out from `left_out_from` on (NULL:
     all). `problem` says why nothing can be counted. `figures_due`: an update has not ended. `alerts_due`
     is set in the transaction that changes a state, and taken back in the one that decides its alerts.
-    `divisors` are pairs of an hour's number and the divisor of evidence from then on; `alarms` say that some
-    group is unfair.
+    `divisors` are pairs of an hour's number and the divisor of evidence from then on, `persons` of such a
+    number and the column that says whose record it is; `alarms` say that some group is unfair.
     """
 
     __tablename__ = "evidence_eras"
@@ -67,7 +67,8 @@ class EvidenceEraRow(Row):
     problem: OptionalText
     figures_due: Bool = mapped_column(server_default=text("true"))
     alerts_due: Bool
-    divisors: JsonList = mapped_column(default=[])
+    divisors: JsonList = mapped_column(default=[[0, 1]])
+    persons: JsonList = mapped_column(default=[[0, None]], server_default=text("'[[0, null]]'"))
     alarms: JsonList = mapped_column(default=[])
     created_at: StoredAt
 

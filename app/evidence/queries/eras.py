@@ -1,14 +1,16 @@
 """Eras: evidence with one model revision."""
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 from sqlalchemy import insert, text, update
 from sqlalchemy.orm import Session
 
+from ...base.clock import HOUR
 from ...base.frozen import frozen_by_name
+from ...checks.schedule.missed_hours import MISSED
 from ...database.binary_rows import read_row
 from ...database.tables import EvidenceEraRow
 from ...deployments.listed_file_queries import read_tables
@@ -22,10 +24,19 @@ _LOCK = 0x65766964
 
 
 @frozen_by_name
+class MissedHours:
+    """Hours, the first at `since`, whose copies that revision has not scored."""
+
+    revision: str
+    since: datetime
+    hours: int
+
+
+@frozen_by_name
 class Era:
     """`late_labels` of its records arrived after their horizon, and do not count. Records left out are known
-    from `left_out_from` on. From each of these hours on, ln E has that one of the `divisors`. `alarms` say
-    that some group is unfair.
+    from `left_out_from` on. From each of these hours on, ln E has that one of the `divisors`, and that one of
+    `persons` is the column that says whose record it is. `alarms` say that some group is unfair.
 
     One of number 0 has not begun; of one that `is_restarted`, another one was counted before.
     """
@@ -40,9 +51,16 @@ class Era:
     problem: str | None = None
     left_out_from: datetime | None = None
     figures_due: bool = True
-    divisors: Sequence[tuple[int, int]] = ()
+    divisors: Sequence[tuple[int, int]] = ((0, 1),)
+    persons: Sequence[tuple[int, str | None]] = ((0, None),)
     alarms: Sequence[SomeGroup] = ()
     is_restarted: bool = False
+    missed: Sequence[MissedHours] = ()
+
+    @property
+    def waits(self) -> MissedHours | None:
+        """Hours for which figures of pairs wait, so that all enter in their order."""
+        return next((missed for missed in self.missed if missed.revision == self.model_revision), None)
 
     @property
     def open_alarm(self) -> SomeGroup | None:
@@ -52,9 +70,17 @@ class Era:
         """Divisor of ln E in each of these hours."""
         if len(self.divisors) == 1:
             return np.full(len(hours), float(self.divisors[0][1]))
-        starts, divisors = np.array(self.divisors or [(0, 1)], np.int64).T
+        starts, divisors = np.array(self.divisors, np.int64).T
         at = np.searchsorted(starts, hours, side="right") - 1
         return np.asarray(divisors[np.maximum(at, 0)], np.float64)
+
+    def split_by_person(self, span: Span) -> Iterator[tuple[Span, int]]:
+        """Yields the parts of the span that are counted by one column of persons, with its number."""
+        starts = [datetime.fromtimestamp(hour * HOUR.total_seconds(), UTC) for hour, _ in self.persons]
+        for number, (start, end) in enumerate(zip(starts, [*starts[1:], span.end], strict=True)):
+            part = Span(start=max(start, span.start), end=min(end, span.end))
+            if part.start < part.end:
+                yield part, number
 
 
 @frozen_by_name
@@ -143,16 +169,26 @@ def followed_deployment(session: Session, deployment_no: int) -> FollowedDeploym
     )
 
 
+SELECT_ERA = f"""
+    SELECT e.*, (SELECT coalesce(sum(labels), 0)::int FROM evidence_late_labels l WHERE l.era_no = e.no) AS late_labels,
+           EXISTS (SELECT FROM evidence_eras b WHERE b.deployment_no = e.deployment_no AND b.no < e.no
+               AND b.counted_until IS NOT NULL) AS is_restarted,
+           (SELECT coalesce(jsonb_agg(m), '[]') FROM (
+               SELECT c.model_revision AS revision, min(c.span_start) AS since,
+                      count(DISTINCT c.span_start) AS hours
+               FROM checks c
+               WHERE c.deployment_no = e.deployment_no AND c.span_start >= coalesce(e.starts_at, '-infinity')
+                   AND {MISSED}
+               GROUP BY 1 ORDER BY 2) m) AS missed
+    FROM evidence_eras e WHERE e.deployment_no = :no AND e.model_revision = :revision
+    ORDER BY e.no DESC LIMIT 1
+"""  # noqa: S608 - nothing of it comes from outside
+"""The newest era of a revision, as `Era`."""
+
+
 def find_era(session: Session, deployment_no: int, model_revision: str) -> Era | None:
     """Returns the newest era of that revision. The present monitor may compare other figures."""
-    statement = text(
-        """SELECT e.*, (SELECT coalesce(sum(labels), 0)::int FROM evidence_late_labels l WHERE l.era_no = e.no) AS late_labels,
-               EXISTS (SELECT FROM evidence_eras b WHERE b.deployment_no = e.deployment_no AND b.no < e.no
-                   AND b.counted_until IS NOT NULL) AS is_restarted
-           FROM evidence_eras e WHERE e.deployment_no = :no AND e.model_revision = :revision
-               ORDER BY e.no DESC LIMIT 1"""
-    )
-    row = session.execute(statement, {"no": deployment_no, "revision": model_revision}).one_or_none()
+    row = session.execute(text(SELECT_ERA), {"no": deployment_no, "revision": model_revision}).one_or_none()
     return None if row is None else read_row(Era, row)
 
 
@@ -163,13 +199,15 @@ def begin_era(
     model_revision: str,
     *,
     starts_at: datetime | None,
-    divisor: int = 1,
+    said: tuple[int, str | None] = (1, None),
 ) -> Era:
+    """`said` are the divisor of ln E and the column of persons."""
     era: dict[str, Any] = {
         "monitor_version": monitor_version,
         "model_revision": model_revision,
         "starts_at": starts_at,
-        "divisors": [(0, divisor)],
+        "divisors": [(0, said[0])],
+        "persons": [(0, said[1])],
     }
     # Alerts of the era before are over.
     insertion = insert(EvidenceEraRow).values(deployment_no=deployment_no, alerts_due=True, **era)
@@ -221,7 +259,7 @@ def counterfactual_tables(
     statement = text(
         f"""SELECT c.hour, t.attribute, t.check_no, t.cells
             FROM (SELECT DISTINCT ON (span_start) span_start AS hour, no FROM checks
-                  WHERE {_OF_ERA} AND monitor_version <= :version AND span_start >= :start
+                  WHERE {_OF_ERA} AND failure IS NULL AND monitor_version <= :version AND span_start >= :start
                       AND span_start < :end
                   ORDER BY span_start, no DESC) c
             JOIN check_tables t ON t.check_no = c.no

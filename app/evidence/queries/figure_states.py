@@ -15,7 +15,7 @@ from ...database.binary_rows import read_row
 from ...database.tables import EvidenceClosureRow, EvidenceEraRow, EvidenceFigureRow
 from ...domain.check import DataSet, FigureKey, Scope
 from ...statistics.e_values.nulls import UnfairSide
-from .eras import Era
+from .eras import SELECT_ERA, Era
 from .hour_counts import CountedPlace
 from .summaries import LimitSummary
 
@@ -134,10 +134,7 @@ class EraFigures:
 def find_era_figures(session: Session, deployment_no: int, model_revision: str) -> EraFigures | None:
     """Returns the newest era of that revision with its figures, in one statement."""
     statement = text(
-        """SELECT e.*, (SELECT coalesce(sum(labels), 0)::int FROM evidence_late_labels l WHERE l.era_no = e.no)
-                      AS late_labels,
-                  EXISTS (SELECT FROM evidence_eras b WHERE b.deployment_no = e.deployment_no AND b.no < e.no
-                      AND b.counted_until IS NOT NULL) AS is_restarted,
+        f"""SELECT e.*,
                   f.no AS figure_no, f.id, f.data, f.attribute, f."group", f.metric, f.definition,
                   f.starts_at AS figure_starts_at, f.ended_at, f.first_hour, f.until, f.is_stale,
                   CASE WHEN f.ended_at IS NULL THEN f.state END AS state, jsonb_array_length(f.summary) AS limits,
@@ -145,10 +142,7 @@ def find_era_figures(session: Session, deployment_no: int, model_revision: str) 
                    WHERE (c.era_no, c.data, c.attribute, c."group", c.metric)
                        = (e.no, f.data, f.attribute, f."group", f.metric)
                    ORDER BY c.no DESC LIMIT 1) AS closed_by
-           FROM evidence_eras e LEFT JOIN evidence_figures f ON f.era_no = e.no
-           WHERE e.no = (SELECT max(no) FROM evidence_eras
-                         WHERE deployment_no = :no AND model_revision = :revision)
-           ORDER BY f.no"""
+           FROM ({SELECT_ERA}) e LEFT JOIN evidence_figures f ON f.era_no = e.no ORDER BY f.no"""  # noqa: S608 - of constants only
     )
     rows = session.execute(statement, {"no": deployment_no, "revision": model_revision}).all()
     if not rows:

@@ -1,7 +1,7 @@
 """Interval of a ratio or a difference that holds at all hours at once, however often it is looked at."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,13 +72,15 @@ def add_hours(
     )
     for interval, added, (below, above) in zip(intervals, counts, weighed, strict=True):
         # Hour by hour: the same sums to the last digit, however many are added at a time.
-        interval.below = _add_rows(interval.below, below)
-        interval.above = _add_rows(interval.above, above)
-        interval.counts = _add_rows(interval.counts, added)
+        interval.below = add_rows(interval.below, below)
+        interval.above = add_rows(interval.above, above)
+        interval.counts = add_rows(interval.counts, added)
 
 
-def _add_rows(start: FloatArray, rows: FloatArray) -> FloatArray:
-    return np.asarray(np.add.reduce(np.vstack([start, rows]), axis=0))
+def add_rows(total: FloatArray, rows: Iterable[FloatArray]) -> FloatArray:
+    for row in rows:
+        total = total + row
+    return total
 
 
 def find_ends(below: FloatArray, above: FloatArray, grid: FloatArray) -> tuple[float | None, float | None]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...base.frozen import frozen_arrays
-from .confidence import find_ends, stack_counts
+from .confidence import add_rows, find_ends, stack_counts
 from .nulls import FloatArray, Hours, Limit, Side, UnfairSide
 
 STAKES = np.array([0.05, 0.1, 0.2, 0.4, 0.7])
@@ -37,7 +37,7 @@ class PairedHours:
         records = self.records.sum(axis=1)
         return Hours(
             *(
-                Side(np.minimum(self.records @ figures, records), records)
+                Side(np.minimum(_sum_kinds(self.records, figures[:, None])[:, 0], records), records)
                 for figures in (self.monitored, self.reference)
             )
         )
@@ -49,16 +49,14 @@ Kind = tuple[float, float, int]
 
 def pair_hours(kinds: Sequence[Sequence[Kind]]) -> PairedHours:
     """Hours of these kinds, one list an hour."""
-    columns: dict[tuple[float, float], int] = {}
-    for hour in kinds:
-        for monitored, reference, _ in hour:
-            columns.setdefault((monitored, reference), len(columns))
+    figures = sorted({(monitored, reference) for hour in kinds for monitored, reference, _ in hour})
+    columns = {pair: column for column, pair in enumerate(figures)}
     records = np.zeros((len(kinds), len(columns)))
     for row, hour in zip(records, kinds, strict=True):
         for monitored, reference, count in hour:
             row[columns[monitored, reference]] += count
-    figures = np.array(list(columns), dtype=np.float64).reshape(-1, 2)
-    return PairedHours(figures[:, 0], figures[:, 1], records)
+    monitored, reference = np.array(figures, dtype=np.float64).reshape(-1, 2).T
+    return PairedHours(monitored, reference, records)
 
 
 def weigh_pairs(
@@ -91,11 +89,11 @@ class RunningPairedInterval:
         return cls(np.zeros(4), *(np.zeros((len(PAIRED_RATIOS), len(STAKES))) for _ in range(2)))
 
     def add(self, hours: PairedHours, divisor: FloatArray | float = 1.0) -> None:
-        records = (hours.records / np.broadcast_to(divisor, len(hours))[:, None]).sum(axis=0)
+        records = hours.records / np.broadcast_to(divisor, len(hours))[:, None]
         ratios = PAIRED_RATIOS[:, None]
-        self.below = self.below + _sum_bets(records, ratios * hours.reference - hours.monitored)
-        self.above = self.above + _sum_bets(records, hours.monitored / ratios - hours.reference)
-        self.counts = self.counts + stack_counts(hours.sums()).sum(axis=0)
+        self.below = _add_bets(self.below, records, ratios * hours.reference - hours.monitored)
+        self.above = _add_bets(self.above, records, hours.monitored / ratios - hours.reference)
+        self.counts = add_rows(self.counts, stack_counts(hours.sums()))
 
     def ends(self) -> tuple[float | None, float | None]:
         """Both ends; None if open."""
@@ -105,11 +103,19 @@ class RunningPairedInterval:
         return find_ends(below, above, PAIRED_RATIOS)
 
 
-def _sum_bets(records: FloatArray, gains: FloatArray) -> FloatArray:
-    """Ln of the product [G, A] of 1 + stake · gain over records [K], for gains [G, K]."""
-    return np.asarray(np.log1p(gains[:, :, None] * STAKES).transpose(0, 2, 1) @ records)
+def _add_bets(total: FloatArray, records: FloatArray, gains: FloatArray) -> FloatArray:
+    """Adds, hour by hour, ln of the product [G, A] of 1 + stake · gain over records [H, K], for gains [G, K]."""
+    logs = np.log1p(gains.T[:, :, None] * STAKES)
+    return add_rows(total, (np.add.reduce(hour[:, None, None] * logs) for hour in records if hour.any()))
 
 
 def _bet(records: FloatArray, gains: FloatArray) -> FloatArray:
-    logs = records @ np.log1p(gains[:, None] * STAKES)
+    logs = _sum_kinds(records, np.log1p(gains[:, None] * STAKES))
     return np.where(records.sum(axis=1, keepdims=True) > 0, logs, np.nan)
+
+
+def _sum_kinds(records: FloatArray, values: FloatArray) -> FloatArray:
+    """Sums values [K, A] of records [H, K], kind by kind: the same to the last digit in whatever hours it is
+    among.
+    """
+    return np.asarray(np.add.reduce(records.T[:, :, None] * values[:, None]))

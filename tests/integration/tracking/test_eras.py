@@ -12,8 +12,9 @@ from app.database.engine import Database
 from app.deployments.monitor.queries import changed_at, delete_monitor
 from app.domain.alert import Resolution, RuleKind
 from app.domain.check import DataSet, Span
-from app.domain.monitor import MonitoredAttribute, Schedule
+from app.domain.monitor import EvidenceSettings, MonitoredAttribute, Schedule
 from app.domain.paging import Paging
+from app.evidence.figure_state import number_hour
 from app.evidence.present_state import ComparisonState, look_at_evidence
 from app.evidence.queries.eras import Era, deployments_to_follow
 from app.evidence.queries.hour_counts import Cells, CountedPlace, hours_between
@@ -305,3 +306,36 @@ def test_hours_counted_while_the_clock_was_ahead_are_counted_again_once_they_hav
         2: 40,
         3: 20,
     }
+
+
+@pytest.mark.thorough
+def test_a_column_of_persons_that_is_named_later_holds_from_the_next_block_on(database: Database) -> None:
+    stage = stage_of(database)
+    log(stage, [replace(one, person=f"p{number}") for number, one in enumerate(world(UNFAIR, seed=1, records=120))], first_no=1)
+    follow(stage, 30)
+    before, past = states(stage), counted(stage, present_era(stage))
+    assert resolutions(stage) == [None]
+
+    stage.watch(replace(stage.monitor(), evidence=EvidenceSettings(person="person")))
+    hour = next_hour(stage)
+    records = world([0.7], seed=2, records=40)
+    # Ten people were seen before, and the first of the others comes twice.
+    persons = [*(f"p{number}" for number in range(10)), "new-10", *(f"new-{number}" for number in range(10, 39))]
+    later = [replace(one, hour=START + hour * HOUR, person=person) for one, person in zip(records, persons, strict=True)]
+    log(stage, later, first_no=100_000)
+    follow(stage, hour + 1)
+
+    era = present_era(stage)
+    assert era.persons == [(0, None), (number_hour(START + hour * HOUR), "person")]
+    counts = counted(stage, era)
+    assert sum(cell[-1] for cell in counts.pop(hour) if not cell[1].endswith("repeated_person")) == 29
+    assert counts == past
+    assert {key: first for key, (first, *_) in states(stage).items()} == {key: first for key, (first, *_) in before.items()}
+    assert resolutions(stage) == [None]
+
+    # An import into a past hour changes that hour as it was counted, and whose first record later ones are.
+    log(stage, [replace(later[-1], hour=START)], first_no=200_000, noted=True)
+    follow(stage, hour + 1)
+    counts = counted(stage, present_era(stage))
+    assert sum(cell[-1] for cell in counts[0]) == 121
+    assert sum(cell[-1] for cell in counts[hour] if not cell[1].endswith("repeated_person")) == 28
