@@ -9,7 +9,7 @@ from ..domain.check import DataSet
 from ..domain.monitor import POOLED_GROUP
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.e_values.nulls import UnfairSide
-from ..statistics.e_values.state_words import State
+from ..statistics.e_values.state_words import DAY, MINUTE, State
 from ..statistics.sentences.rounding import write_minus
 from .figure_state import find_hour_start
 from .present_state import ComparisonState, DeploymentEvidence
@@ -77,7 +77,7 @@ def list_notes(state: ComparisonState) -> list[str]:
     if state.found_at is not None and state.alarm_at is not None:
         notes.append(
             f"Found after corrections of hours before {state.found_at:%Y-%m-%d %H:%M}; in these records the "
-            f"alarm falls on {state.alarm_at:%Y-%m-%d %H:%M}."
+            f"alarm falls on {state.alarm_at:{DAY if state.is_daily else MINUTE}}."
         )
     return notes + ([QUIET] if state.is_quiet else []) + ([STALE] if state.is_stale else [])
 
