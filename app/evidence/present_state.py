@@ -76,7 +76,8 @@ class ComparisonState:
     """Evidence on one metric, group and direction after its last hour.
 
     `statement` is the figure's, which its limits share. `log_evidence_now` is after corrections, where it is
-    below the threshold of an open alarm; `found_at`: corrections of hours before that raised it.
+    below the threshold of an open alarm; `found_at`: so many `found_corrections` of hours before that, or late
+    records, raised it.
 
     `figure_id` names its counts. `since` lies between `earliest` and `latest`; `alarm_at` ends the hour of
     the alarm. `log_*` are natural logarithms of factors. With a `reason` there is no figure. Hours before
@@ -102,6 +103,7 @@ class ComparisonState:
     latest: datetime | None = None
     alarm_at: datetime | None = None
     found_at: datetime | None = None
+    found_corrections: int = 0
     interval: tuple[float | None, float | None] = (None, None)
     interval_from: datetime | None = None
     interval_records: tuple[int, int] | None = None
@@ -214,10 +216,12 @@ def look_at_era(session: Session, deployment: FollowedDeployment, monitor: Monit
     cells = sum_cells(session, stored.era.no)
     problems = {row.attribute: row.label for row in cells if row.label is not None and not row.role}
     vanished = explain_vanished(cells)
-    alarms = {alarm.alarm_at for figure in figures for alarm in figure.open_alarms}
+    opened = [alarm for figure in figures for alarm in figure.open_alarms]
+    alarms = {alarm.alarm_at for alarm in opened}
+    changes_since = alarms | {alarm.found_at for alarm in opened if alarm.found_at is not None}
     counts = _Counts(
         hours_of_places(session, stored.era.no, _choose_starts(figures, stored.era)),
-        count_corrections(session, deployment.no, stored.era, alarms) if alarms else {},
+        count_corrections(session, deployment.no, stored.era, changes_since) if alarms else {},
     )
     states: list[ComparisonState] = []
     for watched in followed.metrics:
@@ -294,6 +298,9 @@ class _Counts:
 
     places: Mapping[CountedPlace, PlaceHours]
     corrected: Mapping[datetime, Sequence[CorrectedCount]]
+
+    def count_corrected(self, since: datetime | None) -> int:
+        return 0 if since is None else sum(count.count for count in self.corrected.get(since, ()))
 
     def load(self, watched: WatchedMetric, span: Span, groups: Sequence[str]) -> list[Series]:
         return read_series(watched.definition, self.between(watched.place, span), span, groups)
@@ -483,7 +490,7 @@ class _Seen:
         corrected = 0
         for alarm in alarms:
             if alarm is not None and alarm.is_below:
-                corrected = sum(count.count for count in self.counts.corrected.get(alarm.alarm_at, ()))
+                corrected = self.counts.count_corrected(alarm.alarm_at)
         hours = EndedHours(
             followers=state.followers,
             limits=watched.limits,
@@ -535,6 +542,7 @@ class _Seen:
                 latest=None if opened is None else opened.latest,
                 alarm_at=None if opened is None else self._end_block(opened.alarm_at),
                 found_at=None if opened is None else opened.found_at,
+                found_corrections=0 if opened is None else self.counts.count_corrected(opened.found_at),
                 interval=(lower, upper),
                 interval_from=find_hour_start(state.chapter),
                 interval_records=None
