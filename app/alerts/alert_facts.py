@@ -12,7 +12,6 @@ from ..domain.groups import GroupWords
 from ..evidence.present_state import ComparisonState, DeploymentEvidence, rename_state
 from ..evidence.words import QUIET, name_figure, note_first_hour, say_comparison
 from ..statistics.e_values.nulls import UnfairSide
-from ..statistics.e_values.state_words import say_start
 from ..statistics.sentences.left_out import list_lines
 
 Facts = dict[str, object]
@@ -80,7 +79,7 @@ def facts_of_evidence(state: ComparisonState, evidence: DeploymentEvidence) -> F
     return {
         "sentence": word(state),
         **display,
-        "started": state.since and say_start(state.since, state.earliest, state.latest),
+        "started": state.started,
         "at": None if state.until is None else state.until.isoformat(),
         **{name: None if time is None else time.isoformat() for name, time in times.items()},
         "direction": state.direction.value,

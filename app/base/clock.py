@@ -20,6 +20,11 @@ def floor_to_hour(moment: datetime) -> datetime:
     return moment.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
 
 
+def floor_to_day(moment: datetime) -> datetime:
+    """Returns the start of the UTC day that contains `moment` (aware)."""
+    return floor_to_hour(moment).replace(hour=0)
+
+
 def floor_to_minute(moment: datetime) -> datetime:
     """Returns the start of the UTC minute that contains `moment` (aware)."""
     return moment.astimezone(UTC).replace(second=0, microsecond=0)

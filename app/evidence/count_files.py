@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from ..base.clock import HOUR, floor_to_hour
+from ..base.clock import HOUR, floor_to_day, floor_to_hour
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen
 from ..checks.counting.count_files import SpanOfFiles
@@ -70,6 +70,8 @@ class HoursInFiles:
         newest = newest_listed_row(
             self.session, self.followed.deployment.no, PAYLOAD if data is DataSet.AS_LOGGED else FEEDBACK
         )
+        if self.followed.era.is_daily:
+            latest = floor_to_day(latest)
         reached = None if newest is None else min(latest, floor_to_hour(newest) + HOUR)
         if data is DataSet.AS_LOGGED:
             return reached

@@ -98,7 +98,7 @@ class FollowedEra:
         stored, now = (
             None
             if definition is None
-            else definition | {"evidence": definition["evidence"] | {"person": None}}
+            else {**definition, "evidence": {**definition["evidence"], "person": None}}
             for definition in (figure.definition, self.definitions.get(figure.metric_key))
         )
         # What is said of persons holds from then on, and begins nothing again.

@@ -10,7 +10,7 @@ from itertools import chain
 import numpy as np
 from sqlalchemy.orm import Session
 
-from ..base.clock import HOUR
+from ..base.clock import HOUR, floor_to_day
 from ..base.frozen import frozen_arrays, frozen_by_name
 from ..checks.correction import CorrectedCount, describe_corrected
 from ..deployments.monitor.queries import find_monitor
@@ -24,6 +24,7 @@ from ..statistics.e_values.onset import Onset
 from ..statistics.e_values.quiet_alarm import QUIET_HOURS, is_quiet
 from ..statistics.e_values.state_words import (
     DAY,
+    MINUTE,
     EvidenceState,
     FigureFacts,
     FigureLabel,
@@ -75,7 +76,8 @@ class ComparisonState:
     """Evidence on one metric, group and direction after its last hour.
 
     `statement` is the figure's, which its limits share. `log_evidence_now` is after corrections, where it is
-    below the threshold of an open alarm; `found_at`: corrections of hours before that raised it.
+    below the threshold of an open alarm; `found_at`: so many `found_corrections` of hours before that, or late
+    records, raised it.
 
     `figure_id` names its counts. `since` lies between `earliest` and `latest`; `alarm_at` ends the hour of
     the alarm. `log_*` are natural logarithms of factors. With a `reason` there is no figure. Hours before
@@ -101,6 +103,7 @@ class ComparisonState:
     latest: datetime | None = None
     alarm_at: datetime | None = None
     found_at: datetime | None = None
+    found_corrections: int = 0
     interval: tuple[float | None, float | None] = (None, None)
     interval_from: datetime | None = None
     interval_records: tuple[int, int] | None = None
@@ -118,6 +121,13 @@ class ComparisonState:
     fair_since: datetime | None = None
     reason: str | None = None
     vanished: str | None = None
+    is_daily: bool = False
+
+    @property
+    def started(self) -> str | None:
+        """Most likely start and its range; days where no hour is known."""
+        form = DAY if self.is_daily else MINUTE
+        return None if self.since is None else say_start(self.since, self.earliest, self.latest, form)
 
     @property
     def words(self) -> str:
@@ -126,7 +136,7 @@ class ComparisonState:
             return self.vanished or self.evidence.value
         if self.reason is not None:
             return f"{self.statement.state} ({self.reason})"
-        since = "" if self.since is None else say_start(self.since, self.earliest, self.latest)
+        since = self.started
         shown = {FigureLabel.UNFAIR, FigureLabel.UNDER_REVIEW, FigureLabel.CONFIRMED_FAIR}
         is_since = since and self.statement.state in shown
         return f"{self.statement.state}{f' since {since}' if is_since else ''}"
@@ -206,10 +216,12 @@ def look_at_era(session: Session, deployment: FollowedDeployment, monitor: Monit
     cells = sum_cells(session, stored.era.no)
     problems = {row.attribute: row.label for row in cells if row.label is not None and not row.role}
     vanished = explain_vanished(cells)
-    alarms = {alarm.alarm_at for figure in figures for alarm in figure.open_alarms}
+    opened = [alarm for figure in figures for alarm in figure.open_alarms]
+    alarms = {alarm.alarm_at for alarm in opened}
+    changes_since = alarms | {alarm.found_at for alarm in opened if alarm.found_at is not None}
     counts = _Counts(
         hours_of_places(session, stored.era.no, _choose_starts(figures, stored.era)),
-        count_corrections(session, deployment.no, stored.era, alarms) if alarms else {},
+        count_corrections(session, deployment.no, stored.era, changes_since) if alarms else {},
     )
     states: list[ComparisonState] = []
     for watched in followed.metrics:
@@ -229,7 +241,7 @@ def look_at_era(session: Session, deployment: FollowedDeployment, monitor: Monit
                 if text is not None and state.state is State.UNDECIDED
                 else state
             )
-    since = min((state.alarm_at for state in states if state.alarm_at is not None), default=None)
+    since = min(alarms, default=None)
     corrected = counts.corrected.get(since) if since is not None else None
     return DeploymentEvidence(
         era=stored.era,
@@ -286,6 +298,9 @@ class _Counts:
 
     places: Mapping[CountedPlace, PlaceHours]
     corrected: Mapping[datetime, Sequence[CorrectedCount]]
+
+    def count_corrected(self, since: datetime | None) -> int:
+        return 0 if since is None else sum(count.count for count in self.corrected.get(since, ()))
 
     def load(self, watched: WatchedMetric, span: Span, groups: Sequence[str]) -> list[Series]:
         return read_series(watched.definition, self.between(watched.place, span), span, groups)
@@ -360,6 +375,7 @@ def _begin_facts(watched: WatchedMetric, followed: FollowedEra, group: str | Non
         upper_limit=by_side.get(UnfairSide.ABOVE),
         verdict=Verdict.NOT_COMPUTABLE,
         evidence=EvidenceState.NONE_YET,
+        block="day" if followed.era.is_daily else "hour",
     )
 
 
@@ -474,7 +490,7 @@ class _Seen:
         corrected = 0
         for alarm in alarms:
             if alarm is not None and alarm.is_below:
-                corrected = sum(count.count for count in self.counts.corrected.get(alarm.alarm_at, ()))
+                corrected = self.counts.count_corrected(alarm.alarm_at)
         hours = EndedHours(
             followers=state.followers,
             limits=watched.limits,
@@ -524,8 +540,9 @@ class _Seen:
                 since=summary.since,
                 earliest=None if opened is None else opened.earliest,
                 latest=None if opened is None else opened.latest,
-                alarm_at=None if opened is None else opened.alarm_at,
+                alarm_at=None if opened is None else self._end_block(opened.alarm_at),
                 found_at=None if opened is None else opened.found_at,
+                found_corrections=0 if opened is None else self.counts.count_corrected(opened.found_at),
                 interval=(lower, upper),
                 interval_from=find_hour_start(state.chapter),
                 interval_records=None
@@ -543,12 +560,17 @@ class _Seen:
                 is_quiet=opened is not None and self._is_quiet(limit, opened.alarm_at),
                 resolved_at=None if last is None else last.resolved_at,
                 fair_since=None if last is None else last.fair_since,
+                is_daily=era.is_daily,
             )
+
+    def _end_block(self, hour: datetime) -> datetime:
+        """End of the block that ends with this hour, or later."""
+        return floor_to_day(hour - HOUR) + 24 * HOUR if self.followed.era.is_daily else hour
 
     def _say_onset(self, since: Onset) -> str:
         first = number_hour(self.figure.first_hour)
         onset, earliest, latest = map(find_hour_start, (since.hour, since.earliest, since.latest))
-        start = say_start(onset, earliest, latest)
+        start = say_start(onset, earliest, latest, DAY if self.followed.era.is_daily else MINUTE)
         return f"{start} or before" if since.hour == first else start
 
     def _say_restart(self) -> str | None:

@@ -142,7 +142,7 @@ def _follow(session: Session, deployment_no: int) -> FollowedEra | None:
             counted = counted_hours(session, deployment_no, [Span(start=BEGINNING, end=since)])
             note_changed_hours(session, deployment_no, sorted(counted))
         hour = number_hour(since)
-        changed_terms = {
+        changed_terms: dict[str, Any] = {
             "divisors": [*era.divisors, (hour, settings.divisor)],
             "persons": [*era.persons, (hour, settings.person)],
         }

@@ -9,7 +9,7 @@ from ..domain.check import DataSet
 from ..domain.monitor import POOLED_GROUP
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.e_values.nulls import UnfairSide
-from ..statistics.e_values.state_words import State
+from ..statistics.e_values.state_words import DAY, MINUTE, State
 from ..statistics.sentences.rounding import write_minus
 from .figure_state import find_hour_start
 from .present_state import ComparisonState, DeploymentEvidence
@@ -75,10 +75,14 @@ def list_notes(state: ComparisonState) -> list[str]:
         now, needed = map(_say_factor, (state.log_evidence_now, state.log_threshold))
         notes.append(f"The evidence would now be {now} of {needed}.")
     if state.found_at is not None and state.alarm_at is not None:
-        notes.append(
-            f"Found after corrections of hours before {state.found_at:%Y-%m-%d %H:%M}; in these records the "
-            f"alarm falls on {state.alarm_at:%Y-%m-%d %H:%M}."
+        number = state.found_corrections
+        cause = (
+            f"{number:,} correction{'' if number == 1 else 's'}"
+            if number
+            else f"hours before {state.found_at:%Y-%m-%d %H:%M} were counted again"
         )
+        alarm_at = f"{state.alarm_at:{DAY if state.is_daily else MINUTE}}"
+        notes.append(f"Found after {cause}; in these records the alarm falls on {alarm_at}.")
     return notes + ([QUIET] if state.is_quiet else []) + ([STALE] if state.is_stale else [])
 
 

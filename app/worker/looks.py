@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import structlog
 from sqlalchemy import text
@@ -11,7 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from ..alerts.evaluate import evaluate_ended_checks, evaluate_evidence, evaluate_passing_time
-from ..base.clock import HOUR, floor_to_hour
+from ..base.clock import HOUR, floor_to_day, floor_to_hour
 from ..base.errors import LeaseLost, Unavailable
 from ..checks.days.roll_up import keep_next_day
 from ..checks.queries import queue_scheduled
@@ -54,7 +54,7 @@ def queue_due_attributions(session: Session, now: datetime) -> int:
 
     Concurrent calls queue nothing twice. Missed nights are not made up for.
     """
-    midnight = (now - GRACE).astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    midnight = floor_to_day(now - GRACE)
     return queue_nightly(session, night=Span(start=midnight - timedelta(days=1), end=midnight))
 
 

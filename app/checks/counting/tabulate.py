@@ -268,15 +268,15 @@ class Tabulated:
             for name, value in ((STRATA_OF, self.strata), (MITIGATED, self.mitigated))
             if value is not None
         }
-        counted = [{OTHER_REVISIONS: revisions.to_json()} for revisions in self.revisions] or [{}, {}]
+        members: list[dict[str, Any]] = [
+            {OTHER_REVISIONS: revisions.to_json()} for revisions in self.revisions
+        ] or [{}, {}]
         if len(self.pieces) > 1 or self.data is DataSet.LABELLED:
-            counted[0][PIECES] = self.list_pieces()
-        periods = zip((OWN, ADDITIONAL), self.periods, self.inside, counted, strict=True)
+            members[0][PIECES] = self.list_pieces()
+        periods = zip((OWN, ADDITIONAL), self.periods, self.inside, members, strict=True)
         return [
-            StoredTable(
-                self.data, self.comparison, name, counts.to_json() | settings | dict(inside) | revisions
-            )
-            for name, counts, inside, revisions in periods
+            StoredTable(self.data, self.comparison, name, counts.to_json() | settings | dict(inside) | others)
+            for name, counts, inside, others in periods
         ]
 
     def list_pieces(self) -> list[dict[str, Any]]:

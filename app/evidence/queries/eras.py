@@ -38,7 +38,8 @@ class Era:
     from `left_out_from` on. From each of these hours on, ln E has that one of the `divisors`, and that one of
     `persons` is the column that says whose record it is. `alarms` say that some group is unfair.
 
-    One of number 0 has not begun; of one that `is_restarted`, another one was counted before.
+    One of number 0 has not begun; of one that `is_restarted`, another one was counted before. One that
+    `is_daily` has records in files whose times are dates: a block of evidence is a day, its first hour.
     """
 
     no: int = 0
@@ -55,6 +56,7 @@ class Era:
     persons: Sequence[tuple[int, str | None]] = ((0, None),)
     alarms: Sequence[SomeGroup] = ()
     is_restarted: bool = False
+    is_daily: bool = False
     missed: Sequence[MissedHours] = ()
 
     @property
@@ -169,6 +171,8 @@ def followed_deployment(session: Session, deployment_no: int) -> FollowedDeploym
     )
 
 
+_IS_OF_ERA = "f.deployment_no = e.deployment_no AND f.side = 'payload' AND f.oldest IS NOT NULL"
+
 SELECT_ERA = f"""
     SELECT e.*, (SELECT coalesce(sum(labels), 0)::int FROM evidence_late_labels l WHERE l.era_no = e.no) AS late_labels,
            EXISTS (SELECT FROM evidence_eras b WHERE b.deployment_no = e.deployment_no AND b.no < e.no
@@ -179,7 +183,11 @@ SELECT_ERA = f"""
                FROM checks c
                WHERE c.deployment_no = e.deployment_no AND c.span_start >= coalesce(e.starts_at, '-infinity')
                    AND {MISSED}
-               GROUP BY 1 ORDER BY 2) m) AS missed
+               GROUP BY 1 ORDER BY 2) m) AS missed,
+           EXISTS (SELECT FROM listed_files f WHERE {_IS_OF_ERA}) AND NOT EXISTS (
+               SELECT FROM listed_files f WHERE {_IS_OF_ERA}
+                 AND (f.oldest <> date_trunc('day', f.oldest, 'UTC')
+                     OR f.newest <> date_trunc('day', f.newest, 'UTC'))) AS is_daily
     FROM evidence_eras e WHERE e.deployment_no = :no AND e.model_revision = :revision
     ORDER BY e.no DESC LIMIT 1
 """  # noqa: S608 - nothing of it comes from outside

@@ -49,14 +49,14 @@ Kind = tuple[float, float, int]
 
 def pair_hours(kinds: Sequence[Sequence[Kind]]) -> PairedHours:
     """Hours of these kinds, one list an hour."""
-    figures = sorted({(monitored, reference) for hour in kinds for monitored, reference, _ in hour})
-    columns = {pair: column for column, pair in enumerate(figures)}
+    pairs = sorted({(monitored, reference) for hour in kinds for monitored, reference, _ in hour})
+    columns = {pair: column for column, pair in enumerate(pairs)}
     records = np.zeros((len(kinds), len(columns)))
     for row, hour in zip(records, kinds, strict=True):
         for monitored, reference, count in hour:
             row[columns[monitored, reference]] += count
-    monitored, reference = np.array(figures, dtype=np.float64).reshape(-1, 2).T
-    return PairedHours(monitored, reference, records)
+    figures = np.array(pairs, dtype=np.float64).reshape(-1, 2)
+    return PairedHours(figures[:, 0], figures[:, 1], records)
 
 
 def weigh_pairs(

@@ -231,3 +231,28 @@ def test_the_rule_that_a_deployment_starts_with_opens_an_alert_with_its_page_and
     report = service.client.get(f"/v1/deployments/{name}/report.html")
     assert report.status_code == 200
     assert "less often than" in report.text
+
+
+def test_where_times_are_dates_a_block_is_a_day_and_no_hour_is_named(lake: Lake) -> None:
+    days = [START.replace(hour=0) + timedelta(days=number) for number in range(12)]
+    for number, one in enumerate(days):
+        rows = [
+            {"id": f"{number}-{no}", "sex": record.sex, "place": "x", "prediction": record.approved}
+            for no, record in enumerate(world([0.3 if number >= 6 else 1.0], seed=number, records=200))
+        ]
+        lake.write(rows, one)
+    # The last day is not over.
+    count(lake, days[-1] + 5 * HOUR)
+    with lake.stage.database.transaction() as session:
+        found = look_at_evidence(session, lake.stage.deployment.no)
+
+    assert found is not None
+    assert {hour for *_, hour, _ in hours_of(lake.stage)} == set(days[:-1])
+    unfair = next(one for one in found.comparisons if one.statement is not None and one.statement.row == 1)
+    assert unfair.since == days[6]
+    assert unfair.started is not None
+    assert unfair.statement is not None
+    assert all(":" not in words for words in (unfair.started, unfair.statement.sentence))
+    assert "The newest day alone lies outside." in unfair.statement.sentence
+    assert unfair.alarm_at is not None
+    assert unfair.alarm_at in {day + timedelta(days=1) for day in days[6:]}

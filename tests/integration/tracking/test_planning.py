@@ -94,3 +94,16 @@ def test_a_reference_without_favourable_records_has_no_ratio(database: Database,
     log(stage, [Logged(START, sex, 0) for sex in ("male", "female") for _ in range(40)], first_no=1)
 
     assert before(stage, 1).comparisons[0].words == snapshot
+
+
+def test_four_hundred_records_a_month_need_about_six_months(database: Database) -> None:
+    stage = watched(database, metrics=("disparate_impact",), attributes=(replace(SEX, upper_threshold=None),))
+    for month in range(12):
+        batch = world([1.0], seed=month, records=400, share=0.3, base=0.5)
+        log(stage, [replace(one, hour=START + month * 730 * HOUR) for one in batch], first_no=1 + month * 1_000)
+    update(stage, START + 12 * 730 * HOUR)
+    planned = after(stage, WantedDetection(ratio=0.6, chance=0.5))
+
+    assert planned is not None
+    assert planned.comparisons[0].hours is not None
+    assert 5 <= planned.comparisons[0].hours / 730 <= 8

@@ -16,7 +16,7 @@ from app.domain.monitor import POOLED_GROUP, EvidenceSettings, MonitoredAttribut
 from app.domain.paging import Paging
 from app.evidence.present_state import ComparisonState, DeploymentEvidence, look_at_evidence
 from app.evidence.queries.eras import deployments_to_follow
-from app.evidence.words import list_remarks
+from app.evidence.words import list_notes, list_remarks
 from app.statistics.e_values.nulls import UnfairSide
 from app.statistics.e_values.state_words import EvidenceState, State
 from tests.builders.evidence_worlds import SEX, START, Logged, log, states, update, watched, world
@@ -229,7 +229,17 @@ def test_an_alarm_that_only_corrections_raise_opens_now_and_says_so(database: Da
 
     assert (found.state, found.since) == (State.UNFAIR, START)
     assert found.found_at == START + 3 * HOUR
-    assert "Found after corrections of hours before" in str(alerts(stage)[0].facts["sentence"])
+    assert found.found_corrections == 0
+    with connect(database.url) as connection:
+        for number in range(3):
+            connection.execute(
+                "INSERT INTO corrections (deployment_no, id, record_id, what, number, made_by, logged_at)"
+                " VALUES (%s, %s, %s, 'prediction', 1, 'somebody', %s)",
+                (stage.deployment.no, str(number), f"1-{number}", START),
+            )
+    assert below(stage).found_corrections == 3
+    assert any(note.startswith("Found after 3 corrections;") for note in list_notes(below(stage)))
+    assert "Found after hours before" in str(alerts(stage)[0].facts["sentence"])
 
 
 def test_computing_again_without_corrections_changes_nothing(database: Database) -> None:
