@@ -10,6 +10,7 @@ RUN /opt/evenhand/bin/python -m pip install --only-binary :all: --require-hashes
 COPY LICENSE /opt/evenhand/src/
 COPY app /opt/evenhand/src/evenhand
 COPY migrations /opt/evenhand/src/evenhand/migrations
+COPY docs /opt/evenhand/src/evenhand/docs
 # The project is not built: its folder goes on the import path, and a launcher replaces the console script.
 RUN echo /opt/evenhand/src > "$(/opt/evenhand/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/evenhand.pth" \
     && printf '#!/bin/sh\nexec /opt/evenhand/bin/python -P -m evenhand.cli "$@"\n' > /opt/evenhand/bin/evenhand \

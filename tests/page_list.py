@@ -45,6 +45,11 @@ def pages(client: httpx.Client) -> Mapping[str, str]:
         "audit": "/audit",
         "settings": "/settings",
         "glossary": "/glossary",
+        "help": "/help",
+        "help-page": "/help/concepts/metrics",
+        "help-search": "/help?q=disparate+impact",
+        "api": "/docs",
+        "api-tag": "/docs/checks",
     }
 
 

@@ -13,7 +13,7 @@ from .fleet import URGENCY, DeploymentOverview, DeploymentState, Overview, Overv
 
 MOST_LINES = 5
 
-WORKER_HELP = "/glossary#worker"
+WORKER_HELP = "/help/operations/runbook#no-worker-answers"
 """Says what a worker does, and what to do without one."""
 
 

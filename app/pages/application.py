@@ -8,6 +8,7 @@ from ..web.strict_requests import known_parameters_only
 from . import assets, glossary
 from . import check_page as checks
 from . import error_pages as failures
+from . import help_page as manual
 from . import intake_page as ingestion
 from . import overview_page as overview
 from . import report_page as regulator_reports
@@ -40,6 +41,7 @@ _ROUTERS = (
     alert_page.router,
     activity.router,
     glossary.router,
+    manual.router,
     settings.router,
     login.router,
     oidc.router,

@@ -19,7 +19,7 @@ from tests.builders.bodies import deployment, monitor
 from tests.builders.open_routes import FOR_EVERYBODY
 from tests.service import RunningService
 
-FOR_ANY_KEY = {"/v1/me", "/v1/metrics", "/v1/metrics/{metric_key}", "/docs", "/docs/{name}", "/openapi.json"}
+FOR_ANY_KEY = {"/v1/me", "/v1/metrics", "/v1/metrics/{metric_key}", "/docs", "/docs/{name}", "/openapi.json", "/help", "/help/{name:path}"}
 FOR_WHOEVER_IS_KNOWN = {"/logout"}
 
 OWN = "own-model"

@@ -1,6 +1,7 @@
 """The built package, installed next to what belongs to others: an `app` package of another distribution, and a user's own `app.py`."""
 
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -44,14 +45,14 @@ def elsewhere(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_package_takes_one_name_and_holds_every_file_of_both_folders(wheel: Path) -> None:
+def test_the_package_takes_one_name_and_holds_every_file_of_its_folders(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
-    packed = {"app": "evenhand", "migrations": "evenhand/migrations"}
+    packed = {"app": "evenhand", "migrations": "evenhand/migrations", "docs": "evenhand/docs"}
     expected = {
         f"{target}/{file.relative_to(REPOSITORY / folder)}"
         for folder, target in packed.items()
         for file in (REPOSITORY / folder).rglob("*")
-        if file.is_file() and "__pycache__" not in file.parts
+        if file.is_file() and "__pycache__" not in file.parts and file.suffix != ".png"
     }
 
     assert {name.partition("/")[0].partition("-")[0] for name in names} == {"evenhand"}
@@ -81,14 +82,19 @@ def test_the_service_runs_from_the_package_next_to_a_foreign_app(site: Path, els
     }
     assert "evenhand 0" in _run(site, elsewhere, "-m", "evenhand.cli", "--version")
     subprocess.run([sys.executable, "-m", "evenhand.cli", "migrate"], cwd=elsewhere, env=environment, check=True, capture_output=True)
+    created = [sys.executable, "-m", "evenhand.cli", "keys", "create", "--role", "read", "--name", "a reader"]
+    printed = subprocess.run(created, cwd=elsewhere, env=environment, check=True, capture_output=True, text=True).stdout
+    key = re.findall(r"evk_\S+", printed)[0]
     with subprocess.Popen([sys.executable, "-m", "evenhand.cli", "serve"], cwd=elsewhere, env=environment) as serving:
         try:
             wait_until(lambda: serving.poll() is not None or _is_ready(port), "the service is ready")
             page = httpx.get(f"http://127.0.0.1:{port}/login", trust_env=False)
+            manual = httpx.get(f"http://127.0.0.1:{port}/help/tutorial", auth=("anyone", key), trust_env=False)
         finally:
             serving.terminate()
 
     assert page.status_code == 200
+    assert "<h1" in manual.text
     assert serving.returncode == 0
 
 

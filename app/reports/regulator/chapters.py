@@ -1,12 +1,17 @@
 """Chapters of a regulator's report, from its data alone, rounded."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from datetime import datetime
+
+import msgspec
 
 from ...base.frozen import frozen
 from ...charts.forest_headline import capitalise
 from ...statistics.sentences.left_out import list_lines
-from ..document import Block, Bullets, Json, Paragraph, ReportTable, Section, caution, count
+from ..document import Block, Bullets, Json, Paragraph, ReportTable, Section, count
+from .clauses import RuleClause
 from .cover import OF_PERIOD, count_checks
+from .presets import PRESETS
 from .sheets import PeriodSheet
 
 
@@ -122,19 +127,7 @@ def chapters(data: Json) -> Iterator[Section]:
         blocks += [Paragraph("The rule also asks for, and no log holds:"), Bullets(data["elsewhere"])]
         yield Section("What is missing for the rule", blocks)
     yield Section("What these figures cannot say", (Bullets(data["limits"]),))
-    names = {"population": "who is in the report", "limits": "limits"}
-    names |= {sheet.value: sheet.row.name for sheet in sheets}
-    rows = []
-    for clause in data["clauses"]:
-        chapters = "; ".join(names[name] for name in clause["chapters"] if name in names)
-        rows.append((clause["rule"], clause["place"], clause["state"], chapters or "none"))
-    clauses = ReportTable(
-        "Rules, and what this report has for them",
-        ("Rule", "Place", "State", "Chapters of this report"),
-        rows,
-        is_last_wide=True,
-    )
-    yield Section("Clause map", (caution(data["notice"]), clauses))
+    yield Section("Clause map", (clause_table(data, sheets),))
     terms = [
         f"{term.name}: {term.meaning}" for term in TERMS if not term.sheets or sheets.keys() & term.sheets
     ]
@@ -147,6 +140,56 @@ def chapters(data: Json) -> Iterator[Section]:
         "can change both."
     )
     yield Section("Hash chain", (Paragraph(verified),))
+
+
+def clause_table(data: Json, sheets: Collection[PeriodSheet]) -> ReportTable:
+    clauses = msgspec.convert(data["clauses"], list[RuleClause])
+    rules = {clause.id: clause.rule for clause in clauses}
+    day = datetime.fromisoformat(data["made"]["at"]).date()
+    in_report = {"chapter:population", "chapter:limits", *(f"sheet:{sheet}" for sheet in sheets)}
+    in_report.add(f"preset:{data['preset']}")
+    rows = []
+    for clause in clauses:
+        here = [name for name in clause.answered_by if name in in_report]
+        elsewhere = [name for name in clause.answered_by if name not in in_report]
+        rows.append(
+            (
+                f"{clause.rule}: {clause.clause}",
+                clause.describe_state(day, rules),
+                "; ".join(map(name_answer, here)) or "–",
+                "; ".join(map(name_answer, elsewhere)) or "–",
+                "; ".join(clause.not_answered) or "–",
+                f"{clause.wording} Open: {clause.open}." if clause.open else clause.wording,
+            )
+        )
+    return ReportTable(
+        "Rules, what answers them, and what does not",
+        (
+            "Rule and clause",
+            "State",
+            "In this report",
+            "In the product, not in this report",
+            "Not answered",
+            "What it says",
+        ),
+        rows,
+        note=data["notice"],
+    )
+
+
+_ANSWERS = {
+    "chapter:population": "who is in the report",
+    "chapter:limits": "limits",
+    **{f"sheet:{sheet}": sheet.row.name for sheet in PeriodSheet},
+    **{f"preset:{name}": f"preset {preset.title}" for name, preset in PRESETS.items()},
+}
+
+
+def name_answer(answer: str) -> str:
+    """`lending` of `sheet:lending`, `API listAlerts` of `api:listAlerts`."""
+    kind, _, name = answer.partition(":")
+    unlisted = {"api": f"API {name}", "command": name, "retention": f"retention preset {name}"}
+    return _ANSWERS.get(answer) or unlisted[kind]
 
 
 def population_section(data: Json) -> Section:

@@ -1,13 +1,12 @@
-"""Rules that sheets speak to, as read in November 2026 from secondary sources. Not legal advice."""
+"""Rules that reports speak to: what each says, its state, and what answers it here. Not legal advice."""
 
+from collections.abc import Iterable, Mapping
+from datetime import date
 from enum import StrEnum
+from importlib.resources import files
+from typing import Literal
 
-from ...base.frozen import frozen
-
-NOT_LEGAL_ADVICE = (
-    "Not legal advice. The report says what was measured, by which rule, and what is missing; it does not "
-    "say that a rule is complied with. State of the rules as read in November 2026, from secondary sources."
-)
+import msgspec
 
 
 class ToolKind(StrEnum):
@@ -17,45 +16,53 @@ class ToolKind(StrEnum):
     SCORING = "scoring"
 
 
-@frozen
-class RuleClause:
+class RuleClause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Clause of a rule.
+
+    `seen_on` is the date of the newest dated page that was seen; of a `primary` source a page of the authority
+    was. `answered_by` has names such as `sheet:evidence` and `api:readAlert`. `open` says what was not seen.
+    """
+
+    id: str
     rule: str
-    place: str
+    clause: str
     state: str
-    chapters: tuple[str, ...]
+    in_force_from: date | None
+    seen_on: date | None
+    checked_on: date
+    source_kind: Literal["primary", "secondary"]
+    pages_seen: int
+    answered_by: tuple[str, ...]
+    not_answered: tuple[str, ...]
+    wording: str
+    notice: str
+    ended_on: date | None = None
+    replaced_by: str | None = None
+    replaces: tuple[str, ...] = ()
+    changes: str | None = None
+    open: str | None = None
+
+    def describe_state(self, day: date, names: Mapping[str, str]) -> str:
+        """Says its state on that day. `names` are the rules by their ids."""
+        if self.ended_on is not None and self.ended_on <= day:
+            replacement = f", see {names[self.replaced_by]}" if self.replaced_by else ""
+            return f"withdrawn on {self.ended_on}{replacement}"
+        if self.in_force_from is not None:
+            return f"{'in force since' if self.in_force_from <= day else 'from'} {self.in_force_from}"
+        return "draft" if self.state.startswith("draft") else self.state
 
 
-CLAUSES = (
-    RuleClause("New York City Local Law 144", "6 RCNY 5-300 to 5-304", "in force", ("ll144",)),
-    RuleClause(
-        "Uniform Guidelines (UGESP)",
-        "29 CFR 1607.4 D",
-        "in force; rescission announced",
-        ("adverse_impact", "controls"),
-    ),
-    RuleClause(
-        "New Jersey", "N.J.A.C. 13:16", "in force since 2025-12-15", ("adverse_impact", "alternative")
-    ),
-    RuleClause(
-        "Illinois", "HB 3773", "in force since 2026-01-01", ("adverse_impact", "indirect_bias", "controls")
-    ),
-    RuleClause(
-        "Colorado, insurance", "Regulation 10-1-1", "in force", ("lending", "probabilistic", "controls")
-    ),
-    RuleClause(
-        "EU AI Act",
-        "Art. 10, 12, 15, 19, 26, 72, 73",
-        "for Annex III from 2027-12-02",
-        ("population", "evidence", "alerts", "limits"),
-    ),
-    RuleClause(
-        "ISO/IEC TS 12791:2024",
-        "5.1.6, 5.3.2, 5.3.3, 5.4",
-        "published 2024",
-        ("adverse_impact", "controls", "limits"),
-    ),
-    RuleClause("ISO/IEC 42001", "9.1", "published 2023", ("evidence", "alerts")),
-    RuleClause(
-        "OSFI E-23", "model risk management", "in force from 2027-05-01", ("population", "evidence", "alerts")
-    ),
-)
+CLAUSES = msgspec.json.decode((files(__package__) / "clauses.json").read_bytes(), type=tuple[RuleClause, ...])
+
+
+def describe_sources(clauses: Iterable[RuleClause]) -> str:
+    clauses = list(clauses)
+    oldest = min(clause.checked_on for clause in clauses)
+    secondary = sum(clause.source_kind == "secondary" for clause in clauses)
+    return (
+        f"Not legal advice. State of the rules as read on {oldest}; {secondary} of {len(clauses)} rows rest on "
+        "secondary sources."
+    )
+
+
+NOT_LEGAL_ADVICE = describe_sources(CLAUSES)

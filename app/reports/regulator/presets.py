@@ -114,7 +114,13 @@ PRESETS = {
         ),
         attributes={"sex": SEX, "race or ethnicity": RACE, "age": ("age",)},
         needs_controls=True,
-        elsewhere=("the business reason of each control",),
+        elsewhere=(
+            "the business reason of each control",
+            (
+                "which law applies: Regulation B has no effects test since 2026-07-21; state law and the Fair "
+                "Housing Act remain"
+            ),
+        ),
     ),
     ReportPreset.EU_AI_ACT: SheetPreset(
         title="EU AI Act, monitoring",

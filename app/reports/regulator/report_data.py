@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
+import msgspec
 import numpy as np
 from sqlalchemy.orm import Session
 
@@ -37,10 +38,10 @@ from .sheet_parts import SheetParts
 from .sheets import PeriodSheet
 
 KIND = "evenhand-regulator-report"
-FORMAT = 7
+FORMAT = 8
 """Grows with every change of a member."""
 
-READABLE_FORMATS = (1, 2, 3, 4, 5, 6, FORMAT)
+READABLE_FORMATS = (1, 2, 3, 4, 5, 6, 7, FORMAT)
 """Formats whose seal and chain this version can verify."""
 
 UNEQUALLY_SAMPLED = (
@@ -118,7 +119,7 @@ def read_report(
         "population": describe_population(parts),
         "sheets": {sheet.value: sheet.row.content(parts) for sheet in PeriodSheet if sheet in query.sheets},
         "limits": list(LIMITS),
-        "clauses": list(map(asdict, CLAUSES)),
+        "clauses": msgspec.to_builtins(CLAUSES),
         "notice": NOT_LEGAL_ADVICE,
         "chain_head": find_last_link(chain),
         "chain": list(map(asdict, chain)),

@@ -83,7 +83,8 @@ def test_a_page_that_is_open_learns_it_within_a_minute_and_keeps_what_is_typed(b
         silence_workers(service.database, since=SINCE)
         page.clock.run_for(60_000 - int(SILENT_AFTER.total_seconds() * 1000))
         expect(notice.get_by_text(SENTENCE)).to_be_visible()
-        expect(notice.get_by_role("link", name="What a worker does")).to_have_attribute("href", "/glossary#worker")
+        link = notice.get_by_role("link", name="What a worker does")
+        expect(link).to_have_attribute("href", "/help/operations/runbook#no-worker-answers")
         expect(typed).to_have_value("the scoring service")
         expect(typed).to_be_focused()
 

@@ -24,7 +24,7 @@ CLOSED = [
     "/metrics",
     "/openapi.json",
     "/docs",
-    "/docs/docs.js",
+    "/docs/checks",
 ]
 
 

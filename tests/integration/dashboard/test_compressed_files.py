@@ -29,10 +29,9 @@ def sent(service: RunningService, path: str, accepted: str) -> Sent:
 
 
 def files(service: RunningService) -> list[str]:
-    """Addresses of styles, scripts, a picture, and of the API's page."""
+    """Addresses of styles, scripts and pictures."""
     page = service.client.get("/", headers={"Accept": "text/html"}).text
-    found = re.findall(r'(?:src|href)="(/assets/[^"]+)"', page)
-    return [*found, "/docs/swagger-ui.css", "/docs/docs.css"]
+    return [*re.findall(r'(?:src|href)="(/assets/[^"]+)"', page), "/help/evidence.svg"]
 
 
 def test_files_are_compressed_for_those_who_read_gzip_and_say_so_to_caches(service: RunningService) -> None:
@@ -52,6 +51,6 @@ def test_a_caller_who_does_not_read_gzip_gets_the_file_as_it_is(service: Running
 
 
 def test_answers_with_data_of_a_caller_are_never_compressed(service: RunningService) -> None:
-    paths = ("/", "/settings", "/v1/overview", "/openapi.json", "/v1/metrics", "/docs")
+    paths = ("/", "/settings", "/v1/overview", "/openapi.json", "/v1/metrics", "/docs", "/docs/checks", "/help")
 
     assert [sent(service, path, "gzip").encoding for path in paths] == [None] * len(paths)

@@ -17,8 +17,8 @@ def test_the_glossary_explains_every_metric_and_every_word_at_a_place_of_its_own
     assert len(places) == len(set(places))
 
 
-def test_every_page_links_to_the_glossary(reader: httpx.Client) -> None:
-    assert 'href="/glossary"' in reader.get("/").text
+def test_the_help_links_to_the_glossary(reader: httpx.Client) -> None:
+    assert 'href="/glossary"' in reader.get("/help").text
 
 
 def test_activity_names_keys_and_users_as_people_call_them(service: RunningService, browser: httpx.Client) -> None:

@@ -1,0 +1,170 @@
+"""The documentation of `docs/`, which is shipped with the package: its pages as HTML, and a search in it."""
+
+import posixpath
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from markupsafe import Markup
+
+from ..base.frozen import frozen
+from .markdown import SlugNames, render_page
+
+HELP = "/help"
+MAX_RESULTS = 30
+_SNIPPET = 200
+"""Characters of a result."""
+
+_HEADING = re.compile(r"^(#+) (.*)$")
+_MARKS = re.compile(r"\[([^\]]*)\]\([^)]*\)|[`*|]|^\s*[-:| ]+$", re.MULTILINE)
+_FOLDERS = {
+    "": "Start",
+    "how-to": "How to",
+    "concepts": "Concepts",
+    "operations": "Operations",
+    "adr": "Decisions",
+}
+
+
+@frozen
+class ManualPage:
+    """`name` is its path without `.md`; that of the first page is empty."""
+
+    name: str
+    title: str
+    content: Markup
+    headings: list[tuple[str, str]]
+
+
+@frozen
+class ManualSection:
+    """Text below a heading, without marks."""
+
+    page: str
+    title: str
+    address: str
+    heading: str
+    text: str
+
+
+@frozen
+class ManualResult:
+    section: ManualSection
+    snippet: str
+
+
+def address_of(name: str) -> str:
+    return f"{HELP}/{name}" if name else HELP
+
+
+@cache
+def read_page(name: str) -> ManualPage | None:
+    """None where there is no page of that name."""
+    text = _texts().get(name)
+    if text is None:
+        return None
+    content, headings = render_page(text, lambda target: _find_address(name, target))
+    return ManualPage(name, _title_of(text), content, headings)
+
+
+@cache
+def list_pages() -> dict[str, list[tuple[str, str]]]:
+    """Name and title of each page, by the heading of its folder."""
+    listed: dict[str, list[tuple[str, str]]] = {heading: [] for heading in _FOLDERS.values()}
+    for name, text in sorted(_texts().items(), key=lambda item: (item[0] != "", _title_of(item[1]))):
+        listed[_FOLDERS[name.partition("/")[0] if "/" in name else ""]].append((name, _title_of(text)))
+    return listed
+
+
+def read_picture(name: str) -> bytes | None:
+    """Reads an SVG of the documentation."""
+    return next((path.read_bytes() for path in find_folder().glob("*.svg") if path.name == name), None)
+
+
+def search(query: str) -> list[ManualResult]:
+    """Sections that have every word of the query, those first that have them in the heading."""
+    words = query.lower().split()
+    ranked = []
+    for section in _sections() if words else ():
+        text, heading = section.text.lower(), f"{section.title} {section.heading}".lower()
+        if all(word in text or word in heading for word in words):
+            score = sum(20 * (word in heading) + min(text.count(word), 5) for word in words)
+            ranked.append((-score, section))
+    ranked.sort(key=lambda item: item[0])
+    return [ManualResult(section, _cut(section.text, words)) for _, section in ranked[:MAX_RESULTS]]
+
+
+def _cut(text: str, words: list[str]) -> str:
+    places = [place for word in words if (place := text.lower().find(word)) >= 0]
+    start = max(0, min(places, default=0) - _SNIPPET // 4)
+    start = text.rfind(" ", 0, start) + 1
+    return (
+        ("… " if start else "")
+        + text[start : start + _SNIPPET]
+        + (" …" if start + _SNIPPET < len(text) else "")
+    )
+
+
+def find_folder() -> Path:
+    package = Path(__file__).resolve().parents[1]
+    installed = package / "docs"
+    return installed if installed.exists() else package.parent / "docs"
+
+
+@cache
+def _texts() -> dict[str, str]:
+    folder = find_folder()
+    return {
+        _name_of(path.relative_to(folder).as_posix()): path.read_text(encoding="utf-8")
+        for path in sorted(folder.rglob("*.md"))
+    }
+
+
+def _name_of(path: str) -> str:
+    name = path.removesuffix(".md")
+    return "" if name == "README" else name
+
+
+def _title_of(text: str) -> str:
+    return _MARKS.sub(r"\1", text.partition("\n")[0].removeprefix("# "))
+
+
+def _find_address(name: str, target: str) -> str | None:
+    """None for a file that is in the repository alone."""
+    path, mark, fragment = target.partition("#")
+    if ":" in path:
+        return target
+    if not path:
+        return f"{mark}{fragment}"
+    place = posixpath.normpath(posixpath.join(posixpath.dirname(name or "README"), path))
+    if place.startswith(".."):
+        return None
+    return address_of(_name_of(place)) + mark + fragment
+
+
+@cache
+def _sections() -> list[ManualSection]:
+    return [section for name, text in _texts().items() for section in _split(name, text)]
+
+
+def _split(name: str, text: str) -> Iterator[ManualSection]:
+    title, heading, slug, is_code = _title_of(text), "", "", False
+    slugs = SlugNames()
+    lines: list[str] = []
+
+    def section() -> ManualSection:
+        content = " ".join(_MARKS.sub(r"\1", "\n".join(lines)).split())
+        return ManualSection(name, title, address_of(name) + (f"#{slug}" if slug else ""), heading, content)
+
+    for line in text.splitlines():
+        is_code ^= line.startswith("```")
+        match = None if is_code else _HEADING.match(line)
+        if match is None:
+            lines.append(line)
+            continue
+        chosen = slugs.choose(match[2])
+        if match[1] != "#":
+            yield section()
+            heading, slug, lines = _MARKS.sub(r"\1", match[2]), chosen, []
+    yield section()

@@ -1,0 +1,95 @@
+"""Markdown as HTML: raw HTML is escaped, tables can be scrolled by the keyboard, and headings have addresses."""
+
+import re
+from collections.abc import Callable, Sequence
+from functools import cache
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from markupsafe import Markup
+
+IDS_OF_EVERY_PAGE = ("content", "said", "workers", "worker-notice")
+_NOT_IN_ADDRESSES = re.compile(r"[^\w\- ]")
+
+
+def render_text(text: str) -> Markup:
+    return Markup(_parser().render(text))  # noqa: S704 - the parser escapes HTML
+
+
+def render_line(text: str) -> Markup:
+    """Renders without a paragraph."""
+    return Markup(_parser().renderInline(text))  # noqa: S704 - as above
+
+
+def render_page(text: str, find_address: Callable[[str], str | None]) -> tuple[Markup, list[tuple[str, str]]]:
+    """Returns the page, and address and text of its headings of the second level.
+
+    `find_address` gives the address of what a link or picture names; a link to None is its text alone.
+    """
+    parser = _parser()
+    tokens = parser.parse(text)
+    headings = []
+    slugs = SlugNames()
+    for position, token in enumerate(tokens):
+        following = tokens[position + 1] if position + 1 < len(tokens) else None
+        if token.type == "heading_open" and following is not None:
+            slug = slugs.choose(following.content)
+            token.attrSet("id", slug)
+            if token.tag == "h2":
+                headings.append((slug, plain(following)))
+        elif token.type == "th_open" and following is not None and not following.content:
+            token.tag = tokens[position + 2].tag = "td"
+        elif token.type == "td_open" and following is not None and tokens[position - 1].type == "tr_open":
+            # Rows of a code, such as the key of a metric, can be linked to.
+            code = following.children or []
+            if len(code) == 1 and code[0].type == "code_inline":
+                tokens[position - 1].attrSet("id", slugs.choose(f"row-{code[0].content}"))
+        elif token.type == "inline":
+            _lead_links(token, find_address)
+    return Markup(parser.renderer.render(tokens, parser.options, {})), headings  # noqa: S704 - as above
+
+
+class SlugNames:
+    """Addresses of the headings of a page, as GitHub chooses them."""
+
+    def __init__(self) -> None:
+        self._uses = dict.fromkeys(IDS_OF_EVERY_PAGE, 0)
+
+    def choose(self, heading: str) -> str:
+        slug = _NOT_IN_ADDRESSES.sub("", heading.lower()).replace(" ", "-")
+        uses = self._uses[slug] = self._uses.get(slug, -1) + 1
+        return f"{slug}-{uses}" if uses else slug
+
+
+def plain(inline: Token) -> str:
+    return "".join(child.content for child in inline.children or [] if child.type in {"text", "code_inline"})
+
+
+def _lead_links(inline: Token, find_address: Callable[[str], str | None]) -> None:
+    is_left_out = False
+    for token in inline.children or []:
+        if token.type == "image":
+            token.attrSet("src", find_address(str(token.attrGet("src"))) or "")
+        elif token.type == "link_open":
+            address = find_address(str(token.attrGet("href")))
+            is_left_out = address is None
+            token.attrSet("href", address or "")
+        if is_left_out and token.type in {"link_open", "link_close"}:
+            is_left_out = token.type == "link_open"
+            token.hidden = True
+
+
+@cache
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    parser.add_render_rule("table_open", lambda *_: f"{_SCROLLED}<table>")
+    parser.add_render_rule("table_close", lambda *_: "</table></div>")
+    parser.add_render_rule("fence", _render_block)
+    return parser
+
+
+_SCROLLED = '<div class="scroll" role="group" aria-label="Table" tabindex="0">'
+
+
+def _render_block(_: object, tokens: Sequence[Token], position: int, *__: object) -> str:
+    return Markup('<pre tabindex="0"><code>{}</code></pre>').format(tokens[position].content)
