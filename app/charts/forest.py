@@ -17,10 +17,9 @@ from ..domain.check import CheckRun, CheckState, DataSet, FigureKey, Measurement
 from ..domain.groups import GroupWords
 from ..domain.monitor import Monitor
 from ..evidence.present_state import ComparisonState, DeploymentEvidence
-from ..evidence.words import find_governing
+from ..evidence.words import find_leading
 from ..statistics.catalogue import CATALOGUE
-from ..statistics.e_values.nulls import UnfairSide
-from ..statistics.intervals.verdicts import GRAVEST, Verdict, keeps_to, reaches
+from ..statistics.intervals.verdicts import GRAVEST, Verdict
 from ..statistics.measures.worst_group import how_far_out, is_ratio
 
 STRIP_CHECKS = 72
@@ -210,7 +209,7 @@ def build_forest(
             return None
         key = measurement.key
         matching = [state for state in states if state.key == key]
-        return ForestFigure(measurement, strips.get(key, ()), find_evidence(measurement, matching))
+        return ForestFigure(measurement, strips.get(key, ()), find_leading(matching) if matching else None)
 
     rows = []
     for attribute, groups in figures.items():
@@ -276,17 +275,6 @@ def collect_strips(recent: RecentFigures, metric: str) -> dict[FigureKey, tuple[
             for figure in [comparable.get(check.no)]
         )
     return strips
-
-
-def find_evidence(measurement: Measurement, sides: Sequence[ComparisonState]) -> ComparisonState | None:
-    """Evidence on the limit that the figure is beyond, else on the side that decides the state."""
-    # Evidence that a group is favoured says nothing about a figure that shows it at a disadvantage.
-    side = None
-    if measurement.value is not None and not reaches(measurement.value, measurement.lower_limit):
-        side = UnfairSide.BELOW
-    elif measurement.value is not None and not keeps_to(measurement.value, measurement.upper_limit):
-        side = UnfairSide.ABOVE
-    return find_governing([state for state in sides if side is None or state.direction is side])
 
 
 def build_past_forest(

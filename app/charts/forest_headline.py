@@ -4,21 +4,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain
-from operator import itemgetter
 
-from ..base.clock import HOUR
 from ..base.frozen import frozen_by_name
 from ..checks.views.explain_figure import describe_measurement, judged_figure
 from ..domain.check import DataSet
 from ..domain.groups import GroupWords
+from ..evidence.words import rank_gravity, say_state
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.catalogue.metric import ComparedRate
-from ..statistics.e_values.state_words import State
 from ..statistics.figure_values import Value
 from ..statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Verdict
 from ..statistics.measures.worst_group import Disadvantaged, is_ratio, mirror_limits, turned, widen_for_choice
 from ..statistics.sentences.figure_sentences import format_figure
-from ..statistics.sentences.rounding import choose_joint, digits_apart, write_minus
+from ..statistics.sentences.rounding import digits_apart
 from .forest import STRIP_CHECKS, Forest, ForestFigure, ForestRow, StripPoint
 
 NO_FIGURES = "No check has measured anything yet"
@@ -40,7 +38,7 @@ Ends = tuple[float | None, float | None]
 class ForestHeadline:
     """`lead`, its 95 % interval (may be empty), which `note` explains, and further `parts`.
 
-    `windows` say of how many records the figure is, and its interval over many hours. `row` is None where
+    `windows` say of how many records the figure is, and its state. `row` is None where
     it is about none. Each part begins with a word of ours, never with a name, so that it can be
     capitalised.
     """
@@ -99,7 +97,7 @@ def word_forest(forest: Forest) -> ForestHeadline:
 
     clause = allow_for_choice(forest, row)
     remarks = (*say_history(forest, row), *age)
-    windows = tuple(say_windows(forest, row, is_turned=clause.is_turned))
+    windows = tuple(say_windows(forest, row))
     if row.verdict is Verdict.UNFAIR and share_records(row.leading.strip):
         windows = (*windows, SHARED_RECORDS)
     # A row is as grave as its gravest figure, so no other comparison is outside its limits.
@@ -203,11 +201,8 @@ def word_figure(
     return Clause(text=text, interval=interval, own_interval=own_interval, is_turned=bool(mirrored))
 
 
-def say_windows(forest: Forest, row: ForestRow, *, is_turned: bool) -> Iterator[str]:
-    """Yields the records of the leading figure, and its 95 % interval over many hours where evidence has one.
-
-    `is_turned`: the ratio is seen from the reference's side.
-    """
+def say_windows(forest: Forest, row: ForestRow) -> Iterator[str]:
+    """Yields the records of the leading figure, and its state."""
     if forest.check is not None and row.n is not None and row.n_reference is not None:
         sizes = _say_sizes(row, row.n, row.n_reference)
         scored = (
@@ -216,40 +211,8 @@ def say_windows(forest: Forest, row: ForestRow, *, is_turned: bool) -> Iterator[
             else ""
         )
         yield f"In this check (up to {_say_moment(forest, forest.check.measured_at)}): {sizes}{scored}."
-    measurement = row.leading.measurement
-    state = row.evidence
-    if (
-        measurement.value is None
-        or state is None
-        or state.until is None
-        or state.interval_from is None
-        or state.interval == (None, None)
-    ):
-        return
-    metric, (lower, upper) = CATALOGUE[measurement.metric], state.interval
-    mirror = turned(measurement.value, lower, upper) if is_turned else None
-    value, lower, upper = (
-        (measurement.value, lower, upper) if mirror is None else (mirror.value, mirror.lower, mirror.upper)
-    )
-    marks = (metric.ideal, measurement.lower_limit, measurement.upper_limit)
-    digits = max(digits_apart(end, marks, _HUNDREDTHS) for end in (lower, upper) if end is not None)
-    low, high = (None if end is None else write_minus(f"{end:.{digits}f}") for end in (lower, upper))
-    ends = (
-        f"up to {high}"
-        if low is None
-        else f"{low} and more"
-        if high is None
-        else f"{low}{choose_joint(lower or 0.0)}{high}"
-    )
-    what = "times as often" if is_ratio(metric) else f"({metric.title.lower()})"
-    hours = (state.until - state.interval_from) // HOUR
-    over = (
-        f"Over the {hours:,} hour{'' if hours == 1 else 's'} from {_say_moment(forest, state.interval_from)}"
-    )
-    is_outside = (lower is not None and value < lower) or (upper is not None and value > upper)
-    varies = "; the figure of a single check varies more" if is_outside else ""
-    records = "" if state.interval_records is None else f", {_say_sizes(row, *state.interval_records)}"
-    yield f"{over} to {_say_moment(forest, state.until)}{records}: {ends} {what} (95 % interval){varies}."
+    if row.evidence is not None:
+        yield f"State: {say_state(row.evidence)}"
 
 
 def _say_sizes(row: ForestRow, monitored: int, reference: int) -> str:
@@ -287,15 +250,23 @@ def share_records(strip: Sequence[StripPoint]) -> bool:
 
 
 def say_history(forest: Forest, row: ForestRow) -> Iterator[str]:
-    figure = row.leading
     measurement = row.leading.measurement
+    # The newest hour may be fair by chance, or have too few records.
+    states = [
+        (figure.evidence, other)
+        for other in (row, *forest.rows)
+        for figure in other.figures
+        if figure.evidence is not None
+    ]
+    if states:
+        state, other = min(states, key=lambda pair: rank_gravity(pair[0]))
+        of = "" if other is row else f" for {other.name}"
+        yield f"state: {state.words[:1].lower()}{state.words[1:]}{of}"
+        if state.alarm_at is not None and state.reaches_first_hour:
+            yield _FROM_BEFORE
     match row.verdict:
         case Verdict.UNFAIR:
-            since, may_be_older = _find_oldest([figure])
-            begun = "" if since is None else f"since {format_day(since, forest.year)}, "
-            yield f"{begun}unfair in {count_verdicts(figure.strip, Verdict.UNFAIR)}"
-            if may_be_older:
-                yield _FROM_BEFORE
+            yield f"unfair in {count_verdicts(row.strip, Verdict.UNFAIR)}"
         case Verdict.SUSPECTED:
             yield "suspected, not certain: its own interval reaches the limit"
         case Verdict.UNDECIDED:
@@ -304,14 +275,6 @@ def say_history(forest: Forest, row: ForestRow) -> Iterator[str]:
             yield "no limit is set on this side"
         case None:
             yield "no limit is set"
-    # The newest hour may be fair by chance, or have too few records.
-    for unfair_row in forest.rows if row.verdict is not Verdict.UNFAIR else ():
-        since, may_be_older = _find_oldest(unfair_row.figures)
-        if since is not None:
-            yield f"over all hours unfair for {unfair_row.name} since {format_day(since, forest.year)}"
-            if may_be_older:
-                yield _FROM_BEFORE
-            break
     short = measurement.details.shortfall
     is_short = (
         judged_figure(measurement).disadvantaged is Disadvantaged.MONITORED
@@ -320,20 +283,6 @@ def say_history(forest: Forest, row: ForestRow) -> Iterator[str]:
     if short is not None and round(short) >= 1 and is_short:
         reference = forest.words.subject(row.attribute, row.reference)
         yield f"{round(short):,} fewer favourable outcomes in this check than at the rate of {reference}"
-
-
-def _find_oldest(figures: Sequence[ForestFigure]) -> tuple[datetime | None, bool]:
-    """Earliest onset of figures that are unfair over all hours, and whether it may be older.
-
-    It may be where no hour before it is known to be fair.
-    """
-    unfair = [
-        figure.evidence
-        for figure in figures
-        if figure.evidence is not None and figure.evidence.state is State.UNFAIR
-    ]
-    onsets = [(state.since, state.reaches_first_hour) for state in unfair if state.since is not None]
-    return min(onsets, key=itemgetter(0), default=(None, False))
 
 
 def _say_age(forest: Forest) -> Iterator[str]:

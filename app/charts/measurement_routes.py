@@ -17,23 +17,20 @@ from ..checks.days.roll_up import Period, RolledUp, roll_up
 from ..checks.queries import get
 from ..checks.result_queries import read_window_members
 from ..checks.routes import CheckId
-from ..checks.views.measurement_bodies import (
-    CheckMeasurementPage,
-    SeriesEvidenceOut,
-    SeriesMeasurementOut,
-    SeriesPage,
-)
+from ..checks.views.measurement_bodies import CheckMeasurementPage, SeriesMeasurementOut
 from ..deployments.deployment_in_address import ReadableDeployment
 from ..deployments.mitigation_queries import read_mitigation_settings
 from ..deployments.monitor.queries import find_monitor
 from ..domain.check import DataSet, Scope
 from ..domain.deployment import Deployment
 from ..domain.monitor_rules import unknown_metric
-from ..evidence.queries.summaries import read_summaries
+from ..evidence.bodies import ComparisonEvidenceOut
+from ..evidence.present_state import look_at_evidence
 from ..statistics.catalogue import CATALOGUE
 from ..web.paging import NumberPaging, cut
 from ..web.parameters import FilterText, OptionalMoment, in_utc
 from ..web.problem_answers import CONFLICT
+from .bodies import SeriesPage
 from .series import MOST_TABLES, read_points
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/measurements", tags=["measurements"])
@@ -129,19 +126,22 @@ def list_measurements(
 
 def _read_evidence(
     session: SessionIn, deployment: Deployment, filters: SeriesFilter
-) -> list[SeriesEvidenceOut]:
+) -> list[ComparisonEvidenceOut]:
     """Evidence on the figures of one metric; none of several, or of other scopes than groups."""
     if len(filters.metrics) != 1 or filters.scope not in {None, Scope.GROUP}:
         return []
-    summaries = read_summaries(
-        session,
-        deployment.no,
-        filters.metrics[0],
-        data=filters.data,
-        attribute=filters.attribute,
-        group=filters.group,
-    )
-    return [SeriesEvidenceOut.from_object(summary) for summary in summaries]
+    evidence = look_at_evidence(session, deployment.no)
+    if evidence is None:
+        return []
+    return [
+        ComparisonEvidenceOut.of(comparison, evidence.monitor)
+        for comparison in evidence.comparisons
+        if comparison.figure_id is not None
+        and comparison.metric == filters.metrics[0]
+        and filters.data in {None, comparison.data}
+        and filters.attribute in {None, comparison.attribute}
+        and filters.group in {None, comparison.group}
+    ]
 
 
 def _counted_by_checks(session: SessionIn, points: Sequence[Point]) -> list[Counted]:

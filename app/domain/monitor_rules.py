@@ -90,13 +90,7 @@ def monitor_problems(
     if number_problem(monitor.seed):
         problems.append(FieldProblem("seed", "must be a signed 64-bit integer"))
     evidence = monitor.evidence
-    if evidence.person is not None and schema.column(evidence.person) is None:
-        problems.append(
-            FieldProblem(
-                "evidence.person",
-                f"{evidence.person!r:.100} is neither a feature nor a meta field of the deployment",
-            )
-        )
+    problems += [FieldProblem(*problem) for problem in _check_persons(monitor, schema)]
     problems += check_bounds(
         "evidence.label_horizon_hours", evidence.label_horizon_hours, MAX_LABEL_HORIZON_HOURS
     )
@@ -111,6 +105,24 @@ def monitor_problems(
         monitor.names, {attribute.feature: attribute.labels for attribute in monitor.attributes}
     )
     return problems
+
+
+def _check_persons(monitor: Monitor, schema: RecordSchema) -> Iterator[tuple[str, str]]:
+    """What is said of whose records they are."""
+    person = monitor.evidence.person
+    if person is None:
+        return
+    if schema.column(person) is None:
+        yield "evidence.person", f"{person!r:.100} is neither a feature nor a meta field of the deployment"
+    elif person in {attribute.feature for attribute in monitor.attributes}:
+        message = (
+            f"must be a column of person ids, found {person!r:.100}, whose groups are compared: only the "
+            "first record of each group would count"
+        )
+        yield "evidence.person", message
+    if monitor.evidence.each_record_another_person:
+        message = "must be false or left out where evidence.person names the column of a person's id"
+        yield "evidence.each_record_another_person", message
 
 
 def unknown_metric(key: str, known_metrics: Collection[str]) -> str:

@@ -10,7 +10,7 @@ from ..domain.check import DataSet
 from ..domain.monitor import Monitor, find_comparison
 from ..statistics.e_values.nulls import UnfairSide
 from ..statistics.e_values.state_words import EvidenceState, FigureLabel, IntervalKind
-from ..web.body import FollowingCursor, Out, PageOut, example
+from ..web.body import FollowingCursor, Out, PageOut, example, read_from
 from .plan import EvidencePlan, PlannedComparison, WantedDetection
 from .present_state import ComparisonState, DeploymentEvidence
 from .words import list_notes, list_remarks, say_some_group
@@ -48,7 +48,17 @@ _COMPARISON: dict[str, Any] = {
     "is_quiet": False,
     "resolved_at": None,
     "fair_since": None,
+    "alarms": [
+        {
+            "since": "2026-11-19T07:00:00Z",
+            "alarm_at": "2026-11-19T14:00:00Z",
+            "resolved_at": None,
+            "fair_since": None,
+            "closed_at": None,
+        }
+    ],
     "reason": None,
+    "notes": [],
 }
 _EVIDENCE: dict[str, Any] = {
     "monitor_version": 1,
@@ -85,11 +95,30 @@ _HOUR: dict[str, Any] = {
             "log_evidence": 11.4,
             "log_fairness": 0.0,
             "log_threshold": 10.46,
-            "shown_fair": False,
+            "confirmed_fair": False,
             "is_closed": False,
         }
     ],
 }
+
+
+class AlarmOut(Out):
+    """One time of unfairness."""
+
+    since: datetime
+    """The most likely first unfair hour."""
+
+    alarm_at: datetime
+    """When there was enough evidence: the end of that hour."""
+
+    resolved_at: datetime | None
+    """When there was enough evidence that it is over: the end of that hour."""
+
+    fair_since: datetime | None
+    """The most likely first hour back inside the limit."""
+
+    closed_at: datetime | None
+    """The first hour after a person closed it."""
 
 
 class ComparisonEvidenceOut(Out):
@@ -118,13 +147,13 @@ class ComparisonEvidenceOut(Out):
     """The side of the limit on which the metric is unfair."""
 
     limit: float
-    state: FigureLabel
+    state: FigureLabel = read_from("statement.state")
     """The one state of the figure, whose limits share it, its sentence and its interval."""
 
-    row: int
+    row: int = read_from("statement.row")
     """The row of the table of states, see the documentation."""
 
-    sentence: str
+    sentence: str = read_from("statement.sentence")
     """The figure in words, since when and how sure: the same wherever it is shown."""
 
     evidence: EvidenceState
@@ -142,11 +171,11 @@ class ComparisonEvidenceOut(Out):
     alarm_at: datetime | None
     """When there was enough evidence: the end of that hour."""
 
-    interval: list[float | None] | None
+    interval: list[float | None] | None = read_from("statement.interval")
     """The leading 95 % interval of the figure; null is an open end, or no interval. A lower end above the
     upper one says that the metric has changed."""
 
-    interval_kind: IntervalKind | None
+    interval_kind: IntervalKind | None = read_from("statement.interval_kind")
     """The records that it is of: since the onset, since the chapter began, or the newest hour."""
 
     more_hours: int | None
@@ -183,8 +212,14 @@ class ComparisonEvidenceOut(Out):
     fair_since: datetime | None
     """The most likely first hour back inside the limit, after the last alarm."""
 
+    alarms: list[AlarmOut]
+    """All alarms at this limit, oldest first."""
+
     reason: str | None
     """Why nothing can be computed."""
+
+    notes: list[str]
+    """Further remarks in words, such as that a past hour has changed."""
 
     @classmethod
     def of(cls, state: ComparisonState, monitor: Monitor) -> "ComparisonEvidenceOut":
@@ -192,23 +227,10 @@ class ComparisonEvidenceOut(Out):
         return cls.from_object(
             state,
             id=state.figure_id,
-            **_list_statement(state),
+            notes=list_notes(state),
             features=comparison.features if comparison else [],
             reference=comparison and comparison.reference_label(monitor),
         )
-
-
-def _list_statement(state: ComparisonState) -> dict[str, Any]:
-    statement = state.statement
-    assert statement is not None, "of every comparison"  # noqa: S101 - look_at_evidence makes it
-    notes = list_notes(state)
-    return {
-        "state": statement.state,
-        "row": statement.row,
-        "sentence": " ".join((statement.sentence, *notes)),
-        "interval": statement.interval and list(statement.interval),
-        "interval_kind": statement.interval_kind,
-    }
 
 
 class DeploymentEvidenceOut(Out):
@@ -285,7 +307,7 @@ class DirectionOfHourOut(Out):
     log_evidence: float
     log_fairness: float
     log_threshold: float
-    shown_fair: bool
+    confirmed_fair: bool
     is_closed: bool
     """A person closed the alarm before this hour: the evidence begins again with it."""
 

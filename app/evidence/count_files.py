@@ -16,6 +16,7 @@ from ..base.frozen import frozen
 from ..checks.counting.count_files import SpanOfFiles
 from ..checks.window.window import TablePlaces
 from ..deployments.listed_file_queries import FEEDBACK, PAYLOAD, newest_listed_row, paths_within
+from ..deployments.monitor.monitor_fit import NO_PERSON
 from ..domain.check import DataSet, Span
 from ..domain.deployment import PayloadTable, RecordSchema
 from ..domain.monitor import Monitor
@@ -42,11 +43,6 @@ RESOLUTION = timedelta(microseconds=1)
 
 MOST_JOINED = 1_000_000
 """Max records whose labels are looked for at a time."""
-
-NO_PERSON = (
-    "evidence.person cannot be used where records lie in your own tables: such a table does not say "
-    "which record of a person was the first"
-)
 
 
 @frozen

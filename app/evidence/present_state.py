@@ -24,7 +24,9 @@ from ..statistics.e_values.onset import Onset
 from ..statistics.e_values.quiet_alarm import QUIET_HOURS, is_quiet
 from ..statistics.e_values.state_words import (
     DAY,
+    FAVOURABLE_RATE,
     MINUTE,
+    RATES,
     EvidenceState,
     FigureFacts,
     FigureLabel,
@@ -75,17 +77,16 @@ MAX_HOUR = 2**31
 class ComparisonState:
     """Evidence on one metric, group and direction after its last hour.
 
-    `statement` is the figure's, which its limits share. `log_evidence_now` is after corrections, where it is
-    below the threshold of an open alarm; `found_at`: so many `found_corrections` of hours before that, or late
-    records, raised it.
+    `statement` is the figure's, which its limits share. `alarms`: all at this limit so far, oldest first.
+    `log_evidence_now` is after corrections, where it is below the threshold of an open alarm; `found_at`: so
+    many `found_corrections` of hours before that, or late records, raised it.
 
     `figure_id` names its counts. `since` lies between `earliest` and `latest`; `alarm_at` ends the hour of
     the alarm. `log_*` are natural logarithms of factors. With a `reason` there is no figure. Hours before
     `starts_at` do not count. `is_quiet`: unfair without new evidence for 7 days. `resolved_at` and
     `fair_since` are of the last alarm, if evidence has ended it: the end of the hour in which it was
-    enough, and the most likely first hour back inside. `interval` is of the hours from `interval_from` to
-    `until`, since the last alarm or its end, and of `interval_records`, if records are not compared with
-    their own copies.
+    enough, and the most likely first hour back inside. `interval` is of the hours since
+    the chapter began.
     """
 
     figure_id: str | None
@@ -97,7 +98,8 @@ class ComparisonState:
     limit: float
     state: State
     evidence: EvidenceState
-    statement: FigureStatement | None = None
+    statement: FigureStatement
+    alarms: Sequence[Alarm] = ()
     since: datetime | None = None
     earliest: datetime | None = None
     latest: datetime | None = None
@@ -105,8 +107,6 @@ class ComparisonState:
     found_at: datetime | None = None
     found_corrections: int = 0
     interval: tuple[float | None, float | None] = (None, None)
-    interval_from: datetime | None = None
-    interval_records: tuple[int, int] | None = None
     more_hours: int | None = None
     log_evidence: float = 0.0
     log_evidence_now: float | None = None
@@ -132,14 +132,15 @@ class ComparisonState:
     @property
     def words(self) -> str:
         """State in few words."""
-        if self.statement is None or self.vanished is not None:
-            return self.vanished or self.evidence.value
+        if self.vanished is not None:
+            return self.vanished
         if self.reason is not None:
             return f"{self.statement.state} ({self.reason})"
-        since = self.started
-        shown = {FigureLabel.UNFAIR, FigureLabel.UNDER_REVIEW, FigureLabel.CONFIRMED_FAIR}
-        is_since = since and self.statement.state in shown
-        return f"{self.statement.state}{f' since {since}' if is_since else ''}"
+        label = self.statement.state
+        # The other limit of an unfair figure has been confirmed fair since another day.
+        has_start = self.alarm_at is not None or label is FigureLabel.CONFIRMED_FAIR
+        since = self.started if has_start else None
+        return label.value if since is None else f"{label} since {since}"
 
     @property
     def key(self) -> FigureKey:
@@ -348,13 +349,6 @@ def _list_absent(
         )
 
 
-_RATES = {
-    "true_positive_rate_difference": "the true positive rate",
-    "false_positive_rate_difference": "the false positive rate",
-    "accuracy_difference": "the accuracy",
-}
-
-
 def _begin_facts(watched: WatchedMetric, followed: FollowedEra, group: str | None) -> FigureFacts:
     """Facts of a figure before anything is counted: what it compares."""
     monitor = followed.monitor
@@ -367,7 +361,7 @@ def _begin_facts(watched: WatchedMetric, followed: FollowedEra, group: str | Non
         group="the monitored groups" if group is None else name_group(names, attribute, group),
         reference="all others" if reference is None else names.subject(attribute, reference),
         outcome=names.favourable,
-        rate=_RATES.get(definition.metric, "the favourable rate"),
+        rate=RATES.get(definition.metric, FAVOURABLE_RATE),
         is_ratio=definition.scale is Scale.RATIO,
         is_reversed=definition.is_reversed,
         is_counterfactual=definition.is_paired,
@@ -521,7 +515,6 @@ class _Seen:
         lower, upper = state.interval.ends()
         if watched.definition.is_reversed:
             lower, upper = (None if upper is None else -upper), (None if lower is None else -lower)
-        _, monitored, _, reference = state.interval.counts
         for number, (limit, follower, summary, last) in enumerate(
             zip(watched.limits, state.followers, self.seen.summaries, alarms, strict=True)
         ):
@@ -537,6 +530,7 @@ class _Seen:
                 state=State(summary.state),
                 evidence=evidence[number],
                 statement=statement,
+                alarms=summary.alarms,
                 since=summary.since,
                 earliest=None if opened is None else opened.earliest,
                 latest=None if opened is None else opened.latest,
@@ -544,10 +538,6 @@ class _Seen:
                 found_at=None if opened is None else opened.found_at,
                 found_corrections=0 if opened is None else self.counts.count_corrected(opened.found_at),
                 interval=(lower, upper),
-                interval_from=find_hour_start(state.chapter),
-                interval_records=None
-                if watched.definition.is_paired
-                else (round(monitored), round(reference)),
                 more_hours=more[number],
                 log_evidence=follower.log_evidence,
                 log_evidence_now=max(follower.watching.log_sum, 0.0) if follower.is_below else None,

@@ -49,7 +49,7 @@ class LimitEvidence:
     log_evidence: float
     log_fairness: float
     log_threshold: float
-    shown_fair: bool
+    confirmed_fair: bool
     is_closed: bool
 
 
@@ -163,7 +163,7 @@ def _replay_limit(
                 log_evidence=float(life.log_evidence[position]),
                 log_fairness=float(life.log_fairness[position]),
                 log_threshold=budget.log_threshold(hour + lag),
-                shown_fair=life.shown_fair[position],
+                confirmed_fair=life.shown_fair[position],
                 is_closed=block is not None and block.closed is not None,
             )
         )

@@ -37,11 +37,10 @@ ComparisonId = Annotated[
 def read_evidence(
     deployment: ReadableDeployment, session: SessionIn, paging: NumberPaging
 ) -> DeploymentEvidenceOut:
-    """Returns the evidence of every comparison: unfair since when, shown fair, or undecided.
+    """Returns the state of every figure, and the evidence at each of its limits.
 
-    Evidence accumulates over the hours, each record counted once, and may be looked at at any time: on a
-    model that is inside its limits in every hour, all comparisons together raise at most one false alarm
-    in `false_alarm_hours` on average, if each record is another person.
+    Evidence accumulates over the hours, each record counted once, and may be looked at at any time.
+    `guarantee` is the bound on false alarms with its condition: say whose the records are in the monitor.
     """
     evidence = look_at_evidence(session, deployment.no)
     if evidence is None:

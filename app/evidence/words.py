@@ -1,15 +1,16 @@
 """Sentences about evidence, the same everywhere."""
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from ..domain.check import DataSet
+from ..domain.check import DataSet, FigureKey
 from ..domain.monitor import POOLED_GROUP
 from ..statistics.catalogue import CATALOGUE
+from ..statistics.e_values import state_words
 from ..statistics.e_values.nulls import UnfairSide
-from ..statistics.e_values.state_words import DAY, MINUTE, State
+from ..statistics.e_values.state_words import DAY, MINUTE, EvidenceState, FigureLabel
 from ..statistics.sentences.rounding import write_minus
 from .figure_state import find_hour_start
 from .present_state import ComparisonState, DeploymentEvidence
@@ -19,8 +20,9 @@ NO_MONITOR = (
 )
 
 TELL_PERSONS = (
-    "Say whose records they are: name the column of a person's id as evidence.person, or declare "
-    "evidence.each_record_another_person; evidence then counts in full from the next hour on."
+    "Say whose records they are, under Configure or with the monitor: evidence.person names the column of a "
+    "person's id, evidence.each_record_another_person declares that no two records are of one person. "
+    "Evidence then counts in full from the next hour on."
 )
 
 QUIET = "No new evidence for 7 days: neither that it is still beyond its limit, nor that it is back inside."
@@ -40,7 +42,19 @@ _DATA = {
     DataSet.COUNTERFACTUAL: "counterfactual",
     DataSet.LABELLED: "on labelled records",
 }
-_GRAVEST = (State.UNFAIR, State.UNDECIDED, State.SHOWN_FAIR)
+_GRAVEST = (
+    FigureLabel.UNFAIR,
+    FigureLabel.UNDER_REVIEW,
+    FigureLabel.SUSPECTED,
+    FigureLabel.UNDECIDED,
+    FigureLabel.RESTARTED,
+    FigureLabel.CLOSED,
+    FigureLabel.RESOLVED,
+    FigureLabel.TOO_FEW,
+    FigureLabel.NOT_COMPUTABLE,
+    FigureLabel.FAIR,
+    FigureLabel.CONFIRMED_FAIR,
+)
 
 
 def name_figure(state: ComparisonState) -> str:
@@ -63,8 +77,19 @@ def say_limit(state: ComparisonState) -> str:
 
 def say_comparison(state: ComparisonState) -> str:
     """The figure, its one sentence, and what else is to be known."""
-    sentence = state.words if state.statement is None else state.statement.sentence
-    return " ".join([f"{name_figure(state)}: {sentence}", *list_notes(state)])
+    return " ".join([f"{name_figure(state)}: {state.statement.sentence}", *list_notes(state)])
+
+
+def say_state(state: ComparisonState) -> str:
+    """The figure's state, sentence and leading interval."""
+    statement = state.statement
+    ends = ""
+    if statement.interval is not None:
+        low, high = (None if end is None else write_minus(f"{end:.3g}") for end in statement.interval)
+        ends = (
+            f" 95 % interval, {statement.interval_kind}: {low or 'no lower end'} to {high or 'no upper end'}."
+        )
+    return f"{statement.state}. {statement.sentence}{ends}"
 
 
 def list_notes(state: ComparisonState) -> list[str]:
@@ -99,44 +124,33 @@ def say_some_group(evidence: DeploymentEvidence) -> str | None:
     alarm = evidence.era.open_alarm
     if alarm is None:
         return None
-    leading = ", ".join(
+    leading = (
         f"{group} ({attribute}, {_DATA[DataSet(data)]}, {CATALOGUE[metric].title.lower()} {direction}: "
         f"{_say_factor(log)})"
         for (data, attribute, group, metric, direction), log in alarm.leading
     )
-    return (
-        f"At least one of {alarm.comparisons:,} comparisons is outside its limit; not yet clear which. "
-        f"Most evidence so far: {leading}."
-    )
+    return state_words.say_some_group(alarm.comparisons, leading)
 
 
 def note_first_hour(state: ComparisonState) -> str | None:
     """Note that an unfair comparison may be older than is known."""
-    if state.state is not State.UNFAIR or not state.reaches_first_hour:
+    if state.alarm_at is None or not state.reaches_first_hour:
         return None
     return FROM_FIRST_HOUR if state.is_from_first_hour else NEARLY_FIRST_HOUR
 
 
 def sum_up(comparisons: Sequence[ComparisonState]) -> str:
-    """Number of comparisons in each state, in one sentence.
-
-    An unfair figure is usually inside its other limit, which is no good news and is counted separately.
-    """
-    if not comparisons:
+    """Number of figures in each state, in one sentence."""
+    figures = list_figures(comparisons)
+    if not figures:
         return "The monitor has no limit that evidence can be collected on."
-    counts = {state: sum(comparison.state is state for comparison in comparisons) for state in _GRAVEST}
-    phrases = [f"{count:,} {state.value.replace('_', ' ')}" for state, count in counts.items() if count]
-    unfair = {comparison.key for comparison in comparisons if comparison.state is State.UNFAIR}
-    other_limits = sum(
-        comparison.state is State.SHOWN_FAIR and comparison.key in unfair for comparison in comparisons
-    )
-    if other_limits:
-        phrases[-1] += f" ({other_limits:,} of them the other limit of an unfair figure)"
-    noun = "comparison" if len(comparisons) == 1 else "comparisons"
-    without = sum(comparison.figure_id is None for comparison in comparisons)
-    few = "none of them with" if without == len(comparisons) else f"{without:,} of them without"
+    counts = Counter(figure.statement.state for figure in figures)
+    phrases = [f"{count:,} {label.lower()}" for label, count in counts.items()]
+    without = sum(figure.figure_id is None for figure in figures)
+    few = "none of them with" if without == len(figures) else f"{without:,} of them without"
     uncounted = f", {few} a counted hour" if without else ""
-    return f"{len(comparisons):,} {noun}{uncounted}: {', '.join(phrases)}."
+    noun = "figure" if len(figures) == 1 else "figures"
+    return f"{len(figures):,} {noun}{uncounted}: {', '.join(phrases)}."
 
 
 def describe_evidence(evidence: DeploymentEvidence) -> list[str]:
@@ -144,8 +158,27 @@ def describe_evidence(evidence: DeploymentEvidence) -> list[str]:
 
 
 def order_by_gravity(comparisons: Sequence[ComparisonState]) -> list[ComparisonState]:
-    """Unfair comparisons first, then undecided ones, then those shown fair, each in their order."""
-    return sorted(comparisons, key=lambda state: _GRAVEST.index(state.state))
+    """The gravest state first, those of one state in their order."""
+    return sorted(comparisons, key=rank_gravity)
+
+
+def rank_gravity(comparison: ComparisonState) -> int:
+    """Sort key of a figure's state, 0 for the gravest."""
+    return _GRAVEST.index(comparison.statement.state)
+
+
+def list_figures(comparisons: Sequence[ComparisonState]) -> list[ComparisonState]:
+    """The limit that decides the state of each figure, the gravest first."""
+    sides: dict[FigureKey, list[ComparisonState]] = defaultdict(list)
+    for comparison in comparisons:
+        sides[comparison.key].append(comparison)
+    return order_by_gravity([find_leading(of_figure) for of_figure in sides.values()])
+
+
+def find_leading(sides: Sequence[ComparisonState]) -> ComparisonState:
+    """Limit of a figure that decides its state: that with an open alarm, else the first by its evidence."""
+    order = list(EvidenceState)
+    return min(sides, key=lambda side: (side.alarm_at is None, order.index(side.evidence)))
 
 
 def list_remarks(evidence: DeploymentEvidence) -> Iterator[str]:
@@ -156,7 +189,7 @@ def list_remarks(evidence: DeploymentEvidence) -> Iterator[str]:
     else:
         yield f"Hours before {era.counted_until:%Y-%m-%d %H:%M} UTC are counted."
     if any(
-        comparison.state is State.UNFAIR and comparison.is_from_first_hour
+        comparison.alarm_at is not None and comparison.is_from_first_hour
         for comparison in evidence.comparisons
     ):
         yield "What is unfair since the first hour that was counted with this monitor and model revision may have been so before."
@@ -201,23 +234,3 @@ def list_remarks(evidence: DeploymentEvidence) -> Iterator[str]:
         yield evidence.corrected
     if (some_group := say_some_group(evidence)) is not None:
         yield some_group
-
-
-def find_governing(sides: Sequence[ComparisonState]) -> ComparisonState | None:
-    """Side of a figure that decides its state; None without sides.
-
-    The figure is unfair if one side is, and shown fair once both are.
-    """
-    by_state = {state: [side for side in sides if side.state is state] for state in _GRAVEST}
-    if by_state[State.UNFAIR]:
-        return by_state[State.UNFAIR][0]
-    if by_state[State.UNDECIDED]:
-        return max(
-            by_state[State.UNDECIDED],
-            key=lambda state: math.inf if state.more_hours is None else state.more_hours,
-        )
-    return max(
-        by_state[State.SHOWN_FAIR],
-        key=lambda state: state.since.timestamp() if state.since is not None else 0.0,
-        default=None,
-    )

@@ -34,12 +34,15 @@ from ..statistics.e_values.nulls import Hours, Limit, Scale, Side, UnfairSide
 from ..statistics.e_values.onset import Onset
 from ..statistics.e_values.state_words import (
     DAY,
+    FAVOURABLE_RATE,
     MINUTE,
+    RATES,
     EvidenceState,
     FigureFacts,
     FigureStatement,
     State,
     say_guarantee,
+    say_some_group,
     say_start,
 )
 from ..statistics.e_values.tell_figure import EndedHours, own_side, tell_figure
@@ -267,16 +270,18 @@ def follow_frame(
     Each monitored group is compared with the reference: the ratio of favourable rates with `limit` and
     1/`limit` and, where both `prediction` and `label` are given, the differences of true positive rate, false
     positive rate and accuracy with 0.1 on both sides. All comparisons together raise at most one false alarm
-    in `budget_hours` on average. With `person` only a person's first record counts; somebody may declare
-    with a name that each record is another person; without either, evidence counts at a tenth. Without
-    `time` all records are one block. Several monitored groups together are one more. Labels take up to
-    `horizon` hours: figures of labels leave out records that are younger than that at the last one; without
-    it, those of the last days if they lack more labels. The other arguments are those of `measure_frame`.
+    in `budget_hours` on average, under the condition that `guarantee` names. With `person` only a person's
+    first record counts; somebody may declare with a name that each record is another person; without either,
+    evidence counts at a tenth. Without `time` all records are one block. Several monitored groups together are
+    one more. Labels take up to `horizon` hours: figures of labels leave out records that are younger than that
+    at the last one; without it, those of the last days if they lack more labels. The other arguments are those
+    of `measure_frame`.
 
     Raises:
         InvalidInput: names the argument that is wrong.
     """
     check_arguments(frame, prediction, label, limit=limit, budget_hours=budget_hours)
+    divisor = choose_divisor(person, each_record_another_person)
     hours = one_block(len(frame)) if time is None else read_hours(frame, time, time_format, earliest)
     grouping = group_records(frame, attribute, monitored, reference)
     lists = OutcomeLists.of(favourable, unfavourable)
@@ -303,7 +308,6 @@ def follow_frame(
             compared.append(_Compared(label_of, figure, series))
         else:
             unknown.append(f"no evidence on {figure.metric} of {label_of}: {reason}")
-    divisor = UNSAID_DIVISOR if person is None and each_record_another_person is None else 1
     together = Together(math.log(budget_hours))
     names = _Names(grouping, tuple(map(name_value, lists.favourable)))
     total = sum(len(comparison.figure.limits) for comparison in compared)
@@ -325,7 +329,7 @@ def follow_frame(
             max(total, 1), budget_hours, by_person=person is not None, declared=declared or None
         ),
         divisor=divisor,
-        some_group=_say_some_group(together),
+        some_group=_say_alarm(together),
         labels=labels,
         has_times=time is not None,
     )
@@ -365,6 +369,22 @@ class Figure:
     scale: Scale
     limits: tuple[Limit, ...]
     is_reversed: bool = False
+
+
+def choose_divisor(person: str | None, each_record_another_person: str | None) -> int:
+    """Divisor of evidence by what is said of persons.
+
+    Raises:
+        InvalidInput: both are given, or the declaration has no name.
+    """
+    if each_record_another_person is None:
+        return UNSAID_DIVISOR if person is None else 1
+    if person is not None:
+        reason = f"cannot be declared together with the column of person ids, {person!r:.100}"
+        raise InvalidInput("each_record_another_person", reason)
+    if not each_record_another_person.strip():
+        raise InvalidInput("each_record_another_person", "must be the name of the person who declares it")
+    return 1
 
 
 def list_figures(outcomes: KnownOutcomes, limit: float) -> Iterator[Figure]:
@@ -540,7 +560,7 @@ def _describe(
         first=first,
         end=end,
         divisor=divisor,
-        say=lambda hour: f"{hours.start_of(hour):{form}}",
+        say=lambda hour: f"{hours.start_of(hour):{DAY}}",
         say_onset=say_onset,
         is_some_group=is_some_group,
     )
@@ -548,7 +568,7 @@ def _describe(
         group=names.call(compared.group),
         reference=names.call(names.grouping.reference_label),
         outcome=f"get {' or '.join(names.favourable)}",
-        rate=f"the {FIGURES[figure.metric][1]}",
+        rate=RATES.get(figure.metric, FAVOURABLE_RATE),
         is_ratio=figure.scale is Scale.RATIO,
         is_reversed=figure.is_reversed,
         lower_limit=own.get(UnfairSide.BELOW),
@@ -588,21 +608,18 @@ def _describe(
         )
 
 
-FIGURES = {
-    "disparate_impact": ("disparate impact", "favourable rate"),
-    "true_positive_rate_difference": ("TPR difference", "true positive rate"),
-    "false_positive_rate_difference": ("FPR difference", "false positive rate"),
-    "accuracy_difference": ("accuracy difference", "accuracy"),
+TITLES = {
+    "disparate_impact": "disparate impact",
+    "true_positive_rate_difference": "TPR difference",
+    "false_positive_rate_difference": "FPR difference",
+    "accuracy_difference": "accuracy difference",
 }
-"""Title of each metric, and the rate that it compares."""
 
 
-def _say_some_group(together: Together) -> str | None:
+def _say_alarm(together: Together) -> str | None:
     alarm = together.open_alarm
     if alarm is None:
         return None
-    leading = dict.fromkeys(f"{metric} of {group}" for (metric, group), _ in alarm.leading)
-    return (
-        f"At least one of {alarm.comparisons:,} comparisons is outside its limit; not yet clear which. "
-        f"Most evidence so far: {', '.join(leading)}."
+    return say_some_group(
+        alarm.comparisons, dict.fromkeys(f"{metric} of {group}" for (metric, group), _ in alarm.leading)
     )

@@ -9,7 +9,6 @@ import pandas as pd
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen
 from ..base.values import is_number
-from ..domain.monitor import UNSAID_DIVISOR
 from ..domain.record_times import LeftOutTimes
 from ..statistics.e_values.change_detector import HOURS_OF_A_YEAR
 from ..statistics.e_values.expected_hours import Traffic, expect_delay_within
@@ -19,7 +18,7 @@ from ..statistics.sentences.left_out import CountedRecords
 from .frame_groups import group_records
 from .frame_hours import DAY_HOURS, read_hours
 from .frame_outcomes import OutcomeLists, count_left_out, read_outcomes
-from .hours_of_groups import RECENT_HOURS, check_arguments, count_group_hours, list_figures
+from .hours_of_groups import RECENT_HOURS, check_arguments, choose_divisor, count_group_hours, list_figures
 
 MAX_HOURS = 17_520
 """Hours within which it is to be found: two years."""
@@ -93,7 +92,7 @@ def plan_frame(
     counted = count_left_out(
         frame, grouping, outcomes, {"time_impossible": ~hours.usable, "outside_period": ~recent}
     )
-    divisor = UNSAID_DIVISOR if person is None and each_record_another_person is None else 1
+    divisor = choose_divisor(person, each_record_another_person)
     lower = Limit(Scale.RATIO, UnfairSide.BELOW, limit, 1 / limit)
     span = min(hours.hours, RECENT_HOURS)
     plans = []

@@ -62,7 +62,7 @@ _ENTRY = {
     "open_alerts": 1,
     "evidence": {
         "unfair": 1,
-        "shown_fair": 5,
+        "confirmed_fair": 5,
         "undecided": 6,
         "unfair_since": "2026-11-19T13:00:00Z",
         "counted_until": "2026-11-20T15:00:00Z",
@@ -162,12 +162,12 @@ class LastCheckOut(Out):
 
 
 class EvidenceCountsOut(Out):
-    """Evidence over the hours: the number of comparisons with records in each state. `…/evidence` has each
-    of them.
+    """Evidence over the hours: the number of figures with records that are unfair, confirmed fair, or
+    neither. `…/evidence` has each of them.
     """
 
     unfair: int
-    shown_fair: int
+    confirmed_fair: int
     undecided: int
     unfair_since: datetime | None
     """The earliest most likely start of those that are unfair; null if none is."""

@@ -221,11 +221,11 @@ def evidence_words(counts: EvidenceCounts | None) -> str:
     """Evidence in a few words; nothing before any comparison has records. Fair only if every comparison
     is.
     """
-    counted = 0 if counts is None else counts.unfair + counts.shown_fair + counts.undecided
+    counted = 0 if counts is None else counts.unfair + counts.confirmed_fair + counts.undecided
     if counts is None or not counted:
         return ""
     if counts.unfair and counts.unfair_since is not None:
         return f"unfair since {counts.unfair_since.day} {counts.unfair_since:%b %Y}"
     if counts.unfair:
         return "unfair"
-    return "shown fair" if counts.shown_fair == counted else "undecided"
+    return "confirmed fair" if counts.confirmed_fair == counted else "undecided"

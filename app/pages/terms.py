@@ -33,11 +33,10 @@ TERMS = (
         "What all hours together say about a limit, each record counted once. Unfair since an hour: enough "
         "evidence has accumulated that the figure is beyond its limit, and that most likely began in that "
         "hour; where it is the first one that was counted with the present monitor and model revision, it "
-        "may have been so before. Shown fair since an hour: there is enough evidence against “at the limit "
-        "or beyond it in every hour” from then on. Undecided: neither. On a model that is inside its limits "
-        "in every hour, all comparisons together raise at most one false alarm in the budget, by default a "
-        "year, if each record is another person, however often somebody looks. The verdict of a single check "
-        "has no such bound.",
+        "may have been so before. Confirmed fair since a day: there is enough evidence against “at the limit "
+        "or beyond it in every hour” from then on. The bound on false alarms is said with its condition, "
+        "which is about whose the records are, and holds however often somebody looks. The verdict of a "
+        "single check has no such bound.",
     ),
     Term(
         "counterfactual",

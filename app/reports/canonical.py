@@ -42,7 +42,7 @@ def canonical_json(source: ReportSource) -> bytes:
         "recent": [_without(figure, {"check_no"}) for figure in source.forest.recent],
         "checks": [_without(run, {"no"}) for run in source.runs],
         "days": [_without(history, {"series", "fresh"}) for history in source.histories],
-        "evidence": evidence and evidence.comparisons,
+        "evidence": evidence and [_without(state, {"alarms"}) for state in evidence.comparisons],
         "counted_until": evidence and evidence.era.counted_until,
         "alerts": [_without(alert, {"no", "deployment_no", "rule_no"}) for alert in source.alerts],
         "checks_without_alerts_yet": source.waiting,

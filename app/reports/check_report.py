@@ -18,7 +18,6 @@ from ..database.binary_rows import read_row
 from ..domain.check import CheckRun, CheckState, Measurement, Span
 from ..domain.deployment import Deployment
 from ..statistics.catalogue import CATALOGUE
-from ..statistics.e_values.state_words import State
 from ..statistics.intervals.verdicts import GRAVEST, Limits
 from ..statistics.measures.worst_group import both_sides
 from ..statistics.sentences.rounding import choose_joint, digits_apart, write_minus
@@ -65,7 +64,6 @@ from .sections.view_sections import ORDER, view_sections
 from .trace_csv import trace_csv
 
 _TWO_DIGITS = 2
-_STATES = {State.UNFAIR: "unfair since", State.SHOWN_FAIR: "shown fair since"}
 _ROWS_OF_FULL_PAGE = 11
 """Rows of the forest next to which `MOST_SAID` comparisons fill the page."""
 
@@ -148,12 +146,6 @@ def _name_check(source: ReportSource, check: CheckRun) -> str:
 
 def group_row(row: ForestRow, *, has_picture: bool) -> GroupRow:
     figures = row.figures
-    evidence = row.evidence
-    since = ABSENT
-    if evidence is not None and evidence.since is not None and evidence.state in _STATES:
-        since = f"{_STATES[evidence.state]} {evidence.since:%Y-%m-%d}"
-    elif evidence is not None:
-        since = "undecided"
     first = figures[0].measurement
     drawn = [
         read_row(RatioMark, figure.measurement, is_hollow=figure is row.counterfactual)
@@ -170,7 +162,7 @@ def group_row(row: ForestRow, *, has_picture: bool) -> GroupRow:
         logged=ABSENT if row.logged is None else say_value(row.logged.measurement),
         counterfactual=ABSENT if row.counterfactual is None else say_value(row.counterfactual.measurement),
         verdict=VERDICT_WORDS[row.verdict],
-        since=since,
+        since=ABSENT if row.evidence is None else row.evidence.words,
     )
 
 

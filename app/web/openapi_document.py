@@ -46,7 +46,7 @@ _TAGS = [
     {"name": "measurements", "description": "The series that checks produce."},
     {
         "name": "evidence",
-        "description": "Unfair since when, with a bound on false alarms; shown fair; or undecided.",
+        "description": "State of every figure: unfair since when, with a bound on false alarms, or how sure that it is fair.",
     },
     {
         "name": "attributions",

@@ -40,6 +40,7 @@ def comparison_of(state: State, **more: Any) -> ComparisonState:  # noqa: ANN401
             interval_kind=None,
         ),
         "since": since,
+        "alarm_at": UNTIL if state is State.UNFAIR else None,
         "more_hours": more_hours,
         "reason": reason,
     }

@@ -166,6 +166,15 @@ def test_without_the_persons_a_fair_model_raises_no_alarm(file: str) -> None:
     assert _alarms(found) == []
 
 
+@field_case("")
+def test_the_alarm_of_a_declaration_names_who_declared_it() -> None:
+    found, printed = _evidence("stat-21-equal-records/copies.csv", *OK, "--each-record-another-person", "A. Smith")
+
+    assert _alarms(found) != []
+    assert "if each record is another person, as declared by A. Smith on" in found["guarantee"]
+    assert found["guarantee"] in " ".join(printed.text.split())
+
+
 @pytest.mark.nightly
 @field_case("stat-23-labels-still-coming: warning")
 def test_labels_that_still_come_raise_no_alarm() -> None:
@@ -218,7 +227,7 @@ def test_a_disparity_of_zero_is_equal() -> None:
 
 @field_case("stat-26-slow-decline: days")
 def test_a_slow_decline_names_no_hour() -> None:
-    _, printed = _evidence("stat-26-slow-decline/slow.csv", *OK, "--each-record-another-person", "Ana")
+    _, printed = _evidence("stat-26-slow-decline/slow.csv", *OK, "--each-record-another-person", "A. Smith")
 
     assert "since about 2026-08-28 (between 2026-08-25 and 2026-08-31)" in printed.text
 

@@ -61,10 +61,14 @@ def unsent(session: Session, *, deployment_no: int | None = None) -> list[Unsent
     return [Unsent(*row) for row in session.execute(statement)]
 
 
-def named_channels(session: Session) -> set[str]:
+def named_channels(session: Session, deployment_no: int | None = None) -> set[str]:
+    """Channels that rules name, those of one deployment that are enabled or all."""
     named = select(AlertChannelRow.id).join(
         AlertRuleChannelRow, AlertRuleChannelRow.channel_no == AlertChannelRow.no
     )
+    if deployment_no is not None:
+        of_deployment = (AlertRuleRow.deployment_no == deployment_no, AlertRuleRow.enabled)
+        named = named.join(AlertRuleRow, AlertRuleRow.no == AlertRuleChannelRow.rule_no).where(*of_deployment)
     return set(session.scalars(named.distinct()))
 
 

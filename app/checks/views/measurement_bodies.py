@@ -6,8 +6,6 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from ...domain.check import DataSet, Measurement, Scope
-from ...statistics.e_values.nulls import UnfairSide
-from ...statistics.e_values.state_words import State
 from ...statistics.measures.worst_group import Disadvantaged
 from ...statistics.sentences.statements import gap_statement, limit_statement
 from ...web.body import FollowingCursor, Out, PageOut, example
@@ -120,32 +118,6 @@ RECORDS_MEANING = (
     "left out than of the reference, or (`group` null) that favourable and unfavourable outcomes differ in "
     "it. `text` is the line in words."
 )
-_EVIDENCE = {
-    "id": "0b6f9d38-5f7e-4a66-9b1c-2f4d5e6a7b8c",
-    "data": "as_logged",
-    "attribute": "Sex",
-    "group": "female",
-    "metric": "disparate_impact",
-    "until": "2026-11-20T15:00:00Z",
-    "is_stale": False,
-    "limits": [
-        {
-            "direction": "below",
-            "state": "unfair",
-            "since": "2026-11-19T13:00:00Z",
-            "alarms": [
-                {
-                    "since": "2026-11-19T13:00:00Z",
-                    "alarm_at": "2026-11-19T19:00:00Z",
-                    "resolved_at": None,
-                    "fair_since": None,
-                    "closed_at": None,
-                }
-            ],
-        },
-        {"direction": "above", "state": "shown_fair", "since": "2026-11-01T00:00:00Z", "alarms": []},
-    ],
-}
 _SERIES_MEASUREMENT = {
     "at": MEASUREMENT["at"],
     **MEASUREMENT,
@@ -281,69 +253,3 @@ class MeasurementPage(Out):
     measurements: list[SeriesMeasurementOut]
     next_cursor: str | None
     """Send it as `cursor` for what follows; null at the end, and for roll-ups."""
-
-
-class AlarmOut(Out):
-    """One time of unfairness."""
-
-    since: datetime
-    """The most likely first unfair hour."""
-
-    alarm_at: datetime
-    """When there was enough evidence: the end of that hour."""
-
-    resolved_at: datetime | None
-    """When there was enough evidence that it is over: the end of that hour."""
-
-    fair_since: datetime | None
-    """The most likely first hour back inside the limit."""
-
-    closed_at: datetime | None
-    """The first hour after a person closed it."""
-
-
-class LimitEvidenceOut(Out):
-    """Evidence at one limit of a figure."""
-
-    direction: UnfairSide
-    """The side of the limit on which the metric is unfair."""
-
-    state: State
-    since: datetime | None
-    """The most likely start of the unfair hours, or of those that showed it fair."""
-
-    alarms: list[AlarmOut]
-    """All alarms, oldest first."""
-
-
-class SeriesEvidenceOut(Out):
-    """Evidence over the hours on one figure of the series."""
-
-    model_config = example(_EVIDENCE)
-
-    id: str
-    """Names its counts, see `…/evidence/{id}/hours`."""
-
-    data: DataSet
-    attribute: str
-    group: str
-    metric: str
-    until: datetime
-    """The end of the last hour that is counted."""
-
-    is_stale: bool
-    """A past hour has changed, and the state is about to be computed again."""
-
-    limits: list[LimitEvidenceOut]
-
-
-class SeriesPage(MeasurementPage):
-    """Measurements, oldest first, and the evidence on their figures."""
-
-    records: list[dict[str, Any]] = Field(
-        description="Of each check of the page, or period of a roll-up (`at`), each data set and attribute: "
-        f"`check_id`, `at`, `data`, `attribute` and these. {RECORDS_MEANING}"
-    )
-    evidence: list[SeriesEvidenceOut]
-    """Evidence on the figures that the filter allows, under the present monitor version and model
-    revision. Empty without `metric`, for metrics without evidence, and on every page but the first."""

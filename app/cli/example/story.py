@@ -45,6 +45,7 @@ MONITOR = {
     ],
     "intersections": [["sex", "age"]],
     "min_records": 500,
+    # Every applicant is made up for one visit.
     "evidence": {"each_record_another_person": True},
     "names": {
         "favourable": f"rated {GOOD}",

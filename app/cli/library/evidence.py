@@ -80,8 +80,9 @@ def evidence(
     ] = None,
     as_json: Annotated[bool, Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
-    """Follow a log over time: which group is unfair since when, with at most one false alarm a year over
-    all comparisons.
+    """Follow a log over time: which group is unfair since when. At most one false alarm a year is expected
+    over all comparisons; say whose records they are (--person or --each-record-another-person), because
+    that bound depends on it.
     """
     with refuse_errors():
         records = read_measured(

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from ...domain.record_times import LeftOutTimes
 from ...library.frame_hours import DAY_HOURS
-from ...library.hours_of_groups import FIGURES, ComparisonEvidence, Evidence
+from ...library.hours_of_groups import TITLES, ComparisonEvidence, Evidence
 from ...statistics.e_values.nulls import UnfairSide
 from ...statistics.e_values.state_words import (
     DAY,
@@ -57,7 +57,7 @@ def phrase_evidence(sides: Sequence[ComparisonEvidence]) -> str:
         if side.alarm_at is not None:
             at = f"on {side.alarm_at:{DAY}}" if side.is_daily else f"at {side.alarm_at:{MINUTE}}"
             alarm = f" The evidence was enough {at}."
-    title = FIGURES[first.metric][0]
+    title = TITLES[first.metric]
     group = printable(first.group)
     return f"{title}, {first.attribute} {group}: {first.statement.sentence}{alarm}{history}"
 
@@ -108,7 +108,7 @@ def _build_table(evidence: Evidence) -> Table:
             form = choose_form(first.earliest, first.latest, DAY if first.is_daily else MINUTE)
             since = f"{first.since:{form}}"[5:]
         table.add_row(
-            escape(FIGURES[first.metric][0]),
+            escape(TITLES[first.metric]),
             escape(printable(first.group)),
             limit,
             " to ".join("open" if end is None else _format(end) for end in ends),

@@ -206,11 +206,19 @@ class AttributeIn(In):
         )
 
 
-class EvidenceSettingsIn(In):
-    """Settings of the evidence over time. Members that are left out get their default."""
+class WhoseRecordsIn(In):
+    """Whose the records are. Until it is said, evidence counts at a tenth."""
 
     person: ColumnName | None = None
-    """The column that says whose record it is. Only a person's first record of a model revision counts."""
+    """The column with a person's id. Only a person's first record of a model revision counts."""
+
+    each_record_another_person: bool = False
+    """Declares, with the caller's name and the day, that no two records are of one person. Not together
+    with `person`."""
+
+
+class EvidenceSettingsIn(WhoseRecordsIn):
+    """Settings of the evidence over time. Members that are left out get their default."""
 
     label_horizon_hours: int = Field(
         LABEL_HORIZON_HOURS, json_schema_extra={"minimum": 1, "maximum": MAX_LABEL_HORIZON_HOURS}
@@ -224,10 +232,6 @@ class EvidenceSettingsIn(In):
     )
     """All comparisons together raise at most one false alarm in these hours on average; 8,760 are a year.
     Who scores once a month may set 240. Fixed from the first block of evidence on."""
-
-    each_record_another_person: bool = False
-    """Declares, with the caller's name and the day, that no two records are of one person. Without it and
-    `person`, evidence counts at a tenth."""
 
     declared_by: str | None = None
     """Not read: it is the caller who declares."""

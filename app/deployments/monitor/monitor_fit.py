@@ -12,6 +12,11 @@ from ..training.unseen_groups import find_unseen
 from .doubted_features import chance_warnings
 from .queries import find_monitor_problems
 
+NO_PERSON = (
+    "cannot be used where records lie in your own tables, which do not say which record of a person was the "
+    "first. Leave it out, or declare evidence.each_record_another_person if no two records are of one person"
+)
+
 
 def fitting_problems(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
     problems = find_monitor_problems(monitor, deployment.schema, deployment.problem_type)
@@ -23,6 +28,8 @@ def fitting_problems(session: Session, deployment: Deployment, monitor: Monitor)
     elif payload is not None and payload.partition_by is None and schedule is Schedule.BATCH:
         message = "cannot be batch: the payload table has no `partition_by`, whose values are the batches"
         problems.append(FieldProblem("schedule", message))
+    if payload is not None and monitor.evidence.person is not None:
+        problems.append(FieldProblem("evidence.person", NO_PERSON))
     # A rule's problem of a field precedes one of the training data.
     ruled = {problem.field for problem in problems}
     return problems + [

@@ -1,6 +1,5 @@
 """Routes of a deployment's fairness monitor."""
 
-from dataclasses import replace
 from operator import attrgetter
 
 from fastapi import APIRouter
@@ -9,7 +8,6 @@ from sqlalchemy.orm import Session
 from ...access.audit.activity_queries import record_activity
 from ...access.gate.caller import Manager, Reader, SessionIn
 from ...access.principals import Principal
-from ...base.clock import utc_now
 from ...base.errors import Conflict, FieldProblem, refuse, require_present
 from ...domain.deployment import Deployment
 from ...domain.monitor import Monitor
@@ -20,6 +18,7 @@ from ..deployment_in_address import LockedDeployment, ReadableDeployment
 from ..validate_only import ValidateOnly, kept_unless
 from .bodies import BothSidesIn, ListedMonitorOut, MonitorIn, MonitorOut, MonitorPage
 from .both_sides import watching_both_sides
+from .declaration import keep_declaration
 from .monitor_fit import fitting_problems, keep_origins, monitor_warnings
 from .queries import delete_monitor, find_monitor, has_evidence, page_of_monitors, put_monitor
 
@@ -95,20 +94,6 @@ def require_monitor(session: Session, deployment: Deployment) -> Monitor:
     )
 
 
-def _keep_declaration(monitor: Monitor, before: Monitor | None, principal: Principal) -> Monitor:
-    """Notes who declared, and when, that each record is another person."""
-    settings = monitor.evidence
-    by = None
-    on = None
-    if settings.each_record_another_person and before and before.evidence.each_record_another_person:
-        by = before.evidence.declared_by
-        on = before.evidence.declared_on
-    elif settings.each_record_another_person:
-        by = principal.actor
-        on = utc_now().date().isoformat()
-    return replace(monitor, evidence=replace(settings, declared_by=by, declared_on=on))
-
-
 def store_monitor(
     session: Session,
     principal: Principal,
@@ -117,7 +102,7 @@ def store_monitor(
     *,
     before: Monitor | None,
 ) -> MonitorOut:
-    monitor = _keep_declaration(monitor, before, principal)
+    monitor = keep_declaration(monitor, before, principal)
     problems = fitting_problems(session, deployment, monitor)
     fixed = before and before.evidence.false_alarm_hours
     if fixed not in {None, monitor.evidence.false_alarm_hours} and has_evidence(session, deployment.no):

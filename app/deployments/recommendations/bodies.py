@@ -9,7 +9,7 @@ from ...domain.monitor import OutcomeRule
 from ...domain.monitor_rules import MAX_ATTRIBUTES
 from ...web.body import In, Out, example, read_from
 from ...web.value_bodies import GroupValueJson
-from ..monitor.bodies import FeatureName
+from ..monitor.bodies import FeatureName, WhoseRecordsIn
 from .attribute_kinds import Kind
 from .detect_kind import Confidence
 from .group_choice import CountsOrigin, Role
@@ -124,6 +124,7 @@ class AcceptRecommendationsIn(In):
             "attributes": [{"feature": "Sex", "threshold": 0.9}],
             "favourable": ["No Risk"],
             "unfavourable": ["Risk"],
+            "evidence": {"each_record_another_person": True},
         }
     )
 
@@ -133,6 +134,9 @@ class AcceptRecommendationsIn(In):
 
     unfavourable: list[GroupValueJson] | None = None
     """Together with `favourable`."""
+
+    evidence: WhoseRecordsIn | None = None
+    """Whose the records are. Left out: as the monitor says already."""
 
     def asked(self) -> list[Accepted] | None:
         if self.attributes is None:

@@ -1,5 +1,6 @@
 """Routes of recommended monitors."""
 
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Body
@@ -10,6 +11,7 @@ from ...base.errors import InvalidInput
 from ..change_texts import monitor_changes
 from ..deployment_in_address import LockedDeployment, ReadableDeployment
 from ..monitor.bodies import MonitorOut
+from ..monitor.declaration import keep_declaration
 from ..monitor.monitor_fit import fitting_problems, monitor_warnings
 from ..monitor.queries import find_monitor, put_monitor
 from .bodies import AcceptRecommendationsIn, RecommendedMonitorsOut
@@ -51,6 +53,9 @@ def accept_recommended_monitors(
     monitor = merge_into_monitor(
         stored, recommend_for(session, deployment, stored, sent.outcomes()), requested
     )
+    if sent.evidence is not None:
+        monitor = replace(monitor, evidence=replace(monitor.evidence, **sent.evidence.model_dump()))
+    monitor = keep_declaration(monitor, stored, principal)
     problems = fitting_problems(session, deployment, monitor)
     if problems:
         raise InvalidInput(locate_problems(problems, monitor, requested))

@@ -9,6 +9,9 @@ from starlette.responses import Response
 
 from ...access.gate.audit_requests import SHOWS_RECORDS
 from ...access.gate.caller import NowIn, SessionIn
+from ...alerts.channels.channel import ChannelKind
+from ...alerts.channels.queries import channel_page
+from ...alerts.channels.unsent_queries import named_channels
 from ...base.errors import NotFound
 from ...base.values import GroupValue, Range, canonical
 from ...calls.certificates import CertificateFacts, describe_certificates
@@ -23,15 +26,17 @@ from ...deployments.training.queries import find_training_summary
 from ...domain.deployment import BreakerState, Deployment, FieldKind
 from ...domain.mitigation import ONLY_DIRECT, DetectorUse, Mode
 from ...domain.monitor import MAX_NIGHTLY_ROWS, Schedule, outcome_label
+from ...domain.paging import Paging
 from ...evidence.plan import WantedDetection, plan_from_counts
 from ...mitigation.profile_in_force import mitigated_attributes, unused_attributes
 from ...sources.stored.newest_record import newest_record
 from ...statistics.catalogue import CATALOGUE, DEFAULT_METRICS
+from ..alerts.page import MOST_CHANNELS
 from ..range_bar import KEEPS_RANGE
 from ..record.files_page import list_tables
 from ..render import page
 from .registration_page import form_values
-from .steps import ConfigurePart, StepName, list_steps, next_step
+from .steps import ConfigurePart, StepName, find_step_after, list_steps, next_step
 
 router = APIRouter(prefix="/deployments/{deployment_id}", include_in_schema=False, dependencies=[KEEPS_RANGE])
 
@@ -73,7 +78,13 @@ def configure_page(
     return page(
         request,
         "configure.html",
-        values | {"step": chosen, "part": None, "shown": [member.value for member in shown]},
+        values
+        | {
+            "step": chosen,
+            "after": find_step_after(values["steps"], chosen),
+            "part": None,
+            "shown": [member.value for member in shown],
+        },
     )
 
 
@@ -141,6 +152,9 @@ def _read_values(session: Session, watched: WatchedDeployment, now: datetime) ->
         "unused": unused_attributes(settings, monitor),
         "modes": MODES,
         "detectors": DETECTORS,
+        "channels": channel_page(session, Paging(MOST_CHANNELS)),
+        "kinds": list(ChannelKind),
+        "named": named_channels(session, deployment.no),
         "now": now,
     }
     return values | form_values()

@@ -7,6 +7,7 @@ from sqlalchemy.orm import Session
 
 from ...access.audit import activity_queries as activities
 from ...access.audit.activity_queries import ENDPOINT_ANSWERED, ActivityFilter
+from ...alerts.channels.unsent_queries import named_channels
 from ...base.frozen import frozen_by_name
 from ...checks import queries as checks
 from ...domain.check import CheckState
@@ -21,8 +22,10 @@ class ConfigurePart(StrEnum):
     MODEL = "model", "Model and endpoint"
     RECOMMENDED = "recommended", "Recommended monitors"
     MONITOR = "monitor", "Fairness monitor"
+    PERSONS = "persons", "Whose records"
     TRAINING = "training", "Training data"
     MITIGATION = "mitigation", "Mitigation"
+    ALERTS = "alerts", "Alert channel"
     LOG = "log", "Log records"
     CHECK = "check", "First check"
     DANGER = "danger", "Delete"
@@ -41,7 +44,9 @@ class StepName(StrEnum):
 
     DATA = "data"
     GROUPS = "groups"
+    PERSONS = "persons"
     ENDPOINT = "endpoint"
+    ALERTS = "alerts"
     LOG = "log"
     CHECK = "check"
 
@@ -82,12 +87,30 @@ def list_steps(
             is_done=monitor is not None,
         ),
         Step(
+            name=StepName.PERSONS,
+            title="Persons",
+            why="Whose records are they? Evidence over time holds if a person counts once. While it is not "
+            "said, evidence counts at a tenth, so proof takes about ten times as long.",
+            parts=(ConfigurePart.PERSONS,),
+            is_done=monitor is not None and monitor.evidence.divisor == 1,
+            is_optional=True,
+        ),
+        Step(
             name=StepName.ENDPOINT,
             title="Endpoint",
             why="Optional. With it checks also ask the model about copies of records in which one attribute "
             "is changed.",
             parts=(ConfigurePart.MODEL,),
             is_done=deployment is not None and _has_answered(session, deployment),
+            is_optional=True,
+        ),
+        Step(
+            name=StepName.ALERTS,
+            title="Alerts",
+            why="Optional. An alert is sent by e-mail, Slack or webhook. Without a channel alerts go "
+            "nowhere: they are shown on the pages only.",
+            parts=(ConfigurePart.ALERTS,),
+            is_done=deployment is not None and bool(named_channels(session, deployment.no)),
             is_optional=True,
         ),
         _step_of_records(deployment, has_records=has_records, is_checked=is_checked),
@@ -128,3 +151,9 @@ def next_step(steps: tuple[Step, ...]) -> Step | None:
         ):
             return step
     return None
+
+
+def find_step_after(steps: tuple[Step, ...], step: Step | None) -> Step:
+    """First later step that is not done, else the last."""
+    later = steps[steps.index(step) + 1 :] if step in steps else ()
+    return next((candidate for candidate in later if not candidate.is_done), steps[-1])

@@ -1,6 +1,6 @@
 """Forest as a template shows it, with the drawer of the chosen row."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated
@@ -32,8 +32,7 @@ from ...evidence.attribution import words as attribution_words
 from ...evidence.attribution.attribution import AttributedGap, AttributionRun
 from ...evidence.present_state import ComparisonState
 from ...evidence.words import list_notes, note_first_hour
-from ...statistics.e_values.state_words import State
-from ...statistics.intervals.verdicts import Verdict
+from ...statistics.e_values.state_words import FigureLabel
 from ..check_words import Number, format_measurement
 from .trend import Trend, draw_trend
 
@@ -185,33 +184,14 @@ def show_forest(
 def short_evidence(state: ComparisonState | None, now: datetime) -> str:
     if state is None:
         return "none"
-    since = "" if state.since is None else f" since {format_day(state.since, now.year)}"
-    return {
-        State.UNFAIR: f"unfair{since}",
-        State.SHOWN_FAIR: f"shown fair{since}",
-        State.UNDECIDED: "undecided",
-    }[state.state]
-
-
-_BY_VERDICT: Mapping[Verdict | None, str] = {
-    Verdict.FAIR: "its figure and the whole 95 % interval are inside the limits",
-    Verdict.UNDECIDED: "its figure is inside the limits, its 95 % interval is not",
-    Verdict.SUSPECTED: "its figure is beyond a limit, its 95 % interval is not",
-    Verdict.UNFAIR: "its figure and the whole 95 % interval are beyond a limit",
-    Verdict.UNWATCHED: "its figure lies on the side that has no limit",
-}
-_BY_EVIDENCE: Mapping[State, str] = {
-    State.UNFAIR: "refute that the group is inside its limits in every hour",
-    State.SHOWN_FAIR: "refute that the group is at a limit or beyond it in every hour",
-    State.UNDECIDED: "refute neither that the group is inside its limits nor that it is beyond one",
-}
-_ALIKE = {(Verdict.FAIR, State.SHOWN_FAIR), (Verdict.UNFAIR, State.UNFAIR)}
+    has_start = state.since is not None and state.statement.state in {
+        FigureLabel.UNFAIR,
+        FigureLabel.CONFIRMED_FAIR,
+    }
+    since = f" since {format_day(state.since, now.year)}" if has_start and state.since is not None else ""
+    return f"{state.statement.state}{since}"
 
 
 def explain_evidence(row: ForestRow) -> str | None:
-    if row.evidence is None or row.verdict not in _BY_VERDICT or (row.verdict, row.evidence.state) in _ALIKE:
-        return None
-    return (
-        f"The verdict is on the newest check alone: {_BY_VERDICT[row.verdict]}. The evidence is of all hours "
-        f"together, with a bound on false alarms: they {_BY_EVIDENCE[row.evidence.state]}."
-    )
+    """Sentence of the figure, whose state may differ from the verdict on the newest check alone."""
+    return None if row.evidence is None else row.evidence.statement.sentence

@@ -32,7 +32,7 @@ from ...evidence.queries.eras import FollowedDeployment
 from ...evidence.subgroups.present_candidates import read_result, say_scan
 from ...evidence.subgroups.scan_queries import SubgroupScan, read_scans
 from ...evidence.subgroups.watch_group import choose_name, find_watched, watching_problem
-from ...evidence.words import describe_evidence, name_figure, order_by_gravity, say_limit
+from ...evidence.words import describe_evidence, list_figures, name_figure, say_limit
 from ...overview.fleet import look_at_deployment
 from ...statistics.scan.scan_results import SearchResult
 from ...statistics.scan.search_subgroup import MAX_FEATURES, MIN_RECORDS
@@ -207,7 +207,7 @@ def fairness_page(
         "newest": newest and newest.check,
         "missing_records": () if newest is None else notes_of_check(session, newest, forest.attribute),
         **show_forest(forest, chosen, live, attributions.done),
-        "compared": [] if evidence is None else order_by_gravity(evidence.comparisons),
+        "compared": [] if evidence is None else list_figures(evidence.comparisons),
         "evidence_in_short": [] if evidence is None else describe_evidence(evidence),
         **_WORDING,
         "figure_of": lambda state: name_figure(rename_state(forest.words, state)),

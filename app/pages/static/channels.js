@@ -2,8 +2,8 @@
 import { alternate } from "./alternatives.js";
 import { ask } from "./api.js";
 import { attempt } from "./forms.js";
+import { addChannel } from "./rule_channels.js";
 
-const RULE = ["name", "condition", "remind_after_hours", "channels", "enabled"];
 const form = document.getElementById("new-channel");
 alternate(form, document.getElementById("channel-kind"));
 form.addEventListener("done", (event) => {
@@ -27,19 +27,11 @@ document.addEventListener("submit", (event) => {
   if (!offer.dataset.offer) return;
   event.preventDefault();
   attempt(offer, async () => {
-    for (const one of /** @type {NodeListOf<HTMLInputElement>} */ (offer.querySelectorAll("[name=rule]:checked"))) await nameIn(one.value, offer.dataset.offer);
+    for (const one of /** @type {NodeListOf<HTMLInputElement>} */ (offer.querySelectorAll("[name=rule]:checked"))) await addChannel(one.value, offer.dataset.offer);
     await ask("POST", `/v1/alert-channels/${offer.dataset.offer}/notifications`);
     show(`/alerts/channels#channel-${offer.dataset.offer}`);
   });
 });
-
-/** The rule stays as it is otherwise. */
-async function nameIn(address, channel) {
-  const stored = await ask("GET", address);
-  if (stored.channels.includes(channel)) return;
-  const rule = Object.fromEntries(RULE.map((name) => [name, stored[name]]));
-  await ask("PUT", address, { ...rule, channels: [...stored.channels, channel] });
-}
 
 /** With another fragment alone a browser would only scroll. */
 function show(address) {

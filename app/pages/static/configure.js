@@ -7,7 +7,8 @@ import { checkAsTyped } from "./checking.js";
 import { DeploymentForm } from "./deployment_form.js";
 import { showTest } from "./endpoint_test.js";
 import { askExactly, attempt, bodyOf } from "./forms.js";
-import { MonitorForm } from "./monitor_form.js";
+import { MonitorForm, startPersons } from "./monitor_form.js";
+import { startChannel } from "./channel_step.js";
 import { keepEdits, reloadSaying, saySaved } from "./saved.js";
 
 function startDeployment(form) {
@@ -72,6 +73,8 @@ for (const [id, start] of Object.entries({
   "endpoint-test": startTest,
   "monitor-form": startMonitor,
   "recommended-monitors": startRecommended,
+  "persons-form": startPersons,
+  "channel-form": startChannel,
   "training-form": startUpload,
   "mitigation-form": startMitigation,
   "first-record": startWaiting,

@@ -4,12 +4,13 @@
 
    A control's name is its place in the body (`channels`, `endpoint.url`, `attributes[0].threshold`). `data-as`: text (default; an empty
    one is left out), number, integer, lines (a list), json, set (checked boxes of that name; with `data-many` each word), flag, values (groups
-   of `data-type`, see values.js), names (see group_names.js), day (the end of a date, in UTC). `data-keep-empty` sends an empty text as
+   of `data-type`, see values.js), names (see group_names.js), persons (see persons.js), day (the end of a date, in UTC). `data-keep-empty` sends an empty text as
    null. `data-in-path` fills {its name} in the address; `data-must-be` has to be typed to confirm. `data-after`: reload, none (an event
    `done` with the answer), or an address in which {name} is filled from the answer. `data-ask` is a question to be confirmed first. */
 import { Problem, exchange, say, showProblem } from "./api.js";
 import { exactNumber, readExact, writeExact } from "./exact.js";
 import { readGroupNames } from "./group_names.js";
+import { readPersons } from "./persons.js";
 import { readValues } from "./values.js";
 
 /** Throws a `Problem` that names every control that cannot be read.
@@ -44,6 +45,7 @@ function valueOf(control, form) {
     const chosen = checked.flatMap((one) => ("many" in one.dataset ? one.value.split(" ") : [one.value]));
     return chosen.length === 0 && "omitEmpty" in control.dataset ? undefined : chosen;
   }
+  if (kind === "persons") return readPersons(control);
   const text = kind === "text" && control.type === "password" ? control.value : control.value.trim();
   if (text === "" && control.required) throw new Unreadable("is required");
   if (control.title && control.validity.patternMismatch) throw new Unreadable(`must be ${control.title}`);

@@ -9,11 +9,25 @@ import { showNightlyCost } from "./nightly_cost.js";
 import { Rows } from "./rows.js";
 import { forgetEdits, keepEdits, reloadSaying } from "./saved.js";
 import { writeGroupNames } from "./group_names.js";
+import { showPersons } from "./persons.js";
 import { writeValues } from "./values.js";
 
-const OF_MONITOR = ["favourable", "unfavourable", "attributes", "intersections", "min_records", "max_records", "schedule", "metrics", "strata", "draws", "seed", "attribution", "names"];
+const OF_MONITOR = ["favourable", "unfavourable", "attributes", "intersections", "min_records", "max_records", "schedule", "metrics", "strata", "draws", "seed", "evidence", "attribution", "names"];
 const OF_ATTRIBUTE = ["feature", "monitored", "reference", "threshold", "upper_threshold", "metric_limits", "correlated_features"];
 const TYPES = { string: "Values are text.", integer: "Values are whole numbers, or ranges.", number: "Values are numbers, or ranges.", boolean: "Values are true or false." };
+
+/** The form of whose records they are: the stored monitor is sent with nothing else changed. */
+export function startPersons(form) {
+  const path = form.dataset.apiPath;
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    attempt(form, async () => {
+      const { version: _, warnings: __, measured_metrics: ___, ...monitor } = await askExactly("GET", path);
+      await askExactly("PUT", path, { ...monitor, evidence: { ...monitor.evidence, ...bodyOf(form).evidence } });
+      reloadSaying(form, "persons", "Saved whose records they are.");
+    });
+  });
+}
 
 export class MonitorForm {
   constructor(form) {
@@ -55,6 +69,8 @@ export class MonitorForm {
     for (const name of ["min_records", "max_records", "schedule", "strata", "draws", "seed"]) elements.namedItem(name).value = plain(monitor[name]);
     elements.namedItem("attribution.nightly").checked = monitor.attribution.nightly;
     elements.namedItem("attribution.max_rows").value = plain(monitor.attribution.max_rows);
+    showPersons(elements.namedItem("evidence"), monitor.evidence);
+    elements.namedItem("evidence.false_alarm_hours").value = plain(monitor.evidence.false_alarm_hours);
     elements.namedItem("names.favourable").value = monitor.names.favourable ?? "";
     elements.namedItem("names.groups").value = writeGroupNames(monitor.names.groups);
     this.attributes.replace(monitor.attributes);
@@ -72,6 +88,7 @@ export class MonitorForm {
     this.#requireEachLimitOnce(rows);
     const whole = { attributes: [], intersections: [], metrics: null, strata: null, ...body };
     const monitor = { ...without(this.stored, OF_MONITOR), ...inThisOrder(OF_MONITOR, whole) };
+    monitor.evidence = { ...this.stored.evidence, ...monitor.evidence };
     monitor.attributes = rows.map((row, no) => this.#readAttribute(row, body.attributes?.[no]));
     monitor.intersections = this.intersections.items.map((_, no) => (body.intersections?.[no] || []).filter((name) => name));
     if (monitor.metrics) monitor.metrics = inOrderOf(this.stored.metrics, monitor.metrics);

@@ -8,7 +8,8 @@ from ...base.frozen import frozen
 from ...charts.named_groups import rename_evidence
 from ...charts.series import measure_requested
 from ...domain.check import DataSet, Measurement
-from ...evidence.words import name_figure, order_by_gravity, say_limit
+from ...evidence.words import list_figures, name_figure
+from ...statistics.e_values.state_words import NOT_COVERED
 from ..document import (
     ABSENT,
     Block,
@@ -59,22 +60,23 @@ def evidence_sheet(parts: SheetParts) -> Json:
         return {"rows": [], "reason": "the deployment has no evidence over time"}
     rows = [
         {
-            "comparison": name_figure(state),
-            "limit": say_limit(state),
-            "state": state.state.value,
-            "words": state.words,
-            "since": state.since and state.since.isoformat(),
+            "figure": name_figure(figure),
+            **asdict(figure.statement),
+            "since": figure.since and figure.since.isoformat(),
         }
-        for state in order_by_gravity(evidence.comparisons)
+        for figure in list_figures(evidence.comparisons)
     ]
-    return {"rows": rows, "reason": None if rows else "no comparison has evidence yet"}
+    reason = None if rows else "no figure has evidence yet"
+    return {"rows": rows, "reason": reason, "guarantee": evidence.guarantee}
 
 
 def evidence_blocks(sheet: Json) -> Iterator[Block]:
-    rows = [(row["comparison"], row["limit"], row["words"]) for row in sheet["rows"][:MOST_ROWS]]
-    yield Paragraph("The state of every comparison when this report was made, whatever the period.")
+    rows = [(row["figure"], row["state"], row["sentence"]) for row in sheet["rows"][:MOST_ROWS]]
+    yield Paragraph("The state of every figure when this report was made, whatever the period.")
+    if "guarantee" in sheet:
+        yield Paragraph(f"{sheet['guarantee']} {NOT_COVERED}")
     note = name_cut(sheet["rows"]).strip() or None
-    yield ReportTable("Since when", ("Comparison", "Limit", "State"), rows, note, is_last_wide=True)
+    yield ReportTable("Since when", ("Figure", "State", "In words"), rows, note, is_last_wide=True)
 
 
 def alert_sheet(parts: SheetParts) -> Json:

@@ -7,25 +7,29 @@ from ...evidence.present_state import DeploymentEvidence
 from ...evidence.words import (
     NO_MONITOR,
     describe_evidence,
+    list_figures,
     list_notes,
     name_figure,
     order_by_gravity,
     say_comparison,
-    say_limit,
 )
-from ...statistics.e_values.state_words import State
+from ...statistics.e_values.state_words import NOT_COVERED
 from ..document import ABSENT, Block, Paragraph, ReportTable, Section, caution, interval
 
-MOST_COMPARISONS = 200
-"""Max comparisons that a report lists."""
+MOST_FIGURES = 200
+"""Max figures that a report lists."""
+
+FIRST_WITHOUT_EVIDENCE = 8
+"""Row of the table of states from which on evidence says nothing of the figure itself."""
 
 MOST_SAID = 4
-"""Max comparisons on the first page."""
+"""Max figures on the first page."""
 
 MEANING = (
-    "Evidence adds up over the hours, each record counted once. On a model that is inside its limits in "
-    "every hour, all comparisons together raise at most one false alarm in the budget, if each record is "
-    "another person, however often somebody looks. The verdict of a single check has no such bound."
+    "Evidence adds up over the hours, each record counted once, and may be looked at at any time. Its bound "
+    "on false alarms and the condition of that are said with it; the verdict of a single check has no such "
+    "bound. "
+    f"{NOT_COVERED}"
 )
 
 
@@ -33,25 +37,26 @@ def evidence_section(evidence: DeploymentEvidence | None) -> Section:
     """Present evidence, whichever time the report is about; None without a monitor."""
     if evidence is None:
         return Section("Evidence over time", (caution(NO_MONITOR),))
-    comparisons = order_by_gravity(evidence.comparisons)
+    figures = list_figures(evidence.comparisons)
     blocks: list[Block] = [Paragraph(" ".join(describe_evidence(evidence)))]
-    if comparisons:
+    if figures:
         rows = tuple(
             (
-                name_figure(state),
-                say_limit(state),
-                ABSENT if state.figure_id is None else interval(*state.interval),
-                " ".join((state.words, *list_notes(state))),
+                name_figure(figure),
+                figure.statement.state,
+                ABSENT if figure.statement.interval is None else interval(*figure.statement.interval),
+                figure.statement.interval_kind or ABSENT,
+                " ".join((figure.statement.sentence, *list_notes(figure))),
             )
-            for state in comparisons[:MOST_COMPARISONS]
+            for figure in figures[:MOST_FIGURES]
         )
         note = MEANING
-        if len(comparisons) > MOST_COMPARISONS:
-            note += f" The first {MOST_COMPARISONS} of {len(comparisons):,}."
+        if len(figures) > MOST_FIGURES:
+            note += f" The first {MOST_FIGURES} of {len(figures):,}."
         blocks.append(
             ReportTable(
-                "The state of every comparison when this report was made",
-                ("Comparison", "Limit", "95 %, at all hours", "State"),
+                "The state of every figure when this report was made",
+                ("Figure", "State", "95 %", "Interval", "In words"),
                 rows,
                 note,
                 is_last_wide=True,
@@ -67,26 +72,27 @@ def say_since(
     group: str | None = None,
     limit: int = MOST_SAID,
 ) -> Iterator[str]:
-    """Yields the present evidence, the gravest first, at most `most`.
+    """Yields the present evidence, the gravest first, at most `limit` figures.
 
-    Of equally grave comparisons, those of `group` (a display name) come first.
+    Of equally grave figures, those of `group` (a display name) come first.
     """
     if evidence is None:
         yield NO_MONITOR
         return
-    comparisons = sorted(
-        evidence.comparisons, key=lambda state: (state.attribute, state.group) != (attribute, group)
+    figures = sorted(
+        list_figures(evidence.comparisons),
+        key=lambda figure: (figure.attribute, figure.group) != (attribute, group),
     )
-    decided = [state for state in order_by_gravity(comparisons) if state.state is not State.UNDECIDED]
+    decided = [
+        figure for figure in order_by_gravity(figures) if figure.statement.row < FIRST_WITHOUT_EVIDENCE
+    ]
     yield " ".join(describe_evidence(evidence))
     yield from map(say_comparison, decided[:limit])
-    listed = {id(state) for state in decided[:limit]}
+    listed = {id(figure) for figure in decided[:limit]}
     left_out = Counter(
-        state.state.value.replace("_", " ")
-        for state in order_by_gravity(comparisons)
-        if id(state) not in listed
+        figure.statement.state.lower() for figure in order_by_gravity(figures) if id(figure) not in listed
     )
     if left_out:
         *counts, last = (f"{count:,} {state}" for state, count in left_out.items())
         remainder = f"{', '.join(counts)} and {last}" if counts else last
-        yield f"Not listed here: {remainder}. The deployment's page has every comparison."
+        yield f"Not listed here: {remainder}. The deployment's page has every figure."

@@ -1,7 +1,7 @@
 """State of a comparison in words."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -358,6 +358,23 @@ def _say_limits(facts: FigureFacts) -> str:
 
 def capitalise(text: str) -> str:
     return text[:1].upper() + text[1:]
+
+
+FAVOURABLE_RATE = "the favourable rate"
+RATES = {
+    "true_positive_rate_difference": "the true positive rate",
+    "false_positive_rate_difference": "the false positive rate",
+    "accuracy_difference": "the accuracy",
+}
+"""Rate that a difference compares, by metric; of others the favourable one."""
+
+
+def say_some_group(comparisons: int, leading: Iterable[str]) -> str:
+    """Says that one of so many comparisons is outside, and which have most evidence, without a claim."""
+    return (
+        f"At least one of {comparisons:,} comparisons is outside its limit; not yet clear which. "
+        f"Most evidence so far: {', '.join(leading)}."
+    )
 
 
 NOT_COVERED = (

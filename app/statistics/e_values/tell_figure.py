@@ -109,8 +109,10 @@ def tell_figure(
     facts = _say_event(replace(facts, evidence=evidence[leading]), hours, hours.followers[leading])
     needed = more[leading]
     if needed is not None:
-        records = float(counts[:, 1].sum() + counts[:, 3].sum()) / (2 if hours.paired is not None else 1)
-        facts = replace(facts, more=say_more_records(needed * records / len(counts)))
+        # The hours are expected at the traffic of the chapter.
+        records = float(chapter.monitored.records.sum() + chapter.reference.records.sum())
+        sides = 1 if hours.paired is None else 2
+        facts = replace(facts, more=say_more_records(needed * records / sides / len(chapter)))
     statement = describe_figure(
         replace(
             facts,

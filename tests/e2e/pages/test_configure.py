@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 
 from tests.browsing import Visit
 from tests.example_run import Example
+from tests.models.receiving import Receiver, receiving
 
 RECORD = {
     "checking_status": "no_account",
@@ -28,6 +29,7 @@ def test_a_deployment_is_registered_watched_and_deleted_by_its_pages(visit: Visi
 
     _register(visit, model)
     _upload_and_accept(visit, _training_file(tmp_path))
+    _send_alerts_somewhere(visit, example)
     _change_the_monitor(visit)
 
     _log_and_check(visit, example)
@@ -36,6 +38,7 @@ def test_a_deployment_is_registered_watched_and_deleted_by_its_pages(visit: Visi
     page.locator("#x-deployment").fill("by-page")
     page.get_by_role("button", name="Delete the deployment").press("Enter")
     page.wait_for_url(example.base_url + "/")
+    assert example.client.delete("/v1/alert-channels/by-page-webhook").status_code == 204
 
 
 def test_the_form_recommends_what_is_above_chance_and_warns_of_what_is_not(visit: Visit, example: Example) -> None:
@@ -143,11 +146,34 @@ def _upload_and_accept(visit: Visit, training: Path) -> None:
     expect(page.get_by_label("Watch sex")).to_be_checked()
     page.get_by_role("button", name="Accept the ticked ones").press("Enter")
     expect(page.get_by_text("into the fairness monitor.")).to_be_focused()
+    expect(page.get_by_role("heading", name="Persons", exact=True)).to_be_visible()
+    page.get_by_label("Whose records are they?").select_option(label="each record is another person: I declare it")
+    page.get_by_role("button", name="Save whose records they are").press("Enter")
+    expect(page.get_by_text("Saved whose records they are.")).to_be_focused()
     expect(page.get_by_role("heading", name="Endpoint", exact=True)).to_be_visible()
     features = {name: value for name, value in RECORD.items() if name != "postcode"}
     page.get_by_label("Record to ask about").fill(json.dumps([features]))
     page.get_by_role("button", name="Test the endpoint").press("Enter")
     expect(page.get_by_text("The model answered about one record")).to_be_visible()
+    visit.go("/deployments/by-page/configure")
+    expect(page.get_by_role("heading", name="Alerts", exact=True)).to_be_visible()
+
+
+def _send_alerts_somewhere(visit: Visit, example: Example) -> None:
+    """A channel that its receiver refuses, then corrected: one channel, which every rule names, and a message that arrives."""
+    page = visit.page
+    with receiving(Receiver(status=400)) as receiver:
+        page.get_by_label("Name", exact=True).fill("Team")
+        page.get_by_label("URL", exact=True).fill(receiver.url)
+        page.get_by_role("button", name="Send alerts there and test it").press("Enter")
+        expect(page.get_by_text("The test message was not sent:")).to_be_visible()
+        receiver.status = 200
+        page.get_by_role("button", name="Send alerts there and test it").press("Enter")
+        expect(page.get_by_text("The test message was sent.")).to_be_visible()
+        assert len(receiver.received) == 1
+    rules = example.client.get("/v1/deployments/by-page/alert-rules").json()["alert_rules"]
+    assert [rule["channels"] for rule in rules] == [["by-page-webhook"]] * len(rules)
+    assert (visit.serious_findings(), visit.overflows()) == ([], False)
     visit.go("/deployments/by-page/configure")
     expect(page.get_by_role("heading", name="Log", exact=True)).to_be_visible()
 
@@ -185,8 +211,8 @@ def _log_and_check(visit: Visit, example: Example) -> None:
     page.get_by_role("button", name="Check fairness now").press("Enter")
     page.wait_for_url("**/deployments/by-page/checks/*")
     visit.go("/deployments/by-page/configure")
-    expect(page.get_by_role("navigation", name="Parts of Configure").get_by_role("link")).to_have_count(7)
-    expect(page.locator(".stepper .done")).to_have_count(5)
+    expect(page.get_by_role("navigation", name="Parts of Configure").get_by_role("link")).to_have_count(9)
+    expect(page.locator(".stepper .done")).to_have_count(7)
     assert (visit.serious_findings(), visit.overflows()) == ([], False)
 
 

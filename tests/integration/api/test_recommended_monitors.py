@@ -233,9 +233,23 @@ def test_an_edited_proposal_is_merged_and_what_the_monitor_has_otherwise_stays(c
     assert groups(by_name["Age"]) == ([[20, 30]], [[31, 45]])
 
 
+def test_whose_records_they_are_is_said_with_the_acceptance_and_otherwise_stays(client: httpx.Client) -> None:
+    said = client.post(PATH, json={"evidence": {"each_record_another_person": True}}).json()["evidence"]
+    again = client.post(PATH, json={"attributes": [{"feature": "Age", "threshold": 0.9}]}).json()
+
+    assert (said["each_record_another_person"], said["person"]) == (True, None)
+    assert said["declared_by"]
+    assert said["declared_on"]
+    assert (again["version"], again["evidence"]) == (2, said)
+
+
 @pytest.mark.parametrize(
     ("body", "field"),
     [
+        ({"evidence": {"person": "nobody"}}, "evidence.person"),
+        ({"evidence": {"person": "Sex"}}, "evidence.person"),
+        ({"evidence": {"person": "Owner", "each_record_another_person": True}}, "evidence.each_record_another_person"),
+        ({"evidence": {"person": "Owner", "persons": 1}}, "evidence.persons"),
         ({"attributes": [{"feature": "Owner"}]}, "attributes[0].feature"),
         ({"attributes": [{"feature": "Sex"}, {"feature": "Sex"}]}, "attributes[1].feature"),
         ({"attributes": []}, "attributes"),

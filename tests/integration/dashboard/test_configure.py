@@ -20,8 +20,8 @@ from tests.service import RunningService
 
 HOSTILE = "<script>alert(1)</script>"
 ADDRESS = "/deployments/loans/configure"
-PARTS = ("model", "recommended", "monitor", "training", "mitigation", "log", "danger")
-STEPS = ("data", "groups", "endpoint", "log", "check")
+PARTS = ("model", "recommended", "monitor", "persons", "training", "mitigation", "alerts", "log", "danger")
+STEPS = ("data", "groups", "persons", "endpoint", "alerts", "log", "check")
 SECRET = "correct horse battery staple"  # noqa: S105 - of an endpoint that the tests make up
 
 DEPLOYMENT = {
@@ -231,7 +231,7 @@ def test_the_steps_lead_from_nothing_to_the_first_check(service: RunningService,
     ready = reader.get(ADDRESS).text
 
     assert no
-    assert seen == [["groups"], ["endpoint"], ["check"]]
+    assert seen == [["groups"], ["persons"], ["check"]]
     assert "No record has come yet." in waiting
     assert '<noscript><p><a href="">Look again</a></p></noscript>' in waiting
     assert 'id="check-now"' in ready
@@ -254,3 +254,40 @@ def test_a_missing_owner_and_purpose_are_said(database: Database, service: Runni
     for said in ("No owner is named, which every report says.", "No purpose is stated, which reports for a regulator say."):
         assert f'{said} <a href="{address}/model">Set it' in missing
         assert said not in named
+
+
+def test_whose_records_they_are_is_asked_until_it_is_said(service: RunningService, browser: httpx.Client, no: int) -> None:
+    browser = _as(service, browser, Role.MANAGE, no)
+    path = "/v1/deployments/loans/fairness-monitor"
+    service.client.put(path, json=MONITOR).raise_for_status()
+    asked = browser.get(ADDRESS).text
+    service.client.put(path, json=MONITOR | {"evidence": {"each_record_another_person": True}}).raise_for_status()
+    said = browser.get(ADDRESS).text
+    declared = service.client.get(path).json()["evidence"]
+
+    assert 'step=persons" aria-current="step"' in asked
+    assert "Not said yet: evidence counts at a tenth" in asked
+    assert 'step=endpoint" aria-current="step"' in said
+    assert f"as declared by {declared['declared_by']} on {declared['declared_on']}" in browser.get(f"{ADDRESS}/persons").text
+    assert browser.get(f"{ADDRESS}/monitor").text.count('data-as="persons"') == 1
+    assert browser.get(f"{ADDRESS}/recommended").text.count('data-as="persons"') == 1
+
+
+def test_a_channel_is_offered_until_a_rule_of_the_deployment_names_one(service: RunningService, browser: httpx.Client, no: int) -> None:
+    everybody = _as(service, browser, Role.MANAGE)
+    before = everybody.get(f"{ADDRESS}/alerts").text
+    service.client.put("/v1/alert-channels/team", json={"name": "Team", "kind": "email", "to": ["team@example.com"]})
+    webhook = {"name": "On call", "kind": "webhook", "url": "https://alerts.example.com/in"}
+    service.client.put("/v1/alert-channels/on-call", json=webhook).raise_for_status()
+    offered = everybody.get(f"{ADDRESS}/alerts").text
+    (rule, *_) = service.client.get("/v1/deployments/loans/alert-rules").json()["alert_rules"]
+    body = {name: rule[name] for name in ("name", "condition", "remind_after_hours", "enabled")} | {"channels": ["on-call"]}
+    service.client.put(f"/v1/deployments/loans/alert-rules/{rule['id']}", json=body).raise_for_status()
+    named = everybody.get(f"{ADDRESS}/alerts").text
+    bound = _as(service, browser, Role.MANAGE, no).get(f"{ADDRESS}/alerts").text
+
+    assert "Alerts go nowhere" in before
+    assert 'id="channel-form"' in before
+    assert '<option value="on-call">' in offered
+    assert "Alerts go nowhere" not in named
+    assert 'id="channel-form"' not in bound

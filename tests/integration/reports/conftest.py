@@ -20,7 +20,7 @@ from tests.integration.reports.reported import HOSTILE, Reported
 from tests.models.rules import RuleScorer
 from tests.models.serving import ModelServer, serve
 from tests.scenes import HOUR, NOON, Scene, SceneMemory, scene
-from tests.service import running_service
+from tests.service import RunningService, running_service
 
 AGE = MonitoredAttribute(feature="age", monitored=(Range(30, 45),), reference=(Range(46, 80),))
 
@@ -71,3 +71,10 @@ def reported(database: Database, server: ModelServer, memory: SceneMemory, tmp_p
     with running_service(database, tmp_path) as service:
         service.client.patch("/v1/deployments/a-model", json={"name": HOSTILE}).raise_for_status()
         yield Reported(stage, [stage.result(run) for run in runs], service)
+
+
+@pytest.fixture
+def service(database: Database, tmp_path: Path) -> Iterator[RunningService]:
+    """The service, running on an empty database."""
+    with running_service(database, tmp_path) as running:
+        yield running

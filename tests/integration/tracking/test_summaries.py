@@ -1,5 +1,6 @@
 """Summaries that lists read say the same as the states that they are made from."""
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -12,7 +13,10 @@ from app.domain.check import DataSet
 from app.domain.monitor import POOLED_GROUP
 from app.domain.paging import Paging
 from app.evidence.present_state import ComparisonState, look_at_evidence
-from app.evidence.queries.summaries import EvidenceCounts, FigureSummary, evidence_counts, read_summaries
+from app.evidence.queries.summaries import EvidenceCounts, evidence_counts
+from app.evidence.words import list_figures
+from app.statistics.e_values.nulls import UnfairSide
+from app.statistics.e_values.state_words import FigureLabel
 from tests.builders.evidence_worlds import SEX, START, log, update, watched, world
 from tests.builders.statements import counted
 from tests.scenes import HOUR, Scene
@@ -37,19 +41,13 @@ def counts(stage: Scene) -> EvidenceCounts:
         return evidence_counts(session, [stage.deployment.no])[stage.deployment.no]
 
 
-def summaries(stage: Scene, metric: str = "disparate_impact") -> list[FigureSummary]:
-    with stage.database.transaction() as session:
-        return read_summaries(session, stage.deployment.no, metric, data=None, attribute=None, group=None)
-
-
 def test_before_the_first_record_nothing_is_counted(database: Database) -> None:
     stage = stage_of(database)
     with database.transaction() as session:
         assert evidence_counts(session, [stage.deployment.no]) == {}
     update(stage, START)
 
-    assert counts(stage) == EvidenceCounts(unfair=0, shown_fair=0, undecided=0, unfair_since=None, counted_until=START)
-    assert summaries(stage) == []
+    assert counts(stage) == EvidenceCounts(unfair=0, confirmed_fair=0, undecided=0, unfair_since=None, counted_until=START)
 
 
 @pytest.mark.nightly
@@ -59,22 +57,18 @@ def test_summaries_are_those_of_the_states_at_every_hour(database: Database) -> 
     seen = set()
     for hour in range(0, len(FALL_AND_RETURN) + 1, 4):
         update(stage, START + hour * HOUR)
-        states, found = look(stage), counts(stage)
-        by_state = [sum(one.state == state for one in states) for state in ("unfair", "shown_fair", "undecided")]
-        assert [found.unfair, found.shown_fair, found.undecided] == by_state
-        assert found.unfair_since == min((state.since for state in states if state.state == "unfair" and state.since), default=None)
+        figures, found = list_figures(look(stage)), counts(stage)
+        by_state = Counter(figure.statement.state for figure in figures)
+        assert found.unfair == by_state[FigureLabel.UNFAIR] + by_state[FigureLabel.UNDER_REVIEW]
+        assert found.confirmed_fair == by_state[FigureLabel.CONFIRMED_FAIR]
+        assert found.unfair + found.confirmed_fair + found.undecided == len(figures)
+        since = [figure.since for figure in figures if figure.statement.state is FigureLabel.UNFAIR and figure.since]
+        assert found.unfair_since == min(since, default=None)
         assert found.counted_until == START + hour * HOUR
-        summed = [(summary.id, limit) for metric in METRICS for summary in summaries(stage, metric) for limit in summary.limits]
-        assert {(id_, comparison.direction, comparison.state, comparison.since) for id_, comparison in summed} == {
-            (state.figure_id, state.direction, state.state, state.since) for state in states
-        }
-        seen |= {one.state for _, one in summed}
+        seen |= set(by_state)
 
-    assert seen == {"unfair", "shown_fair", "undecided"}
-    below = next(
-        limit for figure in summaries(stage) if figure.data is DataSet.AS_LOGGED for limit in figure.limits if limit.direction == "below"
-    )
-    (alarm,) = below.alarms
+    assert {FigureLabel.UNFAIR, FigureLabel.CONFIRMED_FAIR} < seen
+    (alarm,) = next(one.alarms for one in look(stage) if one.data is DataSet.AS_LOGGED and one.direction is UnfairSide.BELOW)
     assert alarm.resolved_at is not None
     assert alarm.fair_since is not None
     assert alarm.since < alarm.alarm_at <= alarm.fair_since < alarm.resolved_at
@@ -92,7 +86,7 @@ def test_a_closed_alarm_is_closed_in_the_summary_too(database: Database) -> None
         close_by_hand(session, alert, by="user:ada", note="Corrected.")
 
     assert counts(stage).unfair == 0
-    closed = [alarm.closed_at for summary in summaries(stage) for limit in summary.limits for alarm in limit.alarms]
+    closed = [alarm.closed_at for comparison in look(stage) for alarm in comparison.alarms]
     assert closed == [START + 30 * HOUR]
 
 
@@ -102,8 +96,7 @@ def test_the_evidence_of_many_figures_is_read_with_one_statement(database: Datab
     log(stage, world([1.0] * 4, seed=1), first_no=1)
     update(stage, START + 4 * HOUR)
     with counted(monkeypatch) as sent:
-        found = summaries(stage)
-        assert counts(stage).undecided == 12
+        assert counts(stage).undecided == 6
 
-    assert {one.group for one in found} == {"female", "male", POOLED_GROUP}
-    assert len([statement for statement in sent if "evidence_figures" in statement]) == 2
+    assert {comparison.group for comparison in look(stage)} == {"female", "male", POOLED_GROUP}
+    assert len([one for one in sent if "evidence_figures" in one]) == 1

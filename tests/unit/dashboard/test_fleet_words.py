@@ -10,8 +10,8 @@ from app.pages.overview_page import evidence_words
 SINCE = datetime(2026, 11, 9, 13, tzinfo=UTC)
 
 
-def counts(unfair: int, shown_fair: int, undecided: int, since: datetime | None = None) -> EvidenceCounts:
-    return EvidenceCounts(unfair=unfair, shown_fair=shown_fair, undecided=undecided, unfair_since=since, counted_until=SINCE)
+def counts(unfair: int, confirmed_fair: int, undecided: int, since: datetime | None = None) -> EvidenceCounts:
+    return EvidenceCounts(unfair=unfair, confirmed_fair=confirmed_fair, undecided=undecided, unfair_since=since, counted_until=SINCE)
 
 
 @pytest.mark.parametrize(
@@ -21,9 +21,9 @@ def counts(unfair: int, shown_fair: int, undecided: int, since: datetime | None 
         (counts(0, 0, 0), ""),
         (counts(1, 5, 2, SINCE), "unfair since 9 Nov 2026"),
         (counts(0, 5, 1), "undecided"),
-        (counts(0, 5, 0), "shown fair"),
+        (counts(0, 5, 0), "confirmed fair"),
         (counts(0, 0, 3), "undecided"),
     ],
 )
-def test_one_unfair_comparison_makes_it_unfair_and_only_all_together_make_it_fair(found: EvidenceCounts | None, words: str) -> None:
+def test_one_unfair_figure_makes_it_unfair_and_only_all_together_make_it_fair(found: EvidenceCounts | None, words: str) -> None:
     assert evidence_words(found) == words

@@ -17,7 +17,7 @@ from app.evidence.words import (
     NEARLY_FIRST_HOUR,
     QUIET,
     TELL_PERSONS,
-    find_governing,
+    find_leading,
     list_remarks,
     note_first_hour,
     order_by_gravity,
@@ -26,7 +26,7 @@ from app.evidence.words import (
 )
 from app.statistics.catalogue import CATALOGUE
 from app.statistics.e_values.nulls import UnfairSide
-from app.statistics.e_values.state_words import State
+from app.statistics.e_values.state_words import EvidenceState, State
 from tests.builders.comparison_states import SINCE, UNTIL, comparison_of, evidence_of
 from tests.builders.page_words import says
 
@@ -64,15 +64,12 @@ def test_a_comparison_reads_as_a_sentence(sentence: str) -> None:
     ("comparisons", "sentence"),
     [
         ([], "The monitor has no limit that evidence can be collected on."),
-        ([FAIR], "1 comparison: 1 shown fair."),
-        ([replace(FAIR, group="diverse"), SOON, replace(UNFAIR, group="young")], "3 comparisons: 1 unfair, 1 undecided, 1 shown fair."),
-        (
-            [replace(FAIR, group="diverse"), SOON, UNFAIR, FAIR],
-            "4 comparisons: 1 unfair, 1 undecided, 2 shown fair (1 of them the other limit of an unfair figure).",
-        ),
+        ([FAIR], "1 figure: 1 confirmed fair."),
+        ([replace(FAIR, group="diverse"), replace(SOON, group="old"), UNFAIR], "3 figures: 1 unfair, 1 undecided, 1 confirmed fair."),
+        ([replace(FAIR, group="diverse"), replace(SOON, direction=UnfairSide.ABOVE), UNFAIR], "2 figures: 1 unfair, 1 confirmed fair."),
     ],
 )
-def test_the_comparisons_are_summed_up_by_state(comparisons: list[ComparisonState], sentence: str) -> None:
+def test_figures_are_summed_up_by_state(comparisons: list[ComparisonState], sentence: str) -> None:
     assert sum_up(comparisons) == sentence
 
 
@@ -80,22 +77,16 @@ def test_the_unfair_ones_come_first() -> None:
     assert order_by_gravity([FAIR, SOON, UNFAIR]) == [UNFAIR, SOON, FAIR]
 
 
+COLLECTING = replace(SOON, evidence=EvidenceState.COLLECTING)
+UNDER_REVIEW = replace(UNFAIR, evidence=EvidenceState.UNDECIDED)
+
+
 @pytest.mark.parametrize(
-    ("sides", "expected"),
-    [
-        ([], None),
-        ([FAIR, UNFAIR], UNFAIR),
-        ([FAIR, SOON], SOON),
-        ([SOON, comparison_of(State.UNDECIDED, more_hours=9)], comparison_of(State.UNDECIDED, more_hours=9)),
-        ([SOON, comparison_of(State.UNDECIDED)], comparison_of(State.UNDECIDED)),
-        (
-            [FAIR, comparison_of(State.SHOWN_FAIR, since=SINCE + timedelta(hours=1))],
-            comparison_of(State.SHOWN_FAIR, since=SINCE + timedelta(hours=1)),
-        ),
-    ],
+    ("sides", "leading"),
+    [([FAIR, UNFAIR], UNFAIR), ([FAIR, SOON], SOON), ([COLLECTING, SOON], SOON), ([SOON, UNDER_REVIEW], UNDER_REVIEW)],
 )
-def test_a_figure_is_as_its_graver_side(sides: list[ComparisonState], expected: ComparisonState | None) -> None:
-    assert find_governing(sides) == expected
+def test_a_figure_is_as_the_first_of_its_limits(sides: list[ComparisonState], leading: ComparisonState) -> None:
+    assert find_leading(sides) == leading
 
 
 COUNTED = "Hours before 2026-11-20 09:00 UTC are counted."
@@ -159,15 +150,16 @@ def test_what_may_be_as_old_as_the_first_counted_hour_says_so(hours: int, earlie
     assert note_first_hour(unfair) == note
     assert facts["counted_from"] == (None if note is None else (UNTIL - timedelta(hours=hours)).isoformat())
     assert note is None or note in str(facts["sentence"])
-    assert note_first_hour(replace(unfair, state=State.SHOWN_FAIR)) is None
+    assert note_first_hour(replace(unfair, alarm_at=None)) is None
 
 
-def test_comparisons_without_a_counted_hour_are_counted_apart(snapshot: SnapshotAssertion) -> None:
-    counted, absent = comparison_of(State.UNFAIR), replace(comparison_of(State.UNDECIDED), figure_id=None)
+def test_figures_without_a_counted_hour_are_counted_apart(snapshot: SnapshotAssertion) -> None:
+    counted = comparison_of(State.UNFAIR)
+    absent, other = (replace(comparison_of(State.UNDECIDED), figure_id=None, group=group) for group in ("diverse", "old"))
 
-    assert says(text := sum_up([counted, absent, absent]), "3", "2", "1", "unfair", "2", "undecided")
+    assert says(text := sum_up([counted, absent, other]), "3", "2", "1", "unfair", "2", "undecided")
     assert text == snapshot
-    assert says(text := sum_up([absent, absent]), "2", "2", "undecided")
+    assert says(text := sum_up([absent, other]), "2", "2", "undecided")
     assert text == snapshot
 
 
