@@ -39,7 +39,7 @@ Ends = tuple[float | None, float | None]
 
 @frozen_by_name
 class ForestHeadline:
-    """`lead`, its 95 % interval (may be empty), which `note` explains, and further `parts`.
+    """`lead`, which `rest` completes, its 95 % interval (may be empty), which `note` explains, and `parts`.
 
     `windows` say of how many records the figure is, and its interval over many hours. `row` is None where
     it is about none. Each part begins with a word of ours, never with a name, so that it can be
@@ -47,6 +47,7 @@ class ForestHeadline:
     """
 
     lead: str
+    rest: str = ""
     interval: str = ""
     note: str = ""
     windows: tuple[str, ...] = ()
@@ -99,6 +100,20 @@ def word_forest(forest: Forest) -> ForestHeadline:
         return ForestHeadline(lead="No comparison has a verdict", parts=(sizes, *age), row=row)
 
     clause = allow_for_choice(forest, row)
+    if row.leading.statement is not None:
+        statement = row.leading.statement
+        # The fact comes first in most sentences.
+        is_first = bool(statement.fact) and statement.sentence.startswith(statement.fact)
+        lead = statement.fact if is_first else statement.sentence
+        of_check = f"The newest check alone: {clause.text} ({clause.interval or clause.own_interval})"
+        remarks = (of_check, clause.note, *map(capitalise, _say_shortfall(forest, row)))
+        return ForestHeadline(
+            lead=lead,
+            rest=statement.sentence.removeprefix(lead),
+            note=". ".join(remark for remark in remarks if remark),
+            parts=age,
+            row=row,
+        )
     remarks = (*say_history(forest, row), *age)
     windows = tuple(say_windows(forest, row, is_turned=clause.is_turned))
     if row.verdict is Verdict.UNFAIR and share_records(row.leading.strip):
@@ -289,7 +304,6 @@ def share_records(strip: Sequence[StripPoint]) -> bool:
 
 def say_history(forest: Forest, row: ForestRow) -> Iterator[str]:
     figure = row.leading
-    measurement = row.leading.measurement
     match row.verdict:
         case Verdict.UNFAIR:
             since, may_be_older = _find_oldest([figure])
@@ -313,6 +327,11 @@ def say_history(forest: Forest, row: ForestRow) -> Iterator[str]:
             if may_be_older:
                 yield _FROM_BEFORE
             break
+    yield from _say_shortfall(forest, row)
+
+
+def _say_shortfall(forest: Forest, row: ForestRow) -> Iterator[str]:
+    measurement = row.leading.measurement
     short = measurement.details.shortfall
     is_short = (
         judged_figure(measurement).disadvantaged is Disadvantaged.MONITORED

@@ -6,12 +6,14 @@ were joined when stored; only the ends of the time, which are parts of a day, ar
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
+from ..base.errors import InvalidInput
 from ..base.frozen import frozen, frozen_by_name
 from ..checks.days.day_queries import (
     DAY,
@@ -28,13 +30,14 @@ from ..checks.days.day_queries import (
     version_changes,
     whole_days,
 )
+from ..checks.days.roll_up import Period
 from ..domain.alert import Alert
 from ..domain.check import DataSet, FigureKey, Scope, Span
 from ..domain.groups import GroupWords
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.intervals.verdicts import GRAVEST, Limits, Verdict
 from ..statistics.measures.worst_group import rank
-from .series import SeriesPoint
+from .series import SeriesPoint, SeriesWanted, build_series
 from .time_ranges import Earlier, RangeChoice, RangePreset, period_before, preset_holding, step_of_picture
 
 MAX_STEPS = 400
@@ -223,6 +226,32 @@ def read_timeline(
         earlier=earlier,
         no_earlier=no_earlier,
     )
+
+
+def pool_by_day(session: Session, deployment_no: int, timeline: Timeline, panel: TimePanel) -> TimePanel:
+    """The panel with a step for each day, measured from the counts of all its hours under the present limits;
+    itself where these are too many, or not stored.
+    """
+    wanted = SeriesWanted(
+        metric=timeline.metric,
+        data=timeline.data,
+        attribute=panel.attribute,
+        since=timeline.span.start,
+        until=timeline.span.end,
+        rollup=Period.DAY,
+    )
+    try:
+        series = build_series(session, deployment_no, wanted)
+    except InvalidInput:
+        return panel
+    points = [
+        # A roll-up is at the start of its day.
+        point._replace(at=point.at + DAY / 2)
+        for group in series.groups
+        if (group.scope, group.group) == (panel.scope, panel.group)
+        for point in group.points
+    ]
+    return replace(panel, steps=join_points(points, timeline.span, DAY)) if points else panel
 
 
 def join_points(points: Iterable[SeriesPoint], span: Span, step: timedelta) -> tuple[TimeStep, ...]:

@@ -69,6 +69,10 @@ class EvidenceCounts:
     unfair_since: datetime | None
     counted_until: datetime | None
 
+    @property
+    def compared(self) -> int:
+        return self.unfair + self.shown_fair + self.undecided
+
 
 _PRESENT = """
     FROM evidence_eras e

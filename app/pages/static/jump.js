@@ -74,3 +74,15 @@ if (button) {
   button.hidden = false;
   button.addEventListener("click", open);
 }
+
+/** Open menus close like those of the browser. */
+function closeMenus(keep) {
+  document.querySelectorAll("details.menu[open]").forEach((menu) => { if (!menu.contains(keep)) /** @type {HTMLDetailsElement} */ (menu).open = false; });
+}
+document.addEventListener("click", ({ target }) => closeMenus(/** @type {Node} */ (target)));
+document.addEventListener("keydown", (event) => {
+  const menu = event.key === "Escape" && document.activeElement?.closest("details.menu[open]");
+  if (!menu) return;
+  closeMenus(null);
+  menu.querySelector("summary").focus();
+});
