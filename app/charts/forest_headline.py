@@ -39,19 +39,22 @@ Ends = tuple[float | None, float | None]
 
 @frozen_by_name
 class ForestHeadline:
-    """`lead`, which `rest` completes, its 95 % interval (may be empty), which `note` explains, and `parts`.
+    """`lead`, which `rest` completes, its 95 % interval (may be empty), which `note` explains, and `parts`,
+    of which `age` says that the figures are old.
 
-    `windows` say of how many records the figure is, and its interval over many hours. `row` is None where
-    it is about none. Each part begins with a word of ours, never with a name, so that it can be
-    capitalised.
+    `own` is the figure's own interval, `windows` say of how many records the figure is, and its interval
+    over many hours. `row` is None where it is about none. Each part begins with a word of ours, never with
+    a name, so that it can be capitalised.
     """
 
     lead: str
     rest: str = ""
     interval: str = ""
+    own: str = ""
     note: str = ""
     windows: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
+    age: tuple[str, ...] = ()
     row: ForestRow | None = None
 
     @property
@@ -86,18 +89,20 @@ def word_forest(forest: Forest) -> ForestHeadline:
     age = tuple(_say_age(forest))
     title = CATALOGUE[forest.metric].title if forest.metric in CATALOGUE else forest.metric
     if not forest.rows:
-        return ForestHeadline(lead=f"The check did not measure the {title.lower()} of any group", parts=age)
+        return ForestHeadline(
+            lead=f"The check did not measure the {title.lower()} of any group", parts=age, age=age
+        )
     row = forest.rows[0]
     measurement = row.leading.measurement
     if measurement.value is None:
         lead = f"{title} of {row.name} cannot be computed: {measurement.reason or 'no reason is known'}"
-        return ForestHeadline(lead=lead, parts=age, row=row)
+        return ForestHeadline(lead=lead, parts=age, age=age, row=row)
     if row.verdict is Verdict.INSUFFICIENT_DATA:
         sizes = (
             f"records of {row.name}: {row.n}, of {row.reference_name}: {row.n_reference}; fewer than "
             f"{MINIMUM_GROUP_SIZE} on a side"
         )
-        return ForestHeadline(lead="No comparison has a verdict", parts=(sizes, *age), row=row)
+        return ForestHeadline(lead="No comparison has a verdict", parts=(sizes, *age), age=age, row=row)
 
     clause = allow_for_choice(forest, row)
     if row.leading.statement is not None:
@@ -112,6 +117,7 @@ def word_forest(forest: Forest) -> ForestHeadline:
             rest=statement.sentence.removeprefix(lead),
             note=". ".join(remark for remark in remarks if remark),
             parts=age,
+            age=age,
             row=row,
         )
     remarks = (*say_history(forest, row), *age)
@@ -132,7 +138,14 @@ def word_forest(forest: Forest) -> ForestHeadline:
     else:
         lead = capitalise(clause.text)
     return ForestHeadline(
-        lead=lead, interval=clause.interval, note=clause.note, windows=windows, parts=remarks, row=row
+        lead=lead,
+        interval=clause.interval,
+        own=clause.own_interval or clause.interval,
+        note=clause.note,
+        windows=windows,
+        parts=remarks,
+        age=age,
+        row=row,
     )
 
 

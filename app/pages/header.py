@@ -8,6 +8,7 @@ from ..base.frozen import frozen_by_name
 from ..checks.advice.advice import Advice
 from ..domain.check import CheckRun
 from ..overview.fleet import DeploymentState, DeploymentStatus, look_at_state
+from .check_words import origin as word_origin
 from .check_words import step as word_step
 
 STATES = {
@@ -38,10 +39,15 @@ class DeploymentHeader:
     now: datetime
     busy: CheckRun | None = None
     advice: Advice | None = None
+    asker: str = ""
 
     @property
     def words(self) -> str:
         return STATES[self.state]
+
+    @property
+    def origin(self) -> str:
+        return "" if self.busy is None else word_origin(self.busy, self.asker)
 
     @property
     def step(self) -> str:
@@ -49,7 +55,12 @@ class DeploymentHeader:
 
 
 def make_header(
-    status: DeploymentStatus, now: datetime, *, busy: CheckRun | None = None, advice: Advice | None = None
+    status: DeploymentStatus,
+    now: datetime,
+    *,
+    busy: CheckRun | None = None,
+    advice: Advice | None = None,
+    asker: str = "",
 ) -> DeploymentHeader:
     shown = status.state
     success = status.entry.success
@@ -64,6 +75,7 @@ def make_header(
         now=now,
         busy=busy,
         advice=advice,
+        asker=asker,
     )
 
 

@@ -92,8 +92,8 @@ def page(
         **values,
     }
     is_unread = principal is None or status == HTTPStatus.SERVICE_UNAVAILABLE
-    deployment: Deployment | None = values.get("deployment")
-    if deployment is not None and not is_unread:
+    deployment = values.get("deployment")
+    if isinstance(deployment, Deployment) and not is_unread:
         if "header" not in values:
             context["header"] = _read(
                 request, partial(read_header, deployment_no=deployment.no, now=utc_now())

@@ -25,7 +25,7 @@ HEIGHT = 88
 
 VOLUME_HEIGHT = 48
 
-_TEXT_HEIGHT = 14
+_TEXT_HEIGHT = 12
 """Pixels between two numbers on an axis."""
 
 _LEAST_HEIGHT = 6.0

@@ -17,14 +17,14 @@ from ...checks.days.roll_up import Period
 from ...checks.schedule.words import choose_notice
 from ...deployments.deployment_in_address import Watched
 from ...deployments.queries import WatchedDeployment
-from ...domain.check import Measurement, Scope
+from ...domain.check import FigureKey, Measurement, Scope
 from ...domain.groups import GroupWords
 from ...domain.monitor import Monitor, MonitoredAttribute, list_comparisons
 from ...domain.paging import Paging
 from ...evidence.attribution import words as attribution_words
 from ...evidence.attribution.attribution import AttributionRun
 from ...evidence.attribution.queries import newest_of_gaps
-from ...evidence.present_state import DeploymentEvidence, look_at_era, rename_state
+from ...evidence.present_state import ComparisonState, DeploymentEvidence, look_at_era, rename_state
 from ...evidence.queries.eras import FollowedDeployment
 from ...evidence.subgroups.present_candidates import read_result, say_scan
 from ...evidence.subgroups.scan_queries import SubgroupScan, read_scans
@@ -157,8 +157,7 @@ def explore_page(
         "header": make_header(status, now),
         "worker_notice": choose_notice(status.outlook.workers),
         "newest": status.entry.success,
-        "compared": order_by_gravity(comparisons),
-        "limit_of": say_limit,
+        "compared": list_figures(comparisons),
         "notes_of": list_notes,
         "rollups": ROLLUPS,
         "figure_of": lambda state: name_figure(rename_state(names, state)),
@@ -182,6 +181,17 @@ def explore_page(
         "now": now,
     }
     return page(request, "explore.html", values)
+
+
+def list_figures(comparisons: Sequence[ComparisonState]) -> list[tuple[ComparisonState, str]]:
+    """Each figure once, the gravest first, with its limits in words."""
+    limits: dict[FigureKey, list[str]] = {}
+    for state in comparisons:
+        limits.setdefault(state.key, []).append(say_limit(state))
+    figures: dict[FigureKey, ComparisonState] = {}
+    for state in order_by_gravity(comparisons):
+        figures.setdefault(state.key, state)
+    return [(state, ", ".join(limits[key])) for key, state in figures.items()]
 
 
 def show_attributed(

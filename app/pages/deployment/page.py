@@ -96,10 +96,15 @@ def fairness_page(
     opened = choose_row(forest, chosen)
     rows = [row for row in (worst, opened) if row is not None]
     charts = draw_groups(session, watched, rows, span=shown.span, zone=choice.zone, alerts=alerts)
+    askers = () if busy is None else (busy.created_by,)
+    names = people(session, [*(alert.acknowledged_by for alert in live), *askers])
+    header = make_header(
+        status, now, busy=busy, advice=advice, asker=next((names[asker] for asker in askers), "")
+    )
     values = {
         "deployment": deployment,
         "monitor": monitor,
-        "header": make_header(status, now, busy=busy, advice=advice),
+        "header": header,
         "state": status.state,
         "worker_notice": choose_notice(outlook.workers),
         "newest": newest and newest.check,
@@ -111,7 +116,7 @@ def fairness_page(
         "guarantee": "" if evidence is None else evidence.guarantee,
         "words": check_words,
         "missing": missing_sides(monitor),
-        "names": people(session, [alert.acknowledged_by for alert in live]),
+        "names": names,
         "configured": CONFIGURED,
         "chart": charts[0] if charts else None,
         "drawer_chart": None if opened is None else charts[-1],

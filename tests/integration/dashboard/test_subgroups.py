@@ -12,16 +12,16 @@ from app.access.principals import Role
 from app.database.engine import Database
 from app.domain.monitor import EvidenceSettings
 from app.evidence.subgroups.scan_deployment import run_next_scan
-from app.pages.deployment.page import NO_MONITOR, NO_SCAN, NO_WORKER, NOTHING_COUNTED
+from app.pages.deployment.explore_page import NO_MONITOR, NO_SCAN, NO_WORKER, NOTHING_COUNTED
 from tests.builders.evidence_worlds import START, Logged, log, update, watched, world
 from tests.builders.heartbeats import let_a_worker_answer
 from tests.builders.page_words import says, words
 from tests.scenes import HOUR, Scene
 from tests.service import RunningService
 
-PAGE = "/deployments/a-model"
-SCANS = f"/v1{PAGE}/subgroup-scans"
-FOUND_GROUPS = f"/v1{PAGE}/fairness-monitor/found-groups"
+PAGE = "/deployments/a-model/explore"
+SCANS = "/v1/deployments/a-model/subgroup-scans"
+FOUND_GROUPS = "/v1/deployments/a-model/fairness-monitor/found-groups"
 HOURS = 30
 
 
