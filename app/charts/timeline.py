@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
-from ..base.errors import InvalidInput
 from ..base.frozen import frozen, frozen_by_name
 from ..checks.days.day_queries import (
     DAY,
@@ -30,7 +29,7 @@ from ..checks.days.day_queries import (
     version_changes,
     whole_days,
 )
-from ..checks.days.roll_up import Period
+from ..checks.days.roll_up import Period, period_start
 from ..domain.alert import Alert
 from ..domain.check import DataSet, FigureKey, Scope, Span
 from ..domain.groups import GroupWords
@@ -110,6 +109,15 @@ class TimePanel:
     @property
     def figures(self) -> int:
         return sum(step.figures for step in self.steps)
+
+    def key(self, timeline: "Timeline") -> FigureKey:
+        return FigureKey(
+            metric=timeline.metric,
+            data=timeline.data,
+            scope=self.scope,
+            attribute=self.attribute,
+            group=self.group,
+        )
 
 
 @frozen
@@ -228,30 +236,49 @@ def read_timeline(
     )
 
 
-def pool_by_day(session: Session, deployment_no: int, timeline: Timeline, panel: TimePanel) -> TimePanel:
-    """The panel with a step for each day, measured from the counts of all its hours under the present limits;
-    itself where these are too many, or not stored.
+_LENGTHS = {Period.DAY: DAY, Period.WEEK: 7 * DAY, Period.MONTH: 31 * DAY}
+
+
+def pool_panels(session: Session, deployment_no: int, timeline: Timeline, period: Period) -> Timeline:
+    """The timeline with a step for each period, measured from the counts of all its hours under the present
+    limits; panels whose counts are not stored stay.
+
+    Raises:
+        InvalidInput: these are more hours than one roll-up adds up.
     """
-    wanted = SeriesWanted(
-        metric=timeline.metric,
-        data=timeline.data,
-        attribute=panel.attribute,
-        since=timeline.span.start,
-        until=timeline.span.end,
-        rollup=Period.DAY,
-    )
-    try:
-        series = build_series(session, deployment_no, wanted)
-    except InvalidInput:
-        return panel
-    points = [
-        # A roll-up is at the start of its day.
-        point._replace(at=point.at + DAY / 2)
-        for group in series.groups
-        if (group.scope, group.group) == (panel.scope, panel.group)
-        for point in group.points
-    ]
-    return replace(panel, steps=join_points(points, timeline.span, DAY)) if points else panel
+    points: dict[FigureKey, Sequence[SeriesPoint]] = {}
+    for attribute in dict.fromkeys(panel.attribute for panel in timeline.panels):
+        wanted = SeriesWanted(
+            metric=timeline.metric,
+            data=timeline.data,
+            attribute=attribute,
+            since=timeline.span.start,
+            until=timeline.span.end,
+            rollup=period,
+        )
+        for group in build_series(session, deployment_no, wanted).groups:
+            key = FigureKey(
+                metric=timeline.metric,
+                data=timeline.data,
+                scope=group.scope,
+                attribute=attribute,
+                group=group.group,
+            )
+            points[key] = group.points
+    panels = []
+    for panel in timeline.panels:
+        pooled = points.get(panel.key(timeline))
+        steps = panel.steps if not pooled else tuple(_pool(point, period, timeline.span) for point in pooled)
+        panels.append(replace(panel, steps=steps, earlier=()))
+    return replace(timeline, panels=tuple(panels))
+
+
+def _pool(point: SeriesPoint, period: Period, span: Span) -> TimeStep:
+    """A roll-up is at the start of its period."""
+    end = period_start(point.at + _LENGTHS[period], period)
+    middle = point.at + (end - point.at) / 2
+    (step,) = join_points([point._replace(at=middle)], span, DAY)
+    return step._replace(start=max(point.at, span.start), end=min(end, span.end))
 
 
 def join_points(points: Iterable[SeriesPoint], span: Span, step: timedelta) -> tuple[TimeStep, ...]:

@@ -1,6 +1,7 @@
-"""Figures of a deployment over time: the chart of one group, panels of all on one axis, or sums as charts."""
+"""Figures of a deployment over time: the chart of one group, and panels of all on one axis."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from operator import itemgetter
@@ -15,10 +16,7 @@ from ...base.clock import HOUR
 from ...base.errors import InvalidInput
 from ...base.frozen import frozen, frozen_by_name
 from ...charts.forest import ForestRow
-from ...charts.named_groups import rename_series
 from ...charts.pictures.axes import TimeTick, time_ticks
-from ...charts.pictures.drawing import PAGE, Chart
-from ...charts.pictures.period_charts import series_chart, volume_chart
 from ...charts.pictures.timeline_picture import (
     HEIGHT,
     PanelPicture,
@@ -29,9 +27,8 @@ from ...charts.pictures.timeline_picture import (
     draw_volume,
     level_axis,
 )
-from ...charts.series import SeriesWanted, build_series, count_volume
 from ...charts.time_ranges import RangeChoice
-from ...charts.timeline import ACCURACY, Timeline, TimePanel, pool_by_day, read_timeline
+from ...charts.timeline import ACCURACY, Timeline, TimePanel, pool_panels, read_timeline
 from ...charts.timeline_words import count_step, name_step, say_steps
 from ...checks.days.day_queries import FiguresWanted
 from ...checks.days.roll_up import Period
@@ -69,15 +66,11 @@ _NONE_OF_THEM = (0,) * len(GRAVEST)
 
 @frozen
 class Drawn:
-    """Chart with the address and query of its exports. `chart` is None next to a timeline, and with a
-    `problem`.
-    """
+    """A table of figures to read and download."""
 
     title: str
     address: str
     query: str
-    chart: Chart | None
-    problem: str
 
 
 @frozen_by_name
@@ -156,7 +149,7 @@ def read_over_time(
     """
     deployment = watched.deployment
     timeline = None
-    if chosen.rollup is None and chosen.metric in CATALOGUE:
+    if chosen.metric in CATALOGUE:
         stored = read_timeline(
             session,
             deployment.no,
@@ -177,8 +170,7 @@ def read_over_time(
     }
     return {
         "over_time": timeline,
-        "charts": _list_charts(session, watched, chosen, measured, span, alerts, is_drawn=timeline is None),
-        "report_query": f"?{urlencode({'since': span.start.isoformat(), 'until': span.end.isoformat()})}",
+        "charts": _list_tables(watched, chosen, measured, span),
         "shown_panels": SHOWN_PANELS,
         "elsewhere": _list_other_data(measured, chosen),
         "metrics": dict(sorted(titles.items(), key=itemgetter(1))),
@@ -234,10 +226,12 @@ def draw_groups(
         if panel is None:
             drawn.append(None)
             continue
-        if span.end - span.start >= POOLED_FROM:
-            panel = pool_by_day(session, watched.deployment.no, timeline, panel)
         about = tuple(alert for alert in timeline.alerts if _is_about(alert, panel, timeline))
         alone = replace(timeline, panels=(panel,), accuracy=None, alerts=about)
+        # A very long time keeps the steps that are stored.
+        if span.end - span.start >= POOLED_FROM:
+            with suppress(InvalidInput):
+                alone = pool_panels(session, watched.deployment.no, alone, Period.DAY)
         since = {} if row.leading.since is None else {key: row.leading.since}
         drawn.append(show_timeline(alone, watched.deployment.id, zone, since=since, height=HEIGHT_OF_ONE))
     return drawn
@@ -310,8 +304,7 @@ def _show_panel(
     axis: TimeAxis,
     since: Mapping[FigureKey, datetime],
 ) -> ShownPanel:
-    key = FigureKey(metric=metric, data=timeline.data, attribute=panel.attribute, group=panel.group)
-    onset = since.get(key) if panel.scope is Scope.GROUP else None
+    onset = since.get(panel.key(timeline))
     # Numbers, which the script words where the pointer is: a thousand sentences would take longer to make
     # than the page.
     steps = []
@@ -407,80 +400,39 @@ def _list_events(timeline: Timeline, deployment_id: str, axis: TimeAxis) -> list
     return sorted(events, key=lambda event: event.moment)
 
 
-def _list_charts(
-    session: Session,
-    watched: WatchedDeployment,
-    chosen: ChosenCharts,
-    measured: Sequence[Measurement],
-    span: Span,
-    alerts: Sequence[Alert],
-    *,
-    is_drawn: bool,
+def _list_tables(
+    watched: WatchedDeployment, chosen: ChosenCharts, measured: Sequence[Measurement], span: Span
 ) -> list[Drawn]:
-    """One chart for each attribute with the metric, then volume and accuracy."""
+    """One for each attribute with the metric, then volume and accuracy."""
     metric = chosen.metric
     data = chosen.data
-    number = watched.deployment.no
-    about = [
-        figure
-        for figure in measured
-        if (figure.metric, figure.data) == (metric, data) and metric in CATALOGUE
-    ]
     base = f"/v1/deployments/{watched.deployment.id}/charts"
     # So many single checks can only be shown rolled up.
     rollup = chosen.rollup or (Period.MONTH if span.end - span.start > LONGEST_SINGLE else None)
     when = {"since": span.start.isoformat(), "until": span.end.isoformat()} | (
         {} if rollup is None else {"rollup": rollup.value}
     )
-    names = GroupWords.of(watched.monitor)
-    charts = []
-    opened = [alert for alert in alerts if span.start <= alert.opened_at < span.end]
 
-    def add(title: str, address: str, query: dict[str, str], draw: Callable[[], Chart]) -> None:
-        chart, problem = None, ""
-        if is_drawn:
-            try:
-                chart = draw()
-            except InvalidInput as error:
-                problem = str(error)
-        charts.append(Drawn(title, f"{base}/{address}", f"?{urlencode(query | when)}", chart, problem))
+    def table(title: str, address: str, **query: str) -> Drawn:
+        return Drawn(title, f"{base}/{address}", f"?{urlencode(query | when)}")
 
-    def add_series(title: str, metric: str, data: DataSet, attribute: str | None) -> None:
-        request = SeriesWanted(
-            metric=metric, data=data, attribute=attribute, since=span.start, until=span.end, rollup=rollup
-        )
-        query = {
-            "metric": metric,
-            "data": data.value,
-            **({} if attribute is None else {"attribute": attribute}),
-        }
-        add(
-            title,
-            "series",
-            query,
-            lambda: series_chart(
-                rename_series(names, build_series(session, number, request)), PAGE, alerts=opened
-            ),
-        )
-
-    for attribute in dict.fromkeys(figure.attribute for figure in about):
+    attributes = dict.fromkeys(
+        figure.attribute
+        for figure in measured
+        if (figure.metric, figure.data) == (metric, data) and metric in CATALOGUE
+    )
+    tables = []
+    for attribute in attributes:
         name = CATALOGUE[metric].title
-        title = f"{name} by {attribute}" if attribute else name
-        add_series(f"{title}, {data_set(data.value)}", metric, data, attribute)
+        title = (
+            f"{name} by {attribute}, {data_set(data.value)}"
+            if attribute
+            else f"{name}, {data_set(data.value)}"
+        )
+        of_attribute = {} if attribute is None else {"attribute": attribute}
+        tables.append(table(title, "series", metric=metric, data=data.value, **of_attribute))
     if measured:
-        title = "Records logged"
-        add(
-            title,
-            "volume",
-            {},
-            lambda: volume_chart(
-                count_volume(session, number, span.start, span.end, rollup), PAGE, rollup=rollup
-            ),
-        )
-        add_series(
-            "Accuracy of records with a label: how often the prediction was the label",
-            ACCURACY.metric,
-            ACCURACY.data,
-            None,
-        )
-    return charts
+        tables.append(table("Records logged", "volume"))
+        title = "Accuracy of records with a label: how often the prediction was the label"
+        tables.append(table(title, "series", metric=ACCURACY.metric, data=ACCURACY.data.value))
+    return tables

@@ -51,10 +51,10 @@ def test_before_anything_is_attributed_the_page_offers_to_show_the_cost(service:
 
     of_manager, of_reader = (words(service.client.get(EXPLORE, headers={**key, "Accept": "text/html"}).text) for key in keys)
 
-    assert "What carries the gap" in of_manager
+    assert "Drivers" in of_manager
     assert "Nothing has been attributed yet." in of_reader
-    assert "Attribute…" in of_manager
-    assert "Attribute…" not in of_reader
+    assert "Explain…" in of_manager
+    assert "Explain…" not in of_reader
     assert stage.deployment.id == "a-model"
 
 
