@@ -21,10 +21,12 @@ def pages(client: httpx.Client) -> Mapping[str, str]:
     return {
         "overview": "/",
         "fairness": DEPLOYMENT,
-        "fairness-counterfactual-by-day": f"{DEPLOYMENT}?data=counterfactual&range=month&rollup=day",
+        "fairness-counterfactual-by-day": f"{DEPLOYMENT}/explore?data=counterfactual&range=month&rollup=day",
         "fairness-drawer": f"{DEPLOYMENT}?attribute=sex&group=female",
         "fairness-drawer-of-two": f"{DEPLOYMENT}?{urlencode({'attribute': 'sex × age', 'group': 'female × 18-25'})}",
+        "explore": f"{DEPLOYMENT}/explore",
         "checks": f"{DEPLOYMENT}/checks",
+        "check-measurements": f"{DEPLOYMENT}/checks/{check}/measurements",
         **views,
         "transactions": f"{DEPLOYMENT}/transactions",
         "transactions-of-check": f"{DEPLOYMENT}/transactions?check={check}",

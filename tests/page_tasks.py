@@ -52,22 +52,22 @@ def find_worst(walk: Walk) -> str:
     text = " ".join(row.inner_text().split())
     assert DEPLOYMENT_NAME in text
     assert row.locator("td.verdict .badge").inner_text().strip()
-    assert re.search(r"\d\.\d+ \(\d\.\d+ to \d+\.\d+\)", text), text
+    assert re.search(r"\d\.\d+ \d\.\d+ to \d+\.\d+", text), text
     return text
 
 
 def find_since_when(walk: Walk) -> str:
-    """Opens the worst deployment and reads the line under its headline."""
+    """Opens the worst deployment and reads its headline."""
     walk.open_deployment()
-    said = walk.page.locator(".forest-history").inner_text()
-    assert re.search(r"\d+ of (the last )?\d+ checks", said), said
+    said = walk.page.locator("#forest-headline").inner_text()
+    assert re.search(r"since \d{4}-\d\d-\d\d", said), said
     return said
 
 
 def find_why(walk: Walk) -> str:
     """Opens the worst group: the drawer says what the counterfactual figure says about the cause, and the counts."""
     walk.open_deployment()
-    walk.click(walk.page.locator('a[data-row][href*="group=female#"]').first)
+    walk.click(walk.page.locator("table.forest a[data-row]").nth(1))
     drawer = walk.page.get_by_role("dialog")
     expect(drawer).to_be_visible()
     said = " ".join(drawer.locator("> p[data-statement]").first.inner_text().split())
@@ -85,12 +85,11 @@ def find_records(walk: Walk) -> str:
 
 
 def hand_over(walk: Walk) -> str:
-    """Opens the report for a regulator from the deployment, and downloads the PDF of all sheets."""
+    """Opens the menu of reports of the deployment, and downloads that of the newest check."""
     walk.open_deployment()
-    walk.click(walk.page.get_by_role("link", name="Report for a regulator", exact=True))
-    link = walk.page.get_by_role("link", name=re.compile("^PDF")).first
+    walk.click(walk.page.locator(".deployment-header summary", has_text="Report"))
     with walk.page.expect_download() as started:
-        walk.click(link)
+        walk.click(walk.page.get_by_role("link", name="Report of the newest check"))
     path = started.value.path()
     assert path.read_bytes().startswith(b"%PDF")
     return f"{started.value.suggested_filename}, {path.stat().st_size:,} bytes"

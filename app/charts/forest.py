@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from ..base.frozen import frozen, frozen_by_name
 from ..checks.advice.advice import STALE_AFTER
 from ..checks.result_queries import RecentCheck, RecentFigure, RecentFigures, recent_figures
-from ..checks.views.headlines import IMPACT
+from ..checks.views.headlines import IMPACT, VERDICT_WORDS
 from ..checks.views.logged_view import notes_on_unseen
 from ..checks.views.view_source import counted_check
 from ..database.binary_rows import read_row
@@ -19,7 +19,8 @@ from ..domain.monitor import Monitor
 from ..evidence.present_state import ComparisonState, DeploymentEvidence
 from ..evidence.words import find_leading
 from ..statistics.catalogue import CATALOGUE
-from ..statistics.intervals.verdicts import GRAVEST, Verdict
+from ..statistics.e_values.state_words import FigureLabel, FigureStatement
+from ..statistics.intervals.verdicts import GRAVEST, Limits, Verdict
 from ..statistics.measures.worst_group import how_far_out, is_ratio
 
 STRIP_CHECKS = 72
@@ -42,26 +43,78 @@ class StripPoint:
     is_topped_up: bool = False
 
 
+_JUDGED_AS = {
+    FigureLabel.UNFAIR: Verdict.UNFAIR,
+    FigureLabel.UNDER_REVIEW: Verdict.UNFAIR,
+    FigureLabel.SUSPECTED: Verdict.SUSPECTED,
+    FigureLabel.CONFIRMED_FAIR: Verdict.FAIR,
+    FigureLabel.FAIR: Verdict.FAIR,
+}
+"""Verdict as grave as a state of the evidence; all others are undecided."""
+
+
 @frozen
 class ForestFigure:
+    """`statement` is that of the evidence, where the figure is shown by all its hours; else the check's
+    figure is shown.
+    """
+
     measurement: Measurement
     strip: tuple[StripPoint, ...]
     evidence: ComparisonState | None
+    statement: FigureStatement | None = None
 
     @property
     def verdict(self) -> Verdict | None:
-        return None if self.measurement.verdict is None else Verdict(self.measurement.verdict)
+        of_check = None if self.measurement.verdict is None else Verdict(self.measurement.verdict)
+        if self.statement is None:
+            return of_check
+        verdict = _JUDGED_AS.get(self.statement.state, Verdict.UNDECIDED)
+        return of_check if verdict is Verdict.FAIR and of_check is Verdict.UNWATCHED else verdict
+
+    @property
+    def state(self) -> str:
+        """In one to three words."""
+        if self.statement is None or self.verdict is Verdict.UNWATCHED:
+            return VERDICT_WORDS[self.verdict]
+        return self.statement.state.lower()
+
+    @property
+    def since(self) -> datetime | None:
+        """First hour of what is unfair."""
+        return self.evidence.since if self.evidence is not None and self.verdict is Verdict.UNFAIR else None
+
+    @property
+    def value(self) -> float | None:
+        return self.measurement.value if self.statement is None else self.statement.value
+
+    @property
+    def interval(self) -> tuple[float | None, float | None]:
+        if self.statement is None:
+            return self.measurement.lower, self.measurement.upper
+        return self.statement.interval or (None, None)
+
+    @property
+    def limits(self) -> Limits:
+        return self.measurement.lower_limit, self.measurement.upper_limit
+
+    def count(self, side: Side) -> tuple[float | None, float | None]:
+        """Favourable and all records of a side; None where they are not stored."""
+        compared = None if self.statement is None else self.statement.compared
+        if compared is not None:
+            return compared.monitored if side == "monitored" else compared.reference
+        counts = self.measurement.details.counts_of(side)
+        return counts.get("favourable"), counts.get("n")
+
+    def rate(self, side: Side) -> float | None:
+        favourable, records = self.count(side)
+        return favourable / records if favourable is not None and records else None
 
     @property
     def gravity(self) -> tuple[int, float]:
         """Sort key, the gravest first; of equals by the distance beyond the limits (`how_far_out`)."""
-        measurement = self.measurement
-        limits = (measurement.lower_limit, measurement.upper_limit)
-        beyond = (
-            0.0
-            if measurement.value is None
-            else how_far_out(measurement.value, CATALOGUE[measurement.metric], limits)
-        )
+        metric = CATALOGUE[self.measurement.metric]
+        beyond = 0.0 if self.value is None else how_far_out(self.value, metric, self.limits)
         return GRAVEST.index(self.verdict), -beyond
 
 
@@ -96,6 +149,11 @@ class ForestRow:
     def leading(self) -> ForestFigure:
         """Gravest figure; of equals the one as logged."""
         return min(self.figures, key=lambda figure: figure.gravity[0])
+
+    @property
+    def main(self) -> ForestFigure:
+        """Figure as logged; the counterfactual one where there is no other."""
+        return self.figures[0]
 
     @property
     def verdict(self) -> Verdict | None:
@@ -184,9 +242,10 @@ def build_forest(
     evidence: DeploymentEvidence | None,
     metric: str,
     now: datetime,
+    shows_evidence: bool = False,
 ) -> Forest:
     """Forest of the newest of the checks, which measured `measured`; without rows where the metric is none of
-    them.
+    them. `shows_evidence`: figures are of all hours, where evidence has them.
     """
     names = GroupWords.of(monitor)
     newest = next(iter(recent.checks), None)
@@ -209,7 +268,11 @@ def build_forest(
             return None
         key = measurement.key
         matching = [state for state in states if state.key == key]
-        return ForestFigure(measurement, strips.get(key, ()), find_leading(matching) if matching else None)
+        state = find_leading(matching) if matching else None
+        statement = state.statement if state is not None and shows_evidence else None
+        if statement is not None and (statement.compared is None or statement.interval is None):
+            statement = None
+        return ForestFigure(measurement, strips.get(key, ()), state, statement)
 
     rows = []
     for attribute, groups in figures.items():

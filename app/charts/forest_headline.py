@@ -36,18 +36,22 @@ Ends = tuple[float | None, float | None]
 
 @frozen_by_name
 class ForestHeadline:
-    """`lead`, its 95 % interval (may be empty), which `note` explains, and further `parts`.
+    """`lead`, which `rest` completes, its 95 % interval (may be empty), which `note` explains, and `parts`,
+    of which `age` says that the figures are old.
 
-    `windows` say of how many records the figure is, and its state. `row` is None where
-    it is about none. Each part begins with a word of ours, never with a name, so that it can be
-    capitalised.
+    `own` is the figure's own interval, `windows` say of how many records the figure is, and its interval
+    over many hours. `row` is None where it is about none. Each part begins with a word of ours, never with
+    a name, so that it can be capitalised.
     """
 
     lead: str
+    rest: str = ""
     interval: str = ""
+    own: str = ""
     note: str = ""
     windows: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
+    age: tuple[str, ...] = ()
     row: ForestRow | None = None
 
     @property
@@ -82,20 +86,37 @@ def word_forest(forest: Forest) -> ForestHeadline:
     age = tuple(_say_age(forest))
     title = CATALOGUE[forest.metric].title if forest.metric in CATALOGUE else forest.metric
     if not forest.rows:
-        return ForestHeadline(lead=f"The check did not measure the {title.lower()} of any group", parts=age)
+        return ForestHeadline(
+            lead=f"The check did not measure the {title.lower()} of any group", parts=age, age=age
+        )
     row = forest.rows[0]
     measurement = row.leading.measurement
     if measurement.value is None:
         lead = f"{title} of {row.name} cannot be computed: {measurement.reason or 'no reason is known'}"
-        return ForestHeadline(lead=lead, parts=age, row=row)
+        return ForestHeadline(lead=lead, parts=age, age=age, row=row)
     if row.verdict is Verdict.INSUFFICIENT_DATA:
         sizes = (
             f"records of {row.name}: {row.n}, of {row.reference_name}: {row.n_reference}; fewer than "
             f"{MINIMUM_GROUP_SIZE} on a side"
         )
-        return ForestHeadline(lead="No comparison has a verdict", parts=(sizes, *age), row=row)
+        return ForestHeadline(lead="No comparison has a verdict", parts=(sizes, *age), age=age, row=row)
 
     clause = allow_for_choice(forest, row)
+    if row.leading.statement is not None:
+        statement = row.leading.statement
+        # The fact comes first in most sentences.
+        is_first = bool(statement.fact) and statement.sentence.startswith(statement.fact)
+        lead = statement.fact if is_first else statement.sentence
+        of_check = f"The newest check alone: {clause.text} ({clause.interval or clause.own_interval})"
+        remarks = (of_check, clause.note, *map(capitalise, _say_shortfall(forest, row)))
+        return ForestHeadline(
+            lead=lead,
+            rest=statement.sentence.removeprefix(lead),
+            note=". ".join(remark for remark in remarks if remark),
+            parts=age,
+            age=age,
+            row=row,
+        )
     remarks = (*say_history(forest, row), *age)
     windows = tuple(say_windows(forest, row))
     if row.verdict is Verdict.UNFAIR and share_records(row.leading.strip):
@@ -114,7 +135,14 @@ def word_forest(forest: Forest) -> ForestHeadline:
     else:
         lead = capitalise(clause.text)
     return ForestHeadline(
-        lead=lead, interval=clause.interval, note=clause.note, windows=windows, parts=remarks, row=row
+        lead=lead,
+        interval=clause.interval,
+        own=clause.own_interval or clause.interval,
+        note=clause.note,
+        windows=windows,
+        parts=remarks,
+        age=age,
+        row=row,
     )
 
 
@@ -250,7 +278,6 @@ def share_records(strip: Sequence[StripPoint]) -> bool:
 
 
 def say_history(forest: Forest, row: ForestRow) -> Iterator[str]:
-    measurement = row.leading.measurement
     # The newest hour may be fair by chance, or have too few records.
     states = [
         (figure.evidence, other)
@@ -275,6 +302,11 @@ def say_history(forest: Forest, row: ForestRow) -> Iterator[str]:
             yield "no limit is set on this side"
         case None:
             yield "no limit is set"
+    yield from _say_shortfall(forest, row)
+
+
+def _say_shortfall(forest: Forest, row: ForestRow) -> Iterator[str]:
+    measurement = row.leading.measurement
     short = measurement.details.shortfall
     is_short = (
         judged_figure(measurement).disadvantaged is Disadvantaged.MONITORED

@@ -6,6 +6,7 @@ were joined when stored; only the ends of the time, which are parts of a day, ar
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import NamedTuple
@@ -28,13 +29,14 @@ from ..checks.days.day_queries import (
     version_changes,
     whole_days,
 )
+from ..checks.days.roll_up import Period, period_start
 from ..domain.alert import Alert
 from ..domain.check import DataSet, FigureKey, Scope, Span
 from ..domain.groups import GroupWords
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.intervals.verdicts import GRAVEST, Limits, Verdict
 from ..statistics.measures.worst_group import rank
-from .series import SeriesPoint
+from .series import SeriesPoint, SeriesWanted, build_series
 from .time_ranges import Earlier, RangeChoice, RangePreset, period_before, preset_holding, step_of_picture
 
 MAX_STEPS = 400
@@ -107,6 +109,15 @@ class TimePanel:
     @property
     def figures(self) -> int:
         return sum(step.figures for step in self.steps)
+
+    def key(self, timeline: "Timeline") -> FigureKey:
+        return FigureKey(
+            metric=timeline.metric,
+            data=timeline.data,
+            scope=self.scope,
+            attribute=self.attribute,
+            group=self.group,
+        )
 
 
 @frozen
@@ -223,6 +234,51 @@ def read_timeline(
         earlier=earlier,
         no_earlier=no_earlier,
     )
+
+
+_LENGTHS = {Period.DAY: DAY, Period.WEEK: 7 * DAY, Period.MONTH: 31 * DAY}
+
+
+def pool_panels(session: Session, deployment_no: int, timeline: Timeline, period: Period) -> Timeline:
+    """The timeline with a step for each period, measured from the counts of all its hours under the present
+    limits; panels whose counts are not stored stay.
+
+    Raises:
+        InvalidInput: these are more hours than one roll-up adds up.
+    """
+    points: dict[FigureKey, Sequence[SeriesPoint]] = {}
+    for attribute in dict.fromkeys(panel.attribute for panel in timeline.panels):
+        wanted = SeriesWanted(
+            metric=timeline.metric,
+            data=timeline.data,
+            attribute=attribute,
+            since=timeline.span.start,
+            until=timeline.span.end,
+            rollup=period,
+        )
+        for group in build_series(session, deployment_no, wanted).groups:
+            key = FigureKey(
+                metric=timeline.metric,
+                data=timeline.data,
+                scope=group.scope,
+                attribute=attribute,
+                group=group.group,
+            )
+            points[key] = group.points
+    panels = []
+    for panel in timeline.panels:
+        pooled = points.get(panel.key(timeline))
+        steps = panel.steps if not pooled else tuple(_pool(point, period, timeline.span) for point in pooled)
+        panels.append(replace(panel, steps=steps, earlier=()))
+    return replace(timeline, panels=tuple(panels))
+
+
+def _pool(point: SeriesPoint, period: Period, span: Span) -> TimeStep:
+    """A roll-up is at the start of its period."""
+    end = period_start(point.at + _LENGTHS[period], period)
+    middle = point.at + (end - point.at) / 2
+    (step,) = join_points([point._replace(at=middle)], span, DAY)
+    return step._replace(start=max(point.at, span.start), end=min(end, span.end))
 
 
 def join_points(points: Iterable[SeriesPoint], span: Span, step: timedelta) -> tuple[TimeStep, ...]:

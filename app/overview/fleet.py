@@ -131,7 +131,7 @@ class Overview:
     """Deployments in order, and how many that the caller may see are in each state.
 
     `next_step` is set only if none is registered, or none fits the filter. `every` has all that the caller
-    may see, unordered, without records, trends, evidence and intervals for the choice.
+    may see, unordered, without records, trends and intervals for the choice.
     """
 
     deployments: tuple[DeploymentOverview, ...]
@@ -144,12 +144,13 @@ class Overview:
 def overview(session: Session, query: OverviewWanted, *, now: datetime) -> Overview:
     stored = overview_entries(session, only_no=query.only_no)
     judged_by = judge(session, stored.entries)
+    evidence = evidence_counts(session, [entry.no for entry in stored.entries])
     due_at = {schedule: next_due(now, schedule) for schedule in (*Schedule, None)}
     described = []
     for entry in stored.entries:
         outlook = _look_out(entry, stored.workers, due_at[entry.schedule])
         by = judged_by.get(entry.success.no, NOTHING_JUDGED) if entry.success else NOTHING_JUDGED
-        described.append(_describe(entry, by, outlook, now))
+        described.append(_describe(entry, by, outlook, evidence.get(entry.no), now))
 
     text = query.text.strip().casefold()
     chosen = [
@@ -190,8 +191,8 @@ def overview(session: Session, query: OverviewWanted, *, now: datetime) -> Overv
 
 @frozen_by_name
 class DeploymentStatus:
-    """State of one deployment with all measurements of its newest success. `state` is without records, trend,
-    evidence and interval for the choice.
+    """State of one deployment with all measurements of its newest success. `state` is without records, trend
+    and interval for the choice.
     """
 
     entry: OverviewEntry
@@ -201,12 +202,33 @@ class DeploymentStatus:
 
 
 def look_at_deployment(session: Session, deployment_no: int, *, now: datetime) -> DeploymentStatus:
-    """Two statements."""
+    """Three statements."""
     stored = overview_entries(session, only_no=deployment_no)
     (entry,) = stored.entries
     measured = [] if entry.success is None else read_measurements(session, entry.success.no)
-    outlook = _look_out(entry, stored.workers, next_due(now, entry.schedule))
-    state = _describe(entry, judge_measured(entry, measured), outlook, now)
+    by = judge_measured(entry, measured)
+    return _look(session, entry, stored.workers, by, measured, now)
+
+
+def look_at_state(session: Session, deployment_no: int, *, now: datetime) -> DeploymentStatus:
+    """The same without its measurements, of which only the gravest is read."""
+    stored = overview_entries(session, only_no=deployment_no)
+    (entry,) = stored.entries
+    by = NOTHING_JUDGED if entry.success is None else judge(session, [entry]).get(entry.success.no)
+    return _look(session, entry, stored.workers, by or NOTHING_JUDGED, (), now)
+
+
+def _look(
+    session: Session,
+    entry: OverviewEntry,
+    workers: WorkersSeen,
+    by: JudgedBy,
+    measured: Sequence[Measurement],
+    now: datetime,
+) -> DeploymentStatus:
+    outlook = _look_out(entry, workers, next_due(now, entry.schedule))
+    evidence = evidence_counts(session, [entry.no]).get(entry.no)
+    state = _describe(entry, by, outlook, evidence, now)
     return DeploymentStatus(entry=entry, state=state, measured=measured, outlook=outlook)
 
 
@@ -218,7 +240,7 @@ def _look_out(entry: OverviewEntry, workers: WorkersSeen, due_at: datetime | Non
 def _add_details(
     session: Session, listed: Sequence[DeploymentOverview], *, points: int, now: datetime
 ) -> Iterator[DeploymentOverview]:
-    """Adds records, trends, evidence and the wider interval in three statements."""
+    """Adds records, trends and the wider interval in two statements."""
     keys = [
         read_row(GroupKey, deployment.worst, deployment_no=deployment.no)
         for deployment in listed
@@ -227,7 +249,6 @@ def _add_details(
     of_deployment = dict(
         zip((key.deployment_no for key in keys), trends(session, keys, points=points), strict=True)
     )
-    evidence = evidence_counts(session, [deployment.no for deployment in listed])
     records = count_records(session, [deployment.no for deployment in listed], now=now)
     for deployment in listed:
         yield msgspec.structs.replace(
@@ -235,7 +256,6 @@ def _add_details(
             worst=deployment.worst and deployment.worst.allow_for_choice(deployment.chosen_from),
             records=records.get(deployment.no, 0),
             trend=tuple(of_deployment.get(deployment.no, ())),
-            evidence=evidence.get(deployment.no),
         )
 
 
@@ -257,7 +277,9 @@ def rank_deployment(deployment: DeploymentOverview, sort: OverviewSort) -> Overv
     return OverviewPlace(rank=rank, nearness=nearness, name=deployment.name.casefold(), no=deployment.no)
 
 
-def _describe(entry: OverviewEntry, by: JudgedBy, outlook: Outlook, now: datetime) -> DeploymentOverview:
+def _describe(
+    entry: OverviewEntry, by: JudgedBy, outlook: Outlook, evidence: EvidenceCounts | None, now: datetime
+) -> DeploymentOverview:
     worst = by.worst
     last = entry.last
     success = entry.success
@@ -279,6 +301,11 @@ def _describe(entry: OverviewEntry, by: JudgedBy, outlook: Outlook, now: datetim
             if worst is None
             else _JUDGED.get(worst.verdict, DeploymentState.UNDECIDED)
         )
+        # Once evidence has begun, one check alone is a suspicion.
+        if evidence is not None and evidence.unfair:
+            state = DeploymentState.UNFAIR
+        elif evidence is not None and evidence.compared and state is DeploymentState.UNFAIR:
+            state = DeploymentState.SUSPECTED
         if success.monitor_version != entry.monitor_version:
             because = Because(cause=Cause.MONITOR_CHANGED, outlook=outlook)
         elif state is DeploymentState.UNDECIDED:
@@ -304,5 +331,6 @@ def _describe(entry: OverviewEntry, by: JudgedBy, outlook: Outlook, now: datetim
         open_alerts=entry.open_alerts,
         notes=() if success is None else success.notes,
         unacknowledged=entry.unacknowledged,
+        evidence=evidence,
         words=GroupWords(entry.names),
     )

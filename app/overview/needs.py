@@ -163,7 +163,11 @@ def is_needing(deployment: DeploymentOverview) -> bool:
 
 def describe_need(deployment: DeploymentOverview, now: datetime) -> str:
     worst = deployment.worst
-    if deployment.state is DeploymentState.UNFAIR and worst is not None:
+    evidence = deployment.evidence
+    if deployment.state is DeploymentState.UNFAIR and (worst is None or worst.verdict != "unfair"):
+        since = None if evidence is None else evidence.unfair_since
+        sentence = "Unfair by all hours together." if since is None else f"Unfair since {since:%Y-%m-%d}."
+    elif deployment.state is DeploymentState.UNFAIR and worst is not None:
         group = _name(deployment, worst.group)
         side = worst.disadvantaged_group
         to = "Unfair" if side is None else f"Unfair to {_name(deployment, side)}"

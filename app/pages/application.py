@@ -21,6 +21,7 @@ from .alerts import page as alerts
 from .configure import page as configure
 from .configure import registration_page as registering
 from .configure import retention_page as retention
+from .deployment import explore_page as exploring
 from .deployment import page as fairness
 from .record import page as transactions
 from .record import second_look_page as second_look
@@ -31,6 +32,7 @@ _ROUTERS = (
     checks.router,
     overview.router,
     fairness.router,
+    exploring.router,
     transactions.router,
     ingestion.router,
     regulator_reports.router,

@@ -154,7 +154,10 @@ def check_page(
     monitor = watched.monitor
     check = _get_check(session, deployment, check_id)
     states = list_views(session, deployment, check)
-    kind = chosen.view or next((state.kind for state in states if state.reason is None), ViewKind.OPENSCALE)
+    available = [state.kind for state in states if state.reason is None]
+    kind = chosen.view or (
+        ViewKind.AS_LOGGED if ViewKind.AS_LOGGED in available else (*available, ViewKind.OPENSCALE)[0]
+    )
     measurements = read_measurements(session, check.no)
     group_words = GroupWords.of(monitor)
     values = {
@@ -168,12 +171,7 @@ def check_page(
         "view": check_view(session, deployment, check, kind),
         "monitor": monitor,
         "missing": missing_sides(monitor),
-        "measurements": measurements[:MOST_MEASUREMENTS],
         "measured": len(measurements),
-        "unbadged": find_unbadged(
-            [judged_figure(measurement) for measurement in measurements[:MOST_MEASUREMENTS]]
-        ),
-        "unbadged_words": UNBADGED,
         "favourable": (check.window or {}).get("favourable"),
         "number_of": format_measurement,
         "round_change": round_change,
@@ -186,7 +184,6 @@ def check_page(
         ),
         "draw_ranges": lambda view: ranges_chart(kind, rename_shares(group_words, view), PAGE),
         "catalogue": CATALOGUE,
-        "data_sets": DATA_WORDS,
         "now": now,
     }
     alerts: Sequence[Alert] = ()
@@ -202,6 +199,28 @@ def check_page(
         values |= {"newest": check, "metrics": {forest.metric: CATALOGUE[forest.metric].title}}
     names = people(session, [check.created_by, *(alert.acknowledged_by for alert in alerts)])
     return page(request, "check.html", values | {"names": names})
+
+
+@router.get("/{check_id}/measurements")
+def measurements_page(request: Request, watched: Watched, session: SessionIn, check_id: str) -> Response:
+    check = _get_check(session, watched.deployment, check_id)
+    measurements = read_measurements(session, check.no)
+    listed = measurements[:MOST_MEASUREMENTS]
+    values = {
+        "deployment": watched.deployment,
+        "check": check,
+        "words": check_words,
+        "measurements": listed,
+        "measured": len(measurements),
+        "unbadged": find_unbadged([judged_figure(measurement) for measurement in listed]),
+        "unbadged_words": UNBADGED,
+        "number_of": format_measurement,
+        "figure_query": figure_query,
+        "name_subject": partial(_name_subject, GroupWords.of(watched.monitor)),
+        "catalogue": CATALOGUE,
+        "data_sets": DATA_WORDS,
+    }
+    return page(request, "check_measurements.html", values)
 
 
 @router.get("/{check_id}/figure")

@@ -41,20 +41,16 @@ STATES = {
 }
 VIEWS = {
     ViewKind.OPENSCALE: (
-        "As OpenScale counts",
+        "OpenScale's numbers",
         (
-            "Logged records and copies with only the attribute changed, scored by the same model. Shares, "
-            "perfect equality and OpenScale's fairness count every copy as a record, as OpenScale does. The "
-            "counterfactual disparate impact counts every record once on each side: as it is, and as its "
-            "copies are."
+            "They differ from all others because OpenScale counts every copy with only the attribute changed "
+            "as a record; the counterfactual disparate impact counts every record once on each side: as it "
+            "is, and as its copies are."
         ),
     ),
     ViewKind.AS_LOGGED: (
         "As logged",
-        (
-            "The records as they were logged: how often each group got the favourable outcome, whatever else "
-            "differs between the groups."
-        ),
+        ("How often each group got the favourable outcome, whatever else differs between the groups."),
     ),
     ViewKind.TRAINING: (
         "Training data",

@@ -17,11 +17,12 @@ from ..charts.pictures.axes import LogAxis
 from ..checks.schedule.words import choose_notice
 from ..evidence.queries.summaries import EvidenceCounts
 from ..overview.fleet import DeploymentState, OverviewSort, OverviewWanted, overview
-from ..overview.judge import WorstGroup
+from ..overview.judge import HEADLINE, WorstGroup
 from ..overview.needs import lasting, list_needs
 from ..overview.queries import LAST_HOUR, TrendPoint
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.measures.worst_group import both_sides, is_ratio
+from .header import STATES
 from .render import page
 from .words import verdict
 
@@ -63,8 +64,7 @@ def glyph(worst: WorstGroup) -> Glyph | None:
     """Draws a ratio; None for other figures, and without a value."""
     if worst.value is None or not is_ratio(CATALOGUE[worst.metric]):
         return None
-    widened = worst.for_choice
-    lower, upper = (worst.lower, worst.upper) if widened is None else (widened.lower, widened.upper)
+    lower, upper = worst.lower, worst.upper
     interval = None
     # An end that is not bounded reaches to the end of the axis.
     if lower is not None or upper is not None:
@@ -117,19 +117,6 @@ SORTS = {
     OverviewSort.NAME: "by name",
     OverviewSort.LAST_CHECK: "last check first",
 }
-
-STATES = {
-    DeploymentState.UNFAIR: "unfair",
-    DeploymentState.FAILING: "check failed",
-    DeploymentState.SUSPECTED: "suspected",
-    DeploymentState.UNWATCHED: "other side not watched",
-    DeploymentState.STALE: "stale",
-    DeploymentState.UNDECIDED: "undecided",
-    DeploymentState.WAITING: "waiting for records",
-    DeploymentState.NO_MONITOR: "no monitor",
-    DeploymentState.FAIR: "fair",
-}
-"""Words for each state."""
 
 
 class ChosenOrder(BaseModel):
@@ -204,6 +191,7 @@ def overview_page(
         ),
         "every_state": "/?" + urlencode(query),
         "evidence_words": evidence_words,
+        "rates_of": find_rates,
         "total": sum(listing.counts.values()),
         "more": f"/?{urlencode(longer, doseq=True)}"
         if len(listing.deployments) > len(listed) and chosen.shown < MOST_SHOWN
@@ -218,14 +206,18 @@ def overview_page(
 
 
 def evidence_words(counts: EvidenceCounts | None) -> str:
-    """Evidence in a few words; nothing before any comparison has records. Fair only if every comparison
-    is.
-    """
-    counted = 0 if counts is None else counts.unfair + counts.confirmed_fair + counts.undecided
-    if counts is None or not counted:
+    """Evidence next to the state; nothing where it adds nothing. Fair only if every comparison is."""
+    if counts is None or not counts.compared:
         return ""
     if counts.unfair and counts.unfair_since is not None:
-        return f"unfair since {counts.unfair_since.day} {counts.unfair_since:%b %Y}"
-    if counts.unfair:
-        return "unfair"
-    return "confirmed fair" if counts.confirmed_fair == counted else "undecided"
+        return f"since {counts.unfair_since.day} {counts.unfair_since:%b %Y}"
+    return "confirmed fair" if counts.confirmed_fair == counts.compared else ""
+
+
+def find_rates(worst: WorstGroup | None) -> tuple[float | None, float | None]:
+    """Favourable rates of both sides of a disparate impact; of another metric they do not make the figure."""
+    if worst is None or worst.metric != HEADLINE or not worst.compared.reference_records:
+        return None, None
+    favourable = worst.compared.reference_favourable
+    reference = None if favourable is None else favourable / worst.compared.reference_records
+    return (None if reference is None or worst.value is None else worst.value * reference), reference

@@ -1,10 +1,11 @@
 """Renders templates: everything is escaped, and an unknown name is an error."""
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import partial
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeVar
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse
@@ -12,18 +13,23 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context
 from markupsafe import Markup
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
 
 from ..access.gate.caller import Services
 from ..access.principals import Permission
+from ..base.clock import utc_now
 from ..base.errors import Unavailable
-from ..charts.time_ranges import RangeChoice
+from ..charts.time_ranges import RangeChoice, RangePreset
 from ..checks.schedule.words import WorkerNotice, choose_notice
 from ..checks.schedule.worker_queries import workers_seen
-from ..domain.deployment import NOT_READ
+from ..domain.deployment import NOT_READ, Deployment
 from . import words as wording
 from .assets import asset_url
-from .range_bar import find_kept_range, keep_range
+from .header import read_header
+from .range_bar import build_bar, find_kept_range, keep_range
 from .terms import find_term
+
+_Read = TypeVar("_Read")
 
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
@@ -85,10 +91,19 @@ def page(
         "path": request.url.path,
         **values,
     }
+    is_unread = principal is None or status == HTTPStatus.SERVICE_UNAVAILABLE
+    deployment = values.get("deployment")
+    if isinstance(deployment, Deployment) and not is_unread:
+        if "header" not in values:
+            context["header"] = _read(
+                request, partial(read_header, deployment_no=deployment.no, now=utc_now())
+            )
+        if "bar" not in values and choice is not None:
+            context["bar"] = build_bar(request, choice, None, usual=RangePreset.ALL)
+        context["is_checked_here"] = template == "configure.html" and "check" in values["shown"]
     # A page that has read the workers itself passes the notice along.
-    if "worker_notice" not in context:
-        is_unread = principal is None or status == HTTPStatus.SERVICE_UNAVAILABLE
-        context["worker_notice"] = None if is_unread else _read_worker_notice(request)
+    if "worker_notice" not in values:
+        context["worker_notice"] = None if is_unread else _read(request, _read_worker_notice)
     content = _ENVIRONMENT.get_template(template).render(context)
     if choice is not None:
         content = keep_range(content, choice)
@@ -99,11 +114,15 @@ def page(
     )
 
 
-def _read_worker_notice(request: Request) -> WorkerNotice | None:
-    """None where the database does not say."""
+def _read_worker_notice(session: Session) -> WorkerNotice | None:
+    return choose_notice(workers_seen(session))
+
+
+def _read(request: Request, read: Callable[[Session], _Read]) -> _Read | None:
+    """None where the database does not answer."""
     services: Services = request.state.services
     try:
         with services.database.transaction() as session:
-            return choose_notice(workers_seen(session))
+            return read(session)
     except (Unavailable, SQLAlchemyError):
         return None

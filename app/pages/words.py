@@ -27,6 +27,7 @@ _DATA_SETS = {
 }
 # Nothing within a longer word: ids have digits next to hyphens, too.
 _RANGE = re.compile(r"(?<![\w-])\d{1,6}(?:\.\d{1,6})?(?:[–-]\d{1,6}(?:\.\d{1,6})?)+(?![\w-])")
+_TENTH = 0.1
 _MINUTE, _HOUR, _DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
 
@@ -132,7 +133,18 @@ def decoded_query(query: object) -> str:
     return ", ".join(f"{name}: {value}" for name, value in members) or str(query)
 
 
+def whole(number: float | None) -> str:
+    return ABSENT if number is None else f"{number:,.0f}"
+
+
+def percent(rate: float | None) -> str:
+    """`37 %`; below 10 % with one decimal."""
+    return ABSENT if rate is None else f"{100 * rate:.{0 if rate >= _TENTH or not rate else 1}f} %"
+
+
 FILTERS = {
+    "whole": whole,
+    "percent": percent,
     "figure": figure,
     "share": share,
     "count": count,

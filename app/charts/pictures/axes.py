@@ -1,7 +1,7 @@
 """Axes of numbers, and of time on the clock of a zone."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import MAXYEAR, UTC, datetime, timedelta
 from itertools import islice
 from zoneinfo import ZoneInfo
@@ -11,9 +11,18 @@ from ...base.frozen import frozen
 from ...checks.days.day_queries import DAY
 from ...domain.check import Span
 from ...statistics.catalogue import CATALOGUE
+from ...statistics.catalogue.metric import CountOf, RateOf
+from ...statistics.measures.worst_group import is_ratio
+from ...statistics.sentences.rounding import write_minus
 
 ROOM = 1.12
 """Factor by which the axis reaches beyond the drawn values."""
+
+SMALLEST_RATIO, LARGEST_RATIO = 0.05, 20.0
+"""Ratios beyond these are arrows at the edge."""
+
+_ROUND_RATIOS = (0.5, 2.0, 0.2, 5.0, 0.1, 10.0, 0.3, 3.0, 0.7, 1.5, 0.6, 0.9, 1.1)
+"""Ticks where limits leave room, those that matter most first."""
 
 
 @frozen
@@ -53,8 +62,7 @@ Axis = LogAxis | LinearAxis
 def number_axis(metric: str, values: Iterable[float], limits: Iterable[float | None]) -> LinearAxis:
     """Includes the limits and the ideal; intervals may be cut.
 
-    It is linear: shares have 0 to 1, ratios begin at 0, differences have 0 in the middle. A logarithmic
-    axis has no place for 0, where a group is never favoured.
+    It is linear: shares have 0 to 1, and what has a least value of 0 begins there.
     """
     row = CATALOGUE[metric]
     shown = [
@@ -69,15 +77,65 @@ def number_axis(metric: str, values: Iterable[float], limits: Iterable[float | N
     elif row.lowest == 0:
         low = 0.0
         high = (largest or 1.0) * ROOM
-    elif row.ideal == 0:
-        high = max(abs(least), abs(largest)) * ROOM or 0.1
-        low = -high
     else:
         # If all values are alike, the value itself gives the distance.
         room = (largest - least) * (ROOM - 1) or abs(largest) * (ROOM - 1) or 1.0
         low = least - room
         high = largest + room
     return LinearAxis(low, high if high > low else low + 1)
+
+
+@frozen
+class LevelAxis:
+    """Axis of a metric with the numbers on it."""
+
+    metric: str
+    axis: Axis
+    levels: tuple[float, ...]
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        match CATALOGUE[self.metric].measure:
+            case RateOf():
+                return tuple(f"{100 * level:.0f} %" for level in self.levels)
+            case CountOf():
+                return tuple(f"{level:,.0f}" for level in self.levels)
+        return tuple(write_minus(f"{level:g}") for level in self.levels)
+
+
+def choose_axis(
+    metric: str, values: Iterable[float], limits: Iterable[float | None], *, distance: float
+) -> LevelAxis:
+    """Axis from the values, the limits and the ideal. The ideal and the limits are ticks, and round numbers
+    that are a share `distance` of the axis away from every other.
+    """
+    row = CATALOGUE[metric]
+    marks = [level for level in (row.ideal, *limits) if level is not None]
+    axis: Axis
+    if is_ratio(row):
+        shown = [level for level in (*values, *marks) if level > 0]
+        axis = LogAxis(
+            max(min(shown, default=1 / 2) / ROOM, SMALLEST_RATIO),
+            min(max(shown, default=2.0) * ROOM, LARGEST_RATIO),
+        )
+        round_numbers: Sequence[float] = _ROUND_RATIOS
+    else:
+        axis = number_axis(metric, values, limits)
+        step = _choose_step((axis.high - axis.low) / 4)
+        first = math.ceil(axis.low / step)
+        round_numbers = [round(step * no, 9) for no in range(first, math.floor(axis.high / step) + 1)]
+    ticks: list[float] = []
+    for level in (*dict.fromkeys(marks), *round_numbers):
+        place = axis.place(level)
+        if axis.holds(level) and all(abs(place - axis.place(tick)) >= distance for tick in ticks):
+            ticks.append(level)
+    return LevelAxis(metric, axis, tuple(sorted(ticks)))
+
+
+def _choose_step(least: float) -> float:
+    """Smallest 1, 2 or 5 times a power of ten that is not below."""
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= least * (1 - 1e-9))
 
 
 MOST_TICKS = 8

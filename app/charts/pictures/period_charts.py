@@ -270,6 +270,7 @@ def _draw_panel(drawing: Drawing, picture: PanelPicture, *, gaps: str, titles: s
             f'{thin} stroke="{look.muted}" stroke-opacity="0.6"',
         ),
         (picture.hull, f'fill="{look.muted}" fill-opacity="0.22"'),
+        (picture.limits, f'{thin} stroke="{look.text}" stroke-opacity="0.7" stroke-dasharray="4 4"'),
         (picture.line, f'{thin} stroke="{look.muted}"'),
         *((path, f'fill="{shades.get(verdict, look.other)}"') for verdict, path in picture.bars),
         (picture.carried, f'fill="{look.surface}" stroke="{look.other}" vector-effect="non-scaling-stroke"'),

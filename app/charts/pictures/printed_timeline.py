@@ -46,6 +46,7 @@ def print_panel(picture: PanelPicture, marks: PrintedMarks) -> str:
     if picture.equal is not None:
         add(f"M0 {picture.equal:g}H{WIDTH}", f'stroke="{LINE}" stroke-width="0.5"')
     add(picture.hull, f'fill="{UNJUDGED}" fill-opacity="0.2"')
+    add(picture.limits, f'fill="none" stroke="{TEXT}" stroke-width="0.5" stroke-dasharray="6 4"')
     for verdict, path in picture.bars:
         add(path, f'fill="{SHADES.get(verdict, UNJUDGED)}"')
     # The widths of upright lines shrink with the width of the picture.

@@ -14,12 +14,10 @@ from ...base.frozen import frozen, frozen_by_name
 from ...checks.days.day_queries import CheckStep
 from ...domain.check import Span
 from ...statistics.catalogue import CATALOGUE
-from ...statistics.catalogue.metric import RateOf
 from ...statistics.intervals.verdicts import GRAVEST, Verdict
-from ...statistics.measures.worst_group import both_sides, is_ratio
+from ...statistics.measures.worst_group import both_sides
 from ..timeline import TimePanel, TimeStep, list_values
-from ..timeline_words import write_value
-from .axes import Axis, LogAxis, number_axis
+from .axes import Axis, choose_axis
 
 WIDTH = 1000
 HEIGHT = 88
@@ -27,13 +25,10 @@ HEIGHT = 88
 
 VOLUME_HEIGHT = 48
 
-_RATIO_AXES = (
-    (LogAxis(0.5, 2.0), (0.5, 0.7, 1.0, 1.4, 2.0)),
-    (LogAxis(), (0.25, 0.5, 1.0, 2.0, 4.0)),
-)
-"""The narrowest first. The widest is the forest's: figures beyond it are arrows at the edge."""
+_TEXT_HEIGHT = 12
+"""Pixels between two numbers on an axis."""
 
-_LEAST_HEIGHT = 4.0
+_LEAST_HEIGHT = 6.0
 _ARROW_HEIGHT, _ARROW_WIDTH = 7.0, 5.0
 _MAX_BAR_WIDTH = 10.0
 """Max units of a bar that is a single check."""
@@ -64,13 +59,14 @@ class Bar(NamedTuple):
 class PanelPicture:
     """`bars` are paths by verdict, the least serious first; `carried` are steps of carried figures only.
 
-    `band` is the fair range, `hull` the 95 % intervals, `earlier` the time compared with. `equal` is the
-    place of the ideal, None off the axis. `places` are the bars, oldest first; `beyond` reach over an end
-    of the axis.
+    `band` is the fair range, `limits` its ends that are set, `hull` the 95 % intervals, `earlier` the time
+    compared with. `equal` is the place of the ideal, None off the axis. `places` are the bars, oldest first;
+    `beyond` reach over an end of the axis.
     """
 
     height: float
     band: str
+    limits: str
     hull: str
     line: str
     bars: tuple[tuple[str, str], ...]
@@ -112,7 +108,7 @@ class TimeAxis:
 
 
 @frozen
-class LevelAxis:
+class UprightAxis:
     values: Axis
     height: float
     ticks: tuple[LevelTick, ...]
@@ -122,33 +118,19 @@ class LevelAxis:
         return (1 - self.values.place(value)) * self.height
 
 
-def level_axis(metric: str, panels: Sequence[TimePanel], *, height: float = HEIGHT) -> LevelAxis:
-    """For ratios the narrowest logarithmic axis that holds every value and limit, or 0.25–4; for others a
-    linear one.
-    """
+def level_axis(metric: str, panels: Sequence[TimePanel], *, height: float = HEIGHT) -> UprightAxis:
+    """Holds every value and limit of the panels, but for ratios that are too far out."""
     limits = [limit for panel in panels for step in panel.steps[-1:] for limit in step.limits]
-    axis: Axis
-    levels: Sequence[float]
-    if is_ratio(CATALOGUE[metric]):
-        shown = [*list_values(panels), *(limit for limit in limits if limit is not None)]
-        axis, levels = next(
-            (candidate for candidate in _RATIO_AXES if all(map(candidate[0].holds, shown))), _RATIO_AXES[-1]
-        )
-        texts = [f"{level:g}" for level in levels]
-    else:
-        axis = number_axis(metric, list_values(panels), limits)
-        levels = (axis.low, (axis.low + axis.high) / 2, axis.high)
-        is_share = isinstance(CATALOGUE[metric].measure, RateOf)
-        texts = [f"{100 * level:.0f} %" if is_share else write_value(metric, level) for level in levels]
-    ticks = [
-        LevelTick(text, round((1 - axis.place(level)) * height, 1))
-        for text, level in zip(texts, levels, strict=True)
-    ]
-    return LevelAxis(axis, height, tuple(ticks))
+    chosen = choose_axis(metric, list(list_values(panels)), limits, distance=_TEXT_HEIGHT / height)
+    ticks = (
+        LevelTick(text, round((1 - chosen.axis.place(level)) * height, 1))
+        for text, level in zip(chosen.texts, chosen.levels, strict=True)
+    )
+    return UprightAxis(chosen.axis, height, tuple(ticks))
 
 
 def draw_panel(
-    panel: TimePanel, metric: str, time: TimeAxis, levels: LevelAxis, *, shift: timedelta = timedelta()
+    panel: TimePanel, metric: str, time: TimeAxis, levels: UprightAxis, *, shift: timedelta = timedelta()
 ) -> PanelPicture:
     """`shift` is added to the times of earlier steps."""
     bars = _bars(panel.steps, time, levels)
@@ -171,6 +153,7 @@ def draw_panel(
     return PanelPicture(
         height=levels.height,
         band=_band(panel.steps, metric, time, levels),
+        limits=_draw_limits(panel.steps, time, levels),
         hull="".join(_hull(segment, levels) for segment in segments),
         line="".join(_polyline([(bar.x, bar.y + bar.height / 2) for bar in segment]) for segment in segments)
         if all(bar.step.is_single for bar in bars)
@@ -232,7 +215,7 @@ def draw_moments(moments: Iterable[datetime], time: TimeAxis, *, bottom: float =
     return "".join(f"M{x} 0V{bottom:g}" for x in positions)
 
 
-def _bars(steps: Sequence[TimeStep], time: TimeAxis, levels: LevelAxis) -> list[Bar]:
+def _bars(steps: Sequence[TimeStep], time: TimeAxis, levels: UprightAxis) -> list[Bar]:
     placed = []
     for step in steps:
         if step.lowest is None or step.highest is None:
@@ -263,7 +246,7 @@ def _reaches_beyond(value: float | None, end: int, axis: Axis) -> bool:
     return value is not None and not axis.holds(value) and axis.place(value) == end
 
 
-def _draw_bar(bar: Bar, levels: LevelAxis, *, over: bool, under: bool) -> str:
+def _draw_bar(bar: Bar, levels: UprightAxis, *, over: bool, under: bool) -> str:
     """A box with arrows at the ends it reaches beyond; only the arrow if nothing of it is on the axis."""
     left = bar.x - _ARROW_WIDTH
     right = bar.x + _ARROW_WIDTH
@@ -294,7 +277,7 @@ def _segments(bars: Sequence[Bar]) -> list[list[Bar]]:
     return segments
 
 
-def _hull(bars: Sequence[Bar], levels: LevelAxis) -> str:
+def _hull(bars: Sequence[Bar], levels: UprightAxis) -> str:
     """An unbounded end reaches to the edge. A single bar has an area as wide as itself."""
     ups = [0.0 if bar.step.upper is None else levels.from_top(bar.step.upper) for bar in bars]
     downs = [levels.height if bar.step.lower is None else levels.from_top(bar.step.lower) for bar in bars]
@@ -305,7 +288,7 @@ def _hull(bars: Sequence[Bar], levels: LevelAxis) -> str:
     return f"M{'L'.join([*there, *reversed(back)])}z"
 
 
-def _band(steps: Sequence[TimeStep], metric: str, time: TimeAxis, levels: LevelAxis) -> str:
+def _band(steps: Sequence[TimeStep], metric: str, time: TimeAxis, levels: UprightAxis) -> str:
     """A box for each run of equal limits, the first from the start, the last to the end."""
     boxes = []
     left = 0.0
@@ -319,6 +302,20 @@ def _band(steps: Sequence[TimeStep], metric: str, time: TimeAxis, levels: LevelA
             boxes.append(_box(left, top, right - left, bottom - top))
         left = right
     return "".join(boxes)
+
+
+def _draw_limits(steps: Sequence[TimeStep], time: TimeAxis, levels: UprightAxis) -> str:
+    """A line at each limit of each run of equal limits."""
+    lines = []
+    left = 0.0
+    for limits, members in groupby(steps, key=lambda step: step.limits):
+        last = list(members)[-1]
+        right = float(WIDTH) if last is steps[-1] else time.place(last.end)
+        lines += [
+            f"M{left:.1f} {levels.from_top(limit):.1f}H{right:.1f}" for limit in limits if limit is not None
+        ]
+        left = right
+    return "".join(lines)
 
 
 def _polyline(points: Sequence[tuple[float, float]]) -> str:

@@ -54,6 +54,10 @@ class EvidenceCounts:
     unfair_since: datetime | None
     counted_until: datetime | None
 
+    @property
+    def compared(self) -> int:
+        return self.unfair + self.confirmed_fair + self.undecided
+
 
 _COUNTS = """
     SELECT e.deployment_no, e.counted_until,

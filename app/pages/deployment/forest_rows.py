@@ -1,8 +1,7 @@
 """Forest as a template shows it, with the drawer of the chosen row."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
-from datetime import datetime
+from dataclasses import asdict, replace
 from typing import Annotated
 from urllib.parse import urlencode
 
@@ -10,11 +9,9 @@ from pydantic import BaseModel, Field
 
 from ...base.frozen import frozen_by_name
 from ...base.values import MAX_TEXT
-from ...charts.forest import Forest, ForestFigure, ForestRow
+from ...charts.forest import Forest, ForestFigure, ForestRow, is_on_ratios
 from ...charts.forest_headline import (
     SHARED_RECORDS,
-    Clause,
-    capitalise,
     count_verdicts,
     format_day,
     share_records,
@@ -30,11 +27,9 @@ from ...domain.alert import Alert, AlertState
 from ...domain.check import DataSet, Measurement
 from ...evidence.attribution import words as attribution_words
 from ...evidence.attribution.attribution import AttributedGap, AttributionRun
-from ...evidence.present_state import ComparisonState
 from ...evidence.words import list_notes, note_first_hour
-from ...statistics.e_values.state_words import FigureLabel
+from ...statistics.catalogue import CATALOGUE
 from ..check_words import Number, format_measurement
-from .trend import Trend, draw_trend
 
 LONGEST = 4 * MAX_TEXT
 """Max characters of a name in an address; an intersection has the texts of three values."""
@@ -52,11 +47,8 @@ class DrawerFigure:
     """
 
     figure: ForestFigure
-    clause: Clause
-    number: Number
     explanation: Explanation
     query: str
-    trend: Trend | None
     since_note: str | None
 
 
@@ -92,32 +84,41 @@ def open_drawer(
     forest: Forest, row: ForestRow, alerts: Sequence[Alert], attribution: AttributionRun | None
 ) -> Drawer:
     """`alerts` are those of the deployment that are not over."""
-    about = tuple(
-        alert
-        for alert in alerts
-        if alert.subject.attribute == row.attribute and alert.subject.group in {row.group, None}
-    )
+    about = tuple(alert for alert in alerts if is_about(alert, row))
     gaps = () if attribution is None or attribution.result is None else attribution.result.gaps
     gap = next(
         (gap for gap in gaps if gap.attribute == row.attribute and gap.monitored.label == row.group), None
     )
-    records = {"attribute": row.attribute, "group": row.group}
-    if forest.check is not None:
-        records["check"] = forest.check.id
     # If the model does not see the attribute, no reading would be true.
     reading = None
     if row.logged is not None and row.counterfactual is not None and not row.is_unseen:
         reading = read_together(*(worded(forest.words.rename(figure.measurement)) for figure in row.figures))
     return Drawer(
         row=row,
-        figures=tuple(_describe(forest, row, figure) for figure in row.figures),
+        figures=tuple(_describe(forest, figure) for figure in row.figures),
         alerts=about,
         gap=None if gap is None else rename_gap(forest.words, gap),
-        records=urlencode(records | {"outcome": "unfavourable"}),
-        changed=None if row.counterfactual is None else urlencode(records | {"changed": "gained"}),
+        records=find_records(forest, row, outcome="unfavourable"),
+        changed=None if row.counterfactual is None else find_records(forest, row, changed="gained"),
         reading=reading,
         caveat=NOT_TOGETHER if row.counterfactual is None and len(row.parts) > 1 else None,
     )
+
+
+def is_about(alert: Alert, row: ForestRow) -> bool:
+    return alert.subject.attribute == row.attribute and alert.subject.group in {row.group, None}
+
+
+def find_records(forest: Forest, row: ForestRow, **members: str) -> str:
+    """Query of the records of a row in its check."""
+    of_check = {} if forest.check is None else {"check": forest.check.id}
+    return urlencode({"attribute": row.attribute, "group": row.group, **of_check, **members})
+
+
+def number_figure(figure: ForestFigure) -> Number:
+    lower, upper = figure.interval
+    shown = replace(figure.measurement, value=figure.value, lower=lower, upper=upper)
+    return format_measurement(shown)
 
 
 def figure_query(measurement: Measurement) -> str:
@@ -127,18 +128,11 @@ def figure_query(measurement: Measurement) -> str:
     return urlencode({name: value for name, value in key.items() if value is not None})
 
 
-def _describe(forest: Forest, row: ForestRow, figure: ForestFigure) -> DrawerFigure:
-    clause = word_figure(row, figure, forest.words)
-    measurement = figure.measurement
+def _describe(forest: Forest, figure: ForestFigure) -> DrawerFigure:
     return DrawerFigure(
         figure=figure,
-        clause=Clause(text=capitalise(clause.text), interval=clause.interval),
-        number=format_measurement(figure.measurement),
         explanation=explain(forest.words.rename(figure.measurement)),
         query=figure_query(figure.measurement),
-        trend=draw_trend(
-            figure.strip, metric=measurement.metric, limits=(measurement.lower_limit, measurement.upper_limit)
-        ),
         since_note=None if figure.evidence is None else note_first_hour(figure.evidence),
     )
 
@@ -148,19 +142,27 @@ class ChosenRow(BaseModel):
     group: Label = ""
 
 
+def choose_row(forest: Forest, chosen: ChosenRow) -> ForestRow | None:
+    """Row that is opened; without an attribute the first of that group."""
+    rows = (
+        row for row in forest.rows if row.group == chosen.group and chosen.attribute in {"", row.attribute}
+    )
+    return next(rows, None) if chosen.group else None
+
+
 def show_forest(
     forest: Forest, chosen: ChosenRow, alerts: Sequence[Alert], attribution: AttributionRun | None
 ) -> dict[str, object]:
-    # Without an attribute the first of that group.
-    rows = (
-        [row for row in forest.rows if row.group == chosen.group and chosen.attribute in {"", row.attribute}]
-        if chosen.group
-        else []
-    )
-    row = rows[0] if rows else None
+    row = choose_row(forest, chosen)
+    worst = forest.rows[0] if forest.rows else None
+    about_worst = [alert for alert in alerts if worst is not None and is_about(alert, worst)]
     sent = chosen.model_dump(
         mode="json", include=chosen.model_fields_set, exclude={"attribute", "group"}, exclude_none=True
     )
+
+    def query_of(row: ForestRow) -> str:
+        return f"?{urlencode({**sent, 'attribute': row.attribute, 'group': row.group})}#drawer"
+
     return {
         "forest": forest,
         "headline": word_forest(forest),
@@ -168,30 +170,23 @@ def show_forest(
         "strip_runs": strip_runs,
         "count_verdicts": count_verdicts,
         "shared_records": lambda strip: SHARED_RECORDS if share_records(strip) else "",
-        "short_evidence": short_evidence,
-        "explain_evidence": explain_evidence,
+        "day_of": lambda at: format_day(at, forest.year),
+        "number_of_figure": number_figure,
+        "number_of_check": format_measurement,
+        "note_first_hour": note_first_hour,
+        "title_of_metric": CATALOGUE[forest.metric].title if forest.metric in CATALOGUE else forest.metric,
+        "is_ratio": forest.metric in CATALOGUE and is_on_ratios(forest.metric),
+        "worst_query": "" if worst is None else query_of(worst),
+        "worst_records": "" if worst is None else find_records(forest, worst, outcome="unfavourable"),
+        "alert_of_worst": next(iter(about_worst), None),
+        "effect": None,
+        "chart": None,
+        "drawer_chart": None,
+        "guarantee": "",
         "clause_of": lambda row, figure: word_figure(row, figure, forest.words),
-        "query_of": lambda row: (
-            f"?{urlencode({**sent, 'attribute': row.attribute, 'group': row.group})}#drawer"
-        ),
+        "query_of": query_of,
         "without_row": f"?{urlencode(sent)}",
         "drawer": None if row is None else open_drawer(forest, row, alerts, attribution),
         "attribution_words": attribution_words,
         "notes_of": list_notes,
     }
-
-
-def short_evidence(state: ComparisonState | None, now: datetime) -> str:
-    if state is None:
-        return "none"
-    has_start = state.since is not None and state.statement.state in {
-        FigureLabel.UNFAIR,
-        FigureLabel.CONFIRMED_FAIR,
-    }
-    since = f" since {format_day(state.since, now.year)}" if has_start and state.since is not None else ""
-    return f"{state.statement.state}{since}"
-
-
-def explain_evidence(row: ForestRow) -> str | None:
-    """Sentence of the figure, whose state may differ from the verdict on the newest check alone."""
-    return None if row.evidence is None else row.evidence.statement.sentence

@@ -1,6 +1,8 @@
-"""Part of a deployment's page over time: panels on one axis, or sums as charts."""
+"""Figures of a deployment over time: the chart of one group, and panels of all on one axis."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 from operator import itemgetter
 from urllib.parse import urlencode
@@ -13,11 +15,10 @@ from sqlalchemy.orm import Session
 from ...base.clock import HOUR
 from ...base.errors import InvalidInput
 from ...base.frozen import frozen, frozen_by_name
-from ...charts.named_groups import rename_series
+from ...charts.forest import ForestRow
 from ...charts.pictures.axes import TimeTick, time_ticks
-from ...charts.pictures.drawing import PAGE, Chart
-from ...charts.pictures.period_charts import series_chart, volume_chart
 from ...charts.pictures.timeline_picture import (
+    HEIGHT,
     PanelPicture,
     TimeAxis,
     draw_moments,
@@ -26,19 +27,20 @@ from ...charts.pictures.timeline_picture import (
     draw_volume,
     level_axis,
 )
-from ...charts.series import SeriesWanted, build_series, count_volume
 from ...charts.time_ranges import RangeChoice
-from ...charts.timeline import ACCURACY, Timeline, TimePanel, read_timeline
+from ...charts.timeline import ACCURACY, Timeline, TimePanel, pool_panels, read_timeline
 from ...charts.timeline_words import count_step, name_step, say_steps
 from ...checks.days.day_queries import FiguresWanted
 from ...checks.days.roll_up import Period
 from ...deployments.queries import WatchedDeployment
 from ...domain.alert import Alert
-from ...domain.check import DataSet, Measurement, Scope, Span
+from ...domain.check import DataSet, FigureKey, Measurement, Scope, Span
 from ...domain.groups import GroupWords
+from ...evidence.present_state import ComparisonState
 from ...overview.judge import HEADLINE
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.catalogue.metric import CountOf, RateOf
+from ...statistics.e_values.state_words import State
 from ...statistics.intervals.verdicts import GRAVEST
 from ..words import data_set
 from .forest_rows import ChosenRow
@@ -49,6 +51,14 @@ LONGEST_SINGLE = timedelta(days=366)
 SHOWN_PANELS = 8
 """Panels that are open from the start."""
 
+HEIGHT_OF_ONE = 200
+"""Pixels of the chart of one group."""
+
+POOLED_FROM = timedelta(days=7)
+"""Time from which on a step is a day, measured from all its records."""
+
+NO_ONSETS: Mapping[FigureKey, datetime] = {}
+
 MAX_PANELS = 60
 MAX_EVENTS = 100
 _NONE_OF_THEM = (0,) * len(GRAVEST)
@@ -56,22 +66,19 @@ _NONE_OF_THEM = (0,) * len(GRAVEST)
 
 @frozen
 class Drawn:
-    """Chart with the address and query of its exports. `chart` is None next to a timeline, and with a
-    `problem`.
-    """
+    """A table of figures to read and download."""
 
     title: str
     address: str
     query: str
-    chart: Chart | None
-    problem: str
 
 
 @frozen_by_name
 class ShownPanel:
     """Picture of a panel, its sentences, and its steps for the script.
 
-    `absent` says why there is no figure to draw.
+    `absent` says why there is no figure to draw; `since` is the place in per cent from which on the figure is
+    unfair.
     """
 
     panel: TimePanel
@@ -82,6 +89,7 @@ class ShownPanel:
     form: str
     steps: str
     alerts: tuple[float, ...]
+    since: float | None
 
 
 @frozen_by_name
@@ -97,7 +105,9 @@ class TimeEvent:
 
 @frozen_by_name
 class ShownTimeline:
-    """`hatched`, `gaps` and `changes` are paths that every panel shares."""
+    """`hatched`, `gaps` and `changes` are paths that every panel shares. `marks` are the events that are
+    drawn, one of several alike at one place.
+    """
 
     timeline: Timeline
     start: int
@@ -112,6 +122,7 @@ class ShownTimeline:
     gaps: str
     changes: str
     events: tuple[TimeEvent, ...]
+    marks: tuple[TimeEvent, ...]
     left_out_events: int
     ticks: tuple[TimeTick, ...]
 
@@ -128,15 +139,17 @@ def read_over_time(
     chosen: ChosenCharts,
     choice: RangeChoice,
     span: Span,
+    *,
     measured: Sequence[Measurement],
     alerts: Sequence[Alert],
+    comparisons: Sequence[ComparisonState],
 ) -> dict[str, object]:
     """Values of the template. `measured` are of the newest check; the alerts include those opened in the
-    span.
+    span; `comparisons` say since when a figure is unfair.
     """
     deployment = watched.deployment
     timeline = None
-    if chosen.rollup is None and chosen.metric in CATALOGUE:
+    if chosen.metric in CATALOGUE:
         stored = read_timeline(
             session,
             deployment.no,
@@ -146,7 +159,10 @@ def read_over_time(
             alerts=alerts,
             compared=choice.earlier,
         )
-        timeline = show_timeline(stored, deployment.id, choice.zone)
+        since = {
+            state.key: state.since for state in comparisons if state.state is State.UNFAIR and state.since
+        }
+        timeline = show_timeline(stored, deployment.id, choice.zone, since=since)
     titles = {
         measurement.metric: CATALOGUE[measurement.metric].title
         for measurement in measured
@@ -154,8 +170,7 @@ def read_over_time(
     }
     return {
         "over_time": timeline,
-        "charts": _list_charts(session, watched, chosen, measured, span, alerts, is_drawn=timeline is None),
-        "report_query": f"?{urlencode({'since': span.start.isoformat(), 'until': span.end.isoformat()})}",
+        "charts": _list_tables(watched, chosen, measured, span),
         "shown_panels": SHOWN_PANELS,
         "elsewhere": _list_other_data(measured, chosen),
         "metrics": dict(sorted(titles.items(), key=itemgetter(1))),
@@ -176,25 +191,83 @@ def _list_other_data(measured: Sequence[Measurement], chosen: ChosenCharts) -> l
     return [(data_set(data.value), f"?{urlencode(query | {'data': data.value})}") for data in data_sets]
 
 
-def show_timeline(timeline: Timeline, deployment_id: str, zone: ZoneInfo) -> ShownTimeline:
+def draw_groups(
+    session: Session,
+    watched: WatchedDeployment,
+    rows: Sequence[ForestRow],
+    *,
+    span: Span,
+    zone: ZoneInfo,
+    alerts: Sequence[Alert],
+) -> list[ShownTimeline | None]:
+    """Leading figure of each row over the span, from a week on by day; None without one in it."""
+    timelines: dict[DataSet, Timeline] = {}
+    drawn: list[ShownTimeline | None] = []
+    for row in rows:
+        key = row.leading.measurement.key
+        if key.data not in timelines:
+            timelines[key.data] = read_timeline(
+                session,
+                watched.deployment.no,
+                span,
+                FiguresWanted(metric=key.metric, data=key.data),
+                words=GroupWords.of(watched.monitor),
+                alerts=alerts,
+            )
+        timeline = timelines[key.data]
+        panel = next(
+            (
+                panel
+                for panel in timeline.panels
+                if (panel.scope, panel.attribute, panel.group) == (Scope.GROUP, key.attribute, key.group)
+            ),
+            None,
+        )
+        if panel is None:
+            drawn.append(None)
+            continue
+        about = tuple(alert for alert in timeline.alerts if _is_about(alert, panel, timeline))
+        alone = replace(timeline, panels=(panel,), accuracy=None, alerts=about)
+        # A very long time keeps the steps that are stored.
+        if span.end - span.start >= POOLED_FROM:
+            with suppress(InvalidInput):
+                alone = pool_panels(session, watched.deployment.no, alone, Period.DAY)
+        since = {} if row.leading.since is None else {key: row.leading.since}
+        drawn.append(show_timeline(alone, watched.deployment.id, zone, since=since, height=HEIGHT_OF_ONE))
+    return drawn
+
+
+def show_timeline(
+    timeline: Timeline,
+    deployment_id: str,
+    zone: ZoneInfo,
+    *,
+    since: Mapping[FigureKey, datetime] = NO_ONSETS,
+    height: float = HEIGHT,
+) -> ShownTimeline:
     axis = TimeAxis(span=timeline.span)
     metric = timeline.metric
     drawn = timeline.panels[:MAX_PANELS]
-    levels = level_axis(metric, drawn)
+    levels = level_axis(metric, drawn, height=height)
     shift = timedelta() if timeline.earlier is None else timeline.earlier.shift
     panels = [
-        _show_panel(panel, metric, timeline, draw_panel(panel, metric, axis, levels, shift=shift), axis)
+        _show_panel(
+            panel, metric, timeline, draw_panel(panel, metric, axis, levels, shift=shift), axis, since
+        )
         for panel in drawn
     ]
     if timeline.accuracy is not None:
         accuracy = timeline.accuracy
         picture = draw_panel(accuracy, ACCURACY.metric, axis, level_axis(ACCURACY.metric, [accuracy]))
-        panels.append(_show_panel(accuracy, ACCURACY.metric, timeline, picture, axis))
+        panels.append(_show_panel(accuracy, ACCURACY.metric, timeline, picture, axis, {}))
     events = _list_events(timeline, deployment_id, axis)
     logged = [check.logged for check in timeline.checks if check.logged is not None]
     step = name_step(timeline.step)
     # A check is of an hour, also where a step is a part of one.
     longer = max(HOUR - timeline.step, timedelta())
+    topped_up = [check.start - longer for check in timeline.checks if check.topped_up]
+    is_exception = 2 * len(topped_up) < len(timeline.checks)
+    marks = {(event.kind, round(event.at)): event for event in events if event.kind != "gap"}
     return ShownTimeline(
         timeline=timeline,
         start=round(timeline.span.start.timestamp()),
@@ -204,12 +277,10 @@ def show_timeline(timeline: Timeline, deployment_id: str, zone: ZoneInfo) -> Sho
         panels=tuple(panels),
         left_out=len(timeline.panels) - len(drawn),
         volume=draw_volume(timeline.checks, timeline.step, axis),
-        volume_words=f"{sum(logged):,} records logged in the checked hours, at most "
-        f"{max(logged, default=0):,} in {count_step(timeline.step + longer)}",
+        volume_words=f"{sum(logged):,}, at most {max(logged, default=0):,} in "
+        f"{count_step(timeline.step + longer)}",
         hatched=draw_stretches(
-            (check.start - longer for check in timeline.checks if check.topped_up),
-            timeline.step + longer,
-            axis,
+            topped_up if is_exception else (), timeline.step + longer, axis, height=height
         ),
         gaps=draw_stretches(
             (check.start - longer for check in timeline.checks if check.failed),
@@ -217,16 +288,23 @@ def show_timeline(timeline: Timeline, deployment_id: str, zone: ZoneInfo) -> Sho
             axis,
             height=5,
         ),
-        changes=draw_moments((change.at for change in timeline.changes), axis),
+        changes=draw_moments((change.at for change in timeline.changes), axis, bottom=height),
         events=tuple(events[-MAX_EVENTS:]),
+        marks=tuple(marks.values()),
         left_out_events=max(0, len(events) - MAX_EVENTS),
         ticks=time_ticks(timeline.span, zone),
     )
 
 
 def _show_panel(
-    panel: TimePanel, metric: str, timeline: Timeline, picture: PanelPicture, axis: TimeAxis
+    panel: TimePanel,
+    metric: str,
+    timeline: Timeline,
+    picture: PanelPicture,
+    axis: TimeAxis,
+    since: Mapping[FigureKey, datetime],
 ) -> ShownPanel:
+    onset = since.get(panel.key(timeline))
     # Numbers, which the script words where the pointer is: a thousand sentences would take longer to make
     # than the page.
     steps = []
@@ -268,6 +346,7 @@ def _show_panel(
         alerts=tuple(
             axis.percent(alert.opened_at) for alert in timeline.alerts if _is_about(alert, panel, timeline)
         ),
+        since=None if onset is None or onset >= timeline.span.end else axis.percent(onset),
     )
 
 
@@ -321,80 +400,39 @@ def _list_events(timeline: Timeline, deployment_id: str, axis: TimeAxis) -> list
     return sorted(events, key=lambda event: event.moment)
 
 
-def _list_charts(
-    session: Session,
-    watched: WatchedDeployment,
-    chosen: ChosenCharts,
-    measured: Sequence[Measurement],
-    span: Span,
-    alerts: Sequence[Alert],
-    *,
-    is_drawn: bool,
+def _list_tables(
+    watched: WatchedDeployment, chosen: ChosenCharts, measured: Sequence[Measurement], span: Span
 ) -> list[Drawn]:
-    """One chart for each attribute with the metric, then volume and accuracy."""
+    """One for each attribute with the metric, then volume and accuracy."""
     metric = chosen.metric
     data = chosen.data
-    number = watched.deployment.no
-    about = [
-        figure
-        for figure in measured
-        if (figure.metric, figure.data) == (metric, data) and metric in CATALOGUE
-    ]
     base = f"/v1/deployments/{watched.deployment.id}/charts"
     # So many single checks can only be shown rolled up.
     rollup = chosen.rollup or (Period.MONTH if span.end - span.start > LONGEST_SINGLE else None)
     when = {"since": span.start.isoformat(), "until": span.end.isoformat()} | (
         {} if rollup is None else {"rollup": rollup.value}
     )
-    names = GroupWords.of(watched.monitor)
-    charts = []
-    opened = [alert for alert in alerts if span.start <= alert.opened_at < span.end]
 
-    def add(title: str, address: str, query: dict[str, str], draw: Callable[[], Chart]) -> None:
-        chart, problem = None, ""
-        if is_drawn:
-            try:
-                chart = draw()
-            except InvalidInput as error:
-                problem = str(error)
-        charts.append(Drawn(title, f"{base}/{address}", f"?{urlencode(query | when)}", chart, problem))
+    def table(title: str, address: str, **query: str) -> Drawn:
+        return Drawn(title, f"{base}/{address}", f"?{urlencode(query | when)}")
 
-    def add_series(title: str, metric: str, data: DataSet, attribute: str | None) -> None:
-        request = SeriesWanted(
-            metric=metric, data=data, attribute=attribute, since=span.start, until=span.end, rollup=rollup
-        )
-        query = {
-            "metric": metric,
-            "data": data.value,
-            **({} if attribute is None else {"attribute": attribute}),
-        }
-        add(
-            title,
-            "series",
-            query,
-            lambda: series_chart(
-                rename_series(names, build_series(session, number, request)), PAGE, alerts=opened
-            ),
-        )
-
-    for attribute in dict.fromkeys(figure.attribute for figure in about):
+    attributes = dict.fromkeys(
+        figure.attribute
+        for figure in measured
+        if (figure.metric, figure.data) == (metric, data) and metric in CATALOGUE
+    )
+    tables = []
+    for attribute in attributes:
         name = CATALOGUE[metric].title
-        title = f"{name} by {attribute}" if attribute else name
-        add_series(f"{title}, {data_set(data.value)}", metric, data, attribute)
+        title = (
+            f"{name} by {attribute}, {data_set(data.value)}"
+            if attribute
+            else f"{name}, {data_set(data.value)}"
+        )
+        of_attribute = {} if attribute is None else {"attribute": attribute}
+        tables.append(table(title, "series", metric=metric, data=data.value, **of_attribute))
     if measured:
-        title = "Records logged"
-        add(
-            title,
-            "volume",
-            {},
-            lambda: volume_chart(
-                count_volume(session, number, span.start, span.end, rollup), PAGE, rollup=rollup
-            ),
-        )
-        add_series(
-            "Accuracy of records with a label: how often the prediction was the label",
-            ACCURACY.metric,
-            ACCURACY.data,
-            None,
-        )
-    return charts
+        tables.append(table("Records logged", "volume"))
+        title = "Accuracy of records with a label: how often the prediction was the label"
+        tables.append(table(title, "series", metric=ACCURACY.metric, data=ACCURACY.data.value))
+    return tables

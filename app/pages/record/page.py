@@ -101,7 +101,7 @@ def transactions_page(
     deployment = watched.deployment
     monitor = watched.monitor
     if deployment.payload is not None:
-        return page_without_records(request, deployment, "Transactions")
+        return page_without_records(request, deployment, "Records")
     records_query = chosen.wanted(limit=SHOWN)
     span = chosen_span(time_range, now)
     has_own_times = records_query.since is not None or records_query.until is not None
@@ -166,7 +166,7 @@ def record_page(
     deployment = watched.deployment
     monitor = watched.monitor
     if deployment.payload is not None:
-        return page_without_records(request, deployment, "Transactions")
+        return page_without_records(request, deployment, "Records")
     used_by = checks.get(session, deployment.no, check) if check else None
     of_check = used_by.id if used_by is not None and used_by.window is not None else None
     values = {

@@ -1,4 +1,4 @@
-/* "Attribute…": shows the cost first, starts only then. One that is under way is followed, no matter who asked for it. */
+/* "Explain…": shows the cost first, starts only then. One that is under way is followed, no matter who asked for it. */
 import { Problem, ask, say } from "./api.js";
 
 const EVERY = 1000; // ms

@@ -57,7 +57,7 @@ async function open(link) {
     location.assign(link.href);
     return;
   }
-  opened.querySelector("#opened-title").textContent = found.querySelector("h1").textContent;
+  opened.querySelector("#opened-title").textContent = found.querySelector("#figure-title").textContent;
   const own = document.createElement("p");
   const address = document.createElement("a");
   Object.assign(address, { href: link.href, textContent: "Open on its own page" });

@@ -1,4 +1,4 @@
-/* "Check fairness now". A check that is under way is shown, no matter who asked for it; only one that was asked for in this tab leads away
+/* "Check now". A check that is under way is shown, no matter who asked for it; only one that was asked for in this tab leads away
    from the page when it ends. */
 import { Problem, ask, say } from "./api.js";
 import { stepOf } from "./check_step.js";

@@ -1,6 +1,7 @@
-/* Ctrl-K or Command-K: jump to a deployment by its name. */
+/* Ctrl-K or Command-K: jump to a deployment, a page or a group of this one by its name. ? says the keys. */
 const TYPING = 150; // ms after the last letter
 const MOST = 8;
+const PLACES = "nav[aria-label=Main] a, nav[aria-label='Of this deployment'] a, table.forest a[data-row]";
 let dialog;
 let waiting = 0;
 let asked = 0;
@@ -8,8 +9,8 @@ let asked = 0;
 function build() {
   dialog = document.createElement("dialog");
   dialog.className = "jump";
-  dialog.setAttribute("aria-label", "Jump to a deployment");
-  const label = Object.assign(document.createElement("label"), { htmlFor: "jump-text", textContent: "Jump to a deployment" });
+  dialog.setAttribute("aria-label", "Jump to a deployment, page or group");
+  const label = Object.assign(document.createElement("label"), { htmlFor: "jump-text", textContent: "Jump to a deployment, page or group" });
   const input = Object.assign(document.createElement("input"), { id: "jump-text", type: "search", maxLength: 200, autocomplete: "off" });
   input.setAttribute("aria-describedby", "jump-status");
   const list = document.createElement("ul");
@@ -42,7 +43,8 @@ async function find() {
   const page = answer?.ok ? await answer.text().catch(() => "") : "";
   if (mine !== asked) return;
   const found = new DOMParser().parseFromString(page, "text/html");
-  const names = [...found.querySelectorAll(".fleet th[scope=row] a")];
+  const here = text.trim() ? [...document.querySelectorAll(PLACES)].filter((one) => one.textContent.toLowerCase().includes(text.trim().toLowerCase())) : [];
+  const names = [...found.querySelectorAll(".fleet th[scope=row] a"), ...here];
   list.dataset.of = text;
   list.replaceChildren(...names.map((one) => {
     const item = document.createElement("li");
@@ -74,3 +76,30 @@ if (button) {
   button.hidden = false;
   button.addEventListener("click", open);
 }
+
+const KEYS = [["Ctrl K", "jump to a deployment, page or group"], ["j k Enter", "move through the overview, open one"], ["← → ↑ ↓", "bars and groups of a chart"], ["Shift ← →", "mark a time of a chart, Enter shows it"], ["Esc", "close"]];
+
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "?" || event.ctrlKey || event.metaKey || /** @type {Element} */ (event.target).closest("input, select, textarea, dialog")) return;
+  const help = Object.assign(document.createElement("dialog"), { className: "jump" });
+  help.setAttribute("aria-label", "Keys");
+  const list = document.createElement("dl");
+  list.className = "facts";
+  KEYS.forEach(([key, words]) => list.append(Object.assign(document.createElement("dt"), { textContent: key }), Object.assign(document.createElement("dd"), { textContent: words })));
+  help.append(list);
+  help.addEventListener("close", () => help.remove());
+  document.body.append(help);
+  help.showModal();
+});
+
+/** Open menus close like those of the browser. */
+function closeMenus(keep) {
+  document.querySelectorAll("details.menu[open]").forEach((menu) => { if (!menu.contains(keep)) /** @type {HTMLDetailsElement} */ (menu).open = false; });
+}
+document.addEventListener("click", ({ target }) => closeMenus(/** @type {Node} */ (target)));
+document.addEventListener("keydown", (event) => {
+  const menu = event.key === "Escape" && document.activeElement?.closest("details.menu[open]");
+  if (!menu) return;
+  closeMenus(null);
+  menu.querySelector("summary").focus();
+});

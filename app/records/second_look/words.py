@@ -9,11 +9,11 @@ from ...base.values import Range, Scalar, name_value
 from ...checks import queries as checks
 from ...checks.result_queries import read_measurements
 from ...checks.views.view_source import counted_check
-from ...domain.check import CheckRun, CheckState, DataSet, Scope
+from ...domain.check import CheckRun, CheckState, DataSet, Measurement, Scope
 from ...domain.deployment import Deployment
 from ...domain.groups import GroupWords
 from ...domain.mitigation import FlaggedRecord
-from ...domain.monitor import Monitor, MonitoredAttribute
+from ...domain.monitor import Monitor, MonitoredAttribute, list_comparisons, split_group
 from ...domain.paging import Paging
 from ...statistics.sentences.rounding import digits_apart
 
@@ -84,6 +84,66 @@ def list_flip_totals(
         query = {"check": check.id, "attribute": attribute.feature, "group": group, "changed": "gained"}
         totals.append(FlipTotal(sentence=sentence, records=int(gained), query=query))
     return check, sorted(totals, key=lambda total: -total.records)[:MAX_SENTENCES]
+
+
+def say_effect(
+    measured: Sequence[Measurement],
+    deployment: Deployment,
+    monitor: Monitor,
+    *,
+    figure: tuple[str, str],
+    check_id: str,
+) -> FlipTotal | None:
+    """What the model does because of the attribute to records of a group, by the copies of one check.
+
+    `figure` are attribute and group, of several attributes the one that changes most is said. None where
+    nothing is known of it.
+    """
+    names = GroupWords.of(monitor)
+    features = {column.name for column in deployment.schema.features}
+    totals = []
+    comparisons = (pair for pair in list_comparisons(monitor) if pair.label == figure[0])
+    members = next((pair.members(monitor) for pair in comparisons), [])
+    groups = [(figure[1],)] if len(members) == 1 else split_group(figure[1], members)
+    for attribute, group in zip(members, groups[0] if groups else (), strict=False):
+        name = attribute.feature
+        if name not in features:
+            totals.append(FlipTotal(sentence=f"The model does not see {name}.", records=0, query={}))
+            continue
+        counts = next(
+            (
+                measurement.details.counts
+                for measurement in measured
+                if (measurement.metric, measurement.data, measurement.scope)
+                == (FLIPS, DataSet.COUNTERFACTUAL, Scope.GROUP)
+                and (measurement.attribute, measurement.group) == (name, group)
+            ),
+            {},
+        )
+        gained, lost, records = (counts.get(kind) for kind in ("gained", "lost", "n"))
+        if gained is None or lost is None or not records:
+            continue
+        change = "lost" if lost > gained else "gained"
+        sentence = _word_total(attribute, group, int(gained), int(records), names)
+        if lost > gained:
+            outcome = names.names.favourable
+            present, other = (
+                ("got the favourable outcome", "not have got it")
+                if outcome is None
+                else (f"{'were' if lost > 1 else 'was'} {outcome}", "not have been")
+            )
+            sentence = (
+                f"{int(lost):,} of {int(records):,} {names.subject(name, group)} {present}, and would {other} "
+                f"{_word_change(attribute, names)}."
+            )
+        elif not gained:
+            sentence = (
+                f"The outcome of none of {int(records):,} {names.subject(name, group)} would be another "
+                f"{_word_change(attribute, names)}."
+            )
+        query = {"check": check_id, "attribute": name, "group": group, "changed": change}
+        totals.append(FlipTotal(sentence=sentence, records=int(max(gained, lost)), query=query))
+    return max(totals, key=lambda total: total.records, default=None)
 
 
 def _word_total(

@@ -124,13 +124,19 @@ class FigureFacts:
 
 @frozen_by_name
 class FigureStatement:
-    """State, sentence and leading interval of a figure, the same everywhere. `row` is that of the table."""
+    """State, sentence and leading interval of a figure, the same everywhere. `row` is that of the table.
+
+    `fact`, of which the sentence is made, `value` and `compared` are of the records of the leading interval.
+    """
 
     row: int
     state: FigureLabel
     sentence: str
     interval: Ends | None
     interval_kind: IntervalKind | None
+    fact: str = ""
+    value: float | None = None
+    compared: RatesCompared | None = None
 
 
 _STATES = {
@@ -277,6 +283,9 @@ def describe_figure(facts: FigureFacts) -> FigureStatement:
         sentence=capitalise(" ".join(sentence.split())),
         interval=None if leading is None else leading.interval,
         interval_kind=None if leading is None or leading.interval is None else kind,
+        fact=capitalise(fact),
+        value=None if leading is None else find_value(facts, leading),
+        compared=leading,
     )
 
 

@@ -8,8 +8,6 @@ from tests.example_run import Example
 from tests.layout import layout_faults
 from tests.page_list import DEPLOYMENT, pages
 
-LONGEST_EVIDENCE = "shown fair since 30 Nov 2026"
-
 SHEET: ViewportSize = {"width": 688, "height": 1000}
 """CSS pixels between the margins of A4."""
 
@@ -31,8 +29,7 @@ def max_lines(ones: Locator) -> float:
 def test_states_and_figures_of_every_comparison_stay_in_one_line(browser: Browser, example: Example, width: int) -> None:
     with visiting(browser, example.base_url, width=width) as visit:
         visit.log_in(example.key)
-        page = visit.go(DEPLOYMENT)
-        page.get_by_text("Every comparison").click()
+        page = visit.go(f"{DEPLOYMENT}/explore")
         table = page.locator("section[aria-labelledby=evidence] table")
 
         assert table.locator(".badge").count() > 20
@@ -71,18 +68,6 @@ def test_every_row_of_tabs_on_a_phone_has_its_line_from_edge_to_edge(browser: Br
         assert len(rows) > 2
         assert {round(sum(one["width"] for one in row) - frame["width"]) for row in rows.values()} == {0}
         assert set(bar.locator("li").evaluate_all("(all) => all.map((one) => getComputedStyle(one).borderBottomWidth)")) == {"1px"}
-
-
-def test_the_longest_evidence_keeps_its_distance_from_the_border(visit: Visit) -> None:
-    page = visit.go(DEPLOYMENT)
-    evidence = page.locator("table.forest td[data-label=Evidence] .whole").first
-    evidence.evaluate("(one, text) => { one.textContent = text; }", LONGEST_EVIDENCE)
-    border = page.locator(".scroll:has(> table.forest)").bounding_box()
-    words = evidence.bounding_box()
-
-    assert border is not None
-    assert words is not None
-    assert border["x"] + border["width"] - (words["x"] + words["width"]) >= 8
 
 
 def test_pictures_of_groups_are_equally_wide_on_a_phone_however_many_records_there_are(browser: Browser, example: Example) -> None:

@@ -16,7 +16,7 @@ COST = r"By the records of .* a night asks the model about [\d,]+ rows? in|no re
 
 @pytest.mark.nightly
 def test_a_scan_is_started_and_followed_by_the_page(visit: Visit, example: Example) -> None:
-    page = visit.go("/deployments/credit-risk")
+    page = visit.go("/deployments/credit-risk/explore")
     page.get_by_label("Groups that get the favourable outcome").select_option("above")
     page.get_by_role("button", name="Scan now").press("Enter")
     expect(page.locator("#scan-step")).to_be_visible()
@@ -31,8 +31,8 @@ def test_a_scan_is_started_and_followed_by_the_page(visit: Visit, example: Examp
 
 @pytest.mark.nightly
 def test_an_attribution_is_started_and_deleted_by_the_page(visit: Visit, example: Example) -> None:
-    page = visit.go("/deployments/credit-risk")
-    page.get_by_role("button", name="Attribute…").press("Enter")
+    page = visit.go("/deployments/credit-risk/explore")
+    page.get_by_role("button", name="Explain…").press("Enter")
     expect(page.locator("#attribute-cost")).to_have_text(re.compile(r"The model would be asked about [\d,]+ rows"))
     page.get_by_role("button", name="Start", exact=True).press("Enter")
     expect(page.get_by_role("button", name="Delete this attribution")).to_be_visible()

@@ -11,7 +11,7 @@ from tests.browsing import PHONE, Visit, visiting
 from tests.example_run import Example
 from tests.page_list import DEPLOYMENT
 
-DAY = f"{DEPLOYMENT}?range=day"
+DAY = f"{DEPLOYMENT}/explore?range=day"
 
 
 @pytest.fixture
@@ -56,7 +56,8 @@ def test_a_click_opens_the_check_of_the_nearest_bar_and_keeps_the_range(visit: V
     plot.click(position={"x": 900, "y": 20})
 
     visit.page.wait_for_url(re.compile(rf"{DEPLOYMENT}/checks/[0-9a-f-]{{36}}\?range=day$"))
-    expect(visit.page.get_by_role("link", name="Transactions")).to_have_attribute("href", f"{DEPLOYMENT}/transactions?range=day")
+    tabs = visit.page.get_by_role("navigation", name="Of this deployment")
+    expect(tabs.get_by_role("link", name="Records")).to_have_attribute("href", f"{DEPLOYMENT}/transactions?range=day")
 
 
 def test_a_drag_chooses_the_time_that_it_passed_over(visit: Visit, panels: Locator) -> None:
@@ -69,7 +70,7 @@ def test_a_drag_chooses_the_time_that_it_passed_over(visit: Visit, panels: Locat
     chosen = query(visit.page)
     assert set(chosen) == {"from", "to"}
     assert chosen["from"] < chosen["to"]
-    expect(visit.page.locator(".range-custom")).to_have_attribute("open", "")
+    expect(visit.page.locator(".range-custom > summary")).to_contain_text("–")
 
 
 def test_the_keyboard_reads_bars_marks_a_time_and_opens_a_check(visit: Visit, panels: Locator) -> None:
@@ -102,7 +103,7 @@ def test_the_page_has_no_serious_finding_and_no_overflow(browser: Browser, examp
     wide = visit.serious_findings()
     with visiting(browser, example.base_url, width=PHONE, scheme="dark") as narrow:
         narrow.log_in(example.key)
-        narrow.go(f"{DEPLOYMENT}?range=day&compare=period")
+        narrow.go(f"{DAY}&compare=period")
         found = (narrow.serious_findings(), narrow.overflows(), narrow.faults)
 
     assert (wide, found) == ([], ([], False, []))

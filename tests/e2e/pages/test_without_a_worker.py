@@ -118,7 +118,7 @@ def test_a_session_that_is_over_does_not_take_the_page_away(browser: Browser, se
 
 def test_a_queued_check_survives_a_reload_and_leads_to_its_page_when_it_ends(visit: Visit, service: RunningService) -> None:
     page = visit.go(DEPLOYMENT)
-    page.get_by_role("button", name="Check fairness now").click()
+    page.get_by_role("button", name="Check now").click()
     step = page.locator("#check-now-step")
     expect(step).to_contain_text("It begins as soon as a worker is free.")
 
@@ -143,7 +143,7 @@ def test_somebody_else_sees_the_check_and_how_it_ended_and_stays_on_the_page(bro
         visit.log_in(service.key(Role.READ))
         page = visit.go(DEPLOYMENT)
         expect(page.get_by_text("Asked for now by tests")).to_be_visible()
-        expect(page.get_by_role("button", name="Check fairness now")).to_have_count(0)
+        expect(page.get_by_role("button", name="Check now")).to_have_count(0)
         with a_worker(service.database):
             expect(page.locator("#check-now-step")).to_contain_text("The check ended: succeeded.")
         assert page.url.endswith(DEPLOYMENT)

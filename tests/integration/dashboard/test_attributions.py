@@ -26,6 +26,7 @@ from tests.scenes import Scene, scene
 from tests.service import RunningService
 
 PAGE = "/deployments/a-model"
+EXPLORE = f"{PAGE}/explore"
 THEN = floor_to_hour(utc_now()) - HOUR
 
 
@@ -48,12 +49,12 @@ def attribute(stage: Scene, *, pairs: int | None = None) -> None:
 def test_before_anything_is_attributed_the_page_offers_to_show_the_cost(service: RunningService, stage: Scene) -> None:
     keys = (service.as_(Role.MANAGE), service.as_(Role.READ))
 
-    of_manager, of_reader = (words(service.client.get(PAGE, headers={**key, "Accept": "text/html"}).text) for key in keys)
+    of_manager, of_reader = (words(service.client.get(EXPLORE, headers={**key, "Accept": "text/html"}).text) for key in keys)
 
-    assert "What carries the gap" in of_manager
+    assert "Drivers" in of_manager
     assert "Nothing has been attributed yet." in of_reader
-    assert "Attribute…" in of_manager
-    assert "Attribute…" not in of_reader
+    assert "Explain…" in of_manager
+    assert "Explain…" not in of_reader
     assert stage.deployment.id == "a-model"
 
 
@@ -61,7 +62,7 @@ def test_shares_their_sum_and_the_rest_are_on_the_page(stage: Scene, reader: htt
     attribute(stage)
     run_all(stage.database)
 
-    page = reader.get(PAGE).text
+    page = reader.get(EXPLORE).text
     said = words(page)
 
     assert "sex: female" in said
@@ -86,7 +87,7 @@ def test_records_of_the_window_and_of_earlier_hours_are_counted_apart_and_groups
     attribute(stage)
     run_all(stage.database)
 
-    said = words(reader.get(PAGE).text)
+    said = words(reader.get(EXPLORE).text)
     (found,) = reader.get("/v1/deployments/a-model/attributions").json()["attributions"]
     result = found["result"]
 
@@ -108,7 +109,7 @@ def test_without_an_endpoint_the_parts_of_each_feature_are_on_the_page(
     attribute(stage)
     run_all(stage.database)
 
-    said = words(reader.get(PAGE).text)
+    said = words(reader.get(EXPLORE).text)
 
     assert said == snapshot
 
@@ -120,10 +121,10 @@ def test_one_that_waits_or_failed_is_said_next_to_the_newest_result(
     run_all(stage.database)
     attribute(stage, pairs=3)
 
-    waiting = reader.get(PAGE).text
+    waiting = reader.get(EXPLORE).text
     stage.watch(replace(stage.monitor(), attributes=(replace(SEX, feature="nothing"),)))
     run_all(stage.database)
-    failed = reader.get(PAGE).text
+    failed = reader.get(EXPLORE).text
 
     assert "data-attribution=" in waiting
     assert "data-attribution=" not in failed
@@ -134,9 +135,9 @@ def test_one_that_waits_or_failed_is_said_next_to_the_newest_result(
 def test_one_that_is_under_way_can_be_cancelled_and_a_result_deleted(service: RunningService, stage: Scene) -> None:
     keys = (service.as_(Role.MANAGE), service.as_(Role.READ))
     attribute(stage)
-    waiting = [service.client.get(PAGE, headers={**key, "Accept": "text/html"}).text for key in keys]
+    waiting = [service.client.get(EXPLORE, headers={**key, "Accept": "text/html"}).text for key in keys]
     run_all(stage.database)
-    done = [service.client.get(PAGE, headers={**key, "Accept": "text/html"}).text for key in keys]
+    done = [service.client.get(EXPLORE, headers={**key, "Accept": "text/html"}).text for key in keys]
 
     assert ["Cancel this attribution" in page for page in waiting] == [True, False]
     assert re.search(r'id="attribute-cancel" data-api="POST /v1/deployments/a-model/attributions/[0-9a-f-]{36}/cancellation"', waiting[0])
@@ -147,10 +148,10 @@ def test_one_that_is_under_way_can_be_cancelled_and_a_result_deleted(service: Ru
 
 
 def test_attributes_together_are_offered_where_the_monitor_has_them(stage: Scene, reader: httpx.Client) -> None:
-    alone = reader.get(PAGE).text
+    alone = reader.get(EXPLORE).text
     income = MonitoredAttribute(feature="income", monitored=(Range(0, 50_000),), reference=(Range(50_001, 200_000),))
     stage.watch(replace(stage.monitor(), attributes=(SEX, income), intersections=(("sex", "income"),)))
-    together = reader.get(PAGE).text
+    together = reader.get(EXPLORE).text
 
     assert "attribute-together" not in alone
     assert 'data-comparisons=\'[["sex"], ["income"], ["sex", "income"]]\'' in together

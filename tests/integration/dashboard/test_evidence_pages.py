@@ -74,14 +74,14 @@ def test_every_comparison_has_its_state_and_its_counts(database: Database, reade
     log(stage, world([1.0] * 30 + [0.3] * 15, seed=1, records=120), first_no=1)
     update(stage, START + 45 * HOUR)
     evaluate_evidence(database)
-    text = reader.get(PAGE).text
+    text = reader.get(f"{PAGE}/explore").text
     said = evidence_on(text)
     counts = re.findall(r'href="(/v1/[^"]*/hours)"', text)
     alert = re.findall(r'href="(/alerts/[0-9a-f-]+)"', reader.get("/alerts").text)[0]
     about = reader.get(alert).text
 
-    assert f"{START + 45 * HOUR:%Y-%m-%d %H:%M} UTC" in said
-    assert "Unfair since " in said
+    assert f"{START + 45 * HOUR:%Y-%m-%d %H:%M} UTC" in evidence_on(reader.get(PAGE).text)
+    assert "at least 0.8, at most 1.25 Unfair since " in said
     assert said == snapshot(name="evidence")
     assert len(counts) == 1
     for address in counts:
@@ -140,5 +140,5 @@ def test_an_alarm_without_new_evidence_is_marked_where_it_is_shown(
     evaluate_evidence(database)
     alert = re.findall(r'href="(/alerts/[0-9a-f-]+)"', reader.get("/alerts").text)[0]
 
-    assert QUIET in evidence_on(reader.get(PAGE).text)
+    assert QUIET in evidence_on(reader.get(f"{PAGE}/explore").text)
     assert words(reader.get(alert).text) == snapshot

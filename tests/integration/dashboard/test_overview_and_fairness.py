@@ -56,8 +56,8 @@ def test_whoever_may_only_read_is_offered_nothing_to_change(service: RunningServ
     browser.post("/login", data={"key": service.key(Role.READ)})
 
     assert "Register a deployment" not in browser.get("/").text
-    assert "Check fairness now" not in browser.get(PAGE).text
-    assert "Check fairness now" in words(browser.get(PAGE, headers={"Authorization": f"Bearer {service.admin_key}"}).text)
+    assert "Check now" not in browser.get(PAGE).text
+    assert "Check now" in words(browser.get(PAGE, headers={"Authorization": f"Bearer {service.admin_key}"}).text)
     assert checked.deployment.id == "a-model"
 
 
@@ -68,7 +68,7 @@ def test_the_overview_names_the_group_treated_worst_its_figure_interval_and_verd
     told = words(reader.get("/").text)
 
     assert says(told, "sex", "female", "unfair")
-    assert re.search(r"0\.12 \(0\.0\d to 0\.[23]\d\)", told)
+    assert re.search(r"0\.12 0\.0\d to 0\.[23]\d", told)
     assert says(told, "counterfactual", "50 records")
     assert told == snapshot
 
@@ -150,13 +150,13 @@ def test_a_query_that_cannot_be_is_told_on_a_page(reader: httpx.Client, query: s
 @pytest.mark.nightly
 def test_the_page_of_a_deployment_shows_headlines_charts_and_their_exports(reader: httpx.Client) -> None:
     text = reader.get(PAGE).text
-    summed_up = reader.get(f"{PAGE}?rollup=day").text
+    explored, summed_up = (reader.get(f"{PAGE}/explore{query}").text for query in ("", "?rollup=day"))
     charts = [html.unescape(found) for found in re.findall(r'href="([^"]*[.]svg[?][^"]*)"', summed_up)]
-    tables = [html.unescape(found) for found in re.findall(r'data-table="([^"]*)"', text)]
+    tables = [html.unescape(found) for found in re.findall(r'data-table="([^"]*)"', explored)]
 
     assert says(words(text), "sex", "female", "0.20", "sex", "male")
     assert [chart.partition("?")[0].rpartition("/")[2] for chart in charts] == ["series.svg", "volume.svg", "series.svg"]
-    assert summed_up.count('<div class="chart"><svg') == 3
+    assert summed_up.count('class="time-panel"') == explored.count('class="time-panel"')
     assert len(tables) == 3
     assert {reader.get(address).status_code for address in [*charts, *tables]} == {200}
 
@@ -166,11 +166,12 @@ def test_the_page_of_a_deployment_shows_headlines_charts_and_their_exports(reade
     "query", ["range=all", "range=year&rollup=week", "metric=statistical_parity_difference", "data=counterfactual", "metric=none"]
 )
 def test_every_choice_of_the_page_leads_to_a_page(reader: httpx.Client, query: str) -> None:
-    answer = reader.get(f"{PAGE}?{query}")
+    answer = reader.get(f"{PAGE}/explore?{query}")
     charts = [html.unescape(found) for found in re.findall(r'data-table="([^"]*)"', answer.text)]
 
-    assert answer.status_code == 200
-    assert {reader.get(address).status_code for address in charts} == {200}
+    assert reader.get(f"{PAGE}?{query}").status_code == answer.status_code == 200
+    assert {reader.get(address).status_code for address in charts} <= {200}
+    assert bool(charts) == (query != "metric=none")
 
 
 def test_a_deployment_without_a_check_says_what_to_do(stage: Scene, reader: httpx.Client) -> None:
@@ -207,7 +208,7 @@ def test_the_page_of_a_deployment_reads_each_thing_once(checked: Scene, reader: 
     with counted(monkeypatch) as sent:
         assert reader.get(PAGE).status_code == 200
 
-    assert len(sent) == len(set(sent)) == 15
+    assert len(sent) == len(set(sent)) == 14
 
 
 @pytest.mark.nightly
@@ -260,14 +261,16 @@ def test_the_figure_of_several_groups_has_the_interval_that_allows_for_the_choic
     let_several_be_compared(database)
     worst = service.client.get("/v1/overview").json()["deployments"][0]["worst"]
     lower, upper = worst["chosen_interval"]
-    table, headline = reader.get("/").text, words(reader.get(PAGE).text)
+    table, page = reader.get("/").text, reader.get(PAGE).text
+    headline = words(page)
 
     assert lower < worst["lower"] < worst["upper"] < upper
     own = f"{worst['lower']:.2f} to {worst['upper']:.2f}"
-    assert says(words(table), f"{lower:.2f} to {upper:.2f}", "3", own)
-    assert f"({own})" not in words(table)
+    assert f"As the worst of 3 comparisons its 95 % interval is {lower:.2f} to {upper:.2f}" in words(table)
+    assert own in words(table)
     assert f'/checks/{worst["check_id"]}"' in table
-    assert says(headline, f"{lower:.2f}–{upper:.2f}", "3", own.replace(" to ", "–"))
+    assert f"({own.replace(' to ', '–')})" in headline
+    assert f"{lower:.2f}–{upper:.2f}" in html.unescape(re.sub("</?bdi[^>]*>", "", page))
     assert words(table) == snapshot(name="overview")
     assert headline == snapshot(name="page")
 
@@ -294,7 +297,6 @@ def test_an_unfair_figure_whose_wider_interval_reaches_the_limit_says_which_inte
     # from 4 up to 0.82.
     assert worst["verdict"] == verdict
     assert (worst["chosen_interval"][1] >= 0.8 and verdict == "unfair") == is_said
-    assert ("; unfair among the groups of its attribute" in table) == is_said
     assert ("may look like this by chance" in table) == is_said
 
 
@@ -305,7 +307,7 @@ def test_a_counterfactual_figure_has_an_interval_that_allows_for_the_choice(read
 
     assert worst["data"] == "counterfactual"
     assert lower < worst["lower"] < worst["upper"] < upper
-    assert says(words(reader.get("/").text), f"{lower:.2f} to {upper:.2f}", "2")
+    assert f"As the worst of 2 comparisons its 95 % interval is {lower:.2f} to {upper:.2f}" in words(reader.get("/").text)
 
 
 def test_the_interval_of_a_single_comparison_needs_no_words(database: Database, reader: httpx.Client) -> None:

@@ -53,7 +53,7 @@ def links(text: str) -> list[str]:
 
 
 @pytest.mark.usefixtures("stage")
-@pytest.mark.parametrize("page", ["", "/checks", "/alerts", "/transactions", "/configure", "/ingestion", "/second-look"])
+@pytest.mark.parametrize("page", ["", "/checks", "/alerts", "/transactions", "/configure", "/ingestion", "/second-look", "/explore"])
 def test_every_link_of_every_page_of_the_deployment_keeps_the_range(reader: httpx.Client, page: str) -> None:
     text = reader.get(f"{PAGE}{page}?{RANGE}&zone=Europe/Berlin&compare=period").text
     chosen = {"from": ["2026-03-02T12:30Z"], "to": ["2026-03-02T14:30Z"], "compare": ["period"], "zone": ["Europe/Berlin"]}
@@ -98,7 +98,7 @@ def test_the_page_shows_panels_of_the_range_and_a_report_of_it(reader: httpx.Cli
 
 @pytest.mark.usefixtures("stage")
 def test_a_single_check_leads_back_to_the_picture_of_all_groups(reader: httpx.Client, snapshot: SnapshotAssertion) -> None:
-    one, none = (reader.get(f"{PAGE}?{query}").text for query in ("from=2026-03-02T12:30Z&to=2026-03-02T13:30Z", "range=day"))
+    one, none = (reader.get(f"{PAGE}/explore?{query}").text for query in ("from=2026-03-02T12:30Z&to=2026-03-02T13:30Z", "range=day"))
 
     assert 'class="time-panel"' not in one + none
     assert words(one) == snapshot(name="one check")
@@ -115,7 +115,7 @@ def test_a_deployment_that_is_hours_old_fills_the_picture_and_a_group_without_fi
         # Nobody is under 26, so that this group has no figure in any check.
         watched.log([applicant | {"age": 40} for applicant in applicants(20, 20, 2, prefix=f"{ago}-")], now - ago * HOUR)
         watched.check(now - ago * HOUR)
-    text = reader.get(PAGE).text
+    text = reader.get(f"{PAGE}/explore").text
     start = re.search(r'data-start="(\d+)"', text)
 
     assert start is not None

@@ -12,7 +12,7 @@ from app.access.principals import Role
 from app.database.engine import Database
 from app.domain.monitor import EvidenceSettings
 from app.evidence.subgroups.scan_deployment import run_next_scan
-from app.pages.deployment.page import NO_MONITOR, NO_SCAN, NO_WORKER, NOTHING_COUNTED
+from app.pages.deployment.explore_page import NO_MONITOR, NO_SCAN, NO_WORKER, NOTHING_COUNTED
 from tests.builders.evidence_worlds import START, Logged, log, update, watched, world
 from tests.builders.heartbeats import let_a_worker_answer
 from tests.builders.page_words import says, words
@@ -20,14 +20,15 @@ from tests.scenes import HOUR, Scene
 from tests.service import RunningService
 
 PAGE = "/deployments/a-model"
-SCANS = f"/v1{PAGE}/subgroup-scans"
-FOUND_GROUPS = f"/v1{PAGE}/fairness-monitor/found-groups"
+EXPLORE = f"{PAGE}/explore"
+SCANS = "/v1/deployments/a-model/subgroup-scans"
+FOUND_GROUPS = "/v1/deployments/a-model/fairness-monitor/found-groups"
 HOURS = 30
 
 
 def section(client: httpx.Client) -> str:
     """The section of the page as HTML."""
-    answer = client.get(PAGE)
+    answer = client.get(EXPLORE)
     assert answer.status_code == 200
     return answer.text.partition('id="nobody-listed"')[2].partition("</section>")[0]
 
@@ -68,7 +69,7 @@ def test_before_an_hour_is_counted_no_scan_is_offered(stage: Scene, reader: http
 
 
 def test_a_scan_is_offered_to_those_who_may_request_it(service: RunningService, counted: Scene, reader: httpx.Client) -> None:
-    of_reader = service.client.get(PAGE, headers={**service.as_(Role.READ), "Accept": "text/html"}).text
+    of_reader = service.client.get(EXPLORE, headers={**service.as_(Role.READ), "Accept": "text/html"}).text
     said = section(reader)
 
     assert counted.deployment.id == "a-model"
@@ -105,7 +106,7 @@ def test_a_found_group_has_its_rule_and_counts_and_is_watched_by_those_who_may(
     group = found["group"]
     scan(service)
     said = section(reader)
-    of_reader = service.client.get(PAGE, headers={**service.as_(Role.READ), "Accept": "text/html"}).text
+    of_reader = service.client.get(EXPLORE, headers={**service.as_(Role.READ), "Accept": "text/html"}).text
 
     assert found["words"] in words(said)
     assert says(words(said), "3", "1,800", "p = 0.005", "sex female")
@@ -128,7 +129,7 @@ def test_a_watched_group_is_shown_by_its_attribute(
     check = counted.check(START + HOURS * HOUR).run
     of_check = words(reader.get(f"{PAGE}/checks/{check.id}").text)
     report = words(reader.get(f"/v1{PAGE}/checks/{check.id}/report.html?annex=true").text)
-    page, monitor = words(reader.get(PAGE).text), words(reader.get(f"{PAGE}/configure/monitor").text)
+    page, monitor = words(reader.get(EXPLORE).text), words(reader.get(f"{PAGE}/configure/monitor").text)
 
     assert "watched as women" in words(said)
     assert f'href="{PAGE}/configure/monitor">women</a>' in said

@@ -151,7 +151,7 @@ def test_the_json_beside_a_page_has_its_records(stage: Scene, service: RunningSe
     second = content(reader.get(f"{PAGE}{older(first)}"))
 
     for page in (first, second, men):
-        address = html.unescape(re.search(r'href="(/v1/[^"]*)" download', page)[1])  # type: ignore[index]
+        address = html.unescape(re.search(r'href="(/v1/[^"]*)" download="', page)[1])  # type: ignore[index]
         found = service.client.get(address).json()["payload_records"]
         assert [f"{PAGE}/{one['id']}" for one in found] == addresses(page)
     assert [len(addresses(page)) for page in (first, second, men)] == [50, 50, 50]
@@ -166,7 +166,7 @@ def test_a_record_is_linked_and_found_again_whatever_its_id(stage: Scene, reader
     listed = content(reader.get(f"{PAGE}?since=2026-03-02T13:00"))
     (address,) = addresses(listed)
     page = content(reader.get(browsed(address)))
-    as_json = re.search(r'href="(/v1/[^"]*)" download', page)
+    as_json = re.search(r'href="(/v1/[^"]*)" download="', page)
 
     assert f"Record <bdi>{html.escape(record_id, quote=True).replace('&quot;', '&#34;').replace('&#x27;', '&#39;')}</bdi>" in page
     assert f"Record {record_id}".replace("  ", " ") in words(page).replace("  ", " ")

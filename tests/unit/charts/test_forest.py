@@ -1,12 +1,7 @@
 """Places of a forest on its axis."""
 
-from collections.abc import Sequence
-
-from app.charts.pictures.forest_picture import ForestLine, draw_forest, strip_runs
+from app.charts.pictures.forest_picture import draw_forest, strip_runs
 from app.domain.check import DataSet
-from app.evidence.present_state import ComparisonState
-from app.statistics.e_values.state_words import State
-from tests.builders.comparison_states import comparison_of
 from tests.builders.forests import checks_of, figure_of, forest_of
 
 
@@ -14,7 +9,8 @@ def test_equality_is_in_the_middle_and_the_band_lies_around_it() -> None:
     (line,) = draw_forest(forest_of(figure_of(1.0, "fair", lower=0.5, upper=2.0))).lines
     (mark,) = line.marks
 
-    assert (mark.low, mark.at, mark.high) == (25.0, 50.0, 75.0)
+    assert mark.at == 50.0
+    assert 0 < mark.low < 50 < mark.high < 100
     assert line.band_low < 50 < line.band_high
     assert round(line.band_low + line.band_high) == 100
 
@@ -29,19 +25,19 @@ def test_a_lone_limit_ends_the_band_on_both_sides() -> None:
 def test_figures_and_ends_beyond_the_axis_are_clipped() -> None:
     low, high, open_end = (
         draw_forest(forest_of(figure_of(*one, lower=lower, upper=upper))).lines[0].marks[0]
-        for one, lower, upper in (((0.0, "unfair"), 0.0, 0.3), ((9.0, "unfair"), 3.0, 20.0), ((2.0, "unfair"), 1.5, None))
+        for one, lower, upper in (((0.0, "unfair"), 0.0, 0.3), ((90.0, "unfair"), 3.0, 200.0), ((2.0, "unfair"), 1.5, None))
     )
 
     assert (low.clipped, low.at, low.low_clipped) == ("left", 0.0, True)
     assert (high.clipped, high.at, high.high_clipped) == ("right", 100.0, True)
     assert (open_end.clipped, open_end.high, open_end.high_clipped) == ("", 100.0, True)
-    assert [low.text, high.text, open_end.text] == ["0.00", "9.00", ""]
+    assert [low.text, high.text, open_end.text] == ["0.00", "90.00", ""]
 
 
 def test_the_number_of_a_clipped_figure_begins_after_its_interval() -> None:
     within, over, right = (
         draw_forest(forest_of(figure_of(value, "unfair", lower=lower, upper=upper))).lines[0].marks[0]
-        for value, lower, upper in ((0.14, 0.06, 0.34), (0.14, 0.01, 3.9), (9.0, 3.0, 20.0))
+        for value, lower, upper in ((0.01, 0.001, 0.34), (0.01, 0.001, 1.2), (90.0, 3.0, 200.0))
     )
 
     assert within.at == 0.0
@@ -51,46 +47,10 @@ def test_the_number_of_a_clipped_figure_begins_after_its_interval() -> None:
     assert right.text_at == right.low < 100
 
 
-def races(*found: tuple[str, str, float, str], states: Sequence[ComparisonState] = ()) -> ForestLine:
-    """The line of race b from a forest of six groups, by sex."""
-    figures = [
-        figure_of(
-            value, verdict, attribute="race × sex", group=f"{race} × {sex}", reference="a × male", lower=value - 0.1, upper=value + 0.1
-        )
-        for race, sex, value, verdict in found
-    ]
-    return next(line for line in draw_forest(forest_of(*figures, monitor=None, states=states)).lines if line.name == "b")
-
-
-OTHERS = (("c", "female", 0.9, "fair"), ("c", "male", 1.0, "fair"), ("d", "female", 0.9, "fair"), ("d", "male", 1.0, "fair"))
-
-
-def test_groups_of_one_line_with_different_verdicts_have_a_badge_each() -> None:
-    line = races(("b", "female", 0.5, "unfair"), ("b", "male", 0.9, "fair"), *OTHERS)
-
-    assert line.is_joined
-    assert [(verdict.verdict, verdict.names) for verdict in line.verdicts] == [("unfair", ("female",)), ("fair", ("male",))]
-    assert line.name_of_evidence == ""
-
-
-def test_the_evidence_of_a_line_names_its_group_where_the_groups_differ() -> None:
-    state = comparison_of(State.UNDECIDED, attribute="race × sex", group="b × female")
-    differing = races(("b", "female", 0.5, "unfair"), ("b", "male", 0.9, "fair"), *OTHERS, states=[state])
-    alike = races(("b", "female", 0.5, "unfair"), ("b", "male", 0.6, "unfair"), *OTHERS, states=[state])
-
-    assert (differing.name_of_evidence, alike.name_of_evidence) == ("female", "")
-
-
-def test_groups_of_one_line_that_agree_share_a_badge() -> None:
-    line = races(("b", "female", 0.5, "unfair"), ("b", "male", 0.6, "unfair"), *OTHERS)
-
-    assert [(verdict.verdict, verdict.names) for verdict in line.verdicts] == [("unfair", ())]
-
-
 def test_the_counterfactual_figure_has_another_shape_and_place() -> None:
     logged, other = draw_forest(forest_of(figure_of(), figure_of(0.5, data=DataSet.COUNTERFACTUAL))).lines[0].marks
 
-    assert (logged.shape, other.shape) == ("circle", "ring")
+    assert (logged.is_hollow, other.is_hollow) == (False, True)
     assert logged.y < other.y
 
 

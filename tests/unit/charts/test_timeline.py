@@ -52,17 +52,25 @@ def test_a_check_lies_at_its_time_and_a_ratio_and_its_inverse_are_equally_far_fr
     assert middles[0] - middles[1] == pytest.approx(middles[1] - middles[2])
 
 
-def test_the_axis_of_ratios_is_the_narrowest_that_holds_every_value() -> None:
-    ends = [
-        [tick.text for tick in level_axis(IMPACT, [panel_of(value)]).ticks][:: len(level_axis(IMPACT, []).ticks) - 1]
-        for value in (0.9, 0.3, 0.01)
-    ]
+def test_the_axis_holds_the_values_and_has_numbers_at_one_and_at_the_limits() -> None:
+    for value in (0.9, 0.3, 3.0):
+        axis = level_axis(IMPACT, [panel_of(value)])
 
-    assert ends == [["0.5", "2"], ["0.25", "4"], ["0.25", "4"]]
+        assert axis.values.holds(value)
+        assert {"0.8", "1"} <= {tick.text for tick in axis.ticks}
+        assert all(before.y - after.y >= 11 for before, after in pairwise(axis.ticks))
+        assert next(tick.y for tick in axis.ticks if tick.text == "1") == pytest.approx(axis.from_top(1.0), abs=0.1)
+
+
+def test_the_limits_are_lines_at_their_values() -> None:
+    panel = panel_of(0.5, 0.9)
+    heights = [float(line.split("H")[0].split()[1]) for line in drawn(panel).limits.split("M")[1:]]
+
+    assert heights == [pytest.approx(level_axis(IMPACT, [panel]).from_top(0.8), abs=0.1)]
 
 
 def test_a_figure_beyond_the_axis_is_an_arrow_at_the_edge_and_counted_in_words(snapshot: SnapshotAssertion) -> None:
-    picture = drawn(panel_of(0.01, 0.9, 9.0))
+    picture = drawn(panel_of(0.001, 0.9, 90.0))
     ((_, path),) = picture.bars
     below, inside, above = path.split("M")[1:]
 
@@ -76,10 +84,10 @@ def test_a_figure_beyond_the_axis_is_an_arrow_at_the_edge_and_counted_in_words(s
 
 
 def test_a_step_that_reaches_over_an_end_keeps_the_part_on_the_axis(snapshot: SnapshotAssertion) -> None:
-    (bar,) = drawn(panel_of(0.9, 9.0, step=timedelta(days=1)), hours=24).bars
+    (bar,) = drawn(panel_of(0.9, 90.0, step=timedelta(days=1)), hours=24).bars
 
     assert [part[-1] for part in bar[1].split("M")[1:]] == ["z", "z"]
-    assert drawn(panel_of(9.0)).beyond_note == snapshot
+    assert drawn(panel_of(90.0)).beyond_note == snapshot
 
 
 @settings(max_examples=60)

@@ -11,7 +11,6 @@ from app.domain.check import DataSet
 from app.overview.judge import WorstGroup
 from app.overview.queries import TrendPoint
 from app.pages.overview_page import WIDTH, glyph, strip
-from app.statistics.intervals.intervals import Interval
 from tests.builders.page_words import says
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -62,7 +61,7 @@ def test_what_is_beyond_the_scale_is_drawn_as_an_arrow(value: float, *, low: boo
 
 
 def test_the_interval_is_the_one_that_the_words_show_and_an_open_end_reaches_to_the_end_of_the_scale() -> None:
-    chosen, open_ended = glyph(replace(WORST, for_choice=Interval(0.5, 2.0, "x"))), glyph(replace(WORST, upper=None))
+    chosen, open_ended = glyph(replace(WORST, lower=0.5, upper=2.0)), glyph(replace(WORST, upper=None))
 
     assert chosen is not None
     assert open_ended is not None

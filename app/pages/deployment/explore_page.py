@@ -1,0 +1,211 @@
+"""Tab Explore: every metric over time, drivers of a gap, undeclared groups, and all comparisons."""
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from sqlalchemy.orm import Session
+from starlette.responses import Response
+
+from ...access.gate.caller import NowIn, SessionIn
+from ...alerts.queries import present_alerts
+from ...base.frozen import frozen_by_name
+from ...charts.named_groups import rename_gap
+from ...charts.time_ranges import RangeChoice
+from ...charts.timeline import choose_range
+from ...checks.days.roll_up import Period
+from ...checks.schedule.words import choose_notice
+from ...deployments.deployment_in_address import Watched
+from ...deployments.queries import WatchedDeployment
+from ...domain.check import FigureKey, Measurement, Scope
+from ...domain.groups import GroupWords
+from ...domain.monitor import Monitor, MonitoredAttribute, list_comparisons
+from ...domain.paging import Paging
+from ...evidence.attribution import words as attribution_words
+from ...evidence.attribution.attribution import AttributionRun
+from ...evidence.attribution.queries import newest_of_gaps
+from ...evidence.present_state import ComparisonState, DeploymentEvidence, look_at_era, rename_state
+from ...evidence.queries.eras import FollowedDeployment
+from ...evidence.subgroups.present_candidates import read_result, say_scan
+from ...evidence.subgroups.scan_queries import SubgroupScan, read_scans
+from ...evidence.subgroups.watch_group import choose_name, find_watched, watching_problem
+from ...evidence.words import list_notes, name_figure, order_by_gravity, say_limit
+from ...overview.fleet import look_at_deployment
+from ...statistics.scan.scan_results import SearchResult
+from ...statistics.scan.search_subgroup import MAX_FEATURES, MIN_RECORDS
+from ..header import make_header
+from ..range_bar import KEEPS_RANGE, build_bar, find_kept_range
+from ..render import page
+from .over_time import ChosenCharts, read_over_time
+
+MOST_SCANS = 20
+"""Max scans whose groups are on the page."""
+
+NO_MONITOR = "A scan needs a fairness monitor, which says what outcomes are favourable. There is none."
+NOTHING_COUNTED = (
+    "A scan reads counted hours, and none has been counted for the present monitor and model revision yet. A "
+    "worker counts each hour after its end."
+)
+COUNTING_STOPPED = (
+    "A scan reads counted hours, and none could be counted for the present monitor and model "
+    "revision: {problem}."
+)
+NO_SCAN = "No scan has been requested yet."
+NO_WORKER = (
+    "No worker answers. A scan that waits begins when one is started, and one that was running is "
+    "begun again."
+)
+
+
+@frozen_by_name
+class _ShownGroup:
+    scan: SubgroupScan
+    result: SearchResult
+    watched: MonitoredAttribute | None
+    name: str
+    problem: str | None
+
+
+def read_subgroups(
+    session: Session, watched: WatchedDeployment, evidence: DeploymentEvidence | None
+) -> dict[str, object]:
+    deployment = watched.deployment
+    monitor = watched.monitor
+    obstacle = None
+    scans = read_scans(session, deployment.no, Paging(MOST_SCANS))
+    newest = next(iter(scans), None)
+    ended = next((scan for scan in scans if scan.state == "succeeded"), None)
+    if evidence is None:
+        obstacle = NO_MONITOR
+    elif evidence.era.counted_until is None:
+        problem = evidence.era.problem
+        obstacle = (
+            NOTHING_COUNTED if problem is None else COUNTING_STOPPED.format(problem=problem.rstrip("."))
+        )
+    person = None if monitor is None else monitor.evidence.person
+    return {
+        "scan": newest,
+        "scan_words": None if newest is None else say_scan(newest),
+        "ended_scan": ended,
+        "ended_scan_words": None if ended is None else say_scan(ended),
+        "can_scan": obstacle is None,
+        "scan_remarks": [remark for remark in (obstacle, NO_SCAN if newest is None else None) if remark],
+        "no_worker_scans": NO_WORKER,
+        "scannable": [
+            column.name
+            for column in (*deployment.schema.features, *deployment.schema.meta)
+            if column.name != person
+        ],
+        "max_scanned": MAX_FEATURES,
+        "found_groups": [] if monitor is None else list(_list_groups(scans, monitor)),
+        "min_shown": MIN_RECORDS,
+    }
+
+
+def _list_groups(scans: Sequence[SubgroupScan], monitor: Monitor) -> Iterator[_ShownGroup]:
+    """Each group once, by the newest scan that found it."""
+    listed = set()
+    for scan in scans:
+        result = read_result(scan)
+        if result is None or result.group is None or result.group.rule in listed:
+            continue
+        rule = result.group.rule
+        listed.add(rule)
+        yield _ShownGroup(
+            scan=scan,
+            result=result,
+            watched=find_watched(monitor, rule),
+            name=choose_name(monitor, rule),
+            problem=watching_problem(rule),
+        )
+
+
+router = APIRouter(include_in_schema=False)
+
+
+ROLLUPS = {
+    "": "each check",
+    Period.DAY.value: "by day",
+    Period.WEEK.value: "by week",
+    Period.MONTH.value: "by month",
+}
+
+
+@router.get("/deployments/{deployment_id}/explore", dependencies=[KEEPS_RANGE])
+def explore_page(
+    request: Request,
+    watched: Watched,
+    session: SessionIn,
+    now: NowIn,
+    chosen: Annotated[ChosenCharts, Query()],
+) -> Response:
+    deployment = watched.deployment
+    monitor = watched.monitor
+    status = look_at_deployment(session, deployment.no, now=now)
+    choice = find_kept_range(request) or RangeChoice()
+    shown = choose_range(choice, oldest=status.entry.first_start, now=now)
+    evidence = None
+    if monitor is not None:
+        evidence = look_at_era(session, FollowedDeployment.of(deployment), monitor)
+    alerts = present_alerts(session, deployment.no, opened_in=shown.span)
+    attributions = newest_of_gaps(session, deployment.no)
+    names = GroupWords.of(monitor)
+    comparisons = [] if evidence is None else evidence.comparisons
+    values = {
+        "deployment": deployment,
+        "monitor": monitor,
+        "header": make_header(status, now),
+        "worker_notice": choose_notice(status.outlook.workers),
+        "newest": status.entry.success,
+        "compared": list_figures(comparisons),
+        "notes_of": list_notes,
+        "rollups": ROLLUPS,
+        "figure_of": lambda state: name_figure(rename_state(names, state)),
+        **show_attributed(names, attributions.done, status.measured),
+        "attributing": attributions.newest,
+        "attribution_words": attribution_words,
+        "comparisons": [] if monitor is None else list_comparisons(monitor),
+        **read_subgroups(session, watched, evidence),
+        **read_over_time(
+            session,
+            watched,
+            chosen,
+            choice,
+            shown.span,
+            measured=status.measured,
+            alerts=alerts,
+            comparisons=comparisons,
+        ),
+        "bar": build_bar(request, choice, shown.span, usual=shown.usual, compares=True),
+        "chosen": chosen,
+        "now": now,
+    }
+    return page(request, "explore.html", values)
+
+
+def list_figures(comparisons: Sequence[ComparisonState]) -> list[tuple[ComparisonState, str]]:
+    """Each figure once, the gravest first, with its limits in words."""
+    limits: dict[FigureKey, list[str]] = {}
+    for state in comparisons:
+        limits.setdefault(state.key, []).append(say_limit(state))
+    figures: dict[FigureKey, ComparisonState] = {}
+    for state in order_by_gravity(comparisons):
+        figures.setdefault(state.key, state)
+    return [(state, ", ".join(limits[key])) for key, state in figures.items()]
+
+
+def show_attributed(
+    names: GroupWords, attributed: AttributionRun | None, measured: Sequence[Measurement]
+) -> dict[str, object]:
+    gaps = () if attributed is None or attributed.result is None else attributed.result.gaps
+    return {
+        "attributed": attributed,
+        "attributed_gaps": [rename_gap(names, gap) for gap in gaps],
+        "group_names": [
+            {"attribute": attribute, "group": group, "name": names.label(attribute, group)}
+            for attribute, group in dict.fromkeys(
+                (figure.attribute, figure.group) for figure in measured if figure.scope is Scope.GROUP
+            )
+            if attribute is not None and group is not None
+        ],
+    }
