@@ -25,8 +25,7 @@ from ..intake.imports.bentoml import is_bento_schema, read_bento_schema
 from ..intake.imports.clarify_files import ClarifyChoices, ClarifyConfig, list_violations
 from ..intake.imports.import_layouts import ImportLayout, find_layout
 from ..intake.imports.import_report import ImportReport
-from ..intake.imports.import_subject import ColumnNames, ImportSubject
-from ..intake.imports.input_file import InputFile
+from ..intake.imports.input_file import ColumnNames, ImportSubject, InputFile
 from ..intake.imports.month_files import read_head
 from ..intake.imports.run_import import CheckpointFile, run_import, subject_members
 from .import_service import ImportService, open_client

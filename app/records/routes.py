@@ -8,8 +8,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Depends, Path, Query
 from sqlalchemy.orm import Session
 
-from ..access.gate.audit_requests import READS_RECORDS
-from ..access.gate.caller import ServicesIn, SessionIn
+from ..access.gate.caller import READS_RECORDS, ServicesIn, SessionIn
 from ..deployments.deployment_in_address import NEEDS_LOGGED, ReadableDeployment
 from ..deployments.monitor.queries import find_monitor
 from ..deployments.noted_exports import exported

@@ -12,8 +12,15 @@ from ...base.values import plain_cell, quote_names
 from ...domain.arrival import LogKind
 from ...domain.cells import parse_label, parse_probability, parse_text
 from ...domain.deployment import Column
-from .import_subject import ImportSubject, read_time
-from .input_file import MAX_LINE_BYTES, ImportRow, InputFile, NumberedRows, RowRefused
+from .input_file import (
+    MAX_LINE_BYTES,
+    ImportRow,
+    ImportSubject,
+    InputFile,
+    NumberedRows,
+    RowRefused,
+    read_time,
+)
 from .logged_calls import read_rows
 
 _IDS = ("id", "record_id")

@@ -17,8 +17,7 @@ from ...payloads.read_call import CallColumns, read_call
 from ...payloads.registry import FINDABLE, bind_codec, codec_for
 from ..logging.model_call import ids_of_call, require_bounded
 from .call_halves import Half, open_halves
-from .import_subject import ImportSubject, read_time
-from .input_file import ImportRow, InputFile, NumberedRows, RowRefused, quoted
+from .input_file import ImportRow, ImportSubject, InputFile, NumberedRows, RowRefused, quoted, read_time
 
 _CSV = "text/csv"
 

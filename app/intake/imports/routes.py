@@ -32,8 +32,7 @@ from ..writing.write_target import Target
 from .bodies import ImportReportOut
 from .import_layouts import ImportLayout, find_layout
 from .import_report import ImportReport, RejectedRow
-from .import_subject import ColumnNames, ImportSubject
-from .input_file import InputFile, reopen
+from .input_file import ColumnNames, ImportSubject, InputFile, reopen
 from .run_import import Checkpoint, run_import
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/imports", tags=["records"])

@@ -23,8 +23,7 @@ from ...domain.record import Receipt
 from ..logging.ingest_plan import MAX_RECORD_BYTES
 from .import_layouts import ImportLayout
 from .import_report import ImportReport, RejectedRow
-from .import_subject import ImportSubject
-from .input_file import ImportRow, InputFile, RowRefused, quoted
+from .input_file import ImportRow, ImportSubject, InputFile, RowRefused, quoted
 
 
 class Checkpoint:

@@ -18,8 +18,8 @@ from ...intake.logging.ingest_plan import IngestPlan
 from ...intake.logging.service import Ingestion
 from ...sources.arrays.column_cells import OutcomeClassifier
 from ...sources.arrays.read_records import ListedGroups
+from ..detector.bias_detector import DetectorChooser, LoadedDetectors
 from ..detector.installed import why_missing
-from ..detector.load_detector import DetectorChooser, LoadedDetectors
 from ..profile_in_force import current_profile, mitigated_attributes
 from ..rule import Judge
 from .substitute import CopySets, Decider

@@ -35,10 +35,9 @@ from ...sources.stored.window_queries import (
 from ...sources.tables.own_files import FLAGS
 from ...statistics.group_labels import as_groups
 from ...statistics.tables.record_kinds import MitigatedCells
-from ..detector.bias_detector import BiasDetector
+from ..detector.bias_detector import BiasDetector, LoadedDetectors, bias_scores
 from ..detector.detector_versions import DetectorEvidence, train_detectors
 from ..detector.installed import why_missing
-from ..detector.load_detector import LoadedDetectors, bias_scores
 from ..profile_in_force import current_profile, fit_to
 from ..rule import UNKNOWN, Judge, known_scores
 from .flag_queries import clear_flags, drop_unwatched_flags, store_flagged

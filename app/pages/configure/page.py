@@ -7,8 +7,7 @@ from fastapi import APIRouter, Request
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from ...access.gate.audit_requests import SHOWS_RECORDS
-from ...access.gate.caller import NowIn, SessionIn
+from ...access.gate.caller import SHOWS_RECORDS, NowIn, SessionIn
 from ...base.errors import NotFound
 from ...base.values import GroupValue, Range, canonical
 from ...calls.certificates import CertificateFacts, describe_certificates

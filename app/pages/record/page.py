@@ -8,8 +8,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
-from ...access.gate.audit_requests import READS_RECORDS
-from ...access.gate.caller import NowIn, SessionIn
+from ...access.gate.caller import READS_RECORDS, NowIn, SessionIn
 from ...base.frozen import frozen_by_name
 from ...charts.time_ranges import RangePreset
 from ...checks import queries as checks

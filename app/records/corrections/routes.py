@@ -4,8 +4,7 @@ from fastapi import APIRouter, Request
 from fastapi.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from ...access.gate.audit_requests import READS_RECORDS
-from ...access.gate.caller import DeploymentId, Manager, Services, ServicesIn, SessionIn
+from ...access.gate.caller import READS_RECORDS, DeploymentId, Manager, Services, ServicesIn, SessionIn
 from ...base.errors import Conflict, InvalidInput, NotFound
 from ...checks.correction import Corrected
 from ...deployments.deployment_in_address import ReadableDeployment

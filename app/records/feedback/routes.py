@@ -2,8 +2,7 @@
 
 from fastapi import APIRouter
 
-from ...access.gate.audit_requests import READS_RECORDS
-from ...access.gate.caller import SessionIn
+from ...access.gate.caller import READS_RECORDS, SessionIn
 from ...base.errors import Conflict, require_present
 from ...deployments.deployment_in_address import NEEDS_LOGGED, ReadableDeployment
 from ...sources.stored.record_conditions import RecordPlace

@@ -6,8 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query
 from sqlalchemy.orm import Session
 
-from ...access.gate.audit_requests import READS_RECORDS
-from ...access.gate.caller import ServicesIn, SessionIn
+from ...access.gate.caller import READS_RECORDS, ServicesIn, SessionIn
 from ...base.errors import Conflict
 from ...deployments.deployment_in_address import NEEDS_LOGGED, ReadableDeployment
 from ...deployments.monitor.queries import find_monitor
