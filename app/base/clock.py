@@ -10,16 +10,16 @@ monotonic_seconds = time.monotonic
 
 
 def utc_now() -> datetime:
-    """Returns the present moment, aware, in UTC."""
+    """Present moment, aware, in UTC."""
     return datetime.now(UTC)
 
 
 def floor_to_hour(moment: datetime) -> datetime:
-    """Returns the start of the UTC hour that contains `moment` (aware)."""
+    """Start of the UTC hour that contains `moment` (aware)."""
     # In UTC, where every hour starts at minute 0; some zones are half an hour off.
     return moment.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
 
 
 def floor_to_minute(moment: datetime) -> datetime:
-    """Returns the start of the UTC minute that contains `moment` (aware)."""
+    """Start of the UTC minute that contains `moment` (aware)."""
     return moment.astimezone(UTC).replace(second=0, microsecond=0)

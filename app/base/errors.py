@@ -80,7 +80,7 @@ class NotFound(EvenhandError):
 
 
 def require_present(value: T | None, kind: str, name: object) -> T:
-    """Returns the value, or raises NotFound if it is None."""
+    """Value, or raises NotFound if it is None."""
     if value is None:
         raise NotFound(kind, name)
     return value

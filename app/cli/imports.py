@@ -279,7 +279,7 @@ def sagemaker(
 
 
 def check_span(service: ImportService, earliest: str, latest: str) -> list[JsonObject]:
-    """Returns the measurements of a check of the hours from the earliest to the latest record, once it has
+    """Measurements of a check of the hours from the earliest to the latest record, once it has
     ended.
     """
     end = floor_to_hour(datetime.fromisoformat(latest)) + HOUR
@@ -319,7 +319,7 @@ def parse_scalar(text: str) -> Any:  # noqa: ANN401 - any scalar
 
 
 def list_files(option: str, paths: Sequence[Path], encoding: str) -> list[InputFile]:
-    """Returns files, and those in folders that end in .jsonl. Raises InvalidInput if there is none."""
+    """Files, and those in folders that end in .jsonl. Raises InvalidInput if there is none."""
     files = [
         InputFile.at(file, encoding)
         for path in paths

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 def read_row(kind: type[T], row: object, /, **further: object) -> T:
-    """Returns an object of the row's columns that are called as its fields; `further` are fields that are
+    """An object of the row's columns that are called as its fields; `further` are fields that are
     not.
 
     Texts become members of enumerations, and JSON becomes objects and tuples, as the fields are declared.
@@ -33,13 +33,13 @@ def read_row(kind: type[T], row: object, /, **further: object) -> T:
 
 
 def list_column_values(fields: object) -> dict[str, Any]:
-    """Returns the values of the object's fields by name, as `read_row` reads them."""
+    """Values of the object's fields by name, as `read_row` reads them."""
     return {name: getattr(fields, name) for name in _list_field_forms(type(fields))}  # type: ignore[arg-type]  # as above
 
 
 @cache
 def _list_field_forms(kind: Any) -> Mapping[str, Any]:  # noqa: ANN401 - a class, which can be hashed
-    """Returns the fields, each with the type that its stored value becomes; None: it is stored as it is."""
+    """Fields, each with the type that its stored value becomes; None: it is stored as it is."""
     return {name: hint if _is_encoded(hint) else None for name, hint in get_type_hints(kind).items()}
 
 
@@ -51,17 +51,17 @@ def _is_encoded(hint: Any) -> bool:  # noqa: ANN401 - any type
 
 
 def write_json(value: object) -> str:
-    """Returns JSON of dictionaries, lists and objects of our own."""
+    """JSON of dictionaries, lists and objects of our own."""
     return json.dumps(value, default=msgspec.to_builtins)
 
 
 def plain_json(value: object) -> Any:  # noqa: ANN401 - JSON
-    """Returns the value as it is read back once it is stored."""
+    """Value as it is read back once it is stored."""
     return json.loads(write_json(value))
 
 
 def read_rows(session: Session, statement: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    """Returns the rows. Parameters are written `%(name)s`; a sum is a `numeric` unless it is cast."""
+    """Rows. Parameters are written `%(name)s`; a sum is a `numeric` unless it is cast."""
     with driver_connection(session).cursor(binary=True) as cursor:
         return cursor.execute(statement, values).fetchall()
 
@@ -72,7 +72,7 @@ def read_named_rows(session: Session, statement: str, values: Mapping[str, Any])
 
 
 def array_text(values: Iterable[int | str | datetime | None]) -> str:
-    """Returns the values as Postgres writes an array, for `%(nos)s::int[]`: much faster than a list."""
+    """Values as Postgres writes an array, for `%(nos)s::int[]`: much faster than a list."""
     return "{" + ",".join(map(_member, values)) + "}"
 
 

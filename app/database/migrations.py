@@ -195,7 +195,7 @@ def require_no_months_in_files(connection: Connection, *, locked: bool = False) 
 
 
 def read_revision(connection: Connection) -> str | None:
-    """Returns the schema's revision, or None without an Evenhand."""
+    """Schema's revision, or None without an Evenhand."""
     if connection.exec_driver_sql("SELECT to_regclass('alembic_version')").scalar() is None:
         return None
     return connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()

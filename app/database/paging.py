@@ -31,7 +31,7 @@ def equal(columns: Mapping[InstrumentedAttribute[Any], object]) -> list[ColumnEl
 def within(
     column: InstrumentedAttribute[datetime], since: datetime | None, until: datetime | None
 ) -> list[ColumnElement[bool]]:
-    """Returns the conditions of a half-open time."""
+    """Conditions of a half-open time."""
     return [*([] if since is None else [column >= since]), *([] if until is None else [column < until])]
 
 
@@ -50,7 +50,7 @@ class Page(Generic[Item]):
 
 
 def fill_page(items: Iterable[Item], size_of: Callable[[Item], int]) -> Page[Item]:
-    """Returns as many of the items as a page has room for; reads one item beyond."""
+    """As many of the items as a page has room for; reads one item beyond."""
     page: list[Item] = []
     room = MAX_PAGE_BYTES
     for item in items:

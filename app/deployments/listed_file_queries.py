@@ -129,7 +129,7 @@ def deployments_with_tables(session: Session) -> list[FiledDeployment]:
 
 
 def find_foreign_deployments(session: Session) -> list[str]:
-    """Returns the deployments that have a table of a database, which is not read."""
+    """Deployments that have a table of a database, which is not read."""
     deployments = deployments_with_tables(session)
     return [
         deployment.id
@@ -169,7 +169,7 @@ def newest_listed_row(session: Session, deployment_no: int, side: str) -> dateti
 
 
 def paths_within(session: Session, deployment_no: int, side: str, span: Span) -> set[str]:
-    """Returns the listed files that may have rows in the span."""
+    """Listed files that may have rows in the span."""
     row = ListedFileRow
     within = (row.oldest < span.end, row.newest >= span.start)
     return set(session.scalars(select(row.path).where(*_of_table(deployment_no, side), *within)))

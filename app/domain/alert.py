@@ -232,5 +232,5 @@ class Alert:
 
 
 def display_sentence(facts: Mapping[str, object]) -> str:
-    """Returns the sentence of the facts with the display names that the monitor had then."""
+    """Sentence of the facts with the display names that the monitor had then."""
     return str(facts.get("display_sentence") or facts.get("sentence") or "")

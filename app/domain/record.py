@@ -61,7 +61,7 @@ ROUNDING = 1e-6
 
 
 def round_probability(value: float) -> float | None:
-    """Returns the probability within [0, 1]; None if it is further away than rounding moves it."""
+    """Probability within [0, 1]; None if it is further away than rounding moves it."""
     return min(max(value, 0), 1) if -ROUNDING <= value <= 1 + ROUNDING else None
 
 

@@ -93,7 +93,7 @@ _GUESSED_DAYS = (
 
 
 def parse_moment(option: str, at: object) -> datetime:
-    """Returns the moment in UTC, which is taken where no offset is stated.
+    """Moment in UTC, which is taken where no offset is stated.
 
     Raises:
         InvalidInput: names the option.

@@ -69,7 +69,7 @@ def plan_frame(
     time_format: str | None = None,
     earliest: date | str | None = None,
 ) -> tuple[Plan, ...]:
-    """Returns for each monitored group the hours and records after which a ratio of favourable rates would be
+    """For each monitored group the hours and records after which a ratio of favourable rates would be
     found.
 
     "Found" is the alarm of `follow_frame` with the same columns, limit and budget, with that probability.

@@ -28,7 +28,7 @@ class LogMonth:
 
 
 def log_months(session: Session) -> list[LogMonth]:
-    """Returns the months of the log, oldest first, and those that were taken out of it."""
+    """Months of the log, oldest first, and those that were taken out of it."""
     rows = session.execute(
         text(
             """SELECT c.relname, i.inhrelid IS NOT NULL, coalesce(i.inhdetachpending, false)

@@ -106,7 +106,7 @@ async def spooled(request: Request, *, room: Room, actor: str, max_bytes: int) -
 
 
 async def read_apart(request: Request, child: Apart) -> Any:  # noqa: ANN401 - of its call
-    """Returns the result of a child process, which ends when the client leaves or time is up."""
+    """Result of a child process, which ends when the client leaves or time is up."""
     late = asyncio.get_running_loop().call_later(READING_SECONDS, child.end)
     departure = asyncio.ensure_future(_await_end(request))
     departure.add_done_callback(lambda _: child.end())

@@ -1,4 +1,4 @@
-"""Log of changes and log-ins, written in the transaction of the change and kept permanently. Does not hide secrets."""
+"""Log of changes and log-ins, written in the transaction of the change, kept permanently, secrets not hidden."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -112,7 +112,7 @@ _NAMES = ("name", "feature", "attribute")
 
 
 def changes_between(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Returns the fields that differ between two JSON documents: `{"endpoint.url": [before, after]}`; None is
+    """Fields that differ between two JSON documents: `{"endpoint.url": [before, after]}`; None is
     an absent thing.
 
     Members, and items with a name, are joined by dots. Beyond `MOST_CHANGES` fields `more_changes` counts

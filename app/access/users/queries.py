@@ -39,7 +39,7 @@ def add(session: Session, **values: object) -> bool:
 
 
 def get(session: Session, name: str) -> User:
-    """Returns the user, disabled or not, or raises NotFound."""
+    """User, disabled or not, or raises NotFound."""
     return require_present(find(session, name), "user", name)
 
 
@@ -65,7 +65,7 @@ def number_of_deployment(session: Session, deployment_id: str) -> int | None:
 
 
 def name_deployment(session: Session, no: int) -> str | None:
-    """Returns the public id of the deployment of that number."""
+    """Public id of the deployment of that number."""
     return session.scalar(select(DeploymentRow.id).where(DeploymentRow.no == no))
 
 

@@ -62,7 +62,7 @@ class RefusalSearch:
         self._answered_nulls: set[_Nulls] = set()
 
     async def score(self, rows: Rows, ask: Ask, turn: asyncio.Lock) -> list[Scored]:
-        """Returns the result for each row; `turn` lets one page at a time be searched. Raises PageRefused."""
+        """Result for each row; `turn` lets one page at a time be searched. Raises PageRefused."""
         # Rows with refused nulls go apart, each kind by itself.
         by_nulls: dict[_Nulls, list[int]] = {nulls: [] for nulls in self._refused_nulls}
         unmatched: list[int] = []
@@ -237,7 +237,7 @@ class ScoringClient:
         should_stop: ShouldStop | None = None,
         attempts: int = MAX_ATTEMPTS,
     ) -> list[Scored]:
-        """Returns one prediction per row, in order, or a refusal where its probability is none; equal rows
+        """One prediction per row, in order, or a refusal where its probability is none; equal rows
         are each sent.
 
         Blocks; do not call from a running event loop. Callbacks run on the calling thread; what they raise

@@ -63,7 +63,7 @@ def payload_records(visits: Sequence[Visit], model: Http) -> list[JsonObject]:
 
 
 def hour_of_visits(hour: datetime) -> tuple[list[Visit], list[Label]]:
-    """Returns visitors and labels of the hour that begins at `hour`; the same for the same hour."""
+    """Visitors and labels of the hour that begins at `hour`; the same for the same hour."""
     # Whichever hours came before it.
     random = np.random.default_rng([SEED, int(hour.timestamp())])
     wave = (1 + math.cos(2 * math.pi * (hour.hour - BUSIEST_HOUR) / 24)) / 2
@@ -77,7 +77,7 @@ def hour_of_visits(hour: datetime) -> tuple[list[Visit], list[Label]]:
 
 
 def draw_labels(visits: Sequence[Visit], latest: timedelta, random: np.random.Generator) -> list[Label]:
-    """Returns the outcomes of some visitors' loans, due up to `latest` after the visit."""
+    """Outcomes of some visitors' loans, due up to `latest` after the visit."""
     drawn = zip(
         visits,
         outcomes([visit.applicant for visit in visits], random),

@@ -18,7 +18,7 @@ class Postmaster:
 
 
 def find_postmaster(data: Path) -> Postmaster | None:
-    """Returns the living server of `data`, or None."""
+    """Living server of `data`, or None."""
     lines = _read_pid_file(data)
     pid = int(lines[0]) if lines and lines[0].isdigit() else 0
     if pid == 0 or f"/postgres -D {data} -c " not in _read_command_line(pid):

@@ -115,7 +115,7 @@ class _Values:
 def choose_categories(
     row: KindRow, match: ValueMatch, counts: Mapping[GroupValue, Count], *, has_outcomes: bool
 ) -> GroupChoice:
-    """Returns the groups of a column of that kind. Raises NoChoice if only one group has records."""
+    """Groups of a column of that kind. Raises NoChoice if only one group has records."""
     ordered = {
         value: counts[value]
         for value in sorted(counts, key=lambda value: (-counts[value].records, name_value(value)))

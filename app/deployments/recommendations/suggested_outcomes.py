@@ -55,7 +55,7 @@ def determine_outcomes(
     predicted: Mapping[Scalar | Range, int],
     is_quantity: bool,
 ) -> RecommendedOutcomes:
-    """Returns the monitor's outcomes, or those that the labels of the column `name` suggest.
+    """Monitor's outcomes, or those that the labels of the column `name` suggest.
 
     `predicted` are the outcomes that the model logged, which must be spelled as the labels are.
     """

@@ -50,7 +50,7 @@ class Part:
         return NumberCells(self.read).floats()
 
     def whole(self) -> Codes:
-        """Returns the numbers of a column of whole ones, exactly; 0 where one is missing."""
+        """Numbers of a column of whole ones, exactly; 0 where one is missing."""
         numbers: pa.Array = self.read
         return np.asarray(numbers.fill_null(0).to_numpy(zero_copy_only=False), dtype=np.int64)
 
@@ -240,7 +240,7 @@ class Sample:
         self._rows = rows[smallest]
 
     def bounds(self, column: str) -> Numbers:
-        """Returns the bounds of the bins: each holds the numbers above one bound up to the next, and about
+        """Bounds of the bins: each holds the numbers above one bound up to the next, and about
         1/BINS of the records.
         """
         numbers = self._rows[:, self._columns.index(column)]

@@ -27,7 +27,7 @@ def process_distributions(
     received_at: datetime,
     monitor: Monitor | None = None,
 ) -> TrainingData:
-    """Returns the facts to store of ready distributions. Count tables are made when they are asked for."""
+    """Facts to store of ready distributions. Count tables are made when they are asked for."""
     faults = (
         problem
         for number, distribution in enumerate(distributions)

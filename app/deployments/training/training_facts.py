@@ -202,5 +202,5 @@ def counted_by(monitor: Monitor, attributes: tuple[MonitoredAttribute, ...]) -> 
 
 
 def watched(monitor: Monitor) -> list[tuple[MonitoredAttribute, ...]]:
-    """Returns each attribute of the monitor by itself, then its intersections."""
+    """Each attribute of the monitor by itself, then its intersections."""
     return [tuple(comparison.members(monitor)) for comparison in list_comparisons(monitor)]

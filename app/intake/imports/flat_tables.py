@@ -72,7 +72,7 @@ class FlatTable:
                 )
 
     def records(self, row: JsonObject, _: int) -> list[JsonObject]:
-        """Returns the native record of a row."""
+        """Native record of a row."""
         cell = self._cell
         scalar = self._scalar
         features = {column.name: cell(row[column.name], column) for column in self._features}

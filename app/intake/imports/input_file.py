@@ -1,4 +1,4 @@
-"""One file of an import: its identity, its lines, its rows or why they are refused, and the choices it is read by."""
+"""One file of an import: its identity, lines, rows or why they are refused, and the choices it is read by."""
 
 import hashlib
 import io
@@ -192,7 +192,7 @@ class InputFile:
 
 
 def reopen(file: BinaryIO) -> nullcontext[BinaryIO]:
-    """Returns the file at its beginning, for a reader that does not close it."""
+    """File at its beginning, for a reader that does not close it."""
     file.seek(0)
     return nullcontext(file)
 
@@ -263,7 +263,7 @@ class ImportSubject:
 
 
 def read_time(value: Any, where: str, file: InputFile, subject: ImportSubject) -> str | None:  # noqa: ANN401 - any cell
-    """Returns a stated time as ISO 8601 in UTC; of an empty cell the given time, else the hour of the
+    """A stated time as ISO 8601 in UTC; of an empty cell the given time, else the hour of the
     file's path.
     """
     usual = subject.default_time or file.hour_of_path

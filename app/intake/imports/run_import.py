@@ -30,7 +30,7 @@ class Checkpoint:
     """Notes nothing: for imports that are not continued."""
 
     def resume(self) -> tuple[ImportReport, int]:
-        """Returns the report of an earlier attempt, and the number of finished rows."""
+        """Report of an earlier attempt, and the number of finished rows."""
         return ImportReport(), 0
 
     def write_rejection(self, row: RejectedRow) -> None: ...
@@ -131,7 +131,7 @@ def run_import(
     notice: Callable[[ImportReport], None] = lambda _: None,
     max_rows: int = sys.maxsize,
 ) -> ImportReport:
-    """Returns the report of an import; `notice` is called with it after each batch.
+    """Report of an import; `notice` is called with it after each batch.
 
     Continues where `checkpoint` says: files are read again, but finished rows are not sent again.
     """
@@ -188,7 +188,7 @@ def run_import(
 
 
 def encode_record(row: ImportRow, digest: str, subject: ImportSubject) -> bytes:
-    """Returns the native record as JSON; one without an id gets that of its place in the file of that digest.
+    """Native record as JSON; one without an id gets that of its place in the file of that digest.
 
     Raises RowRefused without a record, or for a value that JSON does not have.
     """
@@ -220,7 +220,7 @@ def encode_record(row: ImportRow, digest: str, subject: ImportSubject) -> bytes:
 
 
 def _classify(record: Mapping[str, Any], subject: ImportSubject) -> JsonObject:
-    """Returns the record with the class of a score and the score as its probability."""
+    """Record with the class of a score and the score as its probability."""
     only_scores = subject.outputs.has_only_probabilities
     threshold = subject.score_threshold
     score = record.get("probability" if only_scores else "prediction")
@@ -278,7 +278,7 @@ def _reject(
 
 
 def subject_members(subject: ImportSubject) -> JsonObject:
-    """Returns the choices that decide on a file's records, for the identity of an import."""
+    """Choices that decide on a file's records, for the identity of an import."""
     return {
         "kind": subject.kind.value,
         "columns": astuple(subject.columns),

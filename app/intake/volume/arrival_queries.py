@@ -134,7 +134,7 @@ def add_rejections(session: Session, counts: Mapping[int, Sequence[RejectionCoun
 
 
 def waiting_labels(session: Session, deployment_no: int) -> int:
-    """Returns the labels whose record has not arrived; one more than `MOST_WAITING` means "more than"."""
+    """Labels whose record has not arrived; one more than `MOST_WAITING` means "more than"."""
     row = FeedbackRecordRow
     # A partial index holds these labels alone.
     waiting = (

@@ -49,7 +49,7 @@ ROW_VERSION = "xmin"
 
 
 def read_target(database: Database, deployment_id: str, sealer: Sealer | None = None) -> Target | None:
-    """Returns the deployment; without a sealer, without the key of its protected columns. Raises
+    """Deployment; without a sealer, without the key of its protected columns. Raises
     Unavailable.
     """
     if not deployment_id.isprintable():

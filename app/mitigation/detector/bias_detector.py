@@ -66,7 +66,7 @@ class Encoding:
 
     @classmethod
     def fit(cls, columns: Sequence[Column], rows: Rows) -> Self:
-        """Returns the encoding with the most frequent values of the rows; equal frequencies in order of
+        """Encoding with the most frequent values of the rows; equal frequencies in order of
         text.
         """
         codes: list[dict[str, int] | None] = []
@@ -84,7 +84,7 @@ class Encoding:
         return [index for index, codes in enumerate(self.codes) if codes is not None]
 
     def encode(self, rows: Rows, own_scores: Sequence[float | None]) -> FloatArray:
-        """Returns the records' numbers [rows, columns + 1]; the last is the model's own score."""
+        """Records' numbers [rows, columns + 1]; the last is the model's own score."""
         encoded = np.full((len(rows), len(self.codes) + 1), np.nan)
         for numbers, row, score in zip(encoded, rows, own_scores, strict=True):
             for index, (cell, codes) in enumerate(zip(row, self.codes, strict=True)):
@@ -134,7 +134,7 @@ class BiasDetector:
     quality: DetectorQuality
 
     def scores(self, rows: Rows, own_scores: Sequence[float | None]) -> FloatArray:
-        """Returns each record's probability in [0, 1], by its features in the order of training and the
+        """Each record's probability in [0, 1], by its features in the order of training and the
         model's own score.
         """
         numbers = self.encoding.encode(rows, own_scores)
@@ -151,7 +151,7 @@ class BiasDetector:
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> Self:
-        """Returns the detector that `to_bytes` wrote.
+        """Detector that `to_bytes` wrote.
 
         Raises:
         InvalidInput: the bytes are damaged, of another version of the library, or hold an object of a type
@@ -210,7 +210,7 @@ def _threads() -> "ThreadpoolController":
 
 
 def predict(classifier: "HistGradientBoostingClassifier", numbers: FloatArray) -> FloatArray:
-    """Returns the probability that each record is biased; needs at least one record."""
+    """Probability that each record is biased; needs at least one record."""
     with limit_threads():
         scores: FloatArray = classifier.predict_proba(numbers)[:, 1]
     return scores
@@ -286,7 +286,7 @@ class LoadedDetectors:
     def of(
         self, session: Session, deployment_no: int, versions: Mapping[str, int]
     ) -> dict[str, BiasDetector]:
-        """Returns the detectors of these versions, by attribute, without those that this library version
+        """Detectors of these versions, by attribute, without those that this library version
         cannot read.
         """
         detectors = {}
@@ -324,7 +324,7 @@ class BiasScores:
 def bias_scores(
     detectors: Mapping[str, BiasDetector], attribute: str, rows: Rows, own_scores: Sequence[float | None]
 ) -> BiasScores | None:
-    """Returns the scores of records with a monitored value of the attribute and an unfavourable outcome.
+    """Scores of records with a monitored value of the attribute and an unfavourable outcome.
 
     Where the attribute has no detector, by that of all together; None where there is neither.
     """

@@ -88,7 +88,7 @@ class ActivePlans:
         self._running: dict[str, asyncio.Task[ActivePlan]] = {}
 
     async def current(self, deployment_id: str) -> ActivePlan:
-        """Returns the deployment's plan, at most `KEPT_SECONDS` old; callers that wait for one share one
+        """Deployment's plan, at most `KEPT_SECONDS` old; callers that wait for one share one
         look-up.
 
         Raises:

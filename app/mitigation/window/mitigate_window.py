@@ -63,7 +63,7 @@ MOST_RECORDS = 50_000
 def mitigate_window(
     subject: Subject, evidence: CheckEvidence, labels: Labelled | None, database: Database
 ) -> Further:
-    """Returns tables and measurements before and after mitigation; records to be examined again. Of
+    """Tables and measurements before and after mitigation; records to be examined again. Of
     records in files only the last.
     """
     if subject.deployment.payload:
@@ -312,7 +312,7 @@ def _mark_left_out(
     detectors: Mapping[str, BiasDetector],
     reading: Reading | None,
 ) -> Iterator[Flags]:
-    """Returns likely biased records of the span that the window leaves out: monitored, unfavourable, and
+    """Likely biased records of the span that the window leaves out: monitored, unfavourable, and
     of the present model.
     """
     monitor = subject.monitor

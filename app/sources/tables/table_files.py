@@ -272,7 +272,7 @@ class TableFiles:
 
 
 def pack_table(table: pa.Table) -> bytes:
-    """Returns the table as Arrow's stream."""
+    """Table as Arrow's stream."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as stream:
         stream.write_table(table)
