@@ -31,7 +31,7 @@ import copyreg
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from .frozen import frozen
+from .values import frozen
 
 T = TypeVar("T")
 

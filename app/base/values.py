@@ -1,4 +1,5 @@
-"""Scalar values as records and configurations carry them, and the one form in which they are compared.
+"""Declarations of classes of values; scalar values as records and configurations carry them, and the one form
+in which they are compared.
 
 JSON, CSV and numpy disagree about `1` and `1.0`; a group or an outcome must not. Whether the text `"1"` is
 the number 1 says the type of a column, and of outcomes `app/domain/monitor.py`.
@@ -8,12 +9,33 @@ import math
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from decimal import Decimal
 from difflib import get_close_matches
 from enum import Enum
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple, TypeGuard, dataclass_transform
 from uuid import UUID
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def frozen(cls: type | None = None, /, *, kw_only: bool = False, eq: bool = True) -> Any:  # noqa: ANN401 - the class, or what decorates it
+    """A dataclass with slots whose objects never change."""
+    make = dataclass(frozen=True, slots=True, kw_only=kw_only, eq=eq)
+    return make if cls is None else make(cls)
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
+def frozen_by_name(cls: type) -> Any:  # noqa: ANN401 - the class
+    """`frozen`, with each field given by its name."""
+    return frozen(cls, kw_only=True)
+
+
+@dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
+def frozen_arrays(cls: type) -> Any:  # noqa: ANN401 - the class
+    """`frozen`, of arrays, which cannot be compared as a whole."""
+    return frozen(cls, eq=False)
+
 
 MAX_NAME = 200
 

@@ -7,7 +7,7 @@ from itertools import chain
 from operator import itemgetter
 
 from ..base.clock import HOUR
-from ..base.frozen import frozen_by_name
+from ..base.values import frozen_by_name
 from ..checks.views.explain_figure import describe_measurement, judged_figure
 from ..domain.check import DataSet
 from ..domain.groups import GroupWords

@@ -31,8 +31,7 @@ from ..domain.deployment import Deployment
 from ..domain.monitor_rules import unknown_metric
 from ..evidence.queries.summaries import read_summaries
 from ..statistics.catalogue import CATALOGUE
-from ..web.paging import NumberPaging, cut
-from ..web.parameters import FilterText, OptionalMoment, in_utc
+from ..web.parameters import FilterText, NumberPaging, OptionalMoment, cut, in_utc
 from ..web.problem_answers import CONFLICT
 from .series import MOST_TABLES, read_points
 

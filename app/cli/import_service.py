@@ -11,8 +11,8 @@ import httpx
 import msgspec
 
 from ..base.errors import FieldProblem, InvalidInput, NotFound, SetupError, Unavailable
-from ..base.frozen import frozen
 from ..base.strict_json import JsonObject, parse_json
+from ..base.values import frozen
 from ..domain.arrival import LogKind, RecordSource
 from ..domain.deployment import Endpoint, OutputFields, ProblemType, RecordSchema
 from ..domain.record import Receipt

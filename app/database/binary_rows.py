@@ -1,19 +1,23 @@
-"""Rows as objects, and rows of a statement in the binary form of the wire: less than half the time of
-SQLAlchemy's.
+"""Rows as objects and in pages, conditions of filters, in which None lets everything through; rows of a
+statement in the binary form of the wire, in less than half the time of SQLAlchemy's.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import is_dataclass
 from datetime import datetime
 from enum import Enum
 from functools import cache
-from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import Any, Generic, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 import psycopg
 from psycopg.rows import namedtuple_row
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, Select
+from sqlalchemy.orm import InstrumentedAttribute, Session
+
+from ..base.values import frozen
+from ..domain.paging import Paging
 
 T = TypeVar("T")
 
@@ -87,3 +91,52 @@ def _member(value: int | str | datetime | None) -> str:
 
 def driver_connection(session: Session) -> psycopg.Connection:
     return cast("psycopg.Connection", session.connection().connection.driver_connection)
+
+
+Statement = TypeVar("Statement", bound=Select[*tuple[Any, ...]])
+
+
+def page_oldest(statement: Statement, number: InstrumentedAttribute[int], paging: Paging) -> Statement:
+    return statement.where(number > paging.after).order_by(number).limit(paging.limit)
+
+
+def page_newest(statement: Statement, number: InstrumentedAttribute[int], paging: Paging) -> Statement:
+    before = [number < paging.after] if paging.after else []
+    return statement.where(*before).order_by(number.desc()).limit(paging.limit)
+
+
+def equal(columns: Mapping[InstrumentedAttribute[Any], object]) -> list[ColumnElement[bool]]:
+    return [column == value for column, value in columns.items() if value is not None]
+
+
+def within(
+    column: InstrumentedAttribute[datetime], since: datetime | None, until: datetime | None
+) -> list[ColumnElement[bool]]:
+    """Conditions of a half-open time."""
+    return [*([] if since is None else [column >= since]), *([] if until is None else [column < until])]
+
+
+MAX_PAGE_BYTES = 8 * 2**20
+"""Max bytes of a page's values as JSON. The first record is always in it."""
+
+Item = TypeVar("Item")
+
+
+@frozen
+class Page(Generic[Item]):
+    """Items in order. `is_cut`: there was no room for all."""
+
+    items: list[Item]
+    is_cut: bool
+
+
+def fill_page(items: Iterable[Item], size_of: Callable[[Item], int]) -> Page[Item]:
+    """As many of the items as a page has room for; reads one item beyond."""
+    page: list[Item] = []
+    room = MAX_PAGE_BYTES
+    for item in items:
+        if page and room <= 0:
+            return Page(page, is_cut=True)
+        page.append(item)
+        room -= size_of(item)
+    return Page(page, is_cut=False)

@@ -11,7 +11,7 @@ from sqlalchemy import case, func, literal, text, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from ..base.errors import LeaseLost
-from ..base.frozen import frozen_by_name
+from ..base.values import frozen_by_name
 from .tables import AttributionRow, CheckRow
 from .tables.base import QueuedRow
 

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from ..base.errors import SetupError
-from ..base.frozen import frozen
+from ..base.values import frozen
 from .engine import Database, public_address
 from .tables import Row
 

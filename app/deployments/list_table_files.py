@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ..base.frozen import frozen
+from ..base.values import frozen
 from ..database.binary_rows import read_row
 from ..domain.deployment import FeedbackTable, PayloadTable
 from ..sources.tables.allowed_locations import Root, list_files, open_folder, read_partition_value

@@ -13,9 +13,8 @@ from sqlalchemy.dialects.postgresql import distinct_on, insert
 from sqlalchemy.orm import Session
 
 from ..base.errors import require_present
-from ..base.frozen import frozen_by_name
-from ..database.binary_rows import list_column_values
-from ..database.paging import page_newest
+from ..base.values import frozen_by_name
+from ..database.binary_rows import list_column_values, page_newest
 from ..database.tables import (
     BiasDetectorRow,
     CheckRow,

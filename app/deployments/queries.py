@@ -11,11 +11,10 @@ from sqlalchemy.dialects.postgresql import insert as insert_if_absent
 from sqlalchemy.orm import Session
 
 from ..base.errors import Conflict, require_present
-from ..base.frozen import frozen
 from ..base.strict_json import JsonObject
-from ..database.binary_rows import read_row
+from ..base.values import frozen
+from ..database.binary_rows import equal, page_oldest, read_row
 from ..database.engine import Sealer
-from ..database.paging import equal, page_oldest
 from ..database.reseal import begin_sealing
 from ..database.tables import (
     AlertRuleRow,

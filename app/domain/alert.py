@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
 
-from ..base.frozen import frozen_by_name
+from ..base.values import frozen_by_name
 from .check import DataSet, Scope
 
 DEFAULT_REMIND_AFTER_HOURS = 24

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen_by_name
+from ..base.values import frozen_by_name
 
 KEPT = timedelta(days=31)
 

@@ -5,8 +5,7 @@ from dataclasses import field
 from datetime import date, datetime, timedelta
 from enum import StrEnum
 
-from ..base.frozen import frozen, frozen_by_name
-from ..base.values import GroupValue, Scalar
+from ..base.values import GroupValue, Scalar, frozen, frozen_by_name
 
 OPENS_AFTER = 3
 

@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen
 from ..base.values import (
     TOGETHER,
     GroupValue,
@@ -21,6 +20,7 @@ from ..base.values import (
     canonical,
     exact_number,
     fold,
+    frozen,
     name_value,
     read_number,
 )

@@ -10,7 +10,6 @@ from itertools import combinations, pairwise
 from typing import Any
 
 from ..base.errors import FieldProblem
-from ..base.frozen import frozen, frozen_by_name
 from ..base.values import (
     BOOLEANS,
     TOGETHER,
@@ -20,6 +19,8 @@ from ..base.values import (
     canonical,
     exact_number,
     fold,
+    frozen,
+    frozen_by_name,
     name_problem,
     name_value,
     quote_names,

@@ -4,8 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..base.frozen import frozen
-from ..base.values import Scalar
+from ..base.values import Scalar, frozen
 
 
 @frozen

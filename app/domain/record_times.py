@@ -11,7 +11,7 @@ from itertools import product
 from typing import NamedTuple
 
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen_by_name
+from ..base.values import frozen_by_name
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen
-from ..base.values import is_number
+from ..base.values import frozen, is_number
 from ..domain.monitor import UNSAID_DIVISOR
 from ..domain.record_times import LeftOutTimes
 from ..statistics.e_values.change_detector import HOURS_OF_A_YEAR

@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..base.frozen import frozen, frozen_arrays
-from ..base.values import Range
+from ..base.values import Range, frozen, frozen_arrays
 from ..domain.mitigation import CutOff, Mode, Profile, Reading
 from ..domain.monitor import Outcome, OutcomeRule
 from ..sources.arrays.column_cells import NumberCells, classify_cells

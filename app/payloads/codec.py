@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from ..base.errors import FieldProblem, InvalidInput
-from ..base.frozen import frozen, frozen_by_name
 from ..base.strict_json import JsonObject
-from ..base.values import printable
+from ..base.values import frozen, frozen_by_name, printable
 from ..domain.deployment import Endpoint, FieldType, OutputFields
 from .read_predictions import Answer
 from .schema_parts import Schema

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..base.frozen import frozen
+from ..base.values import frozen
 
 MOST_STEPS = 20
 MOST_EMPTY = 1000

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from ..base.errors import InvalidInput, ScoringFailed
-from ..base.frozen import frozen
+from ..base.values import frozen
 from ..domain.deployment import Column, FieldType, OutputFields
 from .codec import Codec
 from .read_predictions import Answer, put_in_order

@@ -11,8 +11,7 @@ import msgspec
 import numpy as np
 
 from ..base.errors import ScoringFailed
-from ..base.frozen import frozen
-from ..base.values import MAX_TEXT, Scalar, canonical, exact_number
+from ..base.values import MAX_TEXT, Scalar, canonical, exact_number, frozen
 from ..domain.deployment import OutputFields
 from ..domain.record import Prediction, round_probability
 from .model_classes import Classes, ClassesUnclear

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import PageRefused, ScoringFailed
-from ..base.frozen import frozen_by_name
+from ..base.values import frozen_by_name
 from ..domain.deployment import FieldType
 from .wire import Names, RowList, Rows, name_kind
 

@@ -9,9 +9,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from ..base.errors import FieldProblem, InvalidInput, ScoringFailed
-from ..base.frozen import frozen
 from ..base.strict_json import JsonObject
-from ..base.values import printable
+from ..base.values import frozen, printable
 
 Names = Sequence[str]
 """Names of columns."""

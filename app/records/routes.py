@@ -17,8 +17,16 @@ from ..domain.groups import GroupWords
 from ..domain.mitigation import ONLY_DIRECT
 from ..sources.stored.record_conditions import GapPlace, RecordPlace, RecordSort
 from ..sources.stored.record_queries import count_window
-from ..web.paging import Limit, PlaceCursor, encode_place, read_record_cursor
-from ..web.parameters import UUID_PATTERN, FilterText, OptionalMoment, in_utc
+from ..web.parameters import (
+    UUID_PATTERN,
+    FilterText,
+    Limit,
+    OptionalMoment,
+    PlaceCursor,
+    encode_place,
+    in_utc,
+    read_record_cursor,
+)
 from ..web.problem_answers import CONFLICT
 from .bodies import PayloadRecordDetailsOut, PayloadRecordOut, PayloadRecordPage
 from .csv_streams import CsvAnswer, CsvPiece, Raw, RowLimit, send_csv

@@ -10,8 +10,7 @@ from sqlalchemy.dialects.postgresql import insert as insert_if_absent
 from sqlalchemy.orm import Session
 
 from ..base.errors import Conflict, require_present
-from ..database.binary_rows import read_row
-from ..database.paging import page_newest
+from ..database.binary_rows import page_newest, read_row
 from ..database.tables import ErasureRow
 from ..domain.paging import Paging
 from .policy import (

@@ -7,7 +7,7 @@ import msgspec
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from ..base.frozen import frozen
+from ..base.values import frozen
 from ..database.binary_rows import read_row
 from ..database.tables import DeploymentSchemaRow
 from ..domain.deployment import Column, RecordSchema

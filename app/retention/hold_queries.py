@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, and_, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from ..base.frozen import frozen_by_name
+from ..base.values import frozen_by_name
 from ..database.binary_rows import list_column_values, read_row
 from ..database.tables import DeploymentRow, LegalHoldRow, RetentionPolicyRow
 from .policy import LegalHold, RetentionPolicy

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from ..base.frozen import frozen
+from ..base.values import frozen
 from ..database.engine import Database
 
 _NAME = re.compile(r"payload_records_(\d{4})_(\d{2})")

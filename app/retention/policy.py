@@ -9,9 +9,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from ..base.frozen import frozen_by_name
 from ..base.strict_json import JsonObject
-from ..base.values import Scalar
+from ..base.values import Scalar, frozen_by_name
 
 MAX_MONTHS = 1200
 

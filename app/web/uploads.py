@@ -15,8 +15,8 @@ from starlette.requests import ClientDisconnect
 from ..base.apart import Apart
 from ..base.encodings import UTF_8, find_encoding
 from ..base.errors import InvalidInput, TooLarge, Unavailable, UnsupportedMediaType
-from ..base.frozen import frozen
 from ..base.turns import Room
+from ..base.values import frozen
 from .strict_requests import is_json
 
 FILE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"

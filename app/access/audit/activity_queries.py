@@ -8,9 +8,8 @@ from typing import Any
 from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
-from ...base.frozen import frozen_by_name
-from ...database.binary_rows import read_row
-from ...database.paging import equal, page_newest
+from ...base.values import frozen_by_name
+from ...database.binary_rows import equal, page_newest, read_row
 from ...database.tables import ActivityRow
 from ...domain.deployment import Deployment
 from ...domain.paging import Paging

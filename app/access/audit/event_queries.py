@@ -16,9 +16,8 @@ from sqlalchemy.exc import DatabaseError, OperationalError
 from sqlalchemy.orm import Session
 
 from ...base.errors import Unavailable
-from ...base.frozen import frozen, frozen_by_name
-from ...database.binary_rows import read_row
-from ...database.paging import equal, page_newest, within
+from ...base.values import frozen, frozen_by_name
+from ...database.binary_rows import equal, page_newest, read_row, within
 from ...database.tables import AuditEventRow
 from ...domain.paging import Paging
 

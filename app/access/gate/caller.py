@@ -18,9 +18,9 @@ from starlette.datastructures import QueryParams
 from starlette.types import Scope
 
 from ...base.clock import utc_now
-from ...base.frozen import frozen
 from ...base.settings import Settings
 from ...base.turns import Room, Turns
+from ...base.values import frozen
 from ...calls.egress_policy import EgressPolicy, read_policy
 from ...database.engine import Database
 from ...database.replica import Replica

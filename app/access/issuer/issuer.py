@@ -17,8 +17,8 @@ import structlog
 
 from ...base.clock import monotonic_seconds
 from ...base.errors import EndpointRefused, SetupError, Unauthenticated, Unavailable
-from ...base.frozen import frozen
 from ...base.strict_json import JsonObject
+from ...base.values import frozen
 from ...calls.credentials import read_body
 from .issuer_configuration import Identity, OidcConfiguration, identify, require_secure_url
 from .verify_token import MAX_TOKEN_CHARACTERS, UnknownKey, require_access_token, verify_token

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from ...base.errors import Forbidden, SetupError
-from ...base.frozen import frozen, frozen_by_name
 from ...base.settings import Settings
+from ...base.values import frozen, frozen_by_name
 from ...calls.egress_policy import parse_address
 from ..principals import Role
 

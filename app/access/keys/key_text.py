@@ -12,8 +12,8 @@ from sqlalchemy.orm import Session
 
 from ...base.clock import utc_now
 from ...base.errors import Conflict, InvalidInput, Unauthenticated
-from ...base.frozen import frozen_by_name
 from ...base.strict_json import JsonObject
+from ...base.values import frozen_by_name
 from ..principals import Role
 from .queries import (
     ApiKey,

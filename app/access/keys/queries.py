@@ -9,9 +9,8 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ...base.errors import require_present
-from ...base.frozen import frozen_by_name
-from ...database.binary_rows import list_column_values, read_row
-from ...database.paging import page_oldest
+from ...base.values import frozen_by_name
+from ...database.binary_rows import list_column_values, page_oldest, read_row
 from ...database.tables import ApiKeyRow, DeploymentRow, KeyLimitsRow, KeyUseRow
 from ...domain.paging import Paging
 from ..principals import Role

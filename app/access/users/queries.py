@@ -7,9 +7,8 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ...base.errors import require_present
-from ...base.frozen import frozen_by_name
-from ...database.binary_rows import read_row
-from ...database.paging import page_oldest
+from ...base.values import frozen_by_name
+from ...database.binary_rows import page_oldest, read_row
 from ...database.tables import DeploymentRow, SessionRow, UserRow
 from ...domain.paging import Paging
 from ..principals import Role

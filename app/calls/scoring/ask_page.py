@@ -14,9 +14,9 @@ import httpx
 
 from ...base.clock import utc_now
 from ...base.errors import EndpointDown, PageRefused, ScoringFailed
-from ...base.frozen import frozen
 from ...base.telemetry.prometheus import model_calls, model_rows, model_seconds
 from ...base.telemetry.traces import ModelCall, model_span
+from ...base.values import frozen
 from ...domain.deployment import Endpoint, FieldType, OutputFields
 from ...payloads.codec import Asking, HttpMessage
 from ...payloads.read_predictions import Answer, put_in_order

@@ -13,7 +13,7 @@ from functools import partial
 import httpx
 
 from ...base.errors import CheckCancelled, PageRefused, ScoringFailed
-from ...base.frozen import frozen
+from ...base.values import frozen
 from ...domain.deployment import Endpoint, FieldType, OutputFields
 from ...domain.record import Prediction
 from ...payloads.read_predictions import Answer, fit_probability

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Literal
 
-from ...base.frozen import frozen, frozen_by_name
-from ...base.values import TOGETHER
+from ...base.values import TOGETHER, frozen, frozen_by_name
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.intervals.verdicts import Verdict
 from ...statistics.measures.worst_group import both_sides

@@ -13,7 +13,7 @@ from typing import Any, Self, get_args
 import numpy as np
 import pyarrow as pa
 
-from ...base.frozen import frozen
+from ...base.values import frozen
 from ...database.binary_rows import list_column_values
 from ...domain.check import DataSet, Measurement
 from ...domain.monitor import Comparison, Monitor, list_comparisons

@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ...base.clock import utc_now
-from ...base.frozen import frozen_by_name
+from ...base.values import frozen_by_name
 from .applicants import applicants
 from .client import Evenhand, Http, Stopped, score
 from .console import Steps

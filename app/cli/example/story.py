@@ -13,8 +13,8 @@ import numpy as np
 
 from ...base.clock import HOUR, floor_to_hour
 from ...base.errors import SetupError
-from ...base.frozen import frozen
 from ...base.strict_json import JsonObject
+from ...base.values import frozen
 from .applicants import BAD, DECISION, FEATURES, GOOD, Applicant, applicants, outcomes, training_data
 from .client import Evenhand, Http, Stopped, score
 from .console import Steps

@@ -23,9 +23,8 @@ from typer import Argument, BadParameter, Option, echo
 
 from ...base.encodings import UTF_8, decode_parts, find_encoding
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen
 from ...base.spreadsheets import find_separator, harmless
-from ...base.values import EXACT, exact_number, nearest, quote_names, read_number
+from ...base.values import EXACT, exact_number, frozen, nearest, quote_names, read_number
 from ...domain.groups import count_twins, describe_twins, drop_twins
 from ...library.frame_columns import convert_some_numbers, is_numeric
 from ...library.frame_outcomes import NOT_NUMBERS

@@ -9,7 +9,7 @@ from pathlib import Path
 import structlog
 
 from ...base.errors import SetupError
-from ...base.frozen import frozen
+from ...base.values import frozen
 from .system_account import Account, current_account, is_nobody, unprivileged_account
 
 PORT = 5432  # only in the socket's name: there is no address

@@ -4,7 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from ...base.frozen import frozen
+from ...base.values import frozen
 from .data_folder import PORT
 
 PID_LINES = 8  # written in steps; the last one is the state

@@ -10,7 +10,7 @@ from pathlib import Path
 import structlog
 
 from ...base.errors import SetupError
-from ...base.frozen import frozen
+from ...base.values import frozen
 
 OWN_NAME = "evenhand"
 NAMES = (OWN_NAME, "postgres")

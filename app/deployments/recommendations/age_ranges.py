@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ...base.frozen import frozen
-from ...base.values import GroupValue, Range, name_value, read_number
+from ...base.values import GroupValue, Range, frozen, name_value, read_number
 from ...domain.monitor import DEFAULT_THRESHOLD
 from ...statistics.intervals.intervals import log_ratio
 from ..training.from_distributions import find_bounds

@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from ...base.frozen import frozen
-from ...base.values import GroupValue, name_problem, name_value
+from ...base.values import GroupValue, frozen, name_problem, name_value
 from ...domain.groups import drop_twins, find_twins
 from ...domain.monitor_rules import MAX_GROUPS
 from ...statistics.intervals.intervals import newcombe

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from ...base.frozen import frozen
+from ...base.values import frozen
 from .attribute_kinds import KindRow
 from .vocabulary import NEUTRAL, NEUTRAL_TO_CLEAR_NAMES
 

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from enum import StrEnum
 
-from ...base.frozen import frozen
-from ...base.values import GroupValue, Range, name_value, read_number
+from ...base.values import GroupValue, Range, frozen, name_value, read_number
 from .age_ranges import match_ages
 from .attribute_kinds import NO_ANSWER, KindRow, ValueNature
 from .category_groups import match_places

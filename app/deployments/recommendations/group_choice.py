@@ -6,8 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
-from ...base.frozen import frozen, frozen_by_name
-from ...base.values import GroupValue, name_value
+from ...base.values import GroupValue, frozen, frozen_by_name, name_value
 from ...domain.deployment import Column
 from ...domain.monitor import Outcome, OutcomeRule
 from ...statistics.intervals.intervals import wilson

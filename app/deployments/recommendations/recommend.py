@@ -11,8 +11,7 @@ from typing import Any, Literal
 from sqlalchemy.orm import Session
 
 from ...base.errors import FieldProblem, InvalidInput
-from ...base.frozen import frozen, frozen_by_name
-from ...base.values import Range, Scalar
+from ...base.values import Range, Scalar, frozen, frozen_by_name
 from ...domain.deployment import Deployment, FieldKind, ProblemType, StorageKind
 from ...domain.monitor import DEFAULT_THRESHOLD, Monitor, MonitoredAttribute, OutcomeRule
 from ...sources.stored.newest_record import SampledRecord, newest_records

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from enum import StrEnum
 
-from ...base.frozen import frozen
-from ...base.values import GroupValue, Range, Scalar, fold, name_value
+from ...base.values import GroupValue, Range, Scalar, fold, frozen, name_value
 from ...domain.monitor import Monitor, Outcome, OutcomeRule
 from .column_names import split_words
 from .vocabulary import read_words

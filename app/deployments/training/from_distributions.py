@@ -9,8 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen
-from ...base.values import GroupValue, Range, canonical, name_value, read_number, spelled
+from ...base.values import GroupValue, Range, canonical, frozen, name_value, read_number, spelled
 from ...domain.deployment import Column, RecordSchema
 from ...domain.groups import NEITHER, Group, combine_groups, list_groups, positions
 from ...domain.monitor import Monitor, MonitoredAttribute, Outcome, OutcomeRule

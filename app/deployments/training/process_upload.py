@@ -13,8 +13,7 @@ import numpy.typing as npt
 from ...base.clock import monotonic_seconds
 from ...base.encodings import UTF_8
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen_by_name
-from ...base.values import normalised
+from ...base.values import frozen_by_name, normalised
 from ...domain.deployment import Column, Deployment, RecordSchema
 from ...domain.groups import EVERYBODY_ELSE, Group, NamedGroup, combine_groups, list_groups
 from ...domain.monitor import Monitor

@@ -10,8 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ...base.errors import FieldProblem, InvalidInput, TooLarge, refuse
-from ...base.frozen import frozen, frozen_by_name
-from ...base.values import Scalar, canonical, quote_names
+from ...base.values import Scalar, canonical, frozen, frozen_by_name, quote_names
 from ...domain.deployment import Column, FieldType, ProblemType, RecordSchema, StorageKind
 from ...domain.groups import in_order
 from ...domain.monitor import Monitor

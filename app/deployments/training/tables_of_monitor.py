@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ...base.frozen import frozen
+from ...base.values import frozen
 from ...domain.deployment import RecordSchema
 from ...domain.monitor import Comparison, Monitor, MonitoredAttribute
 from ...statistics.tables.count_table import GroupCounts

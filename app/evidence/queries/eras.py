@@ -8,7 +8,7 @@ import numpy as np
 from sqlalchemy import insert, text, update
 from sqlalchemy.orm import Session
 
-from ...base.frozen import frozen_by_name
+from ...base.values import frozen_by_name
 from ...database.binary_rows import read_row
 from ...database.tables import EvidenceEraRow
 from ...deployments.listed_file_queries import read_tables

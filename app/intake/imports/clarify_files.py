@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen, frozen_by_name
 from ...base.strict_json import JsonObject
-from ...base.values import Scalar, is_number
+from ...base.values import Scalar, frozen, frozen_by_name, is_number
 from ...domain.check import DataSet, Scope
 from ...domain.deployment import Column, FieldKind, FieldType, OutputFields, ProblemType, RecordSchema
 from ...statistics.catalogue import CATALOGUE

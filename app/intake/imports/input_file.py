@@ -16,9 +16,8 @@ from msgspec import Struct
 
 from ...base.encodings import UTF_8, decode_parts
 from ...base.errors import InvalidInput, TooLarge
-from ...base.frozen import frozen_by_name
 from ...base.strict_json import JsonObject
-from ...base.values import printable
+from ...base.values import frozen_by_name, printable
 from ...deployments.training.typed_column import ParquetFile
 from ...domain.arrival import LogKind
 from ...domain.deployment import Endpoint, OutputFields, RecordSchema

@@ -15,7 +15,7 @@ from ...access.gate.caller import DeploymentId, Logger, NowIn, Services, Service
 from ...base.apart import Apart, SentFile, ask
 from ...base.clock import utc_now
 from ...base.errors import FieldProblem, InvalidInput, NotFound, UnsupportedMediaType
-from ...base.frozen import frozen
+from ...base.values import frozen
 from ...domain.arrival import LogKind, RecordSource
 from ...domain.record import Receipt
 from ...domain.record_times import TimeRule

@@ -16,8 +16,8 @@ from typing import Any, BinaryIO, Protocol
 
 from ...base.clock import floor_to_hour
 from ...base.errors import InvalidInput, TooLarge
-from ...base.frozen import frozen
 from ...base.strict_json import JsonObject
+from ...base.values import frozen
 from ...domain.arrival import LogKind
 from ...domain.record import Receipt
 from ..logging.ingest_plan import MAX_RECORD_BYTES

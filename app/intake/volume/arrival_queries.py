@@ -7,9 +7,8 @@ from sqlalchemy import BigInteger, case, cast, func, or_, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from ...base.frozen import frozen, frozen_by_name
-from ...database.binary_rows import list_column_values, read_row
-from ...database.paging import within
+from ...base.values import frozen, frozen_by_name
+from ...database.binary_rows import list_column_values, read_row, within
 from ...database.tables import (
     ArrivalRow,
     DeploymentRow,

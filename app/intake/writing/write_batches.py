@@ -5,7 +5,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from ...base.frozen import frozen
+from ...base.values import frozen
 from ...domain.arrival import RecordSource
 
 

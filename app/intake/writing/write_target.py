@@ -5,7 +5,7 @@ from datetime import date
 
 from sqlalchemy import String, literal_column, select
 
-from ...base.frozen import frozen_by_name
+from ...base.values import frozen_by_name
 from ...database.binary_rows import read_row
 from ...database.engine import Database, Sealer
 from ...database.tables import DeploymentRow, DeploymentSchemaRow, ErasedIdRow

@@ -23,8 +23,7 @@ import structlog
 from sqlalchemy.orm import Session
 
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen, frozen_arrays
-from ...base.values import Scalar, canonical, read_number
+from ...base.values import Scalar, canonical, frozen, frozen_arrays, read_number
 from ...deployments.bias_detector import ALL_TOGETHER, DetectorCounts, DetectorQuality, QualityFigure
 from ...deployments.mitigation_queries import find_detector_model
 from ...domain.deployment import Column, FieldKind

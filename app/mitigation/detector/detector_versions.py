@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...base.frozen import frozen, frozen_arrays
+from ...base.values import frozen, frozen_arrays
 from ...deployments.bias_detector import ALL_TOGETHER, DetectorCounts, DetectorVersion
 from ...deployments.mitigation_queries import NewDetector
 from ...domain.deployment import Column

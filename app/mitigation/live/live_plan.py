@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from ...base.clock import monotonic_seconds, utc_now
 from ...base.errors import Conflict, InvalidInput
-from ...base.frozen import frozen, frozen_arrays
+from ...base.values import frozen, frozen_arrays
 from ...calls.scoring.ask_page import ModelKey
 from ...database.engine import Database, Sealer
 from ...deployments.mitigation_queries import read_mitigation_settings, usable_versions

@@ -17,9 +17,9 @@ from msgspec import Struct
 from ...access.principals import Principal
 from ...base.clock import monotonic_seconds
 from ...base.errors import InvalidInput, NotFound, ScoringFailed, Unavailable
-from ...base.frozen import frozen
 from ...base.strict_json import JsonObject
 from ...base.telemetry.prometheus import mitigated_records
+from ...base.values import frozen
 from ...calls.scoring.live_model import LiveModel, LiveModels
 from ...domain.cells import CellRefused, probability, scalar
 from ...domain.record import Prediction

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.frozen import frozen
-from ...base.values import Scalar, canonical, read_number
+from ...base.values import Scalar, canonical, frozen, read_number
 from ...domain.mitigation import AttributeProfile, Mode, StandIn
 from ...domain.monitor import Outcome
 from ...domain.record import Prediction

@@ -7,8 +7,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from ...base.frozen import frozen, frozen_arrays
-from ...base.values import read_number
+from ...base.values import frozen, frozen_arrays, read_number
 from ...checks.copies.copy_outcomes import CopyOutcomes, fill_stored, target_key
 from ...checks.counting.tabulate import OtherRevisions, Tabulated, tabulate_revisions
 from ...checks.subject import Subject

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from ...base.clock import HOUR
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen, frozen_by_name
+from ...base.values import frozen, frozen_by_name
 from ...charts.named_groups import rename_series
 from ...charts.pictures.axes import TimeTick, time_ticks
 from ...charts.pictures.drawing import PAGE, Chart

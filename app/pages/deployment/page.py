@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from ...access.gate.caller import NowIn, SessionIn
 from ...alerts.queries import present_alerts
-from ...base.frozen import frozen_by_name
+from ...base.values import frozen_by_name
 from ...charts.forest import STRIP_CHECKS, Forest, build_forest, choose_metric
 from ...charts.named_groups import rename_gap
 from ...charts.time_ranges import RangeChoice

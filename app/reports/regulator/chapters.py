@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ...base.frozen import frozen
+from ...base.values import frozen
 from ...charts.forest_headline import capitalise
 from ...statistics.sentences.left_out import list_lines
 from ..document import Block, Bullets, Json, Paragraph, ReportTable, Section, caution, count

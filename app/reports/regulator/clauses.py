@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from ...base.frozen import frozen
+from ...base.values import frozen
 
 NOT_LEGAL_ADVICE = (
     "Not legal advice. The report says what was measured, by which rule, and what is missing; it does not "

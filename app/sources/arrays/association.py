@@ -24,7 +24,7 @@ from typing import TypeGuard
 import numpy as np
 from scipy.special import betaincinv
 
-from ...base.frozen import frozen, frozen_by_name
+from ...base.values import frozen, frozen_by_name
 from ...statistics.figure_values import Undefined
 from ...statistics.group_labels import MISSING, Codes, FloatArray
 

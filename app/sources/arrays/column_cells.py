@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ...base.frozen import frozen_arrays
-from ...base.values import Scalar, canonical, normalised
+from ...base.values import Scalar, canonical, frozen_arrays, normalised
 from ...domain.deployment import Column
 from ...domain.groups import typed
 from ...domain.monitor import Outcome, OutcomeRule, ValueTest

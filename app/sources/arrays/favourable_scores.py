@@ -11,8 +11,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from ...base.frozen import frozen_arrays
-from ...base.values import Range, Scalar, canonical
+from ...base.values import Range, Scalar, canonical, frozen_arrays
 from ...domain.mitigation import Reading
 from ...domain.monitor import Outcome, OutcomeRule
 from ...statistics.group_labels import FloatArray, IntArray

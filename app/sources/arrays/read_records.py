@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen, frozen_arrays
-from ...base.values import Scalar, canonical, name_value
+from ...base.values import Scalar, canonical, frozen, frozen_arrays, name_value
 from ...domain.deployment import Column, FieldType, RecordSchema
 from ...domain.group_rules import Condition, GroupRule
 from ...domain.groups import (

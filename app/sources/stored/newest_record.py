@@ -7,8 +7,7 @@ from typing import NamedTuple
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from ...base.frozen import frozen
-from ...base.values import Scalar
+from ...base.values import Scalar, frozen
 from ...database.binary_rows import read_row
 from ...domain.deployment import Column, RecordSchema
 from .record_conditions import RecordFilter

@@ -8,7 +8,7 @@ from sqlalchemy import insert, text
 from sqlalchemy.orm import Session
 
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen, frozen_by_name
+from ...base.values import frozen, frozen_by_name
 from ...database.binary_rows import read_row
 from ...database.engine import ArrowReader
 from ...database.tables import ChangedHourRow

@@ -8,10 +8,8 @@ from typing import Any
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from ...base.frozen import frozen_by_name
-from ...base.values import shown_value
-from ...database.binary_rows import read_row
-from ...database.paging import MAX_PAGE_BYTES
+from ...base.values import frozen_by_name, shown_value
+from ...database.binary_rows import MAX_PAGE_BYTES, read_row
 from ...domain.deployment import RecordSchema
 from ...domain.mitigation import FlaggedRecord
 from ...domain.record import Prediction

@@ -9,8 +9,7 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from ...base.clock import floor_to_minute
-from ...base.frozen import frozen
-from ...base.values import Scalar
+from ...base.values import Scalar, frozen
 from ...database.binary_rows import array_text
 from ...database.engine import ArrowReader, Parameter
 from ...domain.check import Span

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ...base.errors import SetupError
-from ...base.frozen import frozen
+from ...base.values import frozen
 from ...domain.check import CheckRun
 from ...domain.deployment import PayloadTable
 from ...domain.record import Prediction

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from ...base.apart import Apart
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen
+from ...base.values import frozen
 from ...domain.check import Span
 from ...domain.deployment import FeedbackTable, PayloadTable
 from .allowed_locations import Root, describe_error, list_table, open_folder, read_partition_value

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ...base.errors import FieldProblem, InvalidInput, refuse
-from ...base.frozen import frozen_by_name
+from ...base.values import frozen_by_name
 
 SCHEMES = MappingProxyType(
     {
