@@ -180,7 +180,7 @@ def _write_row(
         *(getattr(record, name) for name in _OF_THE_LOG),
         summary.outcome,
         summary.gap,
-        *(values.get(column.name) for column in (*schema.features, *schema.meta)),
+        *(values.get(column.name) for column in schema.columns),
         *map(groups.get, attributes),
         *map(summary.changes.get, attributes),
     ]

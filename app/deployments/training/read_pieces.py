@@ -109,7 +109,7 @@ def find_layout(
         if column.name not in there and not _has_pseudonyms(column)
     ]
     # The counts of a column of pseudonyms, which identify people, would be a list of them.
-    all_columns = (*schema.features, *schema.meta)
+    all_columns = schema.columns
     columns = tuple(column for column in all_columns if column.name in there and not _has_pseudonyms(column))
     label_type = FieldType.NUMBER if problem_type is ProblemType.REGRESSION else None
     kinds = [

@@ -48,7 +48,7 @@ def process_distributions(
         records=counts.total(),
         schema_version=schema.version,
         labels=labels,
-        absent=tuple(column.name for column in (*schema.features, *schema.meta) if column.name not in named),
+        absent=tuple(column.name for column in schema.columns if column.name not in named),
         processed_at=received_at,
         processing_seconds=0.0,
     )

@@ -44,7 +44,7 @@ class FlatTable:
         schema = subject.schema
         outputs = subject.outputs
         column_names = subject.columns
-        columns = {column.name for column in (*schema.features, *schema.meta)}
+        columns = {column.name for column in schema.columns}
         self._names = frozenset(names)
         self._features = [column for column in schema.features if column.name in self._names]
         self._meta = [column for column in schema.meta if column.name in self._names]

@@ -288,9 +288,7 @@ def subject_members(subject: ImportSubject) -> JsonObject:
         "format": None
         if subject.endpoint is None
         else [subject.endpoint.payload_format, repr(subject.endpoint.mapping)],
-        "schema": [
-            [column.name, column.type.value] for column in (*subject.schema.features, *subject.schema.meta)
-        ],
+        "schema": [[column.name, column.type.value] for column in subject.schema.columns],
         "lists_texts": subject.lists_texts,
         "outputs": astuple(subject.outputs),
     }

@@ -43,7 +43,7 @@ class PayloadForm:
         schema = deployment.schema
         self.columns = table.columns
         self._revision = deployment.model_revision
-        self._of_schema = {column.name: column for column in (*schema.features, *schema.meta)}
+        self._of_schema = {column.name: column for column in schema.columns}
         self.stored = table.columns.of_values(self._of_schema)
 
     def wanted(self, query: WindowQuery) -> list[str]:
