@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope
 
 from .access.gate.caller import IS_INNER, Services
 from .base.errors import EndpointRefused, InvalidInput, ScoringFailed
-from .base.frozen import frozen_by_name
+from .base.values import frozen_by_name
 from .calls.call_failures import CallFailure
 from .calls.credentials import (
     TokenSource,

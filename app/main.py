@@ -22,11 +22,11 @@ from .alerts.channels import routes as alert_channels
 from .alerts.channels.email import read_mail_server
 from .alerts.rules import routes as alert_rules
 from .base.errors import InvalidInput, SetupError, Unavailable
-from .base.frozen import frozen
 from .base.settings import Settings, load_settings
 from .base.telemetry.json_logs import configure_logging
 from .base.telemetry.traces import tracing
 from .base.turns import Room
+from .base.values import frozen
 from .calls.pinned_transport import HEADER, enter, identify
 from .calls.scoring.live_model import LiveModels
 from .charts import measurement_routes as measurements

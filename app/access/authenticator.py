@@ -56,7 +56,7 @@ class Authenticator:
     _under_way: dict[bytes, tuple[asyncio.Task[Principal], float]] = field(default_factory=dict)
 
     async def authenticate(self, authorization: str | None) -> Principal:
-        """Returns the principal of `Bearer <key>`, or of `Basic` with the key as the password and any user
+        """Principal of `Bearer <key>`, or of `Basic` with the key as the password and any user
         name. A key seen lately costs no thread, and callers who wait for the same key share one look-up.
 
         A program that logged in sends the token of its session instead of a key. A session that was ended
@@ -179,7 +179,7 @@ def _digest(text: str) -> bytes:
 
 
 def _read_text(authorization: str | None) -> str:
-    """Returns the secret of `Bearer`, or the password of `Basic`; nothing where there is none."""
+    """Secret of `Bearer`, or the password of `Basic`; nothing where there is none."""
     scheme, _, credentials = (authorization or "").strip().partition(" ")
     text = credentials.strip() if scheme.lower() in {"bearer", "basic"} else ""
     if scheme.lower() == "basic":

@@ -21,7 +21,7 @@ _NONCE_BYTES = 12
 
 
 def make_pseudonym(key: bytes, column: str, value: Scalar) -> str:
-    """Returns the pseudonym of a value: the first 128 bits of its HMAC-SHA256.
+    """Pseudonym of a value: the first 128 bits of its HMAC-SHA256.
 
     Equal values of a column have equal pseudonyms (1 and 1.0 are equal). The column's name is hashed
     along, so that nobody can see that two columns hold the same value.
@@ -33,13 +33,13 @@ def make_pseudonym(key: bytes, column: str, value: Scalar) -> str:
 
 
 def seal_body(key: bytes, body: bytes) -> bytes:
-    """Returns the body encrypted with AES-256-GCM under the key of columns, a different form each time."""
+    """Body encrypted with AES-256-GCM under the key of columns, a different form each time."""
     nonce = os.urandom(_NONCE_BYTES)
     return nonce + AESGCM(_body_key(key)).encrypt(nonce, body, None)
 
 
 def open_body(key: bytes, sealed: bytes) -> bytes:
-    """Returns the body that was sealed. Raises SetupError if with another key, or if it is damaged."""
+    """Body that was sealed. Raises SetupError if with another key, or if it is damaged."""
     try:
         return AESGCM(_body_key(key)).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], None)
     except (InvalidTag, ValueError) as error:

@@ -33,7 +33,7 @@ class FailureBudget:
         self._left_out = 0
 
     def admit(self) -> int | None:
-        """Returns the number of failures left out since the last kept one; None where this one is left
+        """Number of failures left out since the last kept one; None where this one is left
         out, too.
         """
         with self._lock:

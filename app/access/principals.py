@@ -4,7 +4,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from ..base.errors import Forbidden
-from ..base.frozen import frozen
+from ..base.values import frozen
 
 
 class Permission(StrEnum):

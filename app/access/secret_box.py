@@ -40,12 +40,12 @@ class SecretBox:
         self._use((secret, *old))
 
     def seal(self, plain: bytes) -> bytes:
-        """Returns the encrypted form, a different one each time."""
+        """Encrypted form, a different one each time."""
         nonce = os.urandom(_NONCE_BYTES)
         return _VERSION + nonce + self._ciphers[0].encrypt(nonce, plain, _VERSION)
 
     def unseal(self, sealed: bytes) -> bytes:
-        """Returns the bytes that were sealed. Raises SetupError if with another key, or if they are
+        """Bytes that were sealed. Raises SetupError if with another key, or if they are
         damaged.
         """
         for cipher in self._ciphers:
@@ -120,7 +120,7 @@ def _open(cipher: AESGCM, sealed: bytes) -> bytes | None:
 
 
 def find_secret_box(settings: Settings) -> SecretBox | None:
-    """Returns the box of the key that is set or was generated, or None where there is neither. Makes none.
+    """Box of the key that is set or was generated, or None where there is neither. Makes none.
 
     Raises:
     SetupError: the key file cannot be read, or the key is empty.
@@ -131,7 +131,7 @@ def find_secret_box(settings: Settings) -> SecretBox | None:
 
 
 def open_secret_box(settings: Settings) -> SecretBox:
-    """Returns the box of this installation: from the settings, or from a key file made at the first start
+    """Box of this installation: from the settings, or from a key file made at the first start
     (readable by its owner only).
 
     Raises:
@@ -161,7 +161,7 @@ def open_secret_box(settings: Settings) -> SecretBox:
 
 
 def read_key_file(path: Path) -> list[str]:
-    """Returns the keys of a key file, the one that encrypts first. Raises OSError."""
+    """Keys of a key file, the one that encrypts first. Raises OSError."""
     return [line.strip() for line in path.read_text().splitlines() if line.strip()]
 
 

@@ -59,7 +59,7 @@ class _Failures:
     _moments: dict[Hashable, deque[float]] = field(default_factory=dict)
 
     def wait_seconds(self, key: Hashable) -> float:
-        """Returns the seconds until one of the max failures is too old to count; 0 if there are fewer."""
+        """Seconds until one of the max failures is too old to count; 0 if there are fewer."""
         moments = self._moments.get(key, deque())
         while moments and moments[0] <= self.clock() - WINDOW_SECONDS:
             moments.popleft()

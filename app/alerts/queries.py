@@ -12,9 +12,8 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ..base.errors import Conflict, NotFound
-from ..base.frozen import frozen, frozen_by_name
-from ..database.binary_rows import list_column_values, read_row
-from ..database.paging import equal, page_newest, page_oldest
+from ..base.values import frozen, frozen_by_name
+from ..database.binary_rows import equal, list_column_values, page_newest, page_oldest, read_row
 from ..database.tables import AlertCommentRow, AlertRow, AlertRuleRow, CheckRow, DeploymentRow
 from ..domain.alert import Alert, AlertState, AlertSubject, ClosingReason, Resolution, Rule, RuleKind
 from ..domain.check import CheckRun, DataSet, Span

@@ -16,7 +16,7 @@ _OF_FILES = re.compile(
 
 
 def find_encoding(name: str) -> str | None:
-    """Returns Python's name of an encoding of text files; None if it is unknown."""
+    """Python's name of an encoding of text files; None if it is unknown."""
     try:
         codec = codecs.lookup(name).name
     except (LookupError, ValueError):
@@ -53,7 +53,7 @@ def decode_parts(chunks: Iterable[bytes], encoding: str, field: str) -> Iterator
 
 
 def locate_fault(error: UnicodeDecodeError, offset: int = 0, line: int = 1) -> str:
-    """Returns the byte that could not be decoded and its place; its text begins at that offset and line of
+    """Byte that could not be decoded and its place; its text begins at that offset and line of
     the file.
     """
     line += error.object[: error.start].decode(error.encoding, "replace").count("\n")

@@ -31,7 +31,7 @@ import copyreg
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from .frozen import frozen
+from .values import frozen
 
 T = TypeVar("T")
 
@@ -80,7 +80,7 @@ class NotFound(EvenhandError):
 
 
 def require_present(value: T | None, kind: str, name: object) -> T:
-    """Returns the value, or raises NotFound if it is None."""
+    """Value, or raises NotFound if it is None."""
     if value is None:
         raise NotFound(kind, name)
     return value

@@ -9,7 +9,7 @@ _BEGIN_FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def find_separator(open_lines: Callable[[], Iterable[str]], columns: Collection[str]) -> str:
-    """Returns the separator of a CSV file's values: a semicolon or a tab, if only that one gives the
+    """Separator of a CSV file's values: a semicolon or a tab, if only that one gives the
     header these columns, else a comma.
     """
     headers = {separator: _read_header(open_lines(), separator) for separator in (",", ";", "\t")}
@@ -29,14 +29,14 @@ def _read_header(lines: Iterable[str], separator: str) -> list[str]:
 
 
 def harmless(text: str) -> str:
-    """Returns the text, with an apostrophe before it where a spreadsheet would read it as a formula, as
+    """Text, with an apostrophe before it where a spreadsheet would read it as a formula, as
     OWASP advises.
     """
     return f"'{text}" if text.startswith(_BEGIN_FORMULAS) else text
 
 
 def write_cell(cell: object) -> str:
-    """Returns the text of a cell: numbers unrounded, moments in ISO 8601, nothing for None, and texts
+    """Text of a cell: numbers unrounded, moments in ISO 8601, nothing for None, and texts
     harmless.
     """
     match cell:

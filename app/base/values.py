@@ -1,4 +1,5 @@
-"""Scalar values as records and configurations carry them, and the one form in which they are compared.
+"""Declarations of classes of values; scalar values as records and configurations carry them, and the one form
+in which they are compared.
 
 JSON, CSV and numpy disagree about `1` and `1.0`; a group or an outcome must not. Whether the text `"1"` is
 the number 1 says the type of a column, and of outcomes `app/domain/monitor.py`.
@@ -8,12 +9,33 @@ import math
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from decimal import Decimal
 from difflib import get_close_matches
 from enum import Enum
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple, TypeGuard, dataclass_transform
 from uuid import UUID
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def frozen(cls: type | None = None, /, *, kw_only: bool = False, eq: bool = True) -> Any:  # noqa: ANN401 - the class, or what decorates it
+    """A dataclass with slots whose objects never change."""
+    make = dataclass(frozen=True, slots=True, kw_only=kw_only, eq=eq)
+    return make if cls is None else make(cls)
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
+def frozen_by_name(cls: type) -> Any:  # noqa: ANN401 - the class
+    """`frozen`, with each field given by its name."""
+    return frozen(cls, kw_only=True)
+
+
+@dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
+def frozen_arrays(cls: type) -> Any:  # noqa: ANN401 - the class
+    """`frozen`, of arrays, which cannot be compared as a whole."""
+    return frozen(cls, eq=False)
+
 
 MAX_NAME = 200
 
@@ -43,7 +65,7 @@ def name_problem(text: str) -> str | None:
 
 
 def joining_problem(text: str, joined_names: Collection[str]) -> str | None:
-    """Returns the problem of a name that is to be joined with any of the others by ` × `.
+    """Problem of a name that is to be joined with any of the others by ` × `.
 
     Without this the label `a × b × c` could be of `a` and `b × c`, or of `a × b` and `c`.
     """
@@ -67,26 +89,26 @@ def joining_problem(text: str, joined_names: Collection[str]) -> str | None:
 
 
 def quote_names(names: Sequence[str]) -> str:
-    """Returns the first names in quotes, and how many more there are."""
+    """First names in quotes, and how many more there are."""
     shown = ", ".join(f"{name!r:.100}" for name in names[:MAX_QUOTED]) or "none"
     return f"{shown} and {len(names) - MAX_QUOTED:,} more" if len(names) > MAX_QUOTED else shown
 
 
 def nearest(text: str, offered: Iterable[str]) -> str | None:
-    """Returns the most similar of the offered texts, upper and lower case alike, if one is similar."""
+    """Most similar of the offered texts, upper and lower case alike, if one is similar."""
     folded = {name.casefold()[:_MOST_COMPARED]: name for name in offered}
     close = get_close_matches(text.casefold()[:_MOST_COMPARED], folded, n=1)
     return folded[close[0]] if close else None
 
 
 def character_problem(text: str) -> str | None:
-    """Returns the problem of a text's characters. Postgres cannot store NUL, and UTF-8 no lone surrogates."""
+    """Problem of a text's characters. Postgres cannot store NUL, and UTF-8 no lone surrogates."""
     is_broken = any(unicodedata.category(character) in _CONTROL_OR_SURROGATE for character in text)
     return "must not hold control characters" if is_broken else None
 
 
 def printable(text: str, limit: int = _MOST_PRINTABLE) -> str:
-    """Returns the text with lone surrogates and control characters as escapes, and without its end if it
+    """Text with lone surrogates and control characters as escapes, and without its end if it
     is very long.
     """
     if len(text) > limit:
@@ -135,17 +157,17 @@ BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
 def parse_boolean(text: str) -> bool | None:
-    """Returns the boolean that a text spells, as pandas and spreadsheets write it, or None."""
+    """Boolean that a text spells, as pandas and spreadsheets write it, or None."""
     return BOOLEANS.get(fold(text))
 
 
 def fold(value: "GroupValue") -> str:
-    """Returns the text under which spellings are compared that differ in letters or outer blanks only."""
+    """Text under which spellings are compared that differ in letters or outer blanks only."""
     return name_value(value).strip().casefold()
 
 
 def canonical(value: Scalar) -> str:
-    """Returns the text under which a value is compared and shown, which is how Postgres prints the stored
+    """Text under which a value is compared and shown, which is how Postgres prints the stored
     JSON.
 
     Booleans are `true`/`false`; integral floats lose `.0`; no number has an exponent (`0.00001`, not
@@ -162,7 +184,7 @@ def canonical(value: Scalar) -> str:
 
 
 def normalised(value: Scalar) -> Scalar:
-    """Returns the value as stored: integral floats become integers, so that the stored text is
+    """Value as stored: integral floats become integers, so that the stored text is
     `canonical()`.
     """
     return (
@@ -177,17 +199,17 @@ def name_value(value: GroupValue) -> str:
 
 
 def spelled(value: GroupValue) -> str:
-    """Returns the value as a message names it: text in quotes."""
+    """Value as a message names it: text in quotes."""
     return repr(value) if isinstance(value, str) else name_value(value)
 
 
 def tidy(value: float) -> int | float:
-    """Returns a number as it is stored: without a fraction if it has none."""
+    """A number as it is stored: without a fraction if it has none."""
     return int(value) if value.is_integer() and abs(value) < EXACT else value
 
 
 def shown_value(value: Any) -> Any:  # noqa: ANN401 - a value as it was stored: JSON
-    """Returns the value for people; the length of a text longer than may be logged now replaces its end."""
+    """Value for people; the length of a text longer than may be logged now replaces its end."""
     match value:
         case str() if len(value) > MAX_TEXT:
             return f"{value[:MAX_TEXT]}… (cut: {len(value):,} characters)"
@@ -200,7 +222,7 @@ def shown_value(value: Any) -> Any:  # noqa: ANN401 - a value as it was stored: 
 
 
 def plain_cell(value: Any) -> Any:  # noqa: ANN401 - any cell of Parquet, or of a program
-    """Returns a cell as JSON has it, or as it is; NaN is missing, as pandas writes it."""
+    """A cell as JSON has it, or as it is; NaN is missing, as pandas writes it."""
     if isinstance(value, Enum):
         return plain_cell(value.value)
     if isinstance(value, Decimal):
@@ -220,7 +242,7 @@ def is_number(value: object) -> TypeGuard[int | float]:
 
 
 def read_number(value: Scalar | None) -> float | None:
-    """Returns the value as a finite number, or None if it is not one (text that spells a number counts)."""
+    """Value as a finite number, or None if it is not one (text that spells a number counts)."""
     if (
         value is None or isinstance(value, bool) or (isinstance(value, str) and "_" in value)
     ):  # Python reads 1_000 as a number
@@ -233,7 +255,7 @@ def read_number(value: Scalar | None) -> float | None:
 
 
 def exact_number(value: Scalar) -> int | float | None:
-    """Returns `number_of()`, except that a whole number is an int: beyond 2**53 a float would be another
+    """`number_of()`, except that a whole number is an int: beyond 2**53 a float would be another
     one.
     """
     number = read_number(value)
@@ -253,7 +275,7 @@ _CONTROL = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def isolate(text: str) -> str:
-    """Returns the text with each run of right-to-left words between `FIRST` and `LAST`: otherwise the numbers
+    """Text with each run of right-to-left words between `FIRST` and `LAST`: otherwise the numbers
     after such a name would change places.
 
     Characters that change direction are shown as their number, so that a name cannot turn a sentence round.

@@ -9,7 +9,7 @@ from http.client import responses
 
 import httpx
 
-from ..base.frozen import frozen_by_name
+from ..base.values import frozen_by_name
 
 _MAY_PASS = frozenset({408, 425, 429, 500, 502, 503, 504})
 _OF_RECORDS = frozenset({400, 422})

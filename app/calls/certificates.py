@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes, Pub
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 
 from ..base.errors import FieldProblem, ScoringFailed
-from ..base.frozen import frozen
+from ..base.values import frozen
 from ..domain.deployment import EndpointTls
 
 MAX_PEM_BYTES = 100_000

@@ -15,7 +15,7 @@ import msgspec
 
 from ..base.clock import monotonic_seconds
 from ..base.errors import ScoringFailed
-from ..base.frozen import frozen
+from ..base.values import frozen
 from ..domain.deployment import Credentials, CredentialsKind, Endpoint
 from .call_failures import CallFailure, failure_of_error, failure_of_status
 from .egress_policy import parse_url

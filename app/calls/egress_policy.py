@@ -15,8 +15,8 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_netw
 import httpx
 
 from ..base.errors import EndpointRefused, SetupError
-from ..base.frozen import frozen
 from ..base.settings import Network, Settings
+from ..base.values import frozen
 
 Address = IPv4Address | IPv6Address
 

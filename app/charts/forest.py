@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy.orm import Session
 
-from ..base.frozen import frozen, frozen_by_name
+from ..base.values import frozen, frozen_by_name
 from ..checks.advice.advice import STALE_AFTER
 from ..checks.result_queries import RecentCheck, RecentFigure, RecentFigures, recent_figures
 from ..checks.views.headlines import IMPACT, VERDICT_WORDS

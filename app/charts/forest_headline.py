@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain
 
-from ..base.frozen import frozen_by_name
+from ..base.values import frozen_by_name
 from ..checks.views.explain_figure import describe_measurement, judged_figure
 from ..domain.check import DataSet
 from ..domain.groups import GroupWords

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Query, Response
 from ..access.gate.caller import NowIn, SessionIn
 from ..alerts.queries import alerts_between
 from ..base.errors import Conflict, InvalidInput, require_present
-from ..base.frozen import frozen
+from ..base.values import frozen
 from ..checks.days.roll_up import Period
 from ..checks.queries import get
 from ..checks.routes import CheckId

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from ..base.clock import HOUR
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen, frozen_by_name
+from ..base.values import frozen, frozen_by_name
 from ..checks.counting.tabulate import table_data
 from ..checks.days.measurement_queries import (
     EndedRun,

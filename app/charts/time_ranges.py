@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ..base.clock import HOUR, floor_to_hour
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen_by_name
+from ..base.values import frozen_by_name
 from ..domain.check import Span
 
 

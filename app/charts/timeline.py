@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
-from ..base.frozen import frozen, frozen_by_name
+from ..base.values import frozen, frozen_by_name
 from ..checks.days.day_queries import (
     DAY,
     ORIGIN,

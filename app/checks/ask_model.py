@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 
 from ..base.errors import EndpointDown, EndpointRefused, ScoringFailed
-from ..base.frozen import frozen
+from ..base.values import frozen
 from ..calls.egress_policy import EgressPolicy
 from ..calls.scoring.ask_page import name_model
 from ..calls.scoring.scoring_client import OnScored, Scored, ScoringClient

@@ -3,10 +3,10 @@
 from datetime import UTC, datetime
 from typing import Any, Self
 
-from pydantic import AliasPath, Field, model_validator
+from pydantic import Field, model_validator
 
 from ..domain.check import CheckRun, CheckState, DataSet, Span, Trigger
-from ..web.body import In, Out, PageOut, example
+from ..web.body import In, Out, PageOut, example, read_from
 from ..web.parameters import Timestamp
 from .advice.advice import Cause, Outlook, advice_on_check
 from .correction import CorrectedCount
@@ -117,10 +117,10 @@ class CheckOut(Out):
     deployment_id: str
     trigger: Trigger
     state: CheckState
-    from_: datetime = Field(validation_alias=AliasPath("span", "start"), serialization_alias="from")
+    from_: datetime = read_from("span.start", serialization_alias="from")
     """The beginning of the range of logging times."""
 
-    to: datetime = Field(validation_alias=AliasPath("span", "end"))
+    to: datetime = read_from("span.end")
     """Its end, exclusive."""
 
     batch: str | None
@@ -153,7 +153,7 @@ class CheckOut(Out):
 
     monitor_version: int | None
     model_revision: str | None
-    requested_by: str = Field(validation_alias="created_by")
+    requested_by: str = read_from("created_by")
     """`schedule` (also for late files), or the id of the API key."""
 
     created_at: datetime

@@ -7,8 +7,7 @@ from enum import StrEnum
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from ..base.frozen import frozen, frozen_by_name
-from ..base.values import Scalar
+from ..base.values import Scalar, frozen, frozen_by_name
 
 
 class Corrected(StrEnum):

@@ -10,7 +10,7 @@ from sqlalchemy import func, text
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from ..base.frozen import frozen_by_name
+from ..base.values import frozen_by_name
 from ..database.leased_rows import HeldRow, lease_row, returned_values, write_held
 from ..database.tables import CheckRow
 from ..domain.check import PRESENT_TRIGGERS, CheckRun, CheckState, Failure, Progress, Trigger

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen, frozen_arrays
+from ..base.values import frozen, frozen_arrays
 from ..deployments.monitor.queries import picked_on, stored_on
 from ..domain.check import DataSet, Details, Measurement, Progress, Scope
 from ..domain.monitor import Comparison, Limits, Monitor, MonitoredAttribute, list_comparisons

@@ -8,8 +8,7 @@ import msgspec
 from sqlalchemy import ColumnElement, Select, insert, select, text
 from sqlalchemy.orm import Session
 
-from ..base.frozen import frozen, frozen_by_name
-from ..base.values import normalised
+from ..base.values import frozen, frozen_by_name, normalised
 from ..database.binary_rows import driver_connection, read_row
 from ..database.tables import CheckRow, CheckTableRow, MeasurementRow
 from ..domain.check import PRESENT_TRIGGERS, CheckState, DataSet, Details, Measurement, Scope, Span

@@ -5,7 +5,7 @@ from dataclasses import field, replace
 from datetime import datetime
 
 from ..base.errors import InvalidInput, NotFound
-from ..base.frozen import frozen
+from ..base.values import frozen
 from ..database.engine import Database, Sealer
 from ..deployments.mitigation_queries import newest_profile, read_mitigation_settings
 from ..deployments.monitor.queries import find_monitor

@@ -54,7 +54,7 @@ def spare_loaded_objects() -> None:
 
 
 def stop_signal() -> threading.Event:
-    """Returns an event that Ctrl-C, SIGTERM and the end of the terminal set. Call it from the main thread."""
+    """An event that Ctrl-C, SIGTERM and the end of the terminal set. Call it from the main thread."""
     stop = threading.Event()
     received = SimpleQueue[int]()
 

@@ -14,8 +14,8 @@ from sqlalchemy.orm import Session
 from ..access.secret_box import KEY_FILE, find_secret_box
 from ..base.clock import utc_now
 from ..base.errors import EvenhandError
-from ..base.frozen import frozen
 from ..base.settings import Settings
+from ..base.values import frozen
 from ..calls.egress_policy import check_url, read_policy
 from ..calls.model_uris import check_model
 from ..checks.days.day_queries import waiting_days

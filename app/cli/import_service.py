@@ -11,8 +11,8 @@ import httpx
 import msgspec
 
 from ..base.errors import FieldProblem, InvalidInput, NotFound, SetupError, Unavailable
-from ..base.frozen import frozen
 from ..base.strict_json import JsonObject, parse_json
+from ..base.values import frozen
 from ..domain.arrival import LogKind, RecordSource
 from ..domain.deployment import Endpoint, OutputFields, ProblemType, RecordSchema
 from ..domain.record import Receipt
@@ -57,7 +57,7 @@ class ImportService:
         return f"{self._client.base_url}{self._address}"
 
     def read_deployment(self) -> ImportTarget:
-        """Returns the deployment as an import needs it. Raises NotFound if this key sees none."""
+        """Deployment as an import needs it. Raises NotFound if this key sees none."""
         response = self._request("GET", self._address)
         if response.status_code == HTTPStatus.NOT_FOUND:
             raise NotFound("deployment", self._id)
@@ -122,7 +122,7 @@ class ImportService:
             self.ask("PUT", f"/missing-records/{sender}", body)
 
     def ask(self, method: str, path: str, body: Any = None, *, query: Mapping[str, str] | None = None) -> Any:  # noqa: ANN401 - any JSON
-        """Returns the decoded answer to a request below the deployment's address.
+        """Decoded answer to a request below the deployment's address.
 
         Raises:
         SetupError: it was refused.

@@ -25,8 +25,7 @@ from ..intake.imports.bentoml import is_bento_schema, read_bento_schema
 from ..intake.imports.clarify_files import ClarifyChoices, ClarifyConfig, list_violations
 from ..intake.imports.import_layouts import ImportLayout, find_layout
 from ..intake.imports.import_report import ImportReport
-from ..intake.imports.import_subject import ColumnNames, ImportSubject
-from ..intake.imports.input_file import InputFile
+from ..intake.imports.input_file import ColumnNames, ImportSubject, InputFile
 from ..intake.imports.month_files import read_head
 from ..intake.imports.run_import import CheckpointFile, run_import, subject_members
 from .import_service import ImportService, open_client
@@ -280,7 +279,7 @@ def sagemaker(
 
 
 def check_span(service: ImportService, earliest: str, latest: str) -> list[JsonObject]:
-    """Returns the measurements of a check of the hours from the earliest to the latest record, once it has
+    """Measurements of a check of the hours from the earliest to the latest record, once it has
     ended.
     """
     end = floor_to_hour(datetime.fromisoformat(latest)) + HOUR
@@ -320,7 +319,7 @@ def parse_scalar(text: str) -> Any:  # noqa: ANN401 - any scalar
 
 
 def list_files(option: str, paths: Sequence[Path], encoding: str) -> list[InputFile]:
-    """Returns files, and those in folders that end in .jsonl. Raises InvalidInput if there is none."""
+    """Files, and those in folders that end in .jsonl. Raises InvalidInput if there is none."""
     files = [
         InputFile.at(file, encoding)
         for path in paths

@@ -1,25 +1,29 @@
-"""Rows as objects, and rows of a statement in the binary form of the wire: less than half the time of
-SQLAlchemy's.
+"""Rows as objects and in pages, conditions of filters, in which None lets everything through; rows of a
+statement in the binary form of the wire, in less than half the time of SQLAlchemy's.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import is_dataclass
 from datetime import datetime
 from enum import Enum
 from functools import cache
-from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import Any, Generic, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 import psycopg
 from psycopg.rows import namedtuple_row
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, Select
+from sqlalchemy.orm import InstrumentedAttribute, Session
+
+from ..base.values import frozen
+from ..domain.paging import Paging
 
 T = TypeVar("T")
 
 
 def read_row(kind: type[T], row: object, /, **further: object) -> T:
-    """Returns an object of the row's columns that are called as its fields; `further` are fields that are
+    """An object of the row's columns that are called as its fields; `further` are fields that are
     not.
 
     Texts become members of enumerations, and JSON becomes objects and tuples, as the fields are declared.
@@ -33,13 +37,13 @@ def read_row(kind: type[T], row: object, /, **further: object) -> T:
 
 
 def list_column_values(fields: object) -> dict[str, Any]:
-    """Returns the values of the object's fields by name, as `read_row` reads them."""
+    """Values of the object's fields by name, as `read_row` reads them."""
     return {name: getattr(fields, name) for name in _list_field_forms(type(fields))}  # type: ignore[arg-type]  # as above
 
 
 @cache
 def _list_field_forms(kind: Any) -> Mapping[str, Any]:  # noqa: ANN401 - a class, which can be hashed
-    """Returns the fields, each with the type that its stored value becomes; None: it is stored as it is."""
+    """Fields, each with the type that its stored value becomes; None: it is stored as it is."""
     return {name: hint if _is_encoded(hint) else None for name, hint in get_type_hints(kind).items()}
 
 
@@ -51,17 +55,17 @@ def _is_encoded(hint: Any) -> bool:  # noqa: ANN401 - any type
 
 
 def write_json(value: object) -> str:
-    """Returns JSON of dictionaries, lists and objects of our own."""
+    """JSON of dictionaries, lists and objects of our own."""
     return json.dumps(value, default=msgspec.to_builtins)
 
 
 def plain_json(value: object) -> Any:  # noqa: ANN401 - JSON
-    """Returns the value as it is read back once it is stored."""
+    """Value as it is read back once it is stored."""
     return json.loads(write_json(value))
 
 
 def read_rows(session: Session, statement: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    """Returns the rows. Parameters are written `%(name)s`; a sum is a `numeric` unless it is cast."""
+    """Rows. Parameters are written `%(name)s`; a sum is a `numeric` unless it is cast."""
     with driver_connection(session).cursor(binary=True) as cursor:
         return cursor.execute(statement, values).fetchall()
 
@@ -72,7 +76,7 @@ def read_named_rows(session: Session, statement: str, values: Mapping[str, Any])
 
 
 def array_text(values: Iterable[int | str | datetime | None]) -> str:
-    """Returns the values as Postgres writes an array, for `%(nos)s::int[]`: much faster than a list."""
+    """Values as Postgres writes an array, for `%(nos)s::int[]`: much faster than a list."""
     return "{" + ",".join(map(_member, values)) + "}"
 
 
@@ -87,3 +91,52 @@ def _member(value: int | str | datetime | None) -> str:
 
 def driver_connection(session: Session) -> psycopg.Connection:
     return cast("psycopg.Connection", session.connection().connection.driver_connection)
+
+
+Statement = TypeVar("Statement", bound=Select[*tuple[Any, ...]])
+
+
+def page_oldest(statement: Statement, number: InstrumentedAttribute[int], paging: Paging) -> Statement:
+    return statement.where(number > paging.after).order_by(number).limit(paging.limit)
+
+
+def page_newest(statement: Statement, number: InstrumentedAttribute[int], paging: Paging) -> Statement:
+    before = [number < paging.after] if paging.after else []
+    return statement.where(*before).order_by(number.desc()).limit(paging.limit)
+
+
+def equal(columns: Mapping[InstrumentedAttribute[Any], object]) -> list[ColumnElement[bool]]:
+    return [column == value for column, value in columns.items() if value is not None]
+
+
+def within(
+    column: InstrumentedAttribute[datetime], since: datetime | None, until: datetime | None
+) -> list[ColumnElement[bool]]:
+    """Conditions of a half-open time."""
+    return [*([] if since is None else [column >= since]), *([] if until is None else [column < until])]
+
+
+MAX_PAGE_BYTES = 8 * 2**20
+"""Max bytes of a page's values as JSON. The first record is always in it."""
+
+Item = TypeVar("Item")
+
+
+@frozen
+class Page(Generic[Item]):
+    """Items in order. `is_cut`: there was no room for all."""
+
+    items: list[Item]
+    is_cut: bool
+
+
+def fill_page(items: Iterable[Item], size_of: Callable[[Item], int]) -> Page[Item]:
+    """As many of the items as a page has room for; reads one item beyond."""
+    page: list[Item] = []
+    room = MAX_PAGE_BYTES
+    for item in items:
+        if page and room <= 0:
+            return Page(page, is_cut=True)
+        page.append(item)
+        room -= size_of(item)
+    return Page(page, is_cut=False)

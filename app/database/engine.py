@@ -156,7 +156,7 @@ def libpq_url(url: str) -> str:
 
 
 def public_address(url: str) -> str:
-    """Returns the address without the password: `evenhand at 127.0.0.1:5432 (user evenhand)`."""
+    """Address without the password: `evenhand at 127.0.0.1:5432 (user evenhand)`."""
     parsed = parse_url(url)
     # A socket's folder is a parameter, maybe several times.
     host = parsed.host or ",".join(parsed.normalized_query.get("host", ())) or "the default host"
@@ -166,7 +166,7 @@ def public_address(url: str) -> str:
 
 
 def describe_cause(error: DBAPIError) -> str:
-    """Returns the reason of Postgres or the machine in one line, without the address."""
+    """Reason of Postgres or the machine in one line, without the address."""
     lines = [line.strip() for line in str(error.orig).splitlines() if line.strip()]
     # libpq names the address first; psycopg lists each of several on a line.
     cause = next(
@@ -262,7 +262,7 @@ class Database:
 
 
 def current_time(session: Session) -> datetime:
-    """Returns the transaction's moment on the database's clock."""
+    """Transaction's moment on the database's clock."""
     return session.execute(select(func.now())).scalar_one()
 
 
@@ -276,7 +276,7 @@ class ArrowReader:
         self._connection = connection
 
     def table(self, query: str, parameters: Sequence[Parameter] = ()) -> pa.Table:
-        """Returns the rows; parameters are spelled `$1`, `$2`. Raises Unavailable."""
+        """Rows; parameters are spelled `$1`, `$2`. Raises Unavailable."""
         with self._cursor() as cursor:
             cursor.execute(query, parameters=list(parameters) or None)
             return cursor.fetch_arrow_table()

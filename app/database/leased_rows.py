@@ -11,7 +11,7 @@ from sqlalchemy import case, func, literal, text, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from ..base.errors import LeaseLost
-from ..base.frozen import frozen_by_name
+from ..base.values import frozen_by_name
 from .tables import AttributionRow, CheckRow
 from .tables.base import QueuedRow
 
@@ -90,7 +90,7 @@ def shorten_waits(session: Session) -> None:
 
 
 def returned_values(table: type[CheckRow] | type[AttributionRow]) -> dict[str, Any]:
-    """Returns the values of work that goes back into the queue, its attempt not counted; of cancelled
+    """Values of work that goes back into the queue, its attempt not counted; of cancelled
     work, that ends.
     """
     # The row as it is now: a cancellation may have come since.

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from ..base.errors import SetupError
-from ..base.frozen import frozen
+from ..base.values import frozen
 from .engine import Database, public_address
 from .tables import Row
 
@@ -195,7 +195,7 @@ def require_no_months_in_files(connection: Connection, *, locked: bool = False) 
 
 
 def read_revision(connection: Connection) -> str | None:
-    """Returns the schema's revision, or None without an Evenhand."""
+    """Schema's revision, or None without an Evenhand."""
     if connection.exec_driver_sql("SELECT to_regclass('alembic_version')").scalar() is None:
         return None
     return connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()

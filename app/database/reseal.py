@@ -67,7 +67,7 @@ def count_sealed(session: Session) -> int:
 
 
 def find_unreadable(session: Session, sealer: Sealer | None) -> list[str]:
-    """Returns kind and row id of the secrets that `sealer` cannot open; without one, of all."""
+    """Kind and row id of the secrets that `sealer` cannot open; without one, of all."""
     return [
         f"{kind.words} {row_id}"
         for kind in SealedColumn

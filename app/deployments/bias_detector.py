@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from ..base.frozen import frozen_by_name
+from ..base.values import frozen_by_name
 
 ALL_TOGETHER = ""
 

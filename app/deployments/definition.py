@@ -1,6 +1,6 @@
 """The content of a deployment: everything but what the store adds (numbers, versions, times)."""
 
-from ..base.frozen import frozen_by_name
+from ..base.values import frozen_by_name
 from ..database.binary_rows import read_row
 from ..domain.deployment import Column, Deployment, ModelFacts
 

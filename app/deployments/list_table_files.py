@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ..base.frozen import frozen
+from ..base.values import frozen
 from ..database.binary_rows import read_row
 from ..domain.deployment import FeedbackTable, PayloadTable
 from ..sources.tables.allowed_locations import Root, list_files, open_folder, read_partition_value
@@ -30,7 +30,7 @@ class Changes:
 def find_changes(
     table: PayloadTable | FeedbackTable, roots: Sequence[Root], side: str, previous: Mapping[str, FileSpan]
 ) -> Changes:
-    """Returns the changes since `previous` (by path). A file that cannot be read yet is left for the next
+    """Changes since `previous` (by path). A file that cannot be read yet is left for the next
     listing.
     """
     listed = {file.path: file for file in list_files(table, roots, side)}
@@ -53,7 +53,7 @@ def find_changes(
 
 
 def read_hours(table: PayloadTable, file: FileSpan, before: datetime) -> set[datetime]:
-    """Returns the hours before that moment in which the file has rows; none if it cannot be read."""
+    """Hours before that moment in which the file has rows; none if it cannot be read."""
     if file.oldest is None or file.oldest >= before:
         return set()
     hours = set()
@@ -71,7 +71,7 @@ def read_hours(table: PayloadTable, file: FileSpan, before: datetime) -> set[dat
 
 
 def read_span(table: PayloadTable | FeedbackTable, path: str) -> tuple[datetime | None, datetime | None]:
-    """Returns the oldest and the newest time in a file.
+    """Oldest and the newest time in a file.
 
     Raises:
         OSError, pa.ArrowInvalid: the file cannot be read.

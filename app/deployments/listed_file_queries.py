@@ -8,7 +8,7 @@ import msgspec
 from sqlalchemy import ColumnElement, delete, func, insert, select, text
 from sqlalchemy.orm import Session
 
-from ..base.frozen import frozen, frozen_by_name
+from ..base.values import frozen, frozen_by_name
 from ..database.binary_rows import list_column_values, read_row
 from ..database.tables import DeploymentRow, ListedFileRow
 from ..domain.check import Span
@@ -129,7 +129,7 @@ def deployments_with_tables(session: Session) -> list[FiledDeployment]:
 
 
 def find_foreign_deployments(session: Session) -> list[str]:
-    """Returns the deployments that have a table of a database, which is not read."""
+    """Deployments that have a table of a database, which is not read."""
     deployments = deployments_with_tables(session)
     return [
         deployment.id
@@ -169,7 +169,7 @@ def newest_listed_row(session: Session, deployment_no: int, side: str) -> dateti
 
 
 def paths_within(session: Session, deployment_no: int, side: str, span: Span) -> set[str]:
-    """Returns the listed files that may have rows in the span."""
+    """Listed files that may have rows in the span."""
     row = ListedFileRow
     within = (row.oldest < span.end, row.newest >= span.start)
     return set(session.scalars(select(row.path).where(*_of_table(deployment_no, side), *within)))

@@ -13,9 +13,8 @@ from sqlalchemy.dialects.postgresql import distinct_on, insert
 from sqlalchemy.orm import Session
 
 from ..base.errors import require_present
-from ..base.frozen import frozen_by_name
-from ..database.binary_rows import list_column_values
-from ..database.paging import page_newest
+from ..base.values import frozen_by_name
+from ..database.binary_rows import list_column_values, page_newest
 from ..database.tables import (
     BiasDetectorRow,
     CheckRow,
@@ -156,7 +155,7 @@ def store_detectors(
 
 
 def newest_detectors(session: Session, deployment_no: int, basis: str) -> dict[str, DetectorVersion]:
-    """Returns the newest versions for that basis, trained or refused, by attribute."""
+    """Newest versions for that basis, trained or refused, by attribute."""
     statement = (
         _versions(deployment_no)
         .where(BiasDetectorRow.basis == basis)
@@ -193,7 +192,7 @@ def find_detector_model(
 
 
 def detector_page(session: Session, deployment_no: int, paging: Paging) -> list[list[DetectorVersion]]:
-    """Returns trainings by their version, newest first; all attributes together first."""
+    """Trainings by their version, newest first; all attributes together first."""
     versions = (
         select(BiasDetectorRow.version).where(BiasDetectorRow.deployment_no == deployment_no).distinct()
     )

@@ -11,11 +11,10 @@ from sqlalchemy.dialects.postgresql import insert as insert_if_absent
 from sqlalchemy.orm import Session
 
 from ..base.errors import Conflict, require_present
-from ..base.frozen import frozen
 from ..base.strict_json import JsonObject
-from ..database.binary_rows import read_row
+from ..base.values import frozen
+from ..database.binary_rows import equal, page_oldest, read_row
 from ..database.engine import Sealer
-from ..database.paging import equal, page_oldest
 from ..database.reseal import begin_sealing
 from ..database.tables import (
     AlertRuleRow,
@@ -127,11 +126,11 @@ class Deployments:
         return stored, False
 
     def get(self, deployment_id: str) -> Deployment:
-        """Returns the deployment of that public id, or raises NotFound."""
+        """Deployment of that public id, or raises NotFound."""
         return self._one(_SELECT.where(DeploymentRow.id == deployment_id), deployment_id)
 
     def get_watched(self, deployment_id: str) -> WatchedDeployment:
-        """Returns the deployment of that public id with its monitor, or raises NotFound."""
+        """Deployment of that public id with its monitor, or raises NotFound."""
         statement = _SELECT.add_columns(MonitorRow).outerjoin(
             MonitorRow, MonitorRow.deployment_no == DeploymentRow.no
         )
@@ -140,7 +139,7 @@ class Deployments:
         return WatchedDeployment(self._deployment(*rows), monitor and read_monitor(monitor))
 
     def get_for_change(self, deployment_id: str) -> Deployment:
-        """Returns the deployment, locked with its monitor; records may still be logged. Raises NotFound."""
+        """Deployment, locked with its monitor; records may still be logged. Raises NotFound."""
         # FOR NO KEY UPDATE: writers of records, who hold FOR KEY SHARE, do not wait.
         lock = (
             select(DeploymentRow.no).where(DeploymentRow.id == deployment_id).with_for_update(key_share=True)
@@ -149,7 +148,7 @@ class Deployments:
         return self.get(deployment_id)
 
     def get_for_log(self, deployment_id: str) -> Deployment:
-        """Returns the deployment, which cannot be deleted until the transaction ends. Raises NotFound."""
+        """Deployment, which cannot be deleted until the transaction ends. Raises NotFound."""
         lock = (
             select(DeploymentRow.no)
             .where(DeploymentRow.id == deployment_id)
@@ -159,7 +158,7 @@ class Deployments:
         return self.get(deployment_id)
 
     def by_no(self, no: int) -> Deployment:
-        """Returns the deployment, or raises NotFound."""
+        """Deployment, or raises NotFound."""
         return self._one(_SELECT.where(DeploymentRow.no == no), f"number {no}")
 
     def page(self, paging: Paging, *, only_no: int | None = None) -> list[Deployment]:

@@ -18,7 +18,7 @@ from ..calls.model_uris import check_model
 from ..domain.deployment import Endpoint
 from ..payloads.registry import codec_for
 from ..sources.tables.allowed_locations import location_problems
-from ..web.paging import ShortNumberPaging
+from ..web.parameters import ShortNumberPaging
 from ..web.problem_answers import CONFLICT, Answers
 from ..web.problems import field_problems
 from .bodies import DeploymentIn, DeploymentOut, DeploymentPage, DeploymentPatch, definition_json

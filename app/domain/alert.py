@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
 
-from ..base.frozen import frozen_by_name
+from ..base.values import frozen_by_name
 from .check import DataSet, Scope
 
 DEFAULT_REMIND_AFTER_HOURS = 24
@@ -232,5 +232,5 @@ class Alert:
 
 
 def display_sentence(facts: Mapping[str, object]) -> str:
-    """Returns the sentence of the facts with the display names that the monitor had then."""
+    """Sentence of the facts with the display names that the monitor had then."""
     return str(facts.get("display_sentence") or facts.get("sentence") or "")

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen_by_name
+from ..base.values import frozen_by_name
 
 KEPT = timedelta(days=31)
 
@@ -32,7 +32,7 @@ STATED_SOURCES = frozenset({RecordSource.REST, RecordSource.CLIENT, RecordSource
 
 
 def stated_source(name: str) -> RecordSource:
-    """Returns the source that a caller names. Raises InvalidInput if none may name it."""
+    """Source that a caller names. Raises InvalidInput if none may name it."""
     if name not in STATED_SOURCES:
         raise InvalidInput(
             "Evenhand-Source", f"must be one of {', '.join(sorted(STATED_SOURCES))}, found {name[:20]!a}"

@@ -10,8 +10,8 @@ from operator import attrgetter
 from typing import Any, Literal
 
 from ..base.clock import HOUR, floor_to_hour
-from ..base.frozen import frozen_by_name
 from ..base.strict_json import JsonObject
+from ..base.values import frozen_by_name
 from .monitor import Comparison
 
 Side = Literal["monitored", "reference"]

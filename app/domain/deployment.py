@@ -5,8 +5,7 @@ from dataclasses import field
 from datetime import date, datetime, timedelta
 from enum import StrEnum
 
-from ..base.frozen import frozen, frozen_by_name
-from ..base.values import GroupValue, Scalar
+from ..base.values import GroupValue, Scalar, frozen, frozen_by_name
 
 OPENS_AFTER = 3
 
@@ -204,8 +203,12 @@ class RecordSchema:
     features: tuple[Column, ...]
     meta: tuple[Column, ...] = ()
 
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return (*self.features, *self.meta)
+
     def column(self, name: str) -> Column | None:
-        return next((column for column in (*self.features, *self.meta) if column.name == name), None)
+        return next((column for column in self.columns if column.name == name), None)
 
 
 @frozen_by_name

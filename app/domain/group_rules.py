@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from ..base.frozen import frozen, frozen_by_name
-from ..base.values import Scalar, canonical, read_number
+from ..base.values import Scalar, canonical, frozen, frozen_by_name, read_number
 
 ALL_OTHERS = "all others"
 

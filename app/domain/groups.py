@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen
 from ..base.values import (
     TOGETHER,
     GroupValue,
@@ -21,6 +20,7 @@ from ..base.values import (
     canonical,
     exact_number,
     fold,
+    frozen,
     name_value,
     read_number,
 )
@@ -87,7 +87,7 @@ class NearTwin:
 def count_twins(
     feature: str, records: Mapping[Any, int], listed: Iterable[GroupValue], observed: Sequence[object] = ()
 ) -> Counter[NearTwin]:
-    """Returns the near twins of listed values among those of a column, with their `records`, and those
+    """Near twins of listed values among those of a column, with their `records`, and those
     among groups merely `observed`.
     """
     twins = {
@@ -104,7 +104,7 @@ def count_twins(
 def describe_twins(
     twins: Counter[NearTwin], fate: str = "so it is in no group until it is listed"
 ) -> list[str]:
-    """Returns a sentence on each of the `MAX_TWINS` with the most records, and on its fate."""
+    """A sentence on each of the `MAX_TWINS` with the most records, and on its fate."""
     sentences = []
     for twin, count in twins.most_common(MAX_TWINS):
         value = repr(twin.value)
@@ -123,7 +123,7 @@ def describe_twins(
 
 
 def describe_misspelled(attribute: MonitoredAttribute, observed: Collection[Any]) -> list[str]:
-    """Returns a sentence on each listed value that no record has, where records have it in other letters."""
+    """A sentence on each listed value that no record has, where records have it in other letters."""
     listed = attribute.listed
     spellings = {fold(value): value for value in observed if value not in listed}
     missing = [value for value in listed if value not in observed and fold(value) in spellings]
@@ -134,13 +134,13 @@ def describe_misspelled(attribute: MonitoredAttribute, observed: Collection[Any]
 
 
 def drop_twins(values: Iterable[object]) -> list[str]:
-    """Returns the texts, of those that look alike only the first."""
+    """Texts, of those that look alike only the first."""
     texts = [value for value in values if isinstance(value, str)]
     return list({normalize_look(text): text for text in reversed(texts)}.values())
 
 
 def find_twins(values: Iterable[object], listed: Iterable[GroupValue]) -> dict[str, str]:
-    """Returns the values that are not listed and look like a listed one, and that one."""
+    """Values that are not listed and look like a listed one, and that one."""
     texts = dict.fromkeys(value for value in listed if isinstance(value, str))
     originals = {normalize_look(text): text for text in texts}
     unlisted = (value for value in values if isinstance(value, str) and value not in texts)
@@ -148,7 +148,7 @@ def find_twins(values: Iterable[object], listed: Iterable[GroupValue]) -> dict[s
 
 
 def collapse_blanks(text: str) -> str:
-    """Returns the text without outer blanks, and with one space for several or other blanks."""
+    """Text without outer blanks, and with one space for several or other blanks."""
     return _BLANKS.sub(" ", text).strip()
 
 
@@ -175,7 +175,7 @@ def list_groups(
     *,
     limit: float = MOST_REFERENCE_VALUES,
 ) -> tuple[Group, ...]:
-    """Returns the attribute's groups; of the values `observed`, those not monitored and no near twins are
+    """Attribute's groups; of the values `observed`, those not monitored and no near twins are
     reference if none is listed.
 
     More than `limit` are one group.
@@ -225,7 +225,7 @@ def positions(groups: Sequence[Group], column: Column, values: Iterable[Scalar])
 
 
 def combine_groups(features: Sequence[str], groups: Sequence[Sequence[NamedGroup]]) -> list[NamedGroup]:
-    """Returns the combinations of several attributes' groups, the last attribute's changing fastest.
+    """Combinations of several attributes' groups, the last attribute's changing fastest.
 
     The one of nothing but reference values is reference, every other monitored; labels are joined by ` × `.
 
@@ -278,7 +278,7 @@ def list_combinations(groups: Sequence[Sequence[NamedGroup]]) -> list[NamedGroup
 
 
 def typed(value: Scalar, column: Column) -> Scalar:
-    """Returns a value in its column's type: text that spells a number is one, whole or of double
+    """A value in its column's type: text that spells a number is one, whole or of double
     precision.
     """
     read = {FieldType.INTEGER: exact_number, FieldType.NUMBER: read_number}.get(column.type)
@@ -316,7 +316,7 @@ class GroupWords:
 
     @classmethod
     def of(cls, monitor: Monitor | None) -> "GroupWords":
-        """Returns the words of that monitor; without one, labels as they are."""
+        """Words of that monitor; without one, labels as they are."""
         return cls() if monitor is None else cls(monitor.names, monitor.attributes)
 
     @property
@@ -327,7 +327,7 @@ class GroupWords:
         )
 
     def label(self, attribute: str, group: str) -> str:
-        """Returns a group for a table: its display names, or the label as it is."""
+        """A group for a table: its display names, or the label as it is."""
         return " ".join(self._find_names(attribute, group)) or group
 
     def is_named(self, attribute: str, group: str) -> bool:
@@ -343,7 +343,7 @@ class GroupWords:
         return replace(measurement, details=details.changed(**named))
 
     def parts(self, attribute: str, group: str) -> tuple[str, ...]:
-        """Returns the names or labels of a group by feature; one only, where the label cannot be divided."""
+        """Names or labels of a group by feature; one only, where the label cannot be divided."""
         divided = self._divide(attribute, group)
         return (
             (group,)
@@ -352,15 +352,15 @@ class GroupWords:
         )
 
     def subject(self, attribute: str, group: str) -> str:
-        """Returns a group for a sentence, in the plural: `women under 26`, or `records with sex female`."""
+        """A group for a sentence, in the plural: `women under 26`, or `records with sex female`."""
         return self._say_names(attribute, group) or f"records with {self.condition(attribute, group)}"
 
     def role(self, attribute: str, group: str) -> str:
-        """Returns a group as what a record counts as: `women`, or `sex female`."""
+        """A group as what a record counts as: `women`, or `sex female`."""
         return self._say_names(attribute, group) or self.condition(attribute, group)
 
     def condition(self, attribute: str, group: str) -> str:
-        """Returns the group as a condition: `sex female and age 18-25`."""
+        """Group as a condition: `sex female and age 18-25`."""
         return " and ".join(
             f"{feature} {label}" for feature, label in self._divide(attribute, group) or [(attribute, group)]
         )
@@ -370,7 +370,7 @@ class GroupWords:
         return f"people {' '.join(names)}" if names and names[0].startswith(_PHRASES) else " ".join(names)
 
     def _find_names(self, attribute: str, group: str) -> Sequence[str]:
-        """Returns the display names, those that name people first; none unless every part has one."""
+        """Display names, those that name people first; none unless every part has one."""
         names = self._name_parts(attribute, group)
         if names or _SEPARATOR not in group:
             return names
@@ -388,7 +388,7 @@ class GroupWords:
         return names if len(names) == len(display_names) else []
 
     def _divide(self, attribute: str, group: str) -> list[tuple[str, str]] | None:
-        """Returns the label of the group in each feature; None where it cannot be divided, or in several
+        """Label of the group in each feature; None where it cannot be divided, or in several
         ways.
         """
         features = Comparison.from_label(attribute).features

@@ -3,8 +3,7 @@
 from datetime import datetime
 from enum import StrEnum
 
-from ..base.frozen import frozen, frozen_by_name
-from ..base.values import Scalar
+from ..base.values import Scalar, frozen, frozen_by_name
 
 ONLY_DIRECT = (
     "Mitigation by substitution removes direct bias only: what the model takes from other features stays."

@@ -10,7 +10,6 @@ from itertools import combinations, pairwise
 from typing import Any
 
 from ..base.errors import FieldProblem
-from ..base.frozen import frozen, frozen_by_name
 from ..base.values import (
     BOOLEANS,
     TOGETHER,
@@ -20,6 +19,8 @@ from ..base.values import (
     canonical,
     exact_number,
     fold,
+    frozen,
+    frozen_by_name,
     name_problem,
     name_value,
     quote_names,
@@ -128,7 +129,7 @@ class ValueTest:
 
 
 def outcome_test(members: Sequence[GroupValue], opposite: Sequence[GroupValue] = ()) -> ValueTest:
-    """Returns the test that an answer passes among these favourable, or unfavourable, members; those in
+    """Test that an answer passes among these favourable, or unfavourable, members; those in
     `opposite` are on the other side.
 
     Under a number or a range only numbers pass. Under a text anything passes that is written so, such as a
@@ -175,7 +176,7 @@ class OutcomeTests:
         return Outcome.UNFAVOURABLE if self.unfavourable.passes(answer) else Outcome.UNCLASSIFIED
 
     def read(self, answer: Scalar) -> Scalar:
-        """Returns the class of an answer: a spelling of a listed boolean is that boolean."""
+        """Class of an answer: a spelling of a listed boolean is that boolean."""
         text = fold(answer)
         return (
             BOOLEANS[text] if text in (*self.favourable.spellings, *self.unfavourable.spellings) else answer
@@ -200,7 +201,7 @@ class OutcomeRule:
         return self.tests.classify(prediction)
 
     def classify_text(self, text: str) -> Outcome:
-        """Returns the outcome of a class by its canonical text: under numbers, of the number that it
+        """Outcome of a class by its canonical text: under numbers, of the number that it
         spells.
         """
         number = (
@@ -212,7 +213,7 @@ class OutcomeRule:
 
 
 def outcome_label(outcome: GroupValue) -> str:
-    """Returns the outcome as pages and series name it: a text that spells a number is in double quotes."""
+    """Outcome as pages and series name it: a text that spells a number is in double quotes."""
     is_deceptive = isinstance(outcome, str) and read_number(outcome) is not None
     return f'"{outcome}"' if is_deceptive else name_value(outcome)
 
@@ -288,7 +289,7 @@ class MonitoredAttribute:
         return (self.feature,) if self.rule is None else self.rule.features
 
     def column_in(self, schema: RecordSchema) -> Column | None:
-        """Returns the column whose values are the groups', of a rule one that no record has; None if the
+        """Column whose values are the groups', of a rule one that no record has; None if the
         schema lacks what is read.
         """
         if self.rule is None:
@@ -368,7 +369,7 @@ class Monitor:
     version: int = 1
 
     def within(self, schema: RecordSchema) -> "Monitor":
-        """Returns the monitor of the attributes whose columns the schema has."""
+        """Monitor of the attributes whose columns the schema has."""
         attributes = tuple(
             attribute for attribute in self.attributes if attribute.column_in(schema) is not None
         )
@@ -394,7 +395,7 @@ class Comparison:
 
     @classmethod
     def from_label(cls, label: str, columns: Collection[str] = ()) -> "Comparison":
-        """Returns the comparison of that label. Of `columns`, only names that hold × as a word of their own
+        """Comparison of that label. Of `columns`, only names that hold × as a word of their own
         matter.
 
         There is one way to divide it, because no column's name begins with another's and ×
@@ -422,7 +423,7 @@ class Comparison:
         return [by_name[feature] for feature in self.features if feature in by_name]
 
     def reference_label(self, monitor: Monitor) -> str | None:
-        """Returns the labels of the reference groups; None where every other value is one."""
+        """Labels of the reference groups; None where every other value is one."""
         members = self.members(monitor)
         listed = [attribute.reference for attribute in members if attribute.reference is not None]
         if not listed or len(listed) < len(members):
@@ -431,7 +432,7 @@ class Comparison:
 
 
 def list_comparisons(monitor: Monitor) -> list[Comparison]:
-    """Returns each attribute of the monitor by itself, then its intersections."""
+    """Each attribute of the monitor by itself, then its intersections."""
     return [
         *(Comparison((attribute.feature,)) for attribute in monitor.attributes),
         *map(Comparison, monitor.intersections),

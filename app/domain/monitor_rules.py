@@ -43,7 +43,7 @@ def monitor_problems(
     known_metrics: Collection[str],
     conditional_metrics: Collection[str] = (),
 ) -> list[FieldProblem]:
-    """Returns every problem of the configuration for a deployment of that schema and type.
+    """Every problem of the configuration for a deployment of that schema and type.
 
     `conditional_metrics` are those of the known ones that compare within strata.
     """

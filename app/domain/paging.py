@@ -1,6 +1,6 @@
 """Part of a list that somebody asks for."""
 
-from ..base.frozen import frozen
+from ..base.values import frozen
 
 
 @frozen

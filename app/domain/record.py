@@ -4,8 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..base.frozen import frozen
-from ..base.values import Scalar
+from ..base.values import Scalar, frozen
 
 
 @frozen
@@ -61,7 +60,7 @@ ROUNDING = 1e-6
 
 
 def round_probability(value: float) -> float | None:
-    """Returns the probability within [0, 1]; None if it is further away than rounding moves it."""
+    """Probability within [0, 1]; None if it is further away than rounding moves it."""
     return min(max(value, 0), 1) if -ROUNDING <= value <= 1 + ROUNDING else None
 
 

@@ -11,7 +11,7 @@ from itertools import product
 from typing import NamedTuple
 
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen_by_name
+from ..base.values import frozen_by_name
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -93,7 +93,7 @@ _GUESSED_DAYS = (
 
 
 def parse_moment(option: str, at: object) -> datetime:
-    """Returns the moment in UTC, which is taken where no offset is stated.
+    """Moment in UTC, which is taken where no offset is stated.
 
     Raises:
         InvalidInput: names the option.

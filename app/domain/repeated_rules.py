@@ -27,7 +27,7 @@ def check_names(
 
 
 def check_bounds(field: str, number: int, limit: int, *, least: int = 1) -> list[FieldProblem]:
-    """Returns the problem of a number that is not between `least` and `limit`."""
+    """Problem of a number that is not between `least` and `limit`."""
     return (
         []
         if least <= number <= limit

@@ -16,7 +16,7 @@ MOST_VALUES = 100
 
 
 def rule_problems(field: str, attribute: MonitoredAttribute, schema: RecordSchema) -> Iterator[FieldProblem]:
-    names = {column.name for column in (*schema.features, *schema.meta)}
+    names = {column.name for column in schema.columns}
     problem = name_problem(attribute.feature) or joining_problem(attribute.feature, names)
     if attribute.feature in names:
         problem = "is a column of the deployment; an attribute by a rule has a name of its own"

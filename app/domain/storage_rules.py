@@ -11,7 +11,7 @@ from .stored_forms import sent_column
 
 
 def group_labels(column: Column) -> Callable[[Scalar], str | None]:
-    """Returns the function from a value to the label of its group; None for one in no group. A label is
+    """Function from a value to the label of its group; None for one in no group. A label is
     taken for itself.
     """
     groups = column.storage.groups if column.storage else ()

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from ..base.clock import HOUR, floor_to_day, floor_to_hour
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen
+from ..base.values import frozen
 from ..checks.counting.count_files import SpanOfFiles
 from ..checks.window.window import TablePlaces
 from ..deployments.listed_file_queries import FEEDBACK, PAYLOAD, newest_listed_row, paths_within

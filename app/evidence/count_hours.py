@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from ..base.clock import HOUR
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen_arrays
+from ..base.values import frozen_arrays
 from ..checks.counting.left_out_of_check import count_table
 from ..checks.counting.tabulate import EVERYBODY
 from ..checks.window.window_records import compare_texts

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from ..base.clock import HOUR
-from ..base.frozen import frozen_arrays
+from ..base.values import frozen_arrays
 from ..domain.check import Span
 from ..domain.monitor import POOLED_GROUP
 from ..statistics.e_values.betting import (

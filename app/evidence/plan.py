@@ -11,7 +11,7 @@ from itertools import chain
 from sqlalchemy.orm import Session
 
 from ..base.clock import HOUR
-from ..base.frozen import frozen, frozen_by_name
+from ..base.values import frozen, frozen_by_name
 from ..database.engine import ArrowReader
 from ..domain.check import DataSet, Span
 from ..domain.monitor import Monitor

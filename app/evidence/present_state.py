@@ -11,7 +11,7 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from ..base.clock import HOUR, floor_to_day
-from ..base.frozen import frozen_arrays, frozen_by_name
+from ..base.values import frozen_arrays, frozen_by_name
 from ..checks.correction import CorrectedCount, describe_corrected
 from ..deployments.monitor.queries import find_monitor
 from ..domain.check import DataSet, FigureKey, Span

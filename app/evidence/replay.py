@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from ..base.errors import NotFound
-from ..base.frozen import frozen_by_name
+from ..base.values import frozen_by_name
 from ..deployments.monitor.queries import find_monitor
 from ..domain.check import Span
 from ..statistics.e_values.change_detector import log_mean

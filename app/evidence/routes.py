@@ -12,7 +12,7 @@ from ..deployments.deployment_in_address import NEEDS_LOGGED, ReadableDeployment
 from ..deployments.monitor.bodies import MonitorIn
 from ..deployments.monitor.monitor_fit import fitting_problems
 from ..deployments.monitor.queries import find_monitor
-from ..web.paging import NumberPaging, cut
+from ..web.parameters import NumberPaging, cut
 from ..web.problem_answers import CONFLICT
 from .bodies import DeploymentEvidenceOut, EvidenceHourPage, EvidencePlanOut
 from .plan import WantedDetection, plan_from_counts, plan_from_records

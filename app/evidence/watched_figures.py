@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ..base.frozen import frozen_by_name
+from ..base.values import frozen_by_name
 from ..checks.measure import strictest_limits
 from ..deployments.monitor.queries import picked_on
 from ..domain.check import DataSet

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen, frozen_by_name
+from ..base.values import frozen, frozen_by_name
 from ..domain.record_times import parse_moment
 from ..statistics.attribution.change_of_gap import GapChange, explain_change_of_gap
 from ..statistics.attribution.feature_bins import MIN_BINS, count_cells

@@ -7,7 +7,7 @@ import numpy as np
 from pandas import DataFrame
 
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen_arrays
+from ..base.values import frozen_arrays
 from ..sources.arrays.association import measure_strengths
 from ..statistics.attribution.feature_bins import MIN_BINS
 from ..statistics.attribution.hybrid_values import MAX_PLAYERS

@@ -9,13 +9,13 @@ import pandas as pd
 from numpy.typing import DTypeLike, NDArray
 
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen_arrays
 from ..base.values import (
     BOOLEANS,
     Range,
     Scalar,
     canonical,
     exact_number,
+    frozen_arrays,
     is_number,
     name_value,
     plain_cell,

@@ -10,8 +10,7 @@ import numpy as np
 from pandas import DataFrame
 
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen_arrays
-from ..base.values import TOGETHER, Range, Scalar, canonical, quote_names
+from ..base.values import TOGETHER, Range, Scalar, canonical, frozen_arrays, quote_names
 from ..domain.groups import (
     EVERYBODY_ELSE,
     MAX_GROUPS_TOGETHER,

@@ -9,7 +9,7 @@ import pandas as pd
 
 from ..base.clock import floor_to_hour, utc_now
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen
+from ..base.values import frozen
 from ..domain.record_times import EPOCH, Impossible, LeftOutTimes, TimeRule, TimeTally
 from ..statistics.group_labels import BoolArray, IntArray
 from .frame_columns import Column, require_column

@@ -6,8 +6,7 @@ import numpy as np
 from pandas import DataFrame
 
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen, frozen_arrays
-from ..base.values import Range, Scalar, canonical, name_value, quote_names
+from ..base.values import Range, Scalar, canonical, frozen, frozen_arrays, name_value, quote_names
 from ..domain.monitor import Outcome, OutcomeTests, ValueTest, is_numeric, outcome_test
 from ..sources.arrays.column_cells import in_ranges
 from ..statistics.group_labels import BoolArray, FloatArray

@@ -4,8 +4,8 @@ from dataclasses import asdict
 
 from pandas import DataFrame
 
-from ..base.frozen import frozen, frozen_by_name
 from ..base.strict_json import JsonObject
+from ..base.values import frozen, frozen_by_name
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.figure_values import Measured, Undefined, Value
 from ..statistics.group_labels import Role

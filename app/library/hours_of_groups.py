@@ -14,9 +14,8 @@ from scipy.special import chdtri, xlogy
 
 from ..base.clock import utc_now
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen_arrays, frozen_by_name
 from ..base.strict_json import JsonObject
-from ..base.values import is_number, name_value
+from ..base.values import frozen_arrays, frozen_by_name, is_number, name_value
 from ..domain.monitor import POOLED_GROUP, UNSAID_DIVISOR
 from ..domain.record_times import LeftOutTimes
 from ..statistics.catalogue import CATALOGUE

@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen
-from ..base.values import is_number
+from ..base.values import frozen, is_number
 from ..domain.record_times import LeftOutTimes
 from ..statistics.e_values.change_detector import HOURS_OF_A_YEAR
 from ..statistics.e_values.expected_hours import Traffic, expect_delay_within
@@ -68,7 +67,7 @@ def plan_frame(
     time_format: str | None = None,
     earliest: date | str | None = None,
 ) -> tuple[Plan, ...]:
-    """Returns for each monitored group the hours and records after which a ratio of favourable rates would be
+    """For each monitored group the hours and records after which a ratio of favourable rates would be
     found.
 
     "Found" is the alarm of `follow_frame` with the same columns, limit and budget, with that probability.

@@ -8,8 +8,7 @@ import numpy as np
 from pandas import DataFrame
 
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen, frozen_arrays
-from ..base.values import TOGETHER, canonical
+from ..base.values import TOGETHER, canonical, frozen, frozen_arrays
 from ..domain.monitor import Comparison
 from ..statistics.group_labels import NEITHER, ComparedGroup, IntArray, cross
 from ..statistics.selections.category_people import (

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen
+from ..base.values import frozen
 from ..statistics.e_values.nulls import UnfairSide
 from ..statistics.group_labels import NEITHER, BoolArray, Codes
 from ..statistics.scan.scan_results import MAX_VALUES, Bins, SearchResult, search_groups

@@ -1,4 +1,4 @@
-"""Rules about mitigation settings, and the profile in force, fitted to payload: predictions and groups, never labels.
+"""Rules on mitigation settings; the profile in force, fitted to payload: predictions and groups, no labels.
 
 A monitor that changes later leaves the settings as they are: they go on for what is left of the attributes.
 """
@@ -135,7 +135,7 @@ def _find_cut_off(outcomes: IntArray, scores: Scores) -> tuple[CutOff | None, st
 def find_stand_ins(
     grouping: Grouping, values: pa.ChunkedArray, *, is_feature: bool, donors: Sequence[GroupDonors] | None
 ) -> AttributeProfile:
-    """Returns the copies that represent the reference records; `values` are the logged values of the column.
+    """Copies that represent the reference records; `values` are the logged values of the column.
 
     Shares are by reference records logged; where there were none, reference values count equally. A meta
     field changes the features correlated with it, to those of its `donors`.

@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..base.frozen import frozen, frozen_arrays
-from ..base.values import Range
+from ..base.values import Range, frozen, frozen_arrays
 from ..domain.mitigation import CutOff, Mode, Profile, Reading
 from ..domain.monitor import Outcome, OutcomeRule
 from ..sources.arrays.column_cells import NumberCells, classify_cells
@@ -93,7 +92,7 @@ class CopyAnswers:
         )
 
     def weighted(self) -> "CopyAnswers":
-        """Returns the answers with a share above 0; all of a record without such, with equal shares."""
+        """Answers with a share above 0; all of a record without such, with equal shares."""
         has_share = self.shares > 0
         of_record = np.isin(self.records, self.records[has_share])
         return replace(self, shares=np.where(of_record, self.shares, 1.0)).select(has_share | ~of_record)
@@ -108,7 +107,7 @@ class CopyAnswers:
 def outcomes_as_reference(
     classified: IntArray, favourable: IntArray, read_answers: Callable[[IntArray], CopyAnswers], judge: Judge
 ) -> IntArray:
-    """Returns the outcome of each record with a reference value [records], UNKNOWN where its copies decide
+    """Outcome of each record with a reference value [records], UNKNOWN where its copies decide
     nothing.
 
     `classified` and `favourable` [records] count the copies with any outcome, and with the favourable one.
@@ -152,7 +151,7 @@ def outcomes_as_reference(
 
 
 def mean_probabilities(answers: CopyAnswers, count: int) -> list[Probability]:
-    """Returns the mean probability of each record's copies by share [records], in the model's own form.
+    """Mean probability of each record's copies by share [records], in the model's own form.
 
     None where a record has no copies, or where one of them has no probability or another form than the
     others.
@@ -172,7 +171,7 @@ def mean_probabilities(answers: CopyAnswers, count: int) -> list[Probability]:
 
 
 def mean_numbers(answers: CopyAnswers, count: int) -> FloatArray:
-    """Returns the mean of each record's predicted numbers by share [records]; NaN where it has no copies,
+    """Mean of each record's predicted numbers by share [records]; NaN where it has no copies,
     or one without a number.
     """
     weighted = answers.weighted()
@@ -183,7 +182,7 @@ def mean_numbers(answers: CopyAnswers, count: int) -> FloatArray:
 
 
 def substitute(outcomes: IntArray, as_reference: IntArray, is_monitored: BoolArray, mode: Mode) -> IntArray:
-    """Returns the outcomes [records] after mitigation; a record's own one where nothing better is known."""
+    """Outcomes [records] after mitigation; a record's own one where nothing better is known."""
     is_known = is_monitored & (outcomes != UNKNOWN) & (as_reference != UNKNOWN)
     # The code of the favourable outcome is the greater one, so lifting takes the maximum.
     mitigated: IntArray = np.where(
@@ -195,7 +194,7 @@ def substitute(outcomes: IntArray, as_reference: IntArray, is_monitored: BoolArr
 
 
 def score_texts(texts: Sequence[str | None], reading: Reading | None) -> FloatArray:
-    """Returns the probability of the favourable outcome [records], from probabilities as JSON; NaN where
+    """Probability of the favourable outcome [records], from probabilities as JSON; NaN where
     one does not show it.
     """
     if reading is None:
@@ -204,7 +203,7 @@ def score_texts(texts: Sequence[str | None], reading: Reading | None) -> FloatAr
 
 
 def known_scores(texts: Sequence[str | None], reading: Reading | None) -> list[float | None]:
-    """Returns `score_texts` as a list, with None instead of NaN."""
+    """`score_texts` as a list, with None instead of NaN."""
     return [None if math.isnan(score) else score for score in score_texts(texts, reading).tolist()]
 
 
@@ -260,7 +259,7 @@ def _outcomes_of_means(means: Sequence[Probability], judge: Judge) -> IntArray:
 
 
 def _mean(numbers: Sequence[float], shares: Sequence[float]) -> float:
-    """Returns the mean by share, never outside the numbers: rounding must not make a probability of more
+    """Mean by share, never outside the numbers: rounding must not make a probability of more
     than 1.
     """
     # The exact sum does not depend on the order of the copies, which differs between a live request and a

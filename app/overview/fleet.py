@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 from sqlalchemy.orm import Session
 
-from ..base.frozen import frozen_by_name
+from ..base.values import frozen_by_name
 from ..checks.advice.advice import (
     STALE_AFTER,
     Because,

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from ..base.clock import HOUR
-from ..base.frozen import frozen, frozen_by_name
+from ..base.values import frozen, frozen_by_name
 from ..checks.advice.advice import Cause
 from ..checks.advice.deployment_facts import Unacknowledged
 from ..checks.schedule.words import describe_silence

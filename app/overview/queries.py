@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 from sqlalchemy.orm import Session
 
-from ..base.frozen import frozen
+from ..base.values import frozen
 from ..checks.advice.deployment_facts import (
     Compared,
     EndedCheck,

@@ -7,7 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ..base.frozen import frozen
+from ..base.values import frozen
 
 Schema = Mapping[str, Any]
 METHODS = ("get", "post", "put", "patch", "delete")

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import replace
 from datetime import UTC, time, timedelta
 
-from ..base.frozen import frozen
+from ..base.values import frozen
 from ..checks.advice.advice import Advice, Cause
 from ..checks.views.build_views import CARRIED
 from ..checks.views.logged_view import QUALITY

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from ..base.frozen import frozen_by_name
+from ..base.values import frozen_by_name
 from ..checks.advice.advice import Advice
 from ..domain.check import CheckRun
 from ..overview.fleet import DeploymentState, DeploymentStatus, look_at_state

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from ..access.gate.caller import NowIn, SessionIn
 from ..base.clock import HOUR, floor_to_hour
-from ..base.frozen import frozen
+from ..base.values import frozen
 from ..charts.time_ranges import RangeChoice, RangePreset
 from ..deployments.deployment_in_address import ReadableDeployment
 from ..domain.check import Span

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from ..base.frozen import frozen
+from ..base.values import frozen
 from .markdown import SlugNames, render_page
 
 HELP = "/help"

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from ..access.gate.caller import NowIn, Reader, SessionIn
 from ..access.principals import Permission
 from ..base.clock import floor_to_minute
-from ..base.frozen import frozen_by_name
+from ..base.values import frozen_by_name
 from ..charts.pictures.axes import LogAxis
 from ..checks.schedule.words import choose_notice
 from ..evidence.queries.summaries import EvidenceCounts

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from fastapi import Depends, Query, Request
 
-from ..base.frozen import frozen_by_name
+from ..base.values import frozen_by_name
 from ..charts.time_ranges import LENGTHS, MAX_ZONE, Earlier, RangeChoice, RangePreset, read_choice
 from ..domain.check import Span
 

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from ..access.gate.caller import NowIn, SessionIn
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen
+from ..base.values import frozen
 from ..charts.time_ranges import RangePreset
 from ..deployments.deployment_in_address import Watched
 from ..domain.check import Span

@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from ..base.frozen import frozen
+from ..base.values import frozen
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.intervals.verdicts import MINIMUM_GROUP_SIZE
 

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from ..base.errors import FieldProblem, InvalidInput
-from ..base.frozen import frozen, frozen_by_name
 from ..base.strict_json import JsonObject
-from ..base.values import printable
+from ..base.values import frozen, frozen_by_name, printable
 from ..domain.deployment import Endpoint, FieldType, OutputFields
 from .read_predictions import Answer
 from .schema_parts import Schema
@@ -69,7 +68,7 @@ class Form(ABC):
 
     @abstractmethod
     def answer_schema(self) -> dict[str, Schema]:
-        """Returns the JSON schema of each member of an answer; arrays in all forms."""
+        """JSON schema of each member of an answer; arrays in all forms."""
 
 
 JSON = "application/json"
@@ -164,7 +163,7 @@ def tabulate_rows(sent: AskedRows) -> Table:
 
 
 def read_records(rows: object, path: str, columns: Names) -> Table:
-    """Returns records as a table: objects, arrays in the order of `columns`, or SageMaker's dense forms of
+    """Records as a table: objects, arrays in the order of `columns`, or SageMaker's dense forms of
     these.
     """
     if not isinstance(rows, list):
@@ -176,7 +175,7 @@ def read_records(rows: object, path: str, columns: Names) -> Table:
 
 
 def _unwrap_dense(row: object) -> object:
-    """Returns the record in `{"features": record}` or `{"data": {"features": {"values": record}}}`;
+    """Record in `{"features": record}` or `{"data": {"features": {"values": record}}}`;
     another row as it is.
     """
     match row:
@@ -192,7 +191,7 @@ def _unwrap_dense(row: object) -> object:
 
 
 def read_objects(rows: Sequence[object], path: str) -> Table:
-    """Returns objects as a table, columns in the order of the first."""
+    """Objects as a table, columns in the order of the first."""
     objects = [require_object(row, f"{path}[{position}]") for position, row in enumerate(rows)]
     names = list(objects[0]) if objects else []
     first_names = set(names)

@@ -30,7 +30,7 @@ class CsvUnclear(ValueError):
 
 
 def write_csv(rows: Iterable[Sequence[Any]]) -> bytes:
-    """Returns the rows as CSV; null is empty, an array is JSON in quotes. Raises ScoringFailed."""
+    """Rows as CSV; null is empty, an array is JSON in quotes. Raises ScoringFailed."""
     listed = list(rows)
     try:
         body = _encoder.encode_lines(listed)
@@ -87,7 +87,7 @@ def read_csv(text: str) -> Iterator[list[Any]]:
 
 
 def _read_numbers(text: str) -> RowList | None:
-    """Returns rows of JSON numbers, read at once; None for other text."""
+    """Rows of JSON numbers, read at once; None for other text."""
     lines = text.removesuffix("\n")
     # An empty line is a row with a null here.
     if not lines.isascii() or lines.encode().translate(None, b"0123456789.eE+-,\n") or "\n\n" in text:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..base.frozen import frozen
+from ..base.values import frozen
 
 MOST_STEPS = 20
 MOST_EMPTY = 1000
@@ -33,7 +33,7 @@ class JsonPath:
     is_of_many: bool = False
 
     def find(self, document: object) -> Any:  # noqa: ANN401 - any value of JSON
-        """Returns the value at the place; the array itself of a path of many.
+        """Value at the place; the array itself of a path of many.
 
         Raises:
         PathUnclear: there is nothing.
@@ -55,7 +55,7 @@ class JsonPath:
 
 
 def parse_path(text: str) -> JsonPath:
-    """Returns the path that a text spells. Raises PathUnclear."""
+    """Path that a text spells. Raises PathUnclear."""
     if not text.startswith("$"):
         raise PathUnclear("must begin with $, the whole of the body or record")
     steps = []
@@ -104,7 +104,7 @@ class PlacedValue:
 
 
 def build_document(placed: Iterable[PlacedValue]) -> Any:  # noqa: ANN401 - any value of JSON
-    """Returns the smallest document with each value at its place; elements that no path names are null.
+    """Smallest document with each value at its place; elements that no path names are null.
 
     Raises:
     PathUnclear: two values have one place, one lies within another, or more than MOST_EMPTY elements would

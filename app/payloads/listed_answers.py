@@ -29,7 +29,7 @@ class ListedCodec(Codec):
     """
 
     def read_elements(self, body: bytes) -> Elements:
-        """Returns the elements, a record each, or the columns. Raises ScoringFailed."""
+        """Elements, a record each, or the columns. Raises ScoringFailed."""
         return decode_answer(body, _Answer, expected='{"predictions": [...]}').predictions
 
     def build_answer(self, columns: Names, rows: Rows) -> object:
@@ -45,7 +45,7 @@ def build_objects(columns: Names, rows: Rows) -> list[dict[str, Any]]:
 
 
 def _read_columns(elements: Elements, outputs: OutputFields, expected_rows: int) -> Elements:
-    """Returns the columns by name, or the cells of one without a name. Raises ScoringFailed."""
+    """Columns by name, or the cells of one without a name. Raises ScoringFailed."""
     if isinstance(elements, dict):
         return elements
     require_rows(len(elements), expected_rows)

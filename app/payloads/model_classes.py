@@ -20,7 +20,7 @@ class Classes:
         self._is_plain = len(self._by_key) == len(self._listed)
 
     def canonical(self, predictions: Sequence[Scalar]) -> list[Scalar]:
-        """Returns predictions as their classes are listed; one that is no class stays."""
+        """Predictions as their classes are listed; one that is no class stays."""
         if not self._is_plain:
             return list(predictions)
         # 1, 1.0 and True are equal, so types are among the keys.
@@ -31,7 +31,7 @@ class Classes:
         return [canonical_of[type(prediction), prediction] for prediction in predictions]
 
     def in_order(self, chances: Mapping[object, object]) -> list[object]:
-        """Returns the probabilities of an object, in the order of the classes. Raises ClassesUnclear."""
+        """Probabilities of an object, in the order of the classes. Raises ClassesUnclear."""
         by_key = {make_class_key(str(name)): value for name, value in chances.items()}
         # Names of members are text: `true` for true.
         keys = [
@@ -52,7 +52,7 @@ class Classes:
         return [by_key[key] for key in keys]
 
     def likeliest(self, chances: Sequence[float | tuple[float, ...]]) -> list[Scalar]:
-        """Returns each row's first class of the highest probability (of one number, of the last of two).
+        """Each row's first class of the highest probability (of one number, of the last of two).
         Raises ClassesUnclear.
         """
         count = len(self._listed)

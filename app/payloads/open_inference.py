@@ -218,7 +218,7 @@ def _header_length(body: bytes) -> int:
 
 
 def _read_tensors(body: bytes, member: str) -> list[Tensor]:
-    """Returns the tensors, all of different names. Raises TensorUnclear."""
+    """Tensors, all of different names. Raises TensorUnclear."""
     end = _header_length(body) if BINARY_SIZE.encode() in body and body[:1] == b"{" else len(body)
     try:
         document = decode_object(body[:end])

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from ..base.errors import InvalidInput, ScoringFailed
-from ..base.frozen import frozen
+from ..base.values import frozen
 from ..domain.deployment import Column, FieldType, OutputFields
 from .codec import Codec
 from .read_predictions import Answer, put_in_order
@@ -42,7 +42,7 @@ class _Refusal:
     error: InvalidInput | ScoringFailed
 
     def closeness_with(self, members: set[str]) -> tuple[int, int]:
-        """Returns the closeness, if the request has these members, and the depth of the fault."""
+        """Closeness, if the request has these members, and the depth of the fault."""
         if self.closeness != _MEMBER or not isinstance(self.error, InvalidInput):
             return self.closeness, 0
         root, *inner = _PLACES.split(self.error.problems[0].field)
@@ -50,7 +50,7 @@ class _Refusal:
 
 
 def read_call(request: bytes, response: bytes, codecs: Iterable[Codec], columns: CallColumns) -> ReadCall:
-    """Returns the records of a call in the first format that fits, without foreign columns.
+    """Records of a call in the first format that fits, without foreign columns.
 
     Raises:
         InvalidInput: the request is in none of them; the reason is the closest format's.
@@ -83,7 +83,7 @@ def read_call(request: bytes, response: bytes, codecs: Iterable[Codec], columns:
 
 
 def join_call(table: Table, answer: Answer, columns: CallColumns) -> LoggedTable:
-    """Returns the records of a call. Raises ScoringFailed."""
+    """Records of a call. Raises ScoringFailed."""
     answer = put_in_order(answer, table.fields, table.values, columns.outputs)
     types = {column.name: column for column in (*columns.features, *columns.meta)}
     return LoggedTable(
@@ -101,7 +101,7 @@ def join_call(table: Table, answer: Answer, columns: CallColumns) -> LoggedTable
 
 
 def fit_booleans(rows: RowList, fields: Sequence[str], types: Mapping[str, Column]) -> RowList:
-    """Returns the rows with 1 and 0 as booleans in such columns."""
+    """Rows with 1 and 0 as booleans in such columns."""
     positions = [
         position
         for position, name in enumerate(fields)

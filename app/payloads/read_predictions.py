@@ -11,8 +11,7 @@ import msgspec
 import numpy as np
 
 from ..base.errors import ScoringFailed
-from ..base.frozen import frozen
-from ..base.values import MAX_TEXT, Scalar, canonical, exact_number
+from ..base.values import MAX_TEXT, Scalar, canonical, exact_number, frozen
 from ..domain.deployment import OutputFields
 from ..domain.record import Prediction, round_probability
 from .model_classes import Classes, ClassesUnclear
@@ -41,7 +40,7 @@ def require_rows(rows: int, expected: int) -> None:
 def read_outputs(
     fields: Sequence[str], column: Callable[[int], Sequence[object]], outputs: OutputFields
 ) -> list[Prediction]:
-    """Returns one prediction per row; `column` gives the values at a position. All outputs must be there.
+    """One prediction per row; `column` gives the values at a position. All outputs must be there.
     Raises ScoringFailed.
     """
     try:
@@ -66,7 +65,7 @@ def read_outputs(
 
 
 def predict_alone(column: Sequence[object], outputs: OutputFields) -> list[Prediction]:
-    """Returns the predictions of the only column of an answer. Raises ScoringFailed."""
+    """Predictions of the only column of an answer. Raises ScoringFailed."""
     return to_predictions(column, column if outputs.has_only_probabilities else None, None, outputs)
 
 
@@ -76,7 +75,7 @@ def to_predictions(
     labels: Sequence[object] | None,
     outputs: OutputFields,
 ) -> list[Prediction]:
-    """Returns one prediction per row from columns of one length. Raises ScoringFailed."""
+    """One prediction per row from columns of one length. Raises ScoringFailed."""
     classes = None if outputs.classes is None else Classes(outputs.classes)
     chances = None if probabilities is None else _require_probabilities(probabilities, classes)
     if classes is None or chances is None or not outputs.has_only_probabilities:
@@ -153,7 +152,7 @@ def _require_probabilities(
 
 
 def fit_probability(prediction: Prediction) -> Prediction:
-    """Returns the prediction with its probability in [0, 1]. Raises ScoringFailed for one that rounding
+    """Prediction with its probability in [0, 1]. Raises ScoringFailed for one that rounding
     did not move out.
     """
     probability = prediction.probability
@@ -200,7 +199,7 @@ _SHOWN_COLUMNS = 12
 
 
 def output_names(outputs: OutputFields) -> set[str]:
-    """Returns the names that no input of an answer has."""
+    """Names that no input of an answer has."""
     return {*outputs.names, *FALLBACKS}
 
 
@@ -216,7 +215,7 @@ class OutputPositions:
 
 
 def find_outputs(fields: Names, outputs: OutputFields) -> OutputPositions:
-    """Returns the positions of the outputs among `fields`. Raises OutputsUnclear."""
+    """Positions of the outputs among `fields`. Raises OutputsUnclear."""
     return OutputPositions(
         _find_prediction(fields, outputs),
         _find_optional(fields, outputs.probability),
@@ -225,7 +224,7 @@ def find_outputs(fields: Names, outputs: OutputFields) -> OutputPositions:
 
 
 def listed(fields: Names) -> str:
-    """Returns the first dozen names for a message."""
+    """First dozen names for a message."""
     if not fields:
         return "no column at all"
     remainder = f" and {len(fields) - _SHOWN_COLUMNS} more" if len(fields) > _SHOWN_COLUMNS else ""
@@ -262,7 +261,7 @@ _BOOLEANS = {"true": 1, "false": 0}
 
 
 def put_in_order(answer: Answer, fields: Names, rows: Rows, outputs: OutputFields) -> Answer:
-    """Returns the answer in the order of the rows that were asked. Raises ScoringFailed."""
+    """Answer in the order of the rows that were asked. Raises ScoringFailed."""
     order = find_order(fields, rows, answer.fields, answer.rows, outputs)
     if order is None:
         return answer
@@ -276,7 +275,7 @@ def put_in_order(answer: Answer, fields: Names, rows: Rows, outputs: OutputField
 def find_order(
     fields: Names, rows: Rows, answered: Names, answers: Rows, outputs: OutputFields
 ) -> list[int] | None:
-    """Returns the place of the answer to each row; None where the answers are in order, or repeat no inputs.
+    """Place of the answer to each row; None where the answers are in order, or repeat no inputs.
 
     Values that differ in type or rounding are the same, and a value that was missing may be any. Raises
     ScoringFailed.
@@ -344,7 +343,7 @@ def _are_same(sent: Any, repeated: Any) -> bool:  # noqa: ANN401 - cells as deco
 
 
 def _read_cell(cell: Any) -> float | str | None:  # noqa: ANN401 - as above
-    """Returns a number, also one that a text spells; 1 and 0 for true and false; else text, None for a
+    """A number, also one that a text spells; 1 and 0 for true and false; else text, None for a
     missing value and NaN.
     """
     number = exact_number(cell) if isinstance(cell, str | int | float) else None

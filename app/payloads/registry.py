@@ -67,7 +67,7 @@ def bind_codec(endpoint: Endpoint) -> Codec:
 
 
 def codec_named(name: str, endpoint: Endpoint | None) -> Codec:
-    """Returns the codec that a caller named; a mapping is that of the endpoint."""
+    """Codec that a caller named; a mapping is that of the endpoint."""
     if name not in [*PayloadFormat]:
         raise InvalidInput("payload_format", f"must be one of {', '.join(PayloadFormat)}")
     if endpoint is not None and name == endpoint.payload_format:

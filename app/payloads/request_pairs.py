@@ -3,8 +3,8 @@
 from typing import Any
 
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen_by_name
 from ..base.strict_json import JsonObject
+from ..base.values import frozen_by_name
 from .wire import RowList, name_kind
 
 

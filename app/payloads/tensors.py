@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import PageRefused, ScoringFailed
-from ..base.frozen import frozen_by_name
+from ..base.values import frozen_by_name
 from ..domain.deployment import FieldType
 from .wire import Names, RowList, Rows, name_kind
 
@@ -70,7 +70,7 @@ class Tensor(Head):
     values: Sequence[Any]
 
     def rows(self) -> list[Any]:
-        """Returns a value for each row, or an array where the tensor is wider than one. Raises
+        """A value for each row, or an array where the tensor is wider than one. Raises
         TensorUnclear.
         """
         if not self.shape or prod(self.shape) != len(self.values):
@@ -111,7 +111,7 @@ def read_head(tensor: object, where: str) -> Head:
 
 
 def flatten(data: object, name: str) -> list[Any]:
-    """Returns tensor data, nested or flat. Raises TensorUnclear."""
+    """Tensor data, nested or flat. Raises TensorUnclear."""
     for _ in range(_MOST_NESTED):
         if not isinstance(data, list):
             raise TensorUnclear(name, "has no array of data")
@@ -126,7 +126,7 @@ def flatten(data: object, name: str) -> list[Any]:
 def build_tensor(
     name: str, cells: Sequence[Any], field_type: FieldType | None, shape: tuple[int, ...]
 ) -> Tensor:
-    """Returns a tensor of the datatype of the known type, or else of the values. Raises ScoringFailed."""
+    """A tensor of the datatype of the known type, or else of the values. Raises ScoringFailed."""
     return Tensor(name=name, datatype=_choose_datatype(name, cells, field_type), shape=shape, values=cells)
 
 
@@ -154,7 +154,7 @@ def _choose_datatype(name: str, cells: Sequence[Any], field_type: FieldType | No
 
 
 def pack(tensor: Tensor) -> bytes:
-    """Returns the values' bytes, little-endian. Raises PageRefused and ScoringFailed."""
+    """Values' bytes, little-endian. Raises PageRefused and ScoringFailed."""
     values = tensor.values
     is_real = tensor.datatype in {FP64, "FP32"}
     if None in values and not is_real:
@@ -184,7 +184,7 @@ def pack(tensor: Tensor) -> bytes:
 
 
 def unpack(head: Head, data: bytes) -> list[Any]:
-    """Returns the values of a tensor's bytes; NaN is null. Raises TensorUnclear."""
+    """Values of a tensor's bytes; NaN is null. Raises TensorUnclear."""
     name = head.name
     datatype = head.datatype
     if len(data) != head.binary_size:
@@ -206,7 +206,7 @@ def unpack(head: Head, data: bytes) -> list[Any]:
 
 
 def unpack_texts(name: str, data: bytes) -> list[str]:
-    """Returns texts that follow their length in four bytes, the lowest first. Raises TensorUnclear."""
+    """Texts that follow their length in four bytes, the lowest first. Raises TensorUnclear."""
     texts = []
     at = 0
     while at < len(data):
@@ -229,7 +229,7 @@ def by_column(columns: Names, rows: Rows) -> dict[str, tuple[Any, ...]]:
 
 
 def table_rows(tensors: Sequence[Tensor]) -> RowList:
-    """Returns the rows of one-column tensors. Raises TensorUnclear."""
+    """Rows of one-column tensors. Raises TensorUnclear."""
     columns = []
     for tensor in tensors:
         columns.append(tensor.rows())

@@ -9,9 +9,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from ..base.errors import FieldProblem, InvalidInput, ScoringFailed
-from ..base.frozen import frozen
 from ..base.strict_json import JsonObject
-from ..base.values import printable
+from ..base.values import frozen, printable
 
 Names = Sequence[str]
 """Names of columns."""
@@ -30,7 +29,7 @@ _T = TypeVar("_T")
 
 
 def encode_rows(document: Any, rows: Rows, *, is_lines: bool = False) -> bytes:  # noqa: ANN401 - any value of JSON
-    """Returns `document` with its `rows` as bytes; `is_lines`: a line for each of its elements. Raises
+    """`document` with its `rows` as bytes; `is_lines`: a line for each of its elements. Raises
     ScoringFailed.
     """
     try:
@@ -52,7 +51,7 @@ def encode_rows(document: Any, rows: Rows, *, is_lines: bool = False) -> bytes: 
 
 
 def decode_answer(body: bytes, shape: type[_T], *, expected: str) -> _T:
-    """Returns the answer as `shape`; `expected` names that in words. Raises ScoringFailed."""
+    """Answer as `shape`; `expected` names that in words. Raises ScoringFailed."""
     # Some servers send a byte order mark, which JSON forbids.
     text = body.removeprefix(BOM)
     try:
@@ -86,7 +85,7 @@ def decode_text(body: bytes) -> str:
 
 
 def decode_lines(body: bytes) -> list[Any]:
-    """Returns the values of JSON lines; empty lines are ignored. Raises ScoringFailed."""
+    """Values of JSON lines; empty lines are ignored. Raises ScoringFailed."""
     text = body.removeprefix(BOM)
     try:
         values = _decoder.decode_lines(text)
@@ -101,7 +100,7 @@ def decode_lines(body: bytes) -> list[Any]:
 
 
 def decode_request(body: bytes) -> Any:  # noqa: ANN401 - any value of JSON
-    """Returns a request's JSON, or raises InvalidInput."""
+    """A request's JSON, or raises InvalidInput."""
     try:
         return _decode_json(body.removeprefix(BOM))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

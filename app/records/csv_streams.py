@@ -9,7 +9,7 @@ from fastapi.responses import StreamingResponse
 from sqlalchemy.orm import Session
 
 from ..access.gate.caller import Services
-from ..base.frozen import frozen
+from ..base.values import frozen
 from .second_look.flagged_csv import csv_lines
 
 PIECE = 1000

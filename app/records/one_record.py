@@ -3,8 +3,7 @@
 from sqlalchemy.orm import Session
 
 from ..base.errors import InvalidInput, require_present
-from ..base.frozen import frozen_by_name
-from ..base.values import Range, shown_value
+from ..base.values import Range, frozen_by_name, shown_value
 from ..checks.copies.copy_outcomes import CopyTarget
 from ..checks.views.view_source import window_of_check
 from ..deployments.training.donor_values import donors_of_groups

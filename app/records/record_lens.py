@@ -7,8 +7,7 @@ from typing import Any, Literal
 
 from sqlalchemy.orm import Session
 
-from ..base.frozen import frozen
-from ..base.values import Range, name_value
+from ..base.values import Range, frozen, name_value
 from ..deployments.monitor.queries import find_monitor
 from ..deployments.training.queries import read_donor_digests
 from ..domain.deployment import Column, FieldKind, RecordSchema

@@ -8,8 +8,7 @@ from typing import Literal
 from sqlalchemy.orm import Session
 
 from ..base.errors import Conflict, InvalidInput
-from ..base.frozen import frozen_by_name
-from ..base.values import TOGETHER, name_value, quote_names
+from ..base.values import TOGETHER, frozen_by_name, name_value, quote_names
 from ..checks.views.view_source import CheckWindow, WindowPart, window_of_check
 from ..database.binary_rows import read_row
 from ..domain.deployment import Column, FieldKind, RecordSchema

@@ -8,8 +8,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Depends, Path, Query
 from sqlalchemy.orm import Session
 
-from ..access.gate.audit_requests import READS_RECORDS
-from ..access.gate.caller import ServicesIn, SessionIn
+from ..access.gate.caller import READS_RECORDS, ServicesIn, SessionIn
 from ..deployments.deployment_in_address import NEEDS_LOGGED, ReadableDeployment
 from ..deployments.monitor.queries import find_monitor
 from ..deployments.noted_exports import exported
@@ -18,8 +17,16 @@ from ..domain.groups import GroupWords
 from ..domain.mitigation import ONLY_DIRECT
 from ..sources.stored.record_conditions import GapPlace, RecordPlace, RecordSort
 from ..sources.stored.record_queries import count_window
-from ..web.paging import Limit, PlaceCursor, encode_place, read_record_cursor
-from ..web.parameters import UUID_PATTERN, FilterText, OptionalMoment, in_utc
+from ..web.parameters import (
+    UUID_PATTERN,
+    FilterText,
+    Limit,
+    OptionalMoment,
+    PlaceCursor,
+    encode_place,
+    in_utc,
+    read_record_cursor,
+)
 from ..web.problem_answers import CONFLICT
 from .bodies import PayloadRecordDetailsOut, PayloadRecordOut, PayloadRecordPage
 from .csv_streams import CsvAnswer, CsvPiece, Raw, RowLimit, send_csv
@@ -173,7 +180,7 @@ def _write_row(
         *(getattr(record, name) for name in _OF_THE_LOG),
         summary.outcome,
         summary.gap,
-        *(values.get(column.name) for column in (*schema.features, *schema.meta)),
+        *(values.get(column.name) for column in schema.columns),
         *map(groups.get, attributes),
         *map(summary.changes.get, attributes),
     ]

@@ -9,8 +9,7 @@ from dataclasses import asdict, field
 from datetime import datetime
 from typing import Any
 
-from ..base.frozen import frozen, frozen_by_name
-from ..base.values import isolate
+from ..base.values import frozen, frozen_by_name, isolate
 from ..charts.pictures.drawing import Chart, ThemeLook, replace_undrawable
 from ..checks.views.headlines import VERDICT_WORDS
 from ..domain.check import Measurement

@@ -7,8 +7,8 @@ import structlog
 
 from ..base.apart import Apart
 from ..base.errors import EvenhandError, InvalidInput, ReportNotMade, TooLarge, Unavailable
-from ..base.frozen import frozen_by_name
 from ..base.turns import Turns
+from ..base.values import frozen_by_name
 from ..database.engine import Database
 from ..domain.check import CheckRun, Span
 from ..domain.deployment import Deployment

@@ -12,8 +12,8 @@ from sqlalchemy.orm import Session
 from ..access.gate.caller import NowIn, Reader, ServicesIn, SessionIn, open_feature
 from ..access.principals import Principal
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen
 from ..base.spreadsheets import write_cell
+from ..base.values import frozen
 from ..charts.figures_csv import CsvDownload, csv_file
 from ..charts.measurement_routes import wanted_series
 from ..charts.pictures.twin_tables import Cell, Twin

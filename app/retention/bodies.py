@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from ..web.body import NOT_BLANK, FromText, In, Out, PageOut, example
+from ..web.body import NOT_BLANK, FromText, In, Out, PageOut, example, read_from
 from ..web.value_bodies import ScalarJson
 from .policy import MAX_ERASED_IDS, MAX_MONTHS, ErasureKind, ErasureState, RetentionPreset
 from .selector_rules import MAX_REASON
@@ -134,7 +134,7 @@ class ErasureOut(Out):
     """SHA-256 of the request's canonical JSON: members `deployment_id`, and `record_ids` or `field` and
     `value`."""
 
-    erased: dict[str, int] = Field(validation_alias="counts")
+    erased: dict[str, int] = read_from("counts")
     """Erased rows by table, and changed ones of tables whose reasons lost a quotation."""
 
     requested_by: str

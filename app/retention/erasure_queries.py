@@ -10,8 +10,7 @@ from sqlalchemy.dialects.postgresql import insert as insert_if_absent
 from sqlalchemy.orm import Session
 
 from ..base.errors import Conflict, require_present
-from ..database.binary_rows import read_row
-from ..database.paging import page_newest
+from ..database.binary_rows import page_newest, read_row
 from ..database.tables import ErasureRow
 from ..domain.paging import Paging
 from .policy import (
@@ -91,7 +90,7 @@ def lock_open(session: Session, no: int) -> Erasure | None:
 
 
 def open_erasures(session: Session, kind: ErasureKind) -> list[tuple[int, int]]:
-    """Returns open erasures and their deployments, oldest first."""
+    """Open erasures and their deployments, oldest first."""
     statement = select(ErasureRow.no, ErasureRow.deployment_no).where(
         ErasureRow.finished_at.is_(None), ErasureRow.kind == kind.value
     )
@@ -139,7 +138,7 @@ def finish_erasure(session: Session, no: int) -> Erasure:
 
 
 def get_erasure(session: Session, deployment_id: str, erasure_id: str) -> Erasure:
-    """Returns the erasure, or raises NotFound."""
+    """Erasure, or raises NotFound."""
     statement = select(ErasureRow).where(
         ErasureRow.deployment_id == deployment_id, ErasureRow.id == erasure_id
     )

@@ -16,8 +16,8 @@ from sqlalchemy.orm import Session
 
 from ..access.audit.event_queries import insert_event
 from ..base.clock import monotonic_seconds
-from ..base.frozen import frozen
 from ..base.telemetry.prometheus import erased_rows
+from ..base.values import frozen
 from ..database.engine import Database, current_time
 from ..sources.tables.own_files import NO_PLACES, FlagFile, OwnPlaces, delete_all, delete_answers
 from .erasure_queries import count_aged, finish_erasure, open_erasures

@@ -7,7 +7,7 @@ import msgspec
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from ..base.frozen import frozen
+from ..base.values import frozen
 from ..database.binary_rows import read_row
 from ..database.tables import DeploymentSchemaRow
 from ..domain.deployment import Column, RecordSchema
@@ -54,7 +54,7 @@ def find_aged(
     limit: int,
     table: str = "payload_records",
 ) -> list[StoredPlace]:
-    """Returns the oldest records before that time, in the order of the log, or of a month that was taken out
+    """Oldest records before that time, in the order of the log, or of a month that was taken out
     of it.
 
     `after` spares reading rows that were just deleted.

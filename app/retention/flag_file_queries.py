@@ -26,7 +26,7 @@ _FORGET = text(
 def aged_flag_files(
     session: Session, deployment_no: int, *, after: str, before: datetime, limit: int
 ) -> list[str]:
-    """Returns the next paths of files all of whose checks end until that time."""
+    """Next paths of files all of whose checks end until that time."""
     return list(
         session.scalars(_AGED, {"no": deployment_no, "after": after, "before": before, "limit": limit})
     )
@@ -45,7 +45,7 @@ _DELETED = text(
 
 
 def payload_tables(session: Session) -> dict[int, tuple[str, PayloadTable]]:
-    """Returns ids and payload tables by deployment number."""
+    """Ids and payload tables by deployment number."""
     rows = session.execute(select(DeploymentRow.no, DeploymentRow.id, DeploymentRow.record_tables))
     tables = {no: (deployment_id, read_tables(stored).payload) for no, deployment_id, stored in rows}
     return {no: (deployment_id, table) for no, (deployment_id, table) in tables.items() if table is not None}

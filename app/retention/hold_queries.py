@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, and_, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from ..base.frozen import frozen_by_name
+from ..base.values import frozen_by_name
 from ..database.binary_rows import list_column_values, read_row
 from ..database.tables import DeploymentRow, LegalHoldRow, RetentionPolicyRow
 from .policy import LegalHold, RetentionPolicy
@@ -69,7 +69,7 @@ class AppliedPolicy:
 
 
 def read_retention_policy(session: Session, deployment_no: int) -> RetentionPolicy:
-    """Returns the policy; version 0, which keeps everything, where none was set."""
+    """Policy; version 0, which keeps everything, where none was set."""
     row = session.get(RetentionPolicyRow, deployment_no, populate_existing=True)
     return RetentionPolicy() if row is None else read_row(RetentionPolicy, row)
 
@@ -91,7 +91,7 @@ def put_policy(session: Session, deployment_no: int, policy: RetentionPolicy) ->
 
 
 def policies_to_apply(session: Session) -> list[AppliedPolicy]:
-    """Returns the policies of deployments that are not on hold."""
+    """Policies of deployments that are not on hold."""
     held = select(LegalHoldRow.no).where(_in_force(DeploymentRow.no)).exists()
     statement = select(RetentionPolicyRow, DeploymentRow.id).join(
         DeploymentRow, DeploymentRow.no == RetentionPolicyRow.deployment_no

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from ..base.frozen import frozen
+from ..base.values import frozen
 from ..database.engine import Database
 
 _NAME = re.compile(r"payload_records_(\d{4})_(\d{2})")
@@ -28,7 +28,7 @@ class LogMonth:
 
 
 def log_months(session: Session) -> list[LogMonth]:
-    """Returns the months of the log, oldest first, and those that were taken out of it."""
+    """Months of the log, oldest first, and those that were taken out of it."""
     rows = session.execute(
         text(
             """SELECT c.relname, i.inhrelid IS NOT NULL, coalesce(i.inhdetachpending, false)

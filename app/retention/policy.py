@@ -9,9 +9,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from ..base.frozen import frozen_by_name
 from ..base.strict_json import JsonObject
-from ..base.values import Scalar
+from ..base.values import Scalar, frozen_by_name
 
 MAX_MONTHS = 1200
 
@@ -124,7 +123,7 @@ class Erasure:
 
 
 def months_before(moment: datetime, months: int) -> datetime:
-    """Returns the moment so many calendar months earlier, in UTC; the day becomes the last of a shorter
+    """Moment so many calendar months earlier, in UTC; the day becomes the last of a shorter
     month.
 
     Months before the year 1 give the first moment that there is.
@@ -137,14 +136,14 @@ def months_before(moment: datetime, months: int) -> datetime:
 
 
 def hash_request(deployment_id: str, selector: Mapping[str, Any]) -> str:
-    """Returns the SHA-256 of a request for erasure in hexadecimal digits: of its JSON with sorted members
+    """SHA-256 of a request for erasure in hexadecimal digits: of its JSON with sorted members
     and no blanks.
     """
     return hash_receipt({"deployment_id": deployment_id, **selector})
 
 
 def receipt_document(erasure: Erasure) -> JsonObject:
-    """Returns the receipt whose hash `hash_receipt` gives: all of a finished erasure except for the hash
+    """Receipt whose hash `hash_receipt` gives: all of a finished erasure except for the hash
     itself.
     """
     ended = erasure.finished_at
@@ -167,7 +166,7 @@ def hash_receipt(receipt: Mapping[str, Any]) -> str:
 
 
 def add_counts(first: Counts, second: Counts) -> dict[str, int]:
-    """Returns the sums by table, without those that are 0."""
+    """Sums by table, without those that are 0."""
     return dict(sorted((Counter(first) + Counter(second)).items()))
 
 

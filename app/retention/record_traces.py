@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from ..base.frozen import frozen
+from ..base.values import frozen
 from ..domain.record import digest_id
 
 ERASED_WITH_A_RECORD = {

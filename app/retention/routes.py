@@ -15,7 +15,7 @@ from ..deployments.deployment_in_address import (
     ReadableDeployment,
 )
 from ..deployments.queries import Deployments
-from ..web.paging import NumberPaging
+from ..web.parameters import NumberPaging
 from ..web.problem_answers import CONFLICT, name_location
 from .bodies import ErasureIn, ErasureOut, ErasurePage, LegalHoldIn, LegalHoldOut, RetentionIn, RetentionOut
 from .erasure_queries import get_erasure, read_erasures, request_erasure

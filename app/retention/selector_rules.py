@@ -59,7 +59,7 @@ def check_reason(reason: str) -> str:
 def check_selector(
     session: Session, deployment_no: int, selector: RecordSelector, column_key: bytes | None
 ) -> RecordSelector:
-    """Returns the selector, each id once, with its value as stored; `column_key` is that of protected
+    """Selector, each id once, with its value as stored; `column_key` is that of protected
     columns.
     """
     if (selector.field is None) == (not selector.record_ids):

@@ -4,7 +4,7 @@ import math
 from dataclasses import field
 from typing import Literal
 
-from ..base.frozen import frozen, frozen_by_name
+from ..base.values import frozen, frozen_by_name
 from ..domain.check import Details
 
 Scope = Literal["group", "worst", "pooled", "worst_pair", "reference", "attribute", "overall"]

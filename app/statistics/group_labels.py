@@ -113,7 +113,7 @@ MISSING = -1
 def cross(
     codes: Sequence[NDArray[np.signedinteger[Any]]], sizes: Sequence[int], kind: DTypeLike = np.int64
 ) -> NDArray[np.signedinteger[Any]]:
-    """Returns per record its combination, the last attribute fastest, or NEITHER; the product of `sizes`
+    """Per record its combination, the last attribute fastest, or NEITHER; the product of `sizes`
     must fit `kind`.
     """
     crossed = np.zeros(codes[0].size, kind)

@@ -34,7 +34,7 @@ log = structlog.get_logger("evenhand.http")
 
 
 def allowed_connections(settings: Settings, open_files: int) -> int:
-    """Returns the max connections of a process that may have so many open files."""
+    """Max connections of a process that may have so many open files."""
     limit = max(1, open_files - RESERVED_FILES)
     if limit >= settings.max_connections:
         return settings.max_connections

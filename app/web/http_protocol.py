@@ -16,7 +16,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from ..base.errors import Unavailable
-from ..base.frozen import frozen
+from ..base.values import frozen
 from .http_bounds import MAX_HEAD_BYTES, MAX_HEADERS, MAX_PIPELINED, Connections
 from .problems import KINDS, ProblemKind, build_problem_response
 

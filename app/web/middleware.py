@@ -14,11 +14,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..base.clock import monotonic_seconds
 from ..base.errors import CallLoop, Unavailable
-from ..base.frozen import frozen, frozen_by_name
 from ..base.settings import Network
 from ..base.telemetry.prometheus import http_requests, http_seconds
 from ..base.telemetry.traces import TRACING, describe_span, request_span
 from ..base.turns import Room
+from ..base.values import frozen, frozen_by_name
 from ..calls.pinned_transport import MAX_HOPS
 from .client_address import forwarded_address
 from .problems import body_too_large, problem_response, unexpected_response

@@ -34,8 +34,7 @@ from ..base.errors import (
     Unavailable,
     UnsupportedMediaType,
 )
-from ..base.frozen import frozen
-from ..base.values import is_number
+from ..base.values import frozen, is_number
 from ..domain.check import RENAMED_DATA
 from ..payloads.wire import name_kind
 

@@ -15,8 +15,8 @@ from starlette.requests import ClientDisconnect
 from ..base.apart import Apart
 from ..base.encodings import UTF_8, find_encoding
 from ..base.errors import InvalidInput, TooLarge, Unavailable, UnsupportedMediaType
-from ..base.frozen import frozen
 from ..base.turns import Room
+from ..base.values import frozen
 from .strict_requests import is_json
 
 FILE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"
@@ -106,7 +106,7 @@ async def spooled(request: Request, *, room: Room, actor: str, max_bytes: int) -
 
 
 async def read_apart(request: Request, child: Apart) -> Any:  # noqa: ANN401 - of its call
-    """Returns the result of a child process, which ends when the client leaves or time is up."""
+    """Result of a child process, which ends when the client leaves or time is up."""
     late = asyncio.get_running_loop().call_later(READING_SECONDS, child.end)
     departure = asyncio.ensure_future(_await_end(request))
     departure.add_done_callback(lambda _: child.end())

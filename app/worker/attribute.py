@@ -17,7 +17,7 @@ from ..alerts.channels.notification_queries import queue_notifications
 from ..alerts.queries import alerts_by_no, note_change
 from ..base.clock import HOUR
 from ..base.errors import InvalidInput, NotFound
-from ..base.frozen import frozen
+from ..base.values import frozen
 from ..calls.egress_policy import EgressPolicy
 from ..checks.ask_model import Calls, Egress, ModelOfCheck, Report
 from ..checks.window.window import BEGINNING, BoolArray, PayloadWindow

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from ..base.clock import monotonic_seconds
 from ..base.errors import CheckCancelled, CheckTooLong, EvenhandError, LeaseLost, Unavailable
-from ..base.frozen import frozen
+from ..base.values import frozen
 from ..checks.lease_queries import release, renew
 from ..database.engine import Database
 from ..domain.check import CheckRun, Progress

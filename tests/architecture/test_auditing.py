@@ -9,7 +9,7 @@ from starlette.types import Scope
 
 from app import main
 from app.access.authenticator import READING
-from app.access.gate.audit_requests import MADE, RequestOrigin
+from app.access.gate.caller import MADE, RequestOrigin
 from app.access.gate.gate import is_open
 from app.access.principals import Principal, Role
 from app.main import is_live_request

@@ -41,7 +41,6 @@ SPEAKERS = {
 
 SHARED_BY_ROUTES = {
     "access/authenticator.py",
-    "access/gate/audit_requests.py",
     "access/gate/caller.py",
     "access/gate/gate.py",
     "charts/figures_csv.py",

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from app.base.frozen import frozen
+from app.base.values import frozen
 from app.statistics.e_values.betting import RATE_HOURS, log_e_values
 from app.statistics.e_values.expected_hours import Traffic, expect_growth
 from app.statistics.e_values.nulls import SMALLEST_RATE, Hours, Limit, Side

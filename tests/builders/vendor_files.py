@@ -14,8 +14,7 @@ import pyarrow.parquet as pq
 from app.domain.arrival import LogKind
 from app.domain.deployment import Column, FieldKind, FieldType, OutputFields, RecordSchema
 from app.domain.record_times import TimeRule
-from app.intake.imports.import_subject import ImportSubject
-from app.intake.imports.input_file import InputFile
+from app.intake.imports.input_file import ImportSubject, InputFile
 
 SCHEMA = RecordSchema(
     version=1,

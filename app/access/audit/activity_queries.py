@@ -1,4 +1,4 @@
-"""Log of changes and log-ins, written in the transaction of the change and kept permanently. Does not hide secrets."""
+"""Log of changes and log-ins, written in the transaction of the change, kept permanently, secrets not hidden."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -8,9 +8,8 @@ from typing import Any
 from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
-from ...base.frozen import frozen_by_name
-from ...database.binary_rows import read_row
-from ...database.paging import equal, page_newest
+from ...base.values import frozen_by_name
+from ...database.binary_rows import equal, page_newest, read_row
 from ...database.tables import ActivityRow
 from ...domain.deployment import Deployment
 from ...domain.paging import Paging
@@ -112,7 +111,7 @@ _NAMES = ("name", "feature", "attribute")
 
 
 def changes_between(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Returns the fields that differ between two JSON documents: `{"endpoint.url": [before, after]}`; None is
+    """Fields that differ between two JSON documents: `{"endpoint.url": [before, after]}`; None is
     an absent thing.
 
     Members, and items with a name, are joined by dots. Beyond `MOST_CHANGES` fields `more_changes` counts

@@ -16,9 +16,8 @@ from sqlalchemy.exc import DatabaseError, OperationalError
 from sqlalchemy.orm import Session
 
 from ...base.errors import Unavailable
-from ...base.frozen import frozen, frozen_by_name
-from ...database.binary_rows import read_row
-from ...database.paging import equal, page_newest, within
+from ...base.values import frozen, frozen_by_name
+from ...database.binary_rows import equal, page_newest, read_row, within
 from ...database.tables import AuditEventRow
 from ...domain.paging import Paging
 
@@ -84,14 +83,14 @@ def event_document(event: AuditEvent) -> dict[str, Any]:
 
 
 def audit_line(event: AuditEvent) -> str:
-    """Returns a sealed event as a line of an export, without its end: JSON in ASCII, with its hash."""
+    """A sealed event as a line of an export, without its end: JSON in ASCII, with its hash."""
     return json.dumps(
         {**event_document(event), "hash": event.hash.hex() if event.hash else None}, allow_nan=False
     )
 
 
 def chain_hash(previous: bytes, event: AuditEvent) -> bytes:
-    """Returns the SHA-256 of the hash before the event (32 bytes) and the event as JSON with sorted names,
+    """SHA-256 of the hash before the event (32 bytes) and the event as JSON with sorted names,
     in ASCII.
     """
     document = json.dumps(event_document(event), sort_keys=True, separators=(",", ":"), allow_nan=False)
@@ -241,7 +240,7 @@ def sealed_events(
 
 
 def unsealed_since(session: Session) -> tuple[int, datetime | None]:
-    """Returns the number of unsealed events, and the time of the oldest."""
+    """Number of unsealed events, and the time of the oldest."""
     row = session.execute(text("SELECT count(*), min(at) FROM audit_events WHERE position IS NULL")).one()
     return int(row[0]), row[1]
 
@@ -286,5 +285,5 @@ def _select(filters: AuditFilter) -> Select[AuditEventRow]:
 
 
 def read_event(row: AuditEventRow, *, position: int | None = None) -> AuditEvent:
-    """Returns the row as an event; `position` is that which it is about to have."""
+    """Row as an event; `position` is that which it is about to have."""
     return read_row(AuditEvent, row, position=row.position if position is None else position)

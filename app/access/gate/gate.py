@@ -23,15 +23,15 @@ from ..issuer import pending_log_ins as pending
 from ..issuer.issuer_configuration import BACK_CHANNEL, CALLBACK
 from ..principals import Principal
 from ..users.browser_sessions import COOKIE, TOKEN
-from .audit_requests import (
+from .caller import (
     MADE,
     READ,
     UNAUTHENTICATED,
     RequestOrigin,
+    Services,
     insert_request_event,
     request_details,
 )
-from .caller import Services
 
 LOG_IN = "/login"
 ASSETS = "/assets/"

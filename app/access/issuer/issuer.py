@@ -17,8 +17,8 @@ import structlog
 
 from ...base.clock import monotonic_seconds
 from ...base.errors import EndpointRefused, SetupError, Unauthenticated, Unavailable
-from ...base.frozen import frozen
 from ...base.strict_json import JsonObject
+from ...base.values import frozen
 from ...calls.credentials import read_body
 from .issuer_configuration import Identity, OidcConfiguration, identify, require_secure_url
 from .verify_token import MAX_TOKEN_CHARACTERS, UnknownKey, require_access_token, verify_token
@@ -81,7 +81,7 @@ class Issuer:
         self._fetched_at = self._tried_at = -STALE_SECONDS * 2
 
     async def discovery(self) -> Discovery:
-        """Returns the discovery document.
+        """Discovery document.
 
         Raises:
         Unavailable: the issuer does not answer, or not with a document of its own.
@@ -94,7 +94,7 @@ class Issuer:
         return self._discovery
 
     async def verify(self, token: str, *, audience: str) -> JsonObject:
-        """Returns the claims of a token that the issuer signed for that audience.
+        """Claims of a token that the issuer signed for that audience.
 
         Raises:
         Unauthenticated: it did not, or the token is not valid now.
@@ -112,7 +112,7 @@ class Issuer:
         raise Unauthenticated("The token is signed with a key that the issuer does not name.")
 
     async def redeem(self, code: str, *, verifier: str) -> str:
-        """Returns the ID token for an authorisation code.
+        """ID token for an authorisation code.
 
         Raises:
         Unauthenticated: the issuer does not accept the code.
@@ -245,7 +245,7 @@ class BearerTokens:
     audience: str
 
     async def read(self, token: str) -> tuple[Identity, datetime]:
-        """Returns the holder of a token, and the moment at which it expires.
+        """Holder of a token, and the moment at which it expires.
 
         Raises:
         Unauthenticated: the token is not one of the issuer for the audience, or not valid now.

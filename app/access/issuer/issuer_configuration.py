@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from ...base.errors import Forbidden, SetupError
-from ...base.frozen import frozen, frozen_by_name
 from ...base.settings import Settings
+from ...base.values import frozen, frozen_by_name
 from ...calls.egress_policy import parse_address
 from ..principals import Role
 
@@ -54,7 +54,7 @@ class OidcConfiguration:
 
 
 def read_configuration(settings: Settings) -> OidcConfiguration | None:
-    """Returns the configuration; None where no issuer is set. Raises SetupError if a setting is missing or
+    """Configuration; None where no issuer is set. Raises SetupError if a setting is missing or
     cannot be used.
     """
     if not settings.oidc_issuer:
@@ -156,7 +156,7 @@ class Identity:
 
 
 def identify(claims: Mapping[str, Any], configuration: OidcConfiguration, *, for_pages: bool) -> Identity:
-    """Returns the holder of a verified token. The highest role counts; of rules that give it, one for all
+    """Holder of a verified token. The highest role counts; of rules that give it, one for all
     deployments.
 
     Raises:
@@ -177,7 +177,7 @@ def identify(claims: Mapping[str, Any], configuration: OidcConfiguration, *, for
 
 
 def read_claim(claims: Mapping[str, Any], name: str) -> frozenset[str]:
-    """Returns the texts of a claim: one, or those of a list. A claim whose name has dots comes before a
+    """Texts of a claim: one, or those of a list. A claim whose name has dots comes before a
     path with the same text.
     """
     claim: object = claims.get(name)

@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 
 from ...base.clock import utc_now
 from ...base.errors import EvenhandError, Forbidden, Unauthenticated
-from ...base.frozen import frozen_by_name
 from ...base.turns import Turns
+from ...base.values import frozen_by_name
 from ...calls.egress_policy import EgressPolicy
 from ...calls.pinned_transport import PinnedTransport
 from ...database.engine import Database

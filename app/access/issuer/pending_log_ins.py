@@ -54,7 +54,7 @@ def seal(pending: PendingLogIn, box: SecretBox) -> str:
 
 
 def unseal(cookie: str | None, state: str, box: SecretBox, *, now: datetime) -> PendingLogIn:
-    """Returns the log-in of the cookie.
+    """Log-in of the cookie.
 
     Raises:
     Unauthenticated: there is no cookie, it is not ours, of another state, or too old.

@@ -44,7 +44,7 @@ class UnknownKey(Exception):
 def verify_token(
     token: str, keys: Sequence[Mapping[str, Any]], *, issuer: str, audience: str
 ) -> dict[str, Any]:
-    """Returns the claims of a token that one of the issuer's public keys (as JWKs) signed for that audience
+    """Claims of a token that one of the issuer's public keys (as JWKs) signed for that audience
     and that is valid now.
 
     Raises:
@@ -94,7 +94,7 @@ def require_id_token(claims: Mapping[str, Any], *, client_id: str, nonce: str) -
 
 
 def require_logout_token(claims: Mapping[str, Any]) -> str:
-    """Returns the `jti` of a verified notice of a log-out (OpenID Connect Back-Channel Logout 1.0, section
+    """`jti` of a verified notice of a log-out (OpenID Connect Back-Channel Logout 1.0, section
     2.6).
 
     Raises:

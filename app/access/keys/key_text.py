@@ -12,8 +12,8 @@ from sqlalchemy.orm import Session
 
 from ...base.clock import utc_now
 from ...base.errors import Conflict, InvalidInput, Unauthenticated
-from ...base.frozen import frozen_by_name
 from ...base.strict_json import JsonObject
+from ...base.values import frozen_by_name
 from ..principals import Role
 from .queries import (
     ApiKey,
@@ -53,7 +53,7 @@ def make_key() -> str:
 
 
 def read_key_id(text: str) -> str | None:
-    """Returns the public part of a key's text, or None if it cannot be a key."""
+    """Public part of a key's text, or None if it cannot be a key."""
     match = KEY_PATTERN.fullmatch(text)
     return match[1] if match else None
 
@@ -138,7 +138,7 @@ def rotate_key(
 
 
 def require_key(session: Session, text: str, now: datetime) -> ApiKey:
-    """Returns the key of that text. Raises Unauthenticated if it is unknown or revoked, or has expired."""
+    """Key of that text. Raises Unauthenticated if it is unknown or revoked, or has expired."""
     key_id = read_key_id(text)
     key = None if key_id is None else find_key(session, key_id)
     if key is None or not secrets.compare_digest(key.secret_hash, hash_key(text)):

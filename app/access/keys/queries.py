@@ -9,9 +9,8 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ...base.errors import require_present
-from ...base.frozen import frozen_by_name
-from ...database.binary_rows import list_column_values, read_row
-from ...database.paging import page_oldest
+from ...base.values import frozen_by_name
+from ...database.binary_rows import list_column_values, page_oldest, read_row
 from ...database.tables import ApiKeyRow, DeploymentRow, KeyLimitsRow, KeyUseRow
 from ...domain.paging import Paging
 from ..principals import Role
@@ -77,7 +76,7 @@ def add_key(session: Session, **values: object) -> None:
 
 
 def get_key(session: Session, key_id: str) -> ApiKey:
-    """Returns the key, revoked or not, or raises NotFound."""
+    """Key, revoked or not, or raises NotFound."""
     return require_present(find_key(session, key_id), "API key", key_id)
 
 
@@ -87,13 +86,13 @@ def find_key(session: Session, key_id: str) -> ApiKey | None:
 
 
 def lock_key(session: Session, key_id: str) -> ApiKey:
-    """Returns the key, locked against rotation and revocation. Raises NotFound."""
+    """Key, locked against rotation and revocation. Raises NotFound."""
     session.execute(select(ApiKeyRow.no).where(ApiKeyRow.id == key_id).with_for_update())
     return get_key(session, key_id)
 
 
 def find_successor(session: Session, key_id: str) -> ApiKey | None:
-    """Returns the key, not revoked, that a rotation made for that one."""
+    """Key, not revoked, that a rotation made for that one."""
     row = session.execute(
         _SELECT.where(ApiKeyRow.replaces == key_id, ApiKeyRow.revoked_at.is_(None)).limit(1)
     ).one_or_none()

@@ -38,7 +38,7 @@ _REFUSED = "That user name and password do not go together."
 
 
 def log_in_with_password(database: Database, name: str, password: str, *, address: str) -> str:
-    """Returns a new session's token for the user of that name. Holds no connection while it compares the
+    """A new session's token for the user of that name. Holds no connection while it compares the
     password, which takes long.
 
     Raises:
@@ -57,7 +57,7 @@ def log_in_with_password(database: Database, name: str, password: str, *, addres
 
 
 def log_in_with_key(session: Session, text: str, *, address: str) -> str:
-    """Returns a new session's token for an API key.
+    """A new session's token for an API key.
 
     Raises:
     Unauthenticated: the key is unknown or revoked, or has expired.
@@ -79,7 +79,7 @@ def log_out(session: Session, token: str, principal: Principal, *, address: str)
 def log_in_at_issuer(
     session: Session, identity: Identity, *, lasts: timedelta, sealed_id_token: bytes, address: str
 ) -> str:
-    """Returns a new session's token for a person that the issuer has just named.
+    """A new session's token for a person that the issuer has just named.
 
     Raises:
     Unauthenticated: the user is disabled here.
@@ -101,7 +101,7 @@ def log_out_everywhere(session: Session, token: str, principal: Principal, *, ad
 
 
 def token_hash(token: str) -> bytes:
-    """Returns the hash that is stored of a token. A slow hash would add nothing: it holds 256 random bits."""
+    """Hash that is stored of a token. A slow hash would add nothing: it holds 256 random bits."""
     return hashlib.sha256(f"session {token}".encode()).digest()
 
 

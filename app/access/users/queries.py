@@ -7,9 +7,8 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ...base.errors import require_present
-from ...base.frozen import frozen_by_name
-from ...database.binary_rows import read_row
-from ...database.paging import page_oldest
+from ...base.values import frozen_by_name
+from ...database.binary_rows import page_oldest, read_row
 from ...database.tables import DeploymentRow, SessionRow, UserRow
 from ...domain.paging import Paging
 from ..principals import Role
@@ -39,7 +38,7 @@ def add(session: Session, **values: object) -> bool:
 
 
 def get(session: Session, name: str) -> User:
-    """Returns the user, disabled or not, or raises NotFound."""
+    """User, disabled or not, or raises NotFound."""
     return require_present(find(session, name), "user", name)
 
 
@@ -65,7 +64,7 @@ def number_of_deployment(session: Session, deployment_id: str) -> int | None:
 
 
 def name_deployment(session: Session, no: int) -> str | None:
-    """Returns the public id of the deployment of that number."""
+    """Public id of the deployment of that number."""
     return session.scalar(select(DeploymentRow.id).where(DeploymentRow.no == no))
 
 

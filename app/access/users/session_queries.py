@@ -21,7 +21,7 @@ def start(session: Session, token_hash: bytes, *, lasts: timedelta, **holder: ob
 
 
 def find_holder(session: Session, token_hash: bytes) -> Principal | None:
-    """Returns the user or key; None if the session is over, or its holder no longer has access."""
+    """User or key; None if the session is over, or its holder no longer has access."""
     row = session.scalars(
         select(SessionRow).where(SessionRow.token_hash == token_hash, SessionRow.expires_at > func.now())
     ).one_or_none()
@@ -45,7 +45,7 @@ def end(session: Session, token_hash: bytes) -> None:
 
 
 def find_id_token(session: Session, token_hash: bytes) -> bytes | None:
-    """Returns the issuer's token, encrypted; None if the session is over or not an issuer's."""
+    """Issuer's token, encrypted; None if the session is over or not an issuer's."""
     return session.scalar(select(SessionRow.id_token).where(SessionRow.token_hash == token_hash))
 
 

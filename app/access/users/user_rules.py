@@ -80,7 +80,7 @@ def _role_problems(role: Role, *, bound: bool) -> list[FieldProblem]:
 
 
 def admit_user(session: Session, identity: Identity, *, is_log_in: bool) -> User:
-    """Returns the user of an identity. A log-in renews the stored role and deployment; a bearer token has its
+    """User of an identity. A log-in renews the stored role and deployment; a bearer token has its
     own and changes nothing.
 
     Raises:
@@ -108,7 +108,7 @@ def admit_user(session: Session, identity: Identity, *, is_log_in: bool) -> User
 
 
 def bound_number(session: Session, identity: Identity) -> int | None:
-    """Returns the number of the deployment that the identity is bound to; None for all.
+    """Number of the deployment that the identity is bound to; None for all.
 
     Raises:
     Forbidden: there is no such deployment. Without it, the role would be one for all.

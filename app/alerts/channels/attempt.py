@@ -5,8 +5,8 @@ from dataclasses import field
 from datetime import datetime, timedelta
 from typing import Any
 
-from ...base.frozen import frozen, frozen_by_name
 from ...base.settings import Settings
+from ...base.values import frozen, frozen_by_name
 from ...calls.egress_policy import EgressPolicy
 from ...calls.scoring.ask_page import retry_after_seconds
 from ...domain.alert import Event

@@ -7,8 +7,7 @@ from typing import Self
 from urllib.parse import urlsplit
 
 from ...base.errors import FieldProblem
-from ...base.frozen import frozen_by_name
-from ...base.values import name_problem
+from ...base.values import frozen_by_name, name_problem
 from .email import Email
 from .protocol import ChannelFields, ChannelProtocol
 from .slack import Slack

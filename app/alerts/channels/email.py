@@ -21,8 +21,8 @@ import httpx
 
 from ...base.clock import monotonic_seconds
 from ...base.errors import FieldProblem, SetupError
-from ...base.frozen import frozen_by_name
 from ...base.settings import Settings
+from ...base.values import frozen_by_name
 from ...calls.credentials import redacted
 from ...domain.deployment import Credentials, CredentialsKind
 from ..words import facts, headline, sentence

@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from ...base.frozen import frozen_by_name
+from ...base.values import frozen_by_name
 from ...domain.alert import Alert, Event, display_sentence
 
 TEST_SENTENCE = "This is a test. It says nothing about any deployment."

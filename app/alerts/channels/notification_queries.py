@@ -9,11 +9,10 @@ from sqlalchemy import delete, exists, func, insert, select, text, update
 from sqlalchemy.orm import Session
 
 from ...base.errors import require_present
-from ...base.frozen import frozen_by_name
-from ...database.binary_rows import read_row
+from ...base.values import frozen_by_name
+from ...database.binary_rows import page_newest, read_row
 from ...database.engine import current_time
 from ...database.leased_rows import HeldRow, lease_row, write_held
-from ...database.paging import page_newest
 from ...database.tables import AlertChannelRow, AlertRow, AlertRuleChannelRow, NotificationRow
 from ...domain.alert import Alert, Event
 from ...domain.paging import Paging

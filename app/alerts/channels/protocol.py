@@ -6,9 +6,8 @@ from dataclasses import field
 from typing import Any, ClassVar
 
 from ...base.errors import FieldProblem
-from ...base.frozen import frozen_by_name
 from ...base.settings import Settings
-from ...base.values import character_problem
+from ...base.values import character_problem, frozen_by_name
 from .attempt import Attempt, Delivered, Undelivered
 
 MAX_URL = 2000

@@ -8,8 +8,7 @@ from ...access.audit.activity_queries import record_activity
 from ...access.gate.caller import ServicesIn, SessionIn, WholeManager
 from ...base.errors import EndpointRefused, FieldProblem, refuse
 from ...calls.egress_policy import check_url
-from ...web.paging import NumberPaging, ShortNumberPaging
-from ...web.parameters import ID_PATTERN, uuid_path
+from ...web.parameters import ID_PATTERN, NumberPaging, ShortNumberPaging, uuid_path
 from ...web.problem_answers import CONFLICT, NOT_FOUND, Answers, name_location
 from .bodies import (
     AlertChannelIn,

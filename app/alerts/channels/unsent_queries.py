@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from sqlalchemy import ColumnElement, exists, func, select
 from sqlalchemy.orm import Session
 
-from ...base.frozen import frozen
+from ...base.values import frozen
 from ...database.tables import (
     AlertChannelRow,
     AlertRow,

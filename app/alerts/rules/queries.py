@@ -9,8 +9,7 @@ from sqlalchemy import Select, delete, func, insert, select, text, update
 from sqlalchemy.orm import Session
 
 from ...base.errors import Conflict, require_present
-from ...database.binary_rows import read_row
-from ...database.paging import page_oldest
+from ...database.binary_rows import page_oldest, read_row
 from ...database.tables import AlertChannelRow, AlertRuleChannelRow, AlertRuleRow
 from ...deployments.queries import rule_values
 from ...domain.alert import CONDITIONS, Rule, RuleContent, RuleKind

@@ -14,9 +14,9 @@ import httpx
 
 from ...base.clock import utc_now
 from ...base.errors import EndpointDown, PageRefused, ScoringFailed
-from ...base.frozen import frozen
 from ...base.telemetry.prometheus import model_calls, model_rows, model_seconds
 from ...base.telemetry.traces import ModelCall, model_span
+from ...base.values import frozen
 from ...domain.deployment import Endpoint, FieldType, OutputFields
 from ...payloads.codec import Asking, HttpMessage
 from ...payloads.read_predictions import Answer, put_in_order
@@ -130,7 +130,7 @@ class ModelKey:
 
 
 def name_model(endpoint: Endpoint) -> str:
-    """Returns the name in messages: an MLflow URI, or host and port. Raises EndpointRefused."""
+    """Name in messages: an MLflow URI, or host and port. Raises EndpointRefused."""
     return endpoint.uri if endpoint.is_loaded else parse_url(endpoint.url).netloc.decode("ascii")
 
 
@@ -166,7 +166,7 @@ class Asker:
         deadline: float = math.inf,
         attempts: int = MAX_ATTEMPTS,
     ) -> bytes:
-        """Returns the 2xx answer to page number `page` (from 0), by `deadline` on the monotonic clock.
+        """2xx answer to page number `page` (from 0), by `deadline` on the monotonic clock.
 
         Raises:
             PageRefused: the endpoint does not take the page.
@@ -203,7 +203,7 @@ class Asker:
             attempt += 1
 
     def unusable(self, error: ScoringFailed, answer: bytes, *, page: int, pages: int) -> ScoringFailed:
-        """Returns the error for an answer without predictions, quoting it unless it is a table."""
+        """Error for an answer without predictions, quoting it unless it is a table."""
         where = f"(Endpoint {self._host}, page {page + 1} of {pages}.)"
         # A table may echo a person's features into a log.
         quoted = "" if any(marker in answer for marker in _TABLE_WORDS) else self._quote(answer)

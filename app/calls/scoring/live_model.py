@@ -31,7 +31,7 @@ class LiveModel:
         self._transport = PinnedTransport(policy, connections=endpoint.concurrency, tls=endpoint.tls)
 
     async def score(self, rows: Rows, *, deadline: float, attempts: int = LIVE_ATTEMPTS) -> Answer:
-        """Returns the answer to the rows, in order, by `deadline` on the monotonic clock. Raises
+        """Answer to the rows, in order, by `deadline` on the monotonic clock. Raises
         ScoringFailed.
         """
         size = self._page_size

@@ -55,7 +55,7 @@ class ModelProcesses(httpx.AsyncBaseTransport):
         self._crashes = 0
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Returns an idle process's answer. One that ended by itself is replaced once.
+        """An idle process's answer. One that ended by itself is replaced once.
 
         Raises:
             EndpointDown: another one ended by itself.

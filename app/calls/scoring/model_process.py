@@ -48,7 +48,7 @@ class ModelNotLoaded(Exception):
 
 
 def load_model(uri: str) -> Any:  # noqa: ANN401 - of a package that few installations have
-    """Returns the model. Raises ModelNotLoaded."""
+    """Model. Raises ModelNotLoaded."""
     try:
         import mlflow.pyfunc  # noqa: PLC0415 - an extra, and only for this process
 
@@ -76,7 +76,7 @@ def load_model(uri: str) -> Any:  # noqa: ANN401 - of a package that few install
 
 
 def hide_secrets(text: str) -> str:
-    """Returns the text without users and passwords of URLs, and values of variables named as secrets."""
+    """Text without users and passwords of URLs, and values of variables named as secrets."""
     text = _USER_OF_URL.sub(_HIDDEN, text)
     secrets = {
         value
@@ -89,7 +89,7 @@ def hide_secrets(text: str) -> str:
 
 
 def answer_page(model: Any, page: bytes) -> PageAnswer:  # noqa: ANN401 - as above
-    """Returns predictions, or status 400 with what the model's code raised."""
+    """Predictions, or status 400 with what the model's code raised."""
     try:
         (split,) = json.loads(page).values()
         try:

@@ -13,7 +13,7 @@ from functools import partial
 import httpx
 
 from ...base.errors import CheckCancelled, PageRefused, ScoringFailed
-from ...base.frozen import frozen
+from ...base.values import frozen
 from ...domain.deployment import Endpoint, FieldType, OutputFields
 from ...domain.record import Prediction
 from ...payloads.read_predictions import Answer, fit_probability
@@ -62,7 +62,7 @@ class RefusalSearch:
         self._answered_nulls: set[_Nulls] = set()
 
     async def score(self, rows: Rows, ask: Ask, turn: asyncio.Lock) -> list[Scored]:
-        """Returns the result for each row; `turn` lets one page at a time be searched. Raises PageRefused."""
+        """Result for each row; `turn` lets one page at a time be searched. Raises PageRefused."""
         # Rows with refused nulls go apart, each kind by itself.
         by_nulls: dict[_Nulls, list[int]] = {nulls: [] for nulls in self._refused_nulls}
         unmatched: list[int] = []
@@ -237,7 +237,7 @@ class ScoringClient:
         should_stop: ShouldStop | None = None,
         attempts: int = MAX_ATTEMPTS,
     ) -> list[Scored]:
-        """Returns one prediction per row, in order, or a refusal where its probability is none; equal rows
+        """One prediction per row, in order, or a refusal where its probability is none; equal rows
         are each sent.
 
         Blocks; do not call from a running event loop. Callbacks run on the calling thread; what they raise

@@ -7,7 +7,7 @@ from itertools import islice
 from zoneinfo import ZoneInfo
 
 from ...base.clock import HOUR
-from ...base.frozen import frozen
+from ...base.values import frozen
 from ...checks.days.day_queries import DAY
 from ...domain.check import Span
 from ...statistics.catalogue import CATALOGUE

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import typst
 
-from ...base.frozen import frozen_by_name
+from ...base.values import frozen_by_name
 
 WIDTH = 640
 """Pixels of a chart in a file; in a page it is as wide as its place."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Literal
 
-from ...base.frozen import frozen, frozen_by_name
+from ...base.values import frozen, frozen_by_name
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.measures.worst_group import both_sides
 from ..forest import STRIP_CHECKS, Forest, ForestFigure, ForestRow, StripPoint

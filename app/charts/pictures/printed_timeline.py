@@ -6,7 +6,7 @@ It holds no name, so nothing needs escaping.
 from collections.abc import Sequence
 from zoneinfo import ZoneInfo
 
-from ...base.frozen import frozen
+from ...base.values import frozen
 from ...domain.check import Span
 from .axes import time_ticks
 from .ratio_pictures import BAND, FONT, LINE, SHADES, TEXT, UNJUDGED, write_svg

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ...base.frozen import frozen
+from ...base.values import frozen
 from ...checks.views.view_shapes import AttributeView, Outcomes, SubRange, ViewKind
 from ...domain.groups import Role
 from .drawing import LINE, Chart, Drawing, ThemeLook, clip_name, write_text

@@ -5,7 +5,7 @@ They hold no name, so nothing needs escaping.
 
 from collections.abc import Iterable, Sequence
 
-from ...base.frozen import frozen_by_name
+from ...base.values import frozen_by_name
 from ...statistics.intervals.verdicts import Limits
 from .axes import LogAxis
 

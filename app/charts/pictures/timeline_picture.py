@@ -10,7 +10,7 @@ from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from ...base.clock import HOUR
-from ...base.frozen import frozen, frozen_by_name
+from ...base.values import frozen, frozen_by_name
 from ...checks.days.day_queries import CheckStep
 from ...domain.check import Span
 from ...statistics.catalogue import CATALOGUE

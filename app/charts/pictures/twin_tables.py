@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from operator import attrgetter, itemgetter
 
-from ...base.frozen import frozen
+from ...base.values import frozen
 from ...checks.views.view_shapes import AttributeView, Outcomes
 from ..series import Series, Volume, disadvantaged_at
 

@@ -4,7 +4,7 @@ from datetime import datetime
 
 import msgspec
 
-from ...base.frozen import frozen_by_name
+from ...base.values import frozen_by_name
 from ...domain.check import CheckState, DataSet, Failure, WindowCounts
 from ...domain.monitor import DisplayNames, Schedule
 

@@ -18,8 +18,7 @@ import pyarrow as pa
 from scipy.special import comb
 
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen, frozen_arrays
-from ...base.values import Range, Scalar, canonical
+from ...base.values import Range, Scalar, canonical, frozen, frozen_arrays
 from ...calls.scoring.scoring_client import Refusal
 from ...deployments.training.donor_values import GroupDonors, require_donors
 from ...domain.check import DataSet, Measurement

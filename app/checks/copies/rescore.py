@@ -17,8 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...base.errors import InvalidInput, PageRefused
-from ...base.frozen import frozen, frozen_arrays
-from ...base.values import Scalar, spelled
+from ...base.values import Scalar, frozen, frozen_arrays, spelled
 from ...calls.egress_policy import EgressPolicy
 from ...calls.scoring.loaded_model import LoadedHere
 from ...calls.scoring.scoring_client import Refusal, Scored, ScoringClient

@@ -13,7 +13,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...base.frozen import frozen
+from ...base.values import frozen
 from ...deployments.monitor.queries import is_needed
 from ...domain.check import DataSet, Progress, Span
 from ...domain.deployment import RecordSchema

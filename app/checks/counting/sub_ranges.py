@@ -11,8 +11,7 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
-from ...base.frozen import frozen_arrays
-from ...base.values import Range, canonical
+from ...base.values import Range, canonical, frozen_arrays
 from ...domain.deployment import FieldType
 from ...sources.arrays.read_records import Grouping
 from ...statistics.group_labels import IntArray

@@ -12,7 +12,7 @@ from typing import NamedTuple, cast
 
 from sqlalchemy.orm import Session
 
-from ...base.frozen import frozen_by_name
+from ...base.values import frozen_by_name
 from ...database.binary_rows import read_rows
 from ...domain.check import DataSet, Scope, Span
 

@@ -9,9 +9,8 @@ from sqlalchemy import delete, insert, select, tuple_
 from sqlalchemy.orm import Session
 
 from ...base.clock import HOUR
-from ...base.frozen import frozen, frozen_by_name
-from ...database.binary_rows import read_rows
-from ...database.paging import equal, within
+from ...base.values import frozen, frozen_by_name
+from ...database.binary_rows import equal, read_rows, within
 from ...database.tables import CheckRow, MeasurementRow, TableDayRow
 from ...domain.check import DataSet, Measurement, Scope
 from ...domain.monitor import Comparison, OutcomeRule, outcome_texts

@@ -14,8 +14,7 @@ from typing import cast
 import structlog
 from sqlalchemy.orm import Session
 
-from ...base.frozen import frozen
-from ...base.values import name_value
+from ...base.values import frozen, name_value
 from ...domain.check import DataSet, Measurement
 from ...domain.groups import GroupWords, NamedGroup, list_combinations
 from ...domain.mitigation import MitigationSettings

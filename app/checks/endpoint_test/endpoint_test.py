@@ -11,8 +11,7 @@ from itertools import cycle
 
 from ...base.clock import monotonic_seconds
 from ...base.errors import ScoringFailed
-from ...base.frozen import frozen_by_name
-from ...base.values import Scalar, read_number, spelled
+from ...base.values import Scalar, frozen_by_name, read_number, spelled
 from ...calls.credentials import redact_secrets
 from ...calls.egress_policy import EgressPolicy
 from ...calls.scoring.ask_page import ModelKey

@@ -2,7 +2,7 @@
 
 from datetime import UTC
 
-from ...base.frozen import frozen_by_name
+from ...base.values import frozen_by_name
 from .worker_queries import WorkersSeen, WorkerState
 
 RUNBOOK = "docs/operations/runbook.md#no-worker-answers"

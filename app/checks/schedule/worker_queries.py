@@ -7,7 +7,7 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from ...base.frozen import frozen_by_name
+from ...base.values import frozen_by_name
 from ...database.tables import WorkerRow
 
 BEAT_SECONDS = 10

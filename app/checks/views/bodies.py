@@ -3,10 +3,10 @@
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import AliasPath, Field, model_validator
+from pydantic import Field, model_validator
 
 from ...domain.check import CheckState
-from ...web.body import Out, example
+from ...web.body import Out, example, read_from
 from .measurement_bodies import MEASUREMENT, RECORDS, RECORDS_MEANING, MeasurementOut
 from .view_shapes import GroupShare, MitigatedOut, ViewKind
 
@@ -224,15 +224,15 @@ class CheckViewOut(Out):
     model_config = example(_VIEW)
 
     kind: ViewKind
-    check_id: str = Field(validation_alias=AliasPath("check", "id"))
-    state: CheckState = Field(validation_alias=AliasPath("check", "state"))
-    from_: datetime = Field(validation_alias=AliasPath("check", "span", "start"), serialization_alias="from")
+    check_id: str = read_from("check.id")
+    state: CheckState = read_from("check.state")
+    from_: datetime = read_from("check.span.start", serialization_alias="from")
     """The beginning of the check's range of logging times."""
 
-    to: datetime = Field(validation_alias=AliasPath("check", "span", "end"))
-    monitor_version: int | None = Field(validation_alias=AliasPath("check", "monitor_version"))
-    model_revision: str | None = Field(validation_alias=AliasPath("check", "model_revision"))
-    carried_from: str | None = Field(validation_alias=AliasPath("check", "carried_from"))
+    to: datetime = read_from("check.span.end")
+    monitor_version: int | None = read_from("check.monitor_version")
+    model_revision: str | None = read_from("check.model_revision")
+    carried_from: str | None = read_from("check.carried_from")
     """The check whose figures these are, where nothing has changed since; the counts are its own."""
 
     reason: str | None
@@ -245,8 +245,8 @@ class CheckViewOut(Out):
     """Records of earlier hours that topped the window up."""
 
     logged_in_span: int | None
-    oldest_record_at: datetime | None = Field(validation_alias="oldest")
-    newest_record_at: datetime | None = Field(validation_alias="newest")
+    oldest_record_at: datetime | None = read_from("oldest")
+    newest_record_at: datetime | None = read_from("newest")
     processed_at: datetime | None
     """When the training data were processed; in their view only."""
 

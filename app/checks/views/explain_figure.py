@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ...base.frozen import frozen_by_name
+from ...base.values import frozen_by_name
 from ...database.binary_rows import read_row
 from ...domain.check import SIDES, DataSet, Details, Measurement, Scope
 from ...statistics.catalogue import CATALOGUE

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...base.frozen import frozen_by_name
+from ...base.values import frozen_by_name
 from ...domain.check import SIDES, DataSet, Measurement
 from ...domain.monitor import Comparison
 from ...statistics.intervals.verdicts import GRAVEST, Verdict

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from ...base.clock import HOUR, floor_to_hour
 from ...base.errors import InvalidInput, require_present
-from ...base.frozen import frozen
+from ...base.values import frozen
 from ...database.tables import CheckRow, CheckTableRow
 from ...deployments.monitor.queries import find_monitor
 from ...domain.check import CheckRun, CheckState, DataSet, Measurement, Span

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...base.frozen import frozen
+from ...base.values import frozen
 from ...database.engine import ArrowReader
 from ...domain.check import Span
 from ...domain.deployment import Deployment, FeedbackTable, PayloadTable, RecordSchema

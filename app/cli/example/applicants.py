@@ -61,7 +61,7 @@ def applicants(count: int, random: Generator) -> list[Applicant]:
 
 
 def past_decisions(people: list[Applicant], random: Generator) -> list[str]:
-    """Returns the clerk's decisions: `No Risk` or `Risk`."""
+    """Clerk's decisions: `No Risk` or `Risk`."""
     handicap = [
         HARDER_FOR_WOMEN * (applicant["sex"] == "female")
         + HARDER_FOR_THE_YOUNG * (int(applicant["age"]) <= _STILL_YOUNG)

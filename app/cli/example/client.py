@@ -31,7 +31,7 @@ class Http:
         )
 
     def request(self, method: str, path: str, content: Any = None, **query: str) -> httpx.Response:  # noqa: ANN401 - any JSON
-        """Returns the response, unless 503. Text is sent as CSV, else JSON.
+        """Response, unless 503. Text is sent as CSV, else JSON.
 
         Raises:
             Unavailable: there was no answer in nine attempts of at most 30 seconds.
@@ -61,7 +61,7 @@ class Http:
         )
 
     def ask(self, method: str, path: str, content: Any = None, **query: str) -> Any:  # noqa: ANN401 - any JSON
-        """Returns the content of a response, which must be a success.
+        """Content of a response, which must be a success.
 
         Raises:
             SetupError: it was refused; the message is that of the response.

@@ -37,7 +37,7 @@ class CreditRiskModel:
         self._weights = _fit(self._terms(past), (past[DECISION] == BAD).to_numpy())
 
     def predict(self, fields: Sequence[str], values: Sequence[Sequence[Any]]) -> list[list[Any]]:
-        """Returns `[prediction, probabilities, decoded label]` for each row."""
+        """`[prediction, probabilities, decoded label]` for each row."""
         # The columns may come in any order.
         risks = expit(self._terms(DataFrame(values, columns=list(fields))) @ self._weights)
         predictions = (risks > 1 / 2).astype(int)

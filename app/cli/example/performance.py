@@ -17,12 +17,22 @@ from rich.table import Table
 from rich.text import Text
 
 from ...base.clock import utc_now
-from ...base.frozen import frozen_by_name
+from ...base.values import frozen_by_name
 from .applicants import applicants
 from .client import Evenhand, Http, Stopped, score
 from .console import Steps
-from .story import DEPLOYMENT_ID, Scene, catch_up, check_now, read_measurements, register
-from .traffic import Label, Visit, draw_labels, payload_records
+from .story import (
+    DEPLOYMENT_ID,
+    Label,
+    Scene,
+    Visit,
+    catch_up,
+    check_now,
+    draw_labels,
+    payload_records,
+    read_measurements,
+    register,
+)
 
 Point = Mapping[str, Any]
 

@@ -182,7 +182,7 @@ def count_blocks(hours: int, *, is_daily: bool) -> str:
 
 
 def fill(text: str, width: int, bullet: str = "") -> str:
-    """Returns lines of at most `width` characters, the first of which begins with the bullet."""
+    """Lines of at most `width` characters, the first of which begins with the bullet."""
     return textwrap.fill(
         printable(text),
         width,

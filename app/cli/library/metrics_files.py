@@ -23,9 +23,8 @@ from typer import Argument, BadParameter, Option, echo
 
 from ...base.encodings import UTF_8, decode_parts, find_encoding
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen
 from ...base.spreadsheets import find_separator, harmless
-from ...base.values import EXACT, exact_number, nearest, quote_names, read_number
+from ...base.values import EXACT, exact_number, frozen, nearest, quote_names, read_number
 from ...domain.groups import count_twins, describe_twins, drop_twins
 from ...library.frame_columns import convert_some_numbers, is_numeric
 from ...library.frame_outcomes import NOT_NUMBERS
@@ -153,7 +152,7 @@ def open_console() -> Console:
 
 
 def parse_values(frame: pd.DataFrame, columns: Sequence[str | None], texts: Sequence[str]) -> list[Any]:
-    """Returns the values that the texts spell: numbers and ranges if the columns hold numbers."""
+    """Values that the texts spell: numbers and ranges if the columns hold numbers."""
     if not all(is_numeric(frame[name]) for name in columns if name in frame):
         return list(texts)
     ranges = [RANGE.fullmatch(text) for text in texts]
@@ -194,7 +193,7 @@ def list_values(*listings: Mapping[str | None, Texts] | Mapping[str, list[str]])
 def parse_side(
     frame: pd.DataFrame, attributes: Sequence[str], texts: Texts, option: str
 ) -> dict[str, list[Any]] | None:
-    """Returns the values of one side of the comparison, by attribute."""
+    """Values of one side of the comparison, by attribute."""
     return {
         name: parse_values(frame, (name,), values)
         for name, values in list_side(attributes, texts, option).items()
@@ -248,7 +247,7 @@ class CsvCells(NamedTuple):
 def read(
     file: Path, columns: Mapping[str, Sequence[str | None]], declared: Declared = NOTHING_DECLARED
 ) -> CsvCells:
-    """Returns the columns named by the arguments: texts, and numbers where that is declared. Only an empty
+    """Columns named by the arguments: texts, and numbers where that is declared. Only an empty
     cell is missing.
 
     A line with fewer values than the header lacks the last ones. Values may be separated by semicolons or
@@ -342,7 +341,7 @@ def read(
 
 
 def name_twins(frame: pd.DataFrame, columns: Sequence[str]) -> list[str]:
-    """Returns a sentence on each text that looks like a more frequent one of its column."""
+    """A sentence on each text that looks like a more frequent one of its column."""
     notes = list[str]()
     for name in columns:
         records = frame[name].value_counts().to_dict()

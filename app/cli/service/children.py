@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import field
 
-from ...base.frozen import frozen_by_name
+from ...base.values import frozen_by_name
 from ...database.embedded.spawn import tied_command
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import structlog
 
 from ...base.errors import SetupError
-from ...base.frozen import frozen
+from ...base.values import frozen
 from .system_account import Account, current_account, is_nobody, unprivileged_account
 
 PORT = 5432  # only in the socket's name: there is no address
@@ -48,7 +48,7 @@ def has_data(data_dir: Path) -> bool:
 
 
 def settle(data_dir: Path, system_dir: Path) -> Place:
-    """Returns the place of the server of `data_dir`, an existing folder; the same at every start.
+    """Place of the server of `data_dir`, an existing folder; the same at every start.
 
     As root the server runs as another account. If that cannot reach `data_dir`, the data goes to a new
     folder under `system_dir`, and a pointer file has its path.

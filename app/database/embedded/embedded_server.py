@@ -224,7 +224,7 @@ class EmbeddedPostgres:
         return _url(self._socket_dir, NAME)
 
     def start(self, *, creates: bool = True) -> str:
-        """Returns the URL of a running or new server; without data an empty database if `creates` is set.
+        """URL of a running or new server; without data an empty database if `creates` is set.
         May be called again.
         """
         if not creates and not has_data(self._data_dir):

@@ -21,7 +21,7 @@ log = structlog.get_logger()
 
 
 def programs_for(account: Account, system_dir: Path) -> Path:
-    """Returns the `bin` folder that `account` can run: programs in a private home are copied once into
+    """`bin` folder that `account` can run: programs in a private home are copied once into
     `system_dir`.
     """
     package = _package_folder()

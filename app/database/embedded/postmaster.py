@@ -4,7 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from ...base.frozen import frozen
+from ...base.values import frozen
 from .data_folder import PORT
 
 PID_LINES = 8  # written in steps; the last one is the state
@@ -18,7 +18,7 @@ class Postmaster:
 
 
 def find_postmaster(data: Path) -> Postmaster | None:
-    """Returns the living server of `data`, or None."""
+    """Living server of `data`, or None."""
     lines = _read_pid_file(data)
     pid = int(lines[0]) if lines and lines[0].isdigit() else 0
     if pid == 0 or f"/postgres -D {data} -c " not in _read_command_line(pid):

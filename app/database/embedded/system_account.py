@@ -10,7 +10,7 @@ from pathlib import Path
 import structlog
 
 from ...base.errors import SetupError
-from ...base.frozen import frozen
+from ...base.values import frozen
 
 OWN_NAME = "evenhand"
 NAMES = (OWN_NAME, "postgres")
@@ -56,7 +56,7 @@ def current_account() -> Account:
 
 
 def unprivileged_account() -> Account:
-    """Returns the account that runs Postgres instead of root: `evenhand` or `postgres`; creates `evenhand`
+    """Account that runs Postgres instead of root: `evenhand` or `postgres`; creates `evenhand`
     if needed.
     """
     existing = next((account for account in map(_find_account, NAMES) if account is not None), None)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ...base.frozen import frozen_by_name
+from ...base.values import frozen_by_name
 from ...domain.monitor import Limits, Monitor
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.measures.worst_group import both_sides, mirrored_ratio

@@ -11,7 +11,7 @@ from ...access.principals import Principal
 from ...base.errors import Conflict, FieldProblem, refuse, require_present
 from ...domain.deployment import Deployment
 from ...domain.monitor import Monitor
-from ...web.paging import ShortNumberPaging
+from ...web.parameters import ShortNumberPaging
 from ...web.problem_answers import CONFLICT, problems
 from ..change_texts import monitor_changes
 from ..deployment_in_address import LockedDeployment, ReadableDeployment

@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ...base.frozen import frozen
-from ...base.values import GroupValue, Range, name_value, read_number
+from ...base.values import GroupValue, Range, frozen, name_value, read_number
 from ...domain.monitor import DEFAULT_THRESHOLD
 from ...statistics.intervals.intervals import log_ratio
 from ..training.from_distributions import find_bounds
@@ -124,7 +123,7 @@ class _Ages:
             self.warnings.append(f"{implausible:,} records hold {numbers}; they are in neither group")
 
     def divide(self, split: Split) -> _Division | None:
-        """Returns the two sides; None if one has too few records or is there only in part."""
+        """Two sides; None if one has too few records or is there only in part."""
         if not self.lo <= split.upto < self.hi:
             return None
         young = self.find_part(self.lo, self.last(split.upto))
@@ -135,7 +134,7 @@ class _Ages:
         return _Division(split, protected, unprotected, _max_ratio(protected.count, unprotected.count))
 
     def find_part(self, lo: float, hi: float) -> _Part | None:
-        """Returns the records from `lo` to `hi`; None if they are too few, or an interval is there only in
+        """Records from `lo` to `hi`; None if they are too few, or an interval is there only in
         part.
         """
         inside = [interval for interval in self.places if interval[0] >= lo and interval[1] <= hi]
@@ -146,7 +145,7 @@ class _Ages:
         return _Part(Range(lo, hi), count) if is_enough and len(inside) == len(touching) else None
 
     def last(self, upto: int) -> float:
-        """Returns the end of a range that holds all records up to that age."""
+        """End of a range that holds all records up to that age."""
         return upto + ALMOST if self.has_fractions else float(upto)
 
 
@@ -238,7 +237,7 @@ def _compare(monitored: list[_Part], reference: _Part, *, has_outcomes: bool) ->
 
 
 def _max_ratio(monitored: Count, reference: Count) -> float | None:
-    """Returns the upper end of the 95 % interval of the ratio of rates."""
+    """Upper end of the 95 % interval of the ratio of rates."""
     if not monitored.classified or not reference.favourable:
         return None
     upper = log_ratio(

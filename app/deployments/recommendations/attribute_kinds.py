@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
 
-from ...base.frozen import frozen_by_name
+from ...base.values import frozen_by_name
 
 
 class Kind(StrEnum):

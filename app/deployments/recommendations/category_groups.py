@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from ...base.frozen import frozen
-from ...base.values import GroupValue, name_problem, name_value
+from ...base.values import GroupValue, frozen, name_problem, name_value
 from ...domain.groups import drop_twins, find_twins
 from ...domain.monitor_rules import MAX_GROUPS
 from ...statistics.intervals.intervals import newcombe
@@ -115,7 +114,7 @@ class _Values:
 def choose_categories(
     row: KindRow, match: ValueMatch, counts: Mapping[GroupValue, Count], *, has_outcomes: bool
 ) -> GroupChoice:
-    """Returns the groups of a column of that kind. Raises NoChoice if only one group has records."""
+    """Groups of a column of that kind. Raises NoChoice if only one group has records."""
     ordered = {
         value: counts[value]
         for value in sorted(counts, key=lambda value: (-counts[value].records, name_value(value)))

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from ...base.frozen import frozen
+from ...base.values import frozen
 from .attribute_kinds import KindRow
 from .vocabulary import NEUTRAL, NEUTRAL_TO_CLEAR_NAMES
 
@@ -45,7 +45,7 @@ class NameMatch:
 
 
 def fold(text: str) -> str:
-    """Returns small letters without accents."""
+    """Small letters without accents."""
     lowered = text[:MAX_READ].lower().translate(_UNFOLDED)
     return "".join(
         letter for letter in unicodedata.normalize("NFKD", lowered) if not unicodedata.combining(letter)
@@ -54,7 +54,7 @@ def fold(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def split_words(name: str) -> tuple[str, ...]:
-    """Returns the words of a name or of a value, folded: `PersonalStatusSex` has three, `RAC1P` has three."""
+    """Words of a name or of a value, folded: `PersonalStatusSex` has three, `RAC1P` has three."""
     return tuple(fold(token) for run in _RUN.findall(name[:MAX_READ]) for token in _CAMEL.split(run) if token)
 
 
@@ -98,7 +98,7 @@ def unfit_reason(row: KindRow, name: str) -> str | None:
 
 
 def _other_words(phrase: str, tokens: tuple[str, ...], name: str) -> tuple[str, ...] | None:
-    """Returns the words of the name next to the phrase; None if the phrase is not in the name."""
+    """Words of the name next to the phrase; None if the phrase is not in the name."""
     if phrase != fold(phrase):
         # A name that only its accent distinguishes from another: età is an age, eta a time of arrival.
         return () if name.strip().lower() == phrase else None

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from enum import StrEnum
 
-from ...base.frozen import frozen
-from ...base.values import GroupValue, Range, name_value, read_number
+from ...base.values import GroupValue, Range, frozen, name_value, read_number
 from .age_ranges import match_ages
 from .attribute_kinds import NO_ANSWER, KindRow, ValueNature
 from .category_groups import match_places
@@ -43,7 +42,7 @@ def match_categories(row: KindRow, counted: Mapping[GroupValue, int], name: Name
 
 
 def _match_words(row: KindRow, counted: Mapping[GroupValue, int]) -> ValueMatch | None:
-    """Returns the fit of values that hold the kind's words; None if too few records have such a value."""
+    """Fit of values that hold the kind's words; None if too few records have such a value."""
     meanings = {}
     is_clear = False
     for value in counted:
@@ -72,7 +71,7 @@ def _match_words(row: KindRow, counted: Mapping[GroupValue, int]) -> ValueMatch 
 
 
 def _find_meaning(vocabulary: Mapping[str, str], value: GroupValue) -> str | None:
-    """Returns the meaning of the longest word or phrase in the value; None if two equally long ones
+    """Meaning of the longest word or phrase in the value; None if two equally long ones
     differ.
     """
     label = name_value(value)
@@ -98,7 +97,7 @@ def _find_meaning(vocabulary: Mapping[str, str], value: GroupValue) -> str | Non
 def _match_codes(
     row: KindRow, counted: Mapping[GroupValue, int], name: NameMatch | None
 ) -> ValueMatch | None:
-    """Returns the fit of the first coding that has all values and distinguishes two groups."""
+    """Fit of the first coding that has all values and distinguishes two groups."""
     for coding in row.codings:
         if coding.names and (name is None or name.phrase not in coding.names):
             continue

@@ -6,8 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
-from ...base.frozen import frozen, frozen_by_name
-from ...base.values import GroupValue, name_value
+from ...base.values import GroupValue, frozen, frozen_by_name, name_value
 from ...domain.deployment import Column
 from ...domain.monitor import Outcome, OutcomeRule
 from ...statistics.intervals.intervals import wilson
@@ -88,7 +87,7 @@ class Observed:
         return {value: count.records for value, count in self.count_outcomes(None).items()}
 
     def count_outcomes(self, rule: OutcomeRule | None) -> dict[GroupValue, Count]:
-        """Returns each value's records and outcomes; without a rule, or if labels are too coarse for it,
+        """Each value's records and outcomes; without a rule, or if labels are too coarse for it,
         no outcome is known.
         """
         counted: dict[GroupValue, Count] = {}
@@ -170,7 +169,7 @@ def build_share(
 
 
 def warn_of_small_groups(groups: list[ObservedShare]) -> list[str]:
-    """Returns the warnings about compared groups that have few records; they stay in the proposal."""
+    """Warnings about compared groups that have few records; they stay in the proposal."""
     small = [group for group in groups if group.role != "neither" and group.records < MIN_RECORDS]
     if not small:
         return []

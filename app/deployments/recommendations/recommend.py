@@ -11,8 +11,7 @@ from typing import Any, Literal
 from sqlalchemy.orm import Session
 
 from ...base.errors import FieldProblem, InvalidInput
-from ...base.frozen import frozen, frozen_by_name
-from ...base.values import Range, Scalar
+from ...base.values import Range, Scalar, frozen, frozen_by_name
 from ...domain.deployment import Deployment, FieldKind, ProblemType, StorageKind
 from ...domain.monitor import DEFAULT_THRESHOLD, Monitor, MonitoredAttribute, OutcomeRule
 from ...sources.stored.newest_record import SampledRecord, newest_records
@@ -99,7 +98,7 @@ def recommend(
     *,
     strata: str | None,
 ) -> Recommended:
-    """Returns the attributes to watch, except those watched already and the column of the strata."""
+    """Attributes to watch, except those watched already and the column of the strata."""
     proposals = []
     already = []
     not_proposed = []
@@ -182,7 +181,7 @@ def _propose(
 def recommend_for(
     session: Session, deployment: Deployment, monitor: Monitor | None, sent: OutcomeRule | None = None
 ) -> Recommended:
-    """Returns the recommended monitor; with `sent` outcomes, rates are counted by these."""
+    """Recommended monitor; with `sent` outcomes, rates are counted by these."""
     summary = find_training_summary(session, deployment.no)
     distributions = read_distributions(session, deployment.no)
     sample = newest_records(session, deployment.no, deployment.schema.version)
@@ -265,7 +264,7 @@ class Accepted:
 def merge_into_monitor(
     monitor: Monitor | None, recommended: Recommended, requested: Sequence[Accepted] | None
 ) -> Monitor:
-    """Returns the monitor with the accepted attributes, and with the outcomes if it is new or they were sent;
+    """Monitor with the accepted attributes, and with the outcomes if it is new or they were sent;
     not yet checked.
 
     If nothing is `requested`, accepts every proposal that is accepted by default. A monitored attribute
@@ -323,7 +322,7 @@ def merge_into_monitor(
 def locate_problems(
     problems: Sequence[FieldProblem], monitor: Monitor, requested: Sequence[Accepted] | None
 ) -> list[FieldProblem]:
-    """Returns the problems of the merged monitor, each at the place where it was sent, or else in the
+    """Problems of the merged monitor, each at the place where it was sent, or else in the
     monitor that is stored.
     """
     positions = {accepted.feature: position for position, accepted in enumerate(requested or ())}

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from enum import StrEnum
 
-from ...base.frozen import frozen
-from ...base.values import GroupValue, Range, Scalar, fold, name_value
+from ...base.values import GroupValue, Range, Scalar, fold, frozen, name_value
 from ...domain.monitor import Monitor, Outcome, OutcomeRule
 from .column_names import split_words
 from .vocabulary import read_words
@@ -55,7 +54,7 @@ def determine_outcomes(
     predicted: Mapping[Scalar | Range, int],
     is_quantity: bool,
 ) -> RecommendedOutcomes:
-    """Returns the monitor's outcomes, or those that the labels of the column `name` suggest.
+    """Monitor's outcomes, or those that the labels of the column `name` suggest.
 
     `predicted` are the outcomes that the model logged, which must be spelled as the labels are.
     """

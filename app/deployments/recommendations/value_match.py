@@ -5,8 +5,7 @@ from dataclasses import field
 from enum import IntEnum
 from functools import lru_cache
 
-from ...base.frozen import frozen
-from ...base.values import GroupValue, name_value
+from ...base.values import GroupValue, frozen, name_value
 from .column_names import split_words
 from .vocabulary import NO_ANSWERS
 

@@ -138,7 +138,7 @@ class _Side:
     first: int | None = None
 
     def numbers(self, part: Part) -> Numbers:
-        """Returns the quantity, of whole numbers the distance from the first: they may be larger than
+        """Quantity, of whole numbers the distance from the first: they may be larger than
         double precision distinguishes.
         """
         floats = part.floats()

@@ -13,8 +13,7 @@ from itertools import accumulate
 from sqlalchemy.orm import Session
 
 from ...base.errors import FieldProblem, InvalidInput
-from ...base.frozen import frozen
-from ...base.values import Scalar, name_value
+from ...base.values import Scalar, frozen, name_value
 from ...domain.deployment import Column, Deployment, RecordSchema
 from ...domain.groups import Group, positions
 from ...domain.monitor import Monitor

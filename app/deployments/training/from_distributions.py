@@ -9,8 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen
-from ...base.values import GroupValue, Range, canonical, name_value, read_number, spelled
+from ...base.values import GroupValue, Range, canonical, frozen, name_value, read_number, spelled
 from ...domain.deployment import Column, RecordSchema
 from ...domain.groups import NEITHER, Group, combine_groups, list_groups, positions
 from ...domain.monitor import Monitor, MonitoredAttribute, Outcome, OutcomeRule
@@ -41,7 +40,7 @@ def build_table(
     *,
     strata: str | None,
 ) -> GroupCounts:
-    """Returns the count table of the attributes, whose columns the distribution has, within `strata`.
+    """Count table of the attributes, whose columns the distribution has, within `strata`.
 
     Raises:
     Inexact: it is too coarse, or the groups cannot be made.
@@ -130,7 +129,7 @@ def _make_groups(
 
 
 def classify_cell_label(label: GroupValue | None, rule: OutcomeRule) -> Outcome:
-    """Returns the outcome of a cell's label. Raises Inexact if it is an interval that is only in part
+    """Outcome of a cell's label. Raises Inexact if it is an interval that is only in part
     within an outcome.
     """
     if not isinstance(label, Range):
@@ -145,13 +144,13 @@ def classify_cell_label(label: GroupValue | None, rule: OutcomeRule) -> Outcome:
 
 
 def find_bounds(member: GroupValue) -> Range | None:
-    """Returns a range, or a number as one; None of anything else."""
+    """A range, or a number as one; None of anything else."""
     number = None if isinstance(member, Range) else read_number(member)
     return member if isinstance(member, Range) else None if number is None else Range(number, number)
 
 
 def _place_interval(interval: Range, members: Sequence[GroupValue], name: str) -> int:
-    """Returns the position of the range that holds the whole interval; NEITHER if no member has a number
+    """Position of the range that holds the whole interval; NEITHER if no member has a number
     in common with it.
     """
     for position, member in enumerate(members):
@@ -199,7 +198,7 @@ def merge_rare(distribution: Distribution) -> Distribution:
 
 
 def find_unclassified(labels: Distribution, rule: OutcomeRule, *, fewest: int = 1) -> Unclassified | None:
-    """Returns the labels in neither list; None if labels are counted in intervals that are only in part
+    """Labels in neither list; None if labels are counted in intervals that are only in part
     within an outcome.
 
     `fewest` is the number of records that an example has at least.

@@ -13,8 +13,7 @@ import numpy.typing as npt
 from ...base.clock import monotonic_seconds
 from ...base.encodings import UTF_8
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen_by_name
-from ...base.values import normalised
+from ...base.values import frozen_by_name, normalised
 from ...domain.deployment import Column, Deployment, RecordSchema
 from ...domain.groups import EVERYBODY_ELSE, Group, NamedGroup, combine_groups, list_groups
 from ...domain.monitor import Monitor
@@ -190,7 +189,7 @@ class Distributions:
 def _axis(
     seen_values: Seen, name: str, survey: Survey, *, other_values: int, is_quantity: bool
 ) -> tuple[Axis | None, str | None]:
-    """Returns the places a column's values are counted at, and a note of their coarseness. `other_values`
+    """Places a column's values are counted at, and a note of their coarseness. `other_values`
     are the other direction's.
     """
     too_many = seen_values.too_many
@@ -299,7 +298,7 @@ class DonorSample:
         self._waiting_rows = 0
 
     def picked(self, most_values: int, columns: int) -> tuple[Codes, npt.NDArray[np.float64]]:
-        """Returns the numbers of the records in ascending order, and how many records each represents.
+        """Numbers of the records in ascending order, and how many records each represents.
 
         They are of the most frequent places, equally many of each, and have at most so many values in that
         many columns.
@@ -345,7 +344,7 @@ class DonorChoice:
         self._before += piece.rows
 
     def read(self, file: TrainingFile, schema: RecordSchema) -> tuple[Correlated, ...]:
-        """Returns each meta field's associations and donors; reads the file once more if there are donors."""
+        """Each meta field's associations and donors; reads the file once more if there are donors."""
         associations = {name: self._correlations.of(name) for name in self._correlations.attributes}
         features = {}
         for name, measured in associations.items():
@@ -415,14 +414,14 @@ class DonorChoice:
 
 
 def hash_rows(rows: Codes | Numbered) -> Hashes:
-    """Returns a hash of each record number, as good as drawn (splitmix64): the same file gives the same
+    """A hash of each record number, as good as drawn (splitmix64): the same file gives the same
     donors.
     """
     return mix_bits(rows.astype(np.uint64) + np.uint64(1))
 
 
 def _smallest(positions: Codes | Numbered, hashes: Hashes, limit: int) -> Codes:
-    """Returns the positions of at most that many entries of each place, those with the smallest hashes."""
+    """Positions of at most that many entries of each place, those with the smallest hashes."""
     order = np.lexsort((hashes, positions))
     ordered = positions[order]
     rank = np.arange(len(order)) - np.searchsorted(ordered, ordered, side="left")

@@ -124,7 +124,7 @@ def read_associations(
 
 
 def read_donor_features(session: Session, deployment_no: int) -> dict[str, dict[str, FieldType]]:
-    """Returns each meta field's donor features, with their types of then."""
+    """Each meta field's donor features, with their types of then."""
     table = TrainingCorrelationRow
     rows = session.execute(
         select(table.attribute, table.donor_features).where(table.deployment_no == deployment_no)

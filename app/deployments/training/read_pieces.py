@@ -10,8 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ...base.errors import FieldProblem, InvalidInput, TooLarge, refuse
-from ...base.frozen import frozen, frozen_by_name
-from ...base.values import Scalar, canonical, quote_names
+from ...base.values import Scalar, canonical, frozen, frozen_by_name, quote_names
 from ...domain.deployment import Column, FieldType, ProblemType, RecordSchema, StorageKind
 from ...domain.groups import in_order
 from ...domain.monitor import Monitor
@@ -50,7 +49,7 @@ class Part:
         return NumberCells(self.read).floats()
 
     def whole(self) -> Codes:
-        """Returns the numbers of a column of whole ones, exactly; 0 where one is missing."""
+        """Numbers of a column of whole ones, exactly; 0 where one is missing."""
         numbers: pa.Array = self.read
         return np.asarray(numbers.fill_null(0).to_numpy(zero_copy_only=False), dtype=np.int64)
 
@@ -110,7 +109,7 @@ def find_layout(
         if column.name not in there and not _has_pseudonyms(column)
     ]
     # The counts of a column of pseudonyms, which identify people, would be a list of them.
-    all_columns = (*schema.features, *schema.meta)
+    all_columns = schema.columns
     columns = tuple(column for column in all_columns if column.name in there and not _has_pseudonyms(column))
     label_type = FieldType.NUMBER if problem_type is ProblemType.REGRESSION else None
     kinds = [
@@ -240,7 +239,7 @@ class Sample:
         self._rows = rows[smallest]
 
     def bounds(self, column: str) -> Numbers:
-        """Returns the bounds of the bins: each holds the numbers above one bound up to the next, and about
+        """Bounds of the bins: each holds the numbers above one bound up to the next, and about
         1/BINS of the records.
         """
         numbers = self._rows[:, self._columns.index(column)]

@@ -27,7 +27,7 @@ def process_distributions(
     received_at: datetime,
     monitor: Monitor | None = None,
 ) -> TrainingData:
-    """Returns the facts to store of ready distributions. Count tables are made when they are asked for."""
+    """Facts to store of ready distributions. Count tables are made when they are asked for."""
     faults = (
         problem
         for number, distribution in enumerate(distributions)
@@ -48,7 +48,7 @@ def process_distributions(
         records=counts.total(),
         schema_version=schema.version,
         labels=labels,
-        absent=tuple(column.name for column in (*schema.features, *schema.meta) if column.name not in named),
+        absent=tuple(column.name for column in schema.columns if column.name not in named),
         processed_at=received_at,
         processing_seconds=0.0,
     )

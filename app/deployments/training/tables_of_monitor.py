@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ...base.frozen import frozen
+from ...base.values import frozen
 from ...domain.deployment import RecordSchema
 from ...domain.monitor import Comparison, Monitor, MonitoredAttribute
 from ...statistics.tables.count_table import GroupCounts
@@ -24,7 +24,7 @@ class Present:
 
 
 def present_tables(data: TrainingData, monitor: Monitor, schema: RecordSchema) -> list[Present]:
-    """Returns one for each attribute and each intersection of the monitor.
+    """One for each attribute and each intersection of the monitor.
 
     A table that was counted from rows under the same outcomes, groups and strata is used as it is; any
     other is made from the distributions, if they show it exactly.

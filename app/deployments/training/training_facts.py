@@ -4,8 +4,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from ...base.frozen import frozen, frozen_by_name
-from ...base.values import GroupValue, Scalar, name_value
+from ...base.values import GroupValue, Scalar, frozen, frozen_by_name, name_value
 from ...domain.deployment import FieldType
 from ...domain.monitor import Comparison, Monitor, MonitoredAttribute, list_comparisons, outcome_texts
 
@@ -202,5 +201,5 @@ def counted_by(monitor: Monitor, attributes: tuple[MonitoredAttribute, ...]) -> 
 
 
 def watched(monitor: Monitor) -> list[tuple[MonitoredAttribute, ...]]:
-    """Returns each attribute of the monitor by itself, then its intersections."""
+    """Each attribute of the monitor by itself, then its intersections."""
     return [tuple(comparison.members(monitor)) for comparison in list_comparisons(monitor)]

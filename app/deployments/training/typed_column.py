@@ -35,7 +35,7 @@ _BROKEN = (pa.ArrowException, OSError, UnicodeDecodeError)
 
 
 def find_type_problem(name: str, kind: FieldType | None, arrow_type: pa.DataType) -> FieldProblem | None:
-    """Returns the problem of a typed file's column for a column of the schema (None: for class labels)."""
+    """Problem of a typed file's column for a column of the schema (None: for class labels)."""
     held = arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type
     fits = {
         FieldType.STRING: holds_text(held),
@@ -54,12 +54,12 @@ def find_type_problem(name: str, kind: FieldType | None, arrow_type: pa.DataType
 
 
 def read_categories(name: str, kind: FieldType, array: pa.Array, before: int) -> Coded:
-    """Returns a column of text or booleans. `before` rows of the file precede this piece."""
+    """A column of text or booleans. `before` rows of the file precede this piece."""
     return _read_coded(name, array, before, CHECKS[kind] if kind is FieldType.STRING else _read_as(kind))
 
 
 def read_classes(name: str, array: pa.Array, before: int, *, is_typed: bool) -> Coded:
-    """Returns a column of class labels; in a file without types, text that is a JSON number is a number."""
+    """A column of class labels; in a file without types, text that is a JSON number is a number."""
 
     def check(value: Any) -> Scalar:  # noqa: ANN401 - any cell
         label = scalar(
@@ -75,7 +75,7 @@ def read_classes(name: str, array: pa.Array, before: int, *, is_typed: bool) -> 
 
 
 def read_numbers(name: str, kind: FieldType, array: pa.Array, before: int) -> pa.Array:
-    """Returns a column of numbers: int64 for whole ones, else float64."""
+    """A column of numbers: int64 for whole ones, else float64."""
     target = pa.int64() if kind is FieldType.INTEGER else pa.float64()
     plain = array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
     try:
@@ -100,7 +100,7 @@ def is_quantity(column: Column) -> bool:
 
 
 def _read_coded(name: str, array: pa.Array, before: int, check: Callable[[Any], Scalar]) -> Coded:
-    """Returns the distinct values as `check` returns them; those of one canonical text are one."""
+    """Distinct values as `check` returns them; those of one canonical text are one."""
     plain = array.cast(pa.string()) if pa.types.is_null(array.type) else array
     encoded = plain if pa.types.is_dictionary(plain.type) else plain.dictionary_encode()
     codes = read_codes(encoded)
@@ -130,7 +130,7 @@ def _read_coded(name: str, array: pa.Array, before: int, check: Callable[[Any], 
 
 
 def _read_as(kind: FieldType) -> Callable[[Any], Scalar]:
-    """Returns the reader of values of a kind, or of their texts."""
+    """Reader of values of a kind, or of their texts."""
     return lambda value: CHECKS[kind](
         parse_text(str(value), kind) if isinstance(value, str | Decimal) else value
     )

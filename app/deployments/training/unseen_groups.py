@@ -50,7 +50,7 @@ class _Seen:
 
 
 def find_unseen(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
-    """Returns one warning for each listed outcome, group or range that no seen value belongs to, with the
+    """One warning for each listed outcome, group or range that no seen value belongs to, with the
     values that were seen.
 
     If neither the distributions nor the newest records have a value of a column, nothing is said of it.
@@ -129,7 +129,7 @@ def _name_newest(records: int) -> str:
 def _find_seen(
     members: Sequence[GroupValue], column: Column | None, values: Sequence[GroupValue]
 ) -> set[int]:
-    """Returns the positions of the members that a seen value belongs to, or may: part of an interval can
+    """Positions of the members that a seen value belongs to, or may: part of an interval can
     be in a range.
     """
     if column is not None:

@@ -3,7 +3,7 @@
 from datetime import datetime
 from enum import StrEnum
 
-from ...base.frozen import frozen_by_name
+from ...base.values import frozen_by_name
 from ...domain.check import Progress, Span
 from ...domain.monitor import Comparison
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy.orm import Session
 
 from ...base.clock import floor_to_hour
-from ...base.frozen import frozen_by_name
+from ...base.values import frozen_by_name
 from ...checks.queries import get, require_monitor, require_past
 from ...database.engine import Database, arrow_reader, current_time
 from ...domain.check import Span

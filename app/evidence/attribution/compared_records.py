@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen_arrays
+from ...base.values import frozen_arrays
 from ...checks.subject import require_attributes
 from ...checks.window.window import LoggedRecords, PayloadWindow, read_payload_window
 from ...database.engine import ArrowReader

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen_arrays
-from ...base.values import Scalar, canonical, read_number
+from ...base.values import Scalar, canonical, frozen_arrays, read_number
 from ...database.engine import ArrowReader
 from ...domain.deployment import Column, FieldKind
 from ...domain.monitor import Monitor

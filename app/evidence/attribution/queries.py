@@ -11,10 +11,9 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from ...base.errors import Conflict, require_present
-from ...base.frozen import frozen
-from ...database.binary_rows import list_column_values, read_row
+from ...base.values import frozen
+from ...database.binary_rows import equal, list_column_values, page_newest, read_row
 from ...database.leased_rows import HeldRow, lease_row, returned_values, write_held
-from ...database.paging import equal, page_newest
 from ...database.tables import AttributionAnswerRow, AttributionRow, DeploymentRow
 from ...domain.check import Progress, Span
 from ...domain.paging import Paging

@@ -9,7 +9,7 @@ from sqlalchemy import insert, text, update
 from sqlalchemy.orm import Session
 
 from ...base.clock import HOUR
-from ...base.frozen import frozen_by_name
+from ...base.values import frozen_by_name
 from ...checks.schedule.missed_hours import MISSED
 from ...database.binary_rows import read_row
 from ...database.tables import EvidenceEraRow

@@ -8,7 +8,7 @@ import msgspec
 from sqlalchemy import Row, delete, select, text, tuple_
 from sqlalchemy.orm import Session
 
-from ...base.frozen import frozen, frozen_by_name
+from ...base.values import frozen, frozen_by_name
 from ...database.binary_rows import list_column_values, read_row
 from ...database.tables import EvidenceHourRow
 from ...domain.check import DataSet, Span

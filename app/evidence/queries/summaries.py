@@ -7,7 +7,7 @@ import msgspec
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from ...base.frozen import frozen_by_name
+from ...base.values import frozen_by_name
 from ...database.binary_rows import read_row
 
 

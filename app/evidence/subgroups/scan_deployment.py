@@ -11,8 +11,7 @@ import pyarrow as pa
 
 from ...base.clock import HOUR
 from ...base.errors import Conflict
-from ...base.frozen import frozen_arrays
-from ...base.values import Scalar, canonical
+from ...base.values import Scalar, canonical, frozen_arrays
 from ...database.engine import ArrowReader, Database, arrow_reader
 from ...deployments.monitor.queries import find_monitor
 from ...domain.check import Span

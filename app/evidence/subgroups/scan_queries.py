@@ -9,10 +9,9 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ...base.errors import require_present
-from ...base.frozen import frozen_by_name
-from ...database.binary_rows import read_row
+from ...base.values import frozen_by_name
+from ...database.binary_rows import page_newest, read_row
 from ...database.leased_rows import HeldRow, lease_row, write_held
-from ...database.paging import page_newest
 from ...database.tables import SubgroupScanRow
 from ...domain.paging import Paging
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from ...base.errors import InvalidInput, TooLarge, UnsupportedMediaType
-from ...base.frozen import frozen
+from ...base.values import frozen
 from ...domain.cells import CellRefused, record_id
 from ...domain.record_times import TimeRule
 from ...payloads.wire import decode_request

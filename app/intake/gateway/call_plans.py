@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from ...base.clock import monotonic_seconds
 from ...base.errors import Conflict, EvenhandError, ScoringFailed, Unavailable
-from ...base.frozen import frozen_arrays
+from ...base.values import frozen_arrays
 from ...calls.egress_policy import EgressPolicy
 from ...database.engine import Database, Sealer
 from ...deployments.queries import Deployments

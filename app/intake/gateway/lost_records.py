@@ -20,7 +20,7 @@ from uuid import uuid4
 
 from ...base.clock import floor_to_hour
 from ...base.durable_files import allocate
-from ...base.frozen import frozen
+from ...base.values import frozen
 from ...database.engine import Database
 from ...deployments.queries import find_numbers
 from ..volume.arrival_queries import MissingTotals, put_missing

@@ -7,7 +7,7 @@ import msgspec
 import structlog
 from msgspec import Struct
 
-from ...base.frozen import frozen_by_name
+from ...base.values import frozen_by_name
 from ..logging.model_call import CapturedBody, Exchange
 
 

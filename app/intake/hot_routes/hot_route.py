@@ -20,9 +20,9 @@ from ...access.gate.caller import Services
 from ...access.principals import Permission, Principal
 from ...base.clock import monotonic_seconds
 from ...base.errors import EvenhandError
-from ...base.frozen import frozen_by_name
 from ...base.telemetry.prometheus import http_requests, http_seconds
 from ...base.turns import Room
+from ...base.values import frozen_by_name
 from ...web.middleware import SAFE_HEADERS, SANE_REQUEST_ID
 from ...web.problems import only_post, problem_response, unexpected_response
 from ..logging.decode_body import MAX_BODY_BYTES, too_large

@@ -56,7 +56,12 @@ DEPLOYMENT = {
     "required": True,
     "schema": TEXT | {"pattern": ID_PATTERN},
 }
-_ID = {"type": ["string", "null"], "minLength": 1, "maxLength": MAX_ID_CHARACTERS}
+ID = {"type": ["string", "null"], "minLength": 1, "maxLength": MAX_ID_CHARACTERS}
+ENCODING = {
+    "name": "Content-Encoding",
+    "in": "header",
+    "schema": {"type": "string", "enum": ["gzip", "identity", ""]},
+}
 _TIME = {"type": ["string", "null"], "format": "date-time"}
 _FEATURES = {"Age": 33, "Sex": "female", "Owner": True}
 _LOGGED = LoggedTable(
@@ -90,7 +95,7 @@ def _describe_payload() -> Schema:
         open_object(
             ["request", "response"],
             **body,
-            scoring_id=_ID,
+            scoring_id=ID,
             scoring_timestamp=_TIME,
             sample_rate=OPTIONAL_SCHEMAS["sample_rate"],
         )
@@ -100,7 +105,7 @@ def _describe_payload() -> Schema:
     schemas = [schema for pair in pairs for schema in (pair, array_of(pair, minItems=1))]
     native = closed_object(
         ["features", "prediction"],
-        id=_ID,
+        id=ID,
         scored_at=_TIME,
         features=CELLS,
         meta={**CELLS, "type": ["object", "null"]},
@@ -143,7 +148,7 @@ def _describe_feedback() -> Schema:
         STATED_PROBABILITY, OPTIONAL_SCHEMAS["probability"]
     )
     native = closed_object(
-        ["label"], id=_ID, features=cells, meta=cells, label=SCALAR, labelled_at=_TIME, **answer
+        ["label"], id=ID, features=cells, meta=cells, label=SCALAR, labelled_at=_TIME, **answer
     )
     schema = {"anyOf": [*_native_schemas(native), TABLE, array_of(TABLE, minItems=1), objects]}
     records = [
@@ -190,11 +195,6 @@ def _describe_logging(
         "description": "The kind of program that sends the records, for the counts of the ingestion page; "
         "without it `rest`.",
     }
-    encoding = {
-        "name": "Content-Encoding",
-        "in": "header",
-        "schema": {"type": "string", "enum": ["gzip", "identity", ""]},
-    }
     rejection = {"index": 2, "field": "features.Age", "reason": "must be a whole number, found 'young'"}
     receipt = {
         "sent": 3,
@@ -213,7 +213,7 @@ def _describe_logging(
         operation_id,
         summary,
         description,
-        [DEPLOYMENT, *query, encoding, source],
+        [DEPLOYMENT, *query, ENCODING, source],
         content,
         {"200": answer},
         refusals,

@@ -6,11 +6,10 @@ from datetime import UTC
 from functools import partial
 
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen
 from ...base.strict_json import JsonObject, parse_json
+from ...base.values import frozen
 from ...domain.arrival import LogKind
-from .import_subject import ImportSubject, read_time
-from .input_file import ImportRow, InputFile, RowRefused
+from .input_file import ImportRow, ImportSubject, InputFile, RowRefused, read_time
 from .logged_calls import read_rows
 
 _TYPES = {"numerical": "number", "categorical": "string"}

@@ -6,7 +6,7 @@ from contextlib import closing, contextmanager
 from dataclasses import astuple
 from tempfile import TemporaryDirectory
 
-from ...base.frozen import frozen
+from ...base.values import frozen
 from .input_file import ImportRow
 
 

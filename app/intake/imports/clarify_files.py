@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen, frozen_by_name
 from ...base.strict_json import JsonObject
-from ...base.values import Scalar, is_number
+from ...base.values import Scalar, frozen, frozen_by_name, is_number
 from ...domain.check import DataSet, Scope
 from ...domain.deployment import Column, FieldKind, FieldType, OutputFields, ProblemType, RecordSchema
 from ...statistics.catalogue import CATALOGUE
@@ -31,7 +30,7 @@ _RESULTS = ("pre_training_bias_metrics", "post_training_bias_metrics")
 
 
 def limits_of_baseline(constraints: object) -> dict[str, dict[str, dict[str, float | None]]]:
-    """Returns the limits of each facet's metrics: as far from the ideal as the baseline, on either side.
+    """Limits of each facet's metrics: as far from the ideal as the baseline, on either side.
 
     Of several values of a facet the widest limits count.
     """
@@ -69,7 +68,7 @@ def _list_metrics(constraints: JsonObject) -> Iterator[tuple[str, JsonObject]]:
 
 
 def _read_member(document: object, name: str, kind: type[_T]) -> _T:
-    """Returns the member, or an empty one where there is none of its kind."""
+    """Member, or an empty one where there is none of its kind."""
     member = document.get(name) if isinstance(document, dict) else None
     return member if isinstance(member, kind) else kind()
 
@@ -221,7 +220,7 @@ class ClarifyConfig:
 
 
 def list_violations(config: object, measurements: Iterable[Mapping[str, Any]]) -> JsonObject:
-    """Returns a check's measurements with the verdict *unfair* as `constraint_violations.json`."""
+    """A check's measurements with the verdict *unfair* as `constraint_violations.json`."""
     ClarifyConfig(config)
     # Of two names the first is the bias monitor's.
     names = {key: name for name, key in reversed(CLARIFY_KEYS.items())}

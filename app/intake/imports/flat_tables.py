@@ -12,8 +12,15 @@ from ...base.values import plain_cell, quote_names
 from ...domain.arrival import LogKind
 from ...domain.cells import parse_label, parse_probability, parse_text
 from ...domain.deployment import Column
-from .import_subject import ImportSubject, read_time
-from .input_file import MAX_LINE_BYTES, ImportRow, InputFile, NumberedRows, RowRefused
+from .input_file import (
+    MAX_LINE_BYTES,
+    ImportRow,
+    ImportSubject,
+    InputFile,
+    NumberedRows,
+    RowRefused,
+    read_time,
+)
 from .logged_calls import read_rows
 
 _IDS = ("id", "record_id")
@@ -37,7 +44,7 @@ class FlatTable:
         schema = subject.schema
         outputs = subject.outputs
         column_names = subject.columns
-        columns = {column.name for column in (*schema.features, *schema.meta)}
+        columns = {column.name for column in schema.columns}
         self._names = frozenset(names)
         self._features = [column for column in schema.features if column.name in self._names]
         self._meta = [column for column in schema.meta if column.name in self._names]
@@ -65,7 +72,7 @@ class FlatTable:
                 )
 
     def records(self, row: JsonObject, _: int) -> list[JsonObject]:
-        """Returns the native record of a row."""
+        """Native record of a row."""
         cell = self._cell
         scalar = self._scalar
         features = {column.name: cell(row[column.name], column) for column in self._features}

@@ -5,8 +5,8 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 
-from ...base.frozen import frozen
 from ...base.strict_json import JsonObject
+from ...base.values import frozen
 
 MAX_LISTED = 1000
 

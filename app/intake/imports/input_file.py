@@ -1,10 +1,11 @@
-"""One file of an import: its identity, its lines, and its rows, or why they are refused."""
+"""One file of an import: its identity, lines, rows or why they are refused, and the choices it is read by."""
 
 import hashlib
 import io
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -16,8 +17,11 @@ from msgspec import Struct
 from ...base.encodings import UTF_8, decode_parts
 from ...base.errors import InvalidInput, TooLarge
 from ...base.strict_json import JsonObject
-from ...base.values import printable
+from ...base.values import frozen_by_name, printable
 from ...deployments.training.typed_column import ParquetFile
+from ...domain.arrival import LogKind
+from ...domain.deployment import Endpoint, OutputFields, RecordSchema
+from ...domain.record_times import Impossible, TimeRule, TimeTally
 from ..logging.checked_records import RecordRefused
 from ..logging.decode_body import decoded_json, require_decodable
 
@@ -187,7 +191,7 @@ class InputFile:
 
 
 def reopen(file: BinaryIO) -> nullcontext[BinaryIO]:
-    """Returns the file at its beginning, for a reader that does not close it."""
+    """File at its beginning, for a reader that does not close it."""
     file.seek(0)
     return nullcontext(file)
 
@@ -213,3 +217,75 @@ def _read_rows(batch: pa.RecordBatch) -> list[JsonObject | RowRefused]:
         else:
             rows.append(row)
     return rows
+
+
+@frozen_by_name
+class ColumnNames:
+    """Columns that are not features; None means the usual names."""
+
+    id: str | None = None
+    time: str | None = None
+    prediction: str | None = None
+    probability: str | None = None
+    label: str | None = None
+
+
+@frozen_by_name
+class ImportSubject:
+    """A deployment as an import sees it, and the importer's choices. `lists_texts`: the outcomes of its
+    monitor are texts.
+
+    `default_time` is that of records without one. Times without an offset are refused, unless `times` has a
+    zone. `tally` counts those read. Bodies are tried in the format of the `endpoint` first. With a
+    `score_threshold`, a prediction between 0 and 1 is a score.
+    """
+
+    kind: LogKind
+    schema: RecordSchema
+    outputs: OutputFields
+    lists_texts: bool = False
+    columns: ColumnNames = field(default_factory=ColumnNames)
+    times: TimeRule
+    tally: TimeTally = field(default_factory=TimeTally)
+    default_time: datetime | None = None
+    endpoint: Endpoint | None = None
+    score_threshold: float | None = None
+
+    @property
+    def feature_names(self) -> list[str]:
+        return [column.name for column in self.schema.features]
+
+    @property
+    def time_name(self) -> str:
+        """Member of a native record that holds its time."""
+        return "labelled_at" if self.kind is LogKind.FEEDBACK else "scored_at"
+
+
+def read_time(value: Any, where: str, file: InputFile, subject: ImportSubject) -> str | None:  # noqa: ANN401 - any cell
+    """A stated time as ISO 8601 in UTC; of an empty cell the given time, else the hour of the
+    file's path.
+    """
+    usual = subject.default_time or file.hour_of_path
+    if value in (None, "") and usual is not None:
+        return usual.isoformat()
+    # Columns of whole numbers become floats where one is missing.
+    text = (
+        "" if value is None else str(int(value) if isinstance(value, float) and value.is_integer() else value)
+    )
+    reading = subject.times.read(text)
+    is_day = reading.is_date and subject.times.form is None
+    reason = Impossible.NO_HOUR if is_day else reading.reason
+    subject.tally.add(reason, text)
+    if reason is Impossible.NO_TIME:
+        return None
+    if reason is not None:
+        raise RowRefused(
+            where,
+            f"must be a time as ISO 8601, such as 2030-01-31T12:00:00Z, found {quoted(value)}, {reason}",
+        )
+    if not reading.is_placed:
+        raise RowRefused(
+            where,
+            f"must state its offset from UTC, found {quoted(value)}; or import with the offset of such times",
+        )
+    return reading.at.isoformat()

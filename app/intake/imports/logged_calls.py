@@ -1,4 +1,4 @@
-"""Logged requests and answers in a model's format, as records: files of KServe, Azure, Databricks and SageMaker."""
+"""Logged requests and answers in a model's format, as records: KServe, Azure, Databricks and SageMaker."""
 
 import base64
 import json
@@ -17,8 +17,7 @@ from ...payloads.read_call import CallColumns, read_call
 from ...payloads.registry import FINDABLE, bind_codec, codec_for
 from ..logging.model_call import ids_of_call, require_bounded
 from .call_halves import Half, open_halves
-from .import_subject import ImportSubject, read_time
-from .input_file import ImportRow, InputFile, NumberedRows, RowRefused, quoted
+from .input_file import ImportRow, ImportSubject, InputFile, NumberedRows, RowRefused, quoted, read_time
 
 _CSV = "text/csv"
 
@@ -35,7 +34,7 @@ class LoggedCallReader:
         )
 
     def records(self, call: str, time: str | None, request: bytes, response: bytes) -> list[JsonObject]:
-        """Returns the records. A call of one row gives it its id, others `{call}-{n}`.
+        """Records. A call of one row gives it its id, others `{call}-{n}`.
 
         `time` is when it was answered (ISO 8601).
         """
@@ -78,7 +77,7 @@ class LoggedCallReader:
 
 
 def read_bytes(value: Any, where: str, *, encoding: str) -> bytes:  # noqa: ANN401 - any member
-    """Returns the bytes of a logged body; `encoding` is `BASE64`, or any word for text. Raises RowRefused
+    """Bytes of a logged body; `encoding` is `BASE64`, or any word for text. Raises RowRefused
     for neither.
     """
     if isinstance(value, bytes):
@@ -94,7 +93,7 @@ def read_bytes(value: Any, where: str, *, encoding: str) -> bytes:  # noqa: ANN4
 
 
 def read_labels(body: bytes, where: str) -> list[Any]:
-    """Returns the labels of ground truth: one a line of CSV, or JSON. Raises RowRefused without any."""
+    """Labels of ground truth: one a line of CSV, or JSON. Raises RowRefused without any."""
     text = body.decode("utf-8", "replace").strip()
     if not text:
         raise RowRefused(where, "is empty")
@@ -177,7 +176,7 @@ _INPUTS, _OUTPUTS = ("model_inputs", "inputs", "request"), ("model_outputs", "ou
 
 
 def read_azure(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
-    """Yields the records of CloudEvents of Azure's data collector: frames of custom logging, or bodies of payload logging."""
+    """Yields the records of Azure's data collector: frames of custom logging, or bodies of payload logging."""
     return join_halves(files, subject, InputFile.json_lines, _read_event)
 
 

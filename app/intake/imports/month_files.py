@@ -18,8 +18,7 @@ from ...base.strict_json import JsonObject
 from ...domain.arrival import LogKind
 from ...domain.deployment import OutputFields, ProblemType, RecordSchema, StorageKind
 from ..logging.checked_records import OPTIONAL_COLUMNS
-from .import_subject import ImportSubject, read_time
-from .input_file import ImportRow, InputFile, RowRefused, quoted
+from .input_file import ImportRow, ImportSubject, InputFile, RowRefused, quoted, read_time
 from .logged_calls import read_rows
 
 _HEAD = b"evenhand"

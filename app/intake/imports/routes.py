@@ -15,7 +15,7 @@ from ...access.gate.caller import DeploymentId, Logger, NowIn, Services, Service
 from ...base.apart import Apart, SentFile, ask
 from ...base.clock import utc_now
 from ...base.errors import FieldProblem, InvalidInput, NotFound, UnsupportedMediaType
-from ...base.frozen import frozen
+from ...base.values import frozen
 from ...domain.arrival import LogKind, RecordSource
 from ...domain.record import Receipt
 from ...domain.record_times import TimeRule
@@ -32,8 +32,7 @@ from ..writing.write_target import Target
 from .bodies import ImportReportOut
 from .import_layouts import ImportLayout, find_layout
 from .import_report import ImportReport, RejectedRow
-from .import_subject import ColumnNames, ImportSubject
-from .input_file import InputFile, reopen
+from .input_file import ColumnNames, ImportSubject, InputFile, reopen
 from .run_import import Checkpoint, run_import
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/imports", tags=["records"])

@@ -16,22 +16,21 @@ from typing import Any, BinaryIO, Protocol
 
 from ...base.clock import floor_to_hour
 from ...base.errors import InvalidInput, TooLarge
-from ...base.frozen import frozen
 from ...base.strict_json import JsonObject
+from ...base.values import frozen
 from ...domain.arrival import LogKind
 from ...domain.record import Receipt
 from ..logging.ingest_plan import MAX_RECORD_BYTES
 from .import_layouts import ImportLayout
 from .import_report import ImportReport, RejectedRow
-from .import_subject import ImportSubject
-from .input_file import ImportRow, InputFile, RowRefused, quoted
+from .input_file import ImportRow, ImportSubject, InputFile, RowRefused, quoted
 
 
 class Checkpoint:
     """Notes nothing: for imports that are not continued."""
 
     def resume(self) -> tuple[ImportReport, int]:
-        """Returns the report of an earlier attempt, and the number of finished rows."""
+        """Report of an earlier attempt, and the number of finished rows."""
         return ImportReport(), 0
 
     def write_rejection(self, row: RejectedRow) -> None: ...
@@ -132,7 +131,7 @@ def run_import(
     notice: Callable[[ImportReport], None] = lambda _: None,
     max_rows: int = sys.maxsize,
 ) -> ImportReport:
-    """Returns the report of an import; `notice` is called with it after each batch.
+    """Report of an import; `notice` is called with it after each batch.
 
     Continues where `checkpoint` says: files are read again, but finished rows are not sent again.
     """
@@ -189,7 +188,7 @@ def run_import(
 
 
 def encode_record(row: ImportRow, digest: str, subject: ImportSubject) -> bytes:
-    """Returns the native record as JSON; one without an id gets that of its place in the file of that digest.
+    """Native record as JSON; one without an id gets that of its place in the file of that digest.
 
     Raises RowRefused without a record, or for a value that JSON does not have.
     """
@@ -221,7 +220,7 @@ def encode_record(row: ImportRow, digest: str, subject: ImportSubject) -> bytes:
 
 
 def _classify(record: Mapping[str, Any], subject: ImportSubject) -> JsonObject:
-    """Returns the record with the class of a score and the score as its probability."""
+    """Record with the class of a score and the score as its probability."""
     only_scores = subject.outputs.has_only_probabilities
     threshold = subject.score_threshold
     score = record.get("probability" if only_scores else "prediction")
@@ -279,7 +278,7 @@ def _reject(
 
 
 def subject_members(subject: ImportSubject) -> JsonObject:
-    """Returns the choices that decide on a file's records, for the identity of an import."""
+    """Choices that decide on a file's records, for the identity of an import."""
     return {
         "kind": subject.kind.value,
         "columns": astuple(subject.columns),
@@ -289,9 +288,7 @@ def subject_members(subject: ImportSubject) -> JsonObject:
         "format": None
         if subject.endpoint is None
         else [subject.endpoint.payload_format, repr(subject.endpoint.mapping)],
-        "schema": [
-            [column.name, column.type.value] for column in (*subject.schema.features, *subject.schema.meta)
-        ],
+        "schema": [[column.name, column.type.value] for column in subject.schema.columns],
         "lists_texts": subject.lists_texts,
         "outputs": astuple(subject.outputs),
     }

@@ -6,8 +6,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from ...base.frozen import frozen_arrays
-from ...base.values import MAX_TEXT
+from ...base.values import MAX_TEXT, frozen_arrays
 from ...domain.arrival import RecordSource
 from ...domain.cells import (
     INT64_MAX,

@@ -11,8 +11,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType, structs
 
-from ...base.frozen import frozen
-from ...base.values import nearest, printable, tidy
+from ...base.values import frozen, nearest, printable, tidy
 from ...domain.cells import (
     MAX_ID_CHARACTERS,
     Check,

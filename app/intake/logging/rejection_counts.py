@@ -91,9 +91,7 @@ def kind_of_reason(reason: str) -> RejectionReason:
 def find_field(where: str, target: Target) -> str:
     """A column of the schema or a member of a record; empty for any other."""
     name = where.removeprefix("features.").removeprefix("meta.")
-    names = {column.name for column in (*target.schema.features, *target.schema.meta)} | {
-        *target.outputs.names
-    }
+    names = {column.name for column in target.schema.columns} | {*target.outputs.names}
     return name if name in names or name in _MEMBERS else ""
 
 

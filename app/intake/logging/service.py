@@ -12,9 +12,9 @@ from typing import Any, cast
 from sqlalchemy.orm import Session
 
 from ...base.errors import Conflict, InvalidInput, NotFound, ScoringFailed, Unavailable
-from ...base.frozen import frozen_by_name
 from ...base.telemetry.prometheus import ingest_records
 from ...base.turns import Turns
+from ...base.values import frozen_by_name
 from ...database.engine import Database, Sealer
 from ...database.partitions import ensure_coming_months, ensure_months
 from ...domain.arrival import LogKind, RecordSource, RejectionReason

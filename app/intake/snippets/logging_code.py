@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ...base.errors import EvenhandError
-from ...base.frozen import frozen
 from ...base.strict_json import JsonObject
-from ...base.values import GroupValue, Range, Scalar
+from ...base.values import GroupValue, Range, Scalar, frozen
 from ...domain.deployment import Column, Deployment, FieldType, ProblemType
 from ...domain.monitor import Monitor
 from ...payloads.codec import JSON, Asking

@@ -2,8 +2,7 @@
 
 from fastapi import APIRouter, Request
 
-from ...access.gate.audit_requests import READS_RECORDS
-from ...access.gate.caller import SessionIn
+from ...access.gate.caller import READS_RECORDS, SessionIn
 from ...deployments.deployment_in_address import ReadableDeployment
 from ...deployments.monitor.queries import find_monitor
 from ...sources.stored.newest_record import newest_record

@@ -7,9 +7,8 @@ from sqlalchemy import BigInteger, case, cast, func, or_, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from ...base.frozen import frozen, frozen_by_name
-from ...database.binary_rows import list_column_values, read_row
-from ...database.paging import within
+from ...base.values import frozen, frozen_by_name
+from ...database.binary_rows import list_column_values, read_row, within
 from ...database.tables import (
     ArrivalRow,
     DeploymentRow,
@@ -134,7 +133,7 @@ def add_rejections(session: Session, counts: Mapping[int, Sequence[RejectionCoun
 
 
 def waiting_labels(session: Session, deployment_no: int) -> int:
-    """Returns the labels whose record has not arrived; one more than `MOST_WAITING` means "more than"."""
+    """Labels whose record has not arrived; one more than `MOST_WAITING` means "more than"."""
     row = FeedbackRecordRow
     # A partial index holds these labels alone.
     waiting = (

@@ -5,7 +5,7 @@ from datetime import datetime
 from pydantic import Field
 
 from ...domain.arrival import LogKind, RecordSource, RejectionCount, RejectionReason
-from ...web.body import In, Out, example
+from ...web.body import In, Out, example, read_from
 from ...web.parameters import Timestamp
 from ..gateway.spool_entries import IntakeCount, IntakeOutcome
 from .hourly_view import IngestionHour, IngestionView, describe_rejection, find_remedy
@@ -139,7 +139,7 @@ class RejectedOut(Out):
     records: int
     """Records; for the reason `unreadable`, requests."""
 
-    newest_hour: datetime = Field(validation_alias="hour")
+    newest_hour: datetime = read_from("hour")
     """The last hour with any."""
 
     sentence: str

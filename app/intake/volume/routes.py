@@ -12,13 +12,20 @@ from fastapi import APIRouter, Depends, Query
 from ...access.gate.caller import NowIn, Reader, SessionIn
 from ...base.clock import HOUR, floor_to_hour
 from ...base.errors import FieldProblem, InvalidInput, refuse
-from ...base.frozen import frozen
+from ...base.values import frozen
 from ...deployments.deployment_in_address import LoggableDeployment, ReadableDeployment
 from ...domain.arrival import KEPT
 from ...domain.check import Span
 from ...domain.record_times import TimeRule
-from ...web.paging import Limit, PlaceCursor, cut_at_place, read_place_cursor
-from ...web.parameters import OptionalMoment, in_utc, uuid_path
+from ...web.parameters import (
+    Limit,
+    OptionalMoment,
+    PlaceCursor,
+    cut_at_place,
+    in_utc,
+    read_place_cursor,
+    uuid_path,
+)
 from .arrival_queries import MissingTotals, intake_hours, missing_hours, put_missing
 from .bodies import (
     IngestionOut,

@@ -72,7 +72,7 @@ class GroupCommit:
         return self._waiting_records >= self._limit
 
     async def write(self, batch: Batch) -> WriteOutcome:
-        """Returns the outcome of each record, after the durable commit.
+        """Outcome of each record, after the durable commit.
 
         Raises:
             Unavailable: too much is waiting, or Postgres does not answer: the outcome may be unknown.

@@ -23,7 +23,7 @@ class RecordNumbers:
         self._refill: asyncio.Task[None] | None = None
 
     async def take(self, count: int) -> list[int]:
-        """Returns `count` ascending numbers. Raises Unavailable."""
+        """`count` ascending numbers. Raises Unavailable."""
         while len(self._numbers) < count:
             # Shared: a caller that gives up must not take it from others.
             await asyncio.shield(self._start_refill())

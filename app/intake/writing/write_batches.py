@@ -5,7 +5,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from ...base.frozen import frozen
+from ...base.values import frozen
 from ...domain.arrival import RecordSource
 
 
@@ -50,7 +50,7 @@ NOTHING_SPECIAL = WriteOutcome()
 
 
 def find_write_outcome(batch: Batch, is_same: Mapping[int, bool]) -> WriteOutcome:
-    """Returns the outcome. `is_same` has the records whose id was taken, and whether by the same record."""
+    """Outcome. `is_same` has the records whose id was taken, and whether by the same record."""
     repeated = [
         (position, is_same[number]) for position, number in enumerate(batch.numbers) if number in is_same
     ]

@@ -37,7 +37,7 @@ class WriteSession:
 
     @classmethod
     async def open(cls, url: str, *, seconds: float = WRITE_SECONDS) -> "WriteSession":
-        """Returns a session whose writes may take so many seconds each."""
+        """A session whose writes may take so many seconds each."""
         connection = await psycopg.AsyncConnection.connect(
             url,
             autocommit=True,
@@ -102,7 +102,7 @@ class WriteSession:
         return await self.run(script + b"COMMIT")
 
     async def run(self, script: bytes) -> Rows:
-        """Returns the rows of the last statement that has some, in one round trip."""
+        """Rows of the last statement that has some, in one round trip."""
         cursor = await self._connection.execute(script)
         rows = []
         async for _ in cursor.results():

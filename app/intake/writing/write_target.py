@@ -5,7 +5,7 @@ from datetime import date
 
 from sqlalchemy import String, literal_column, select
 
-from ...base.frozen import frozen_by_name
+from ...base.values import frozen_by_name
 from ...database.binary_rows import read_row
 from ...database.engine import Database, Sealer
 from ...database.tables import DeploymentRow, DeploymentSchemaRow, ErasedIdRow
@@ -49,7 +49,7 @@ ROW_VERSION = "xmin"
 
 
 def read_target(database: Database, deployment_id: str, sealer: Sealer | None = None) -> Target | None:
-    """Returns the deployment; without a sealer, without the key of its protected columns. Raises
+    """Deployment; without a sealer, without the key of its protected columns. Raises
     Unavailable.
     """
     if not deployment_id.isprintable():

@@ -50,7 +50,7 @@ class Writer:
     _is_down: bool = False
 
     async def write(self, batches: Sequence[Batch]) -> list[WriteOutcome]:
-        """Returns one outcome per batch, after the durable commit of all.
+        """One outcome per batch, after the durable commit of all.
 
         A write whose connection broke is repeated, even if its commit may have taken place: record numbers
         show it.
@@ -212,7 +212,7 @@ WHERE k.record_no <> s.record_no;
 
 
 async def write_payload(session: WriteSession, batches: Sequence[PayloadBatch]) -> list[WriteOutcome]:
-    """Returns one outcome per batch, after one durable commit: by plain COPY, or by a staging table when an
+    """One outcome per batch, after one durable commit: by plain COPY, or by a staging table when an
     id is taken. The batches are all historical, or none is.
 
     Raises:
@@ -320,7 +320,7 @@ WHERE f.feedback_no = s.feedback_no AND f.record_logged_at IS NOT NULL;
 
 
 async def write_feedback(session: WriteSession, batches: Sequence[Batch]) -> list[WriteOutcome]:
-    """Returns one outcome per batch of feedback, after one durable commit; all are historical, or none is.
+    """One outcome per batch of feedback, after one durable commit; all are historical, or none is.
     Raises as `write_payload`.
     """
     extra, note_hours = (", logged_at", _NOTE_HOURS) if batches[0].historical else ("", b"")

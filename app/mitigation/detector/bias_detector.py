@@ -1,5 +1,5 @@
 """A trained bias detector: how it reads a record, its threshold, its quality on records it never saw, and its
-safe stored form.
+safe stored form. Loaded ones choose the live records that get a second call of the model, and mark records.
 
 Stored by skops, which builds only objects of the types listed here; never by pickle, which runs what it
 reads.
@@ -8,21 +8,24 @@ reads.
 import hashlib
 import math
 import zipfile
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from threading import Lock
 from typing import TYPE_CHECKING, Self
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
+import structlog
+from sqlalchemy.orm import Session
 
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen, frozen_arrays
-from ...base.values import Scalar, canonical, read_number
-from ...deployments.bias_detector import DetectorCounts, DetectorQuality, QualityFigure
+from ...base.values import Scalar, canonical, frozen, frozen_arrays, read_number
+from ...deployments.bias_detector import ALL_TOGETHER, DetectorCounts, DetectorQuality, QualityFigure
+from ...deployments.mitigation_queries import find_detector_model
 from ...domain.deployment import Column, FieldKind
 from ...statistics.formulas.score_figures import ranking, ranking_limits
 from ...statistics.group_labels import FloatArray
@@ -62,7 +65,7 @@ class Encoding:
 
     @classmethod
     def fit(cls, columns: Sequence[Column], rows: Rows) -> Self:
-        """Returns the encoding with the most frequent values of the rows; equal frequencies in order of
+        """Encoding with the most frequent values of the rows; equal frequencies in order of
         text.
         """
         codes: list[dict[str, int] | None] = []
@@ -80,7 +83,7 @@ class Encoding:
         return [index for index, codes in enumerate(self.codes) if codes is not None]
 
     def encode(self, rows: Rows, own_scores: Sequence[float | None]) -> FloatArray:
-        """Returns the records' numbers [rows, columns + 1]; the last is the model's own score."""
+        """Records' numbers [rows, columns + 1]; the last is the model's own score."""
         encoded = np.full((len(rows), len(self.codes) + 1), np.nan)
         for numbers, row, score in zip(encoded, rows, own_scores, strict=True):
             for index, (cell, codes) in enumerate(zip(row, self.codes, strict=True)):
@@ -130,7 +133,7 @@ class BiasDetector:
     quality: DetectorQuality
 
     def scores(self, rows: Rows, own_scores: Sequence[float | None]) -> FloatArray:
-        """Returns each record's probability in [0, 1], by its features in the order of training and the
+        """Each record's probability in [0, 1], by its features in the order of training and the
         model's own score.
         """
         numbers = self.encoding.encode(rows, own_scores)
@@ -147,7 +150,7 @@ class BiasDetector:
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> Self:
-        """Returns the detector that `to_bytes` wrote.
+        """Detector that `to_bytes` wrote.
 
         Raises:
         InvalidInput: the bytes are damaged, of another version of the library, or hold an object of a type
@@ -206,7 +209,7 @@ def _threads() -> "ThreadpoolController":
 
 
 def predict(classifier: "HistGradientBoostingClassifier", numbers: FloatArray) -> FloatArray:
-    """Returns the probability that each record is biased; needs at least one record."""
+    """Probability that each record is biased; needs at least one record."""
     with limit_threads():
         scores: FloatArray = classifier.predict_proba(numbers)[:, 1]
     return scores
@@ -263,3 +266,107 @@ def _measure_share(count: int, total: int, lacking: str) -> QualityFigure:
         return QualityFigure(value=None, n=0, reason=lacking)
     lower, upper, method = wilson(count, total)
     return QualityFigure(value=count / total, lower=lower, upper=upper, method=method, n=total)
+
+
+MOST_KEPT = 64
+
+log = structlog.get_logger("evenhand.mitigation")
+
+_Key = tuple[int, str, int]
+
+
+class LoadedDetectors:
+    """The detectors of deployments; thread-safe. A version never changes, so none is ever out of date."""
+
+    def __init__(self) -> None:
+        self._kept = OrderedDict[_Key, BiasDetector | None]()
+        self._lock = Lock()
+
+    def of(
+        self, session: Session, deployment_no: int, versions: Mapping[str, int]
+    ) -> dict[str, BiasDetector]:
+        """Detectors of these versions, by attribute, without those that this library version
+        cannot read.
+        """
+        detectors = {}
+        for attribute, number in versions.items():
+            key = (deployment_no, attribute, number)
+            with self._lock:
+                is_kept = key in self._kept
+                detector = self._kept.get(key)
+            if not is_kept:
+                # Without the lock, because it takes long: two threads may read the same detector.
+                stored = find_detector_model(session, deployment_no, attribute=attribute, version=number)
+                try:
+                    detector = None if stored is None else BiasDetector.from_bytes(stored)
+                except InvalidInput as error:
+                    about = {"deployment_no": deployment_no, "attribute": attribute, "reason": str(error)}
+                    log.warning("a stored bias detector cannot be used", **about)
+            with self._lock:
+                self._kept[key] = detector
+                self._kept.move_to_end(key)
+                while len(self._kept) > MOST_KEPT:
+                    self._kept.popitem(last=False)
+            if detector is not None:
+                detectors[attribute] = detector
+        return detectors
+
+
+@frozen
+class BiasScores:
+    """Each record's probability of biased treatment, and whether that reaches the detector's threshold."""
+
+    scores: FloatArray
+    is_likely: BoolArray
+
+
+def bias_scores(
+    detectors: Mapping[str, BiasDetector], attribute: str, rows: Rows, own_scores: Sequence[float | None]
+) -> BiasScores | None:
+    """Scores of records with a monitored value of the attribute and an unfavourable outcome.
+
+    Where the attribute has no detector, by that of all together; None where there is neither.
+    """
+    detector = detectors.get(attribute, detectors.get(ALL_TOGETHER))
+    if detector is None:
+        return None
+    scores = detector.scores(rows, own_scores)
+    return BiasScores(scores, scores >= detector.threshold)
+
+
+@frozen
+class DetectorChooser:
+    """Picks the records of a request whose reference copies are worth scoring, by the detectors of each
+    attribute.
+
+    They know only records with an unfavourable outcome.
+    """
+
+    detectors: Mapping[str, BiasDetector]
+
+    def choose(
+        self, rows: Rows, own_scores: Sequence[float | None], attributes: Sequence[tuple[str, ...]]
+    ) -> list[bool]:
+        """Returns whether each record gets a second call: any attribute is likely to bias it.
+
+        Without any detector, whether it has a monitored attribute. `rows` are in the order of the schema,
+        `own_scores` the model's of the favourable outcome, `attributes` those of which the record has a
+        monitored value.
+        """
+        chosen = np.zeros(len(rows), dtype=np.bool_)
+        positions_of: dict[str, list[int]] = {}
+        for position, (_, _, of_record) in enumerate(zip(rows, own_scores, attributes, strict=True)):
+            for attribute in of_record:
+                positions_of.setdefault(
+                    attribute if attribute in self.detectors else ALL_TOGETHER, []
+                ).append(position)
+        for attribute, its_places in positions_of.items():
+            once = sorted(set(its_places))
+            scores = bias_scores(
+                self.detectors,
+                attribute,
+                [rows[position] for position in once],
+                [own_scores[position] for position in once],
+            )
+            chosen[once] |= True if scores is None else scores.is_likely
+        return [bool(is_chosen) for is_chosen in chosen]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...base.frozen import frozen, frozen_arrays
+from ...base.values import frozen, frozen_arrays
 from ...deployments.bias_detector import ALL_TOGETHER, DetectorCounts, DetectorVersion
 from ...deployments.mitigation_queries import NewDetector
 from ...domain.deployment import Column
@@ -188,7 +188,7 @@ def train_detectors(
     *,
     now: datetime,
 ) -> list[NewDetector]:
-    """Returns the new versions to store: of each attribute, and of all together, whose training is due.
+    """New versions to store: of each attribute, and of all together, whose training is due.
 
     `newest` are the newest versions for the same basis. Training is due where there is none, where biased
     records grew by a fifth, after a week, and where the library changed; a refusal is stored again where
@@ -208,7 +208,7 @@ def train_detectors(
 
 
 def pool_evidence(evidence: Sequence[DetectorEvidence]) -> DetectorEvidence:
-    """Returns the records of all attributes, each once, biased where it is for any attribute.
+    """Records of all attributes, each once, biased where it is for any attribute.
 
     A record's age is that in the evidence of the attribute that has it furthest to the end.
     """

@@ -11,5 +11,5 @@ MISSING = (
 
 @cache
 def why_missing() -> str | None:
-    """Returns MISSING without the extra's packages. Imports none, which would take seconds."""
+    """MISSING without the extra's packages. Imports none, which would take seconds."""
     return MISSING if find_spec("sklearn") is None or find_spec("skops") is None else None

@@ -54,7 +54,7 @@ def find_roles(plan: ActivePlan, asked_records: Asked) -> list[Roles]:
 
 
 def pick_early_copies(plan: ActivePlan, asked_records: Asked, roles: Sequence[Roles]) -> dict[int, CopySet]:
-    """Returns the copies, by record, that are few enough to be scored together with the records.
+    """Copies, by record, that are few enough to be scored together with the records.
 
     A separate call takes longer than scoring some needless copies. None where a chooser first needs the
     model's answers.
@@ -123,7 +123,7 @@ def copy_rows(waiting: Sequence[Case]) -> list[Row]:
 
 
 def split_answers(answers: Sequence[Prediction], copies: Iterable[CopySet]) -> list[Sequence[Prediction]]:
-    """Returns the answers to the copies of each record, of answers to all copies one after the other."""
+    """Answers to the copies of each record, of answers to all copies one after the other."""
     answer_sets = []
     start = 0
     for copy_set in copies:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from ...base.clock import monotonic_seconds, utc_now
 from ...base.errors import Conflict, InvalidInput
-from ...base.frozen import frozen, frozen_arrays
+from ...base.values import frozen, frozen_arrays
 from ...calls.scoring.ask_page import ModelKey
 from ...database.engine import Database, Sealer
 from ...deployments.mitigation_queries import read_mitigation_settings, usable_versions
@@ -18,8 +18,8 @@ from ...intake.logging.ingest_plan import IngestPlan
 from ...intake.logging.service import Ingestion
 from ...sources.arrays.column_cells import OutcomeClassifier
 from ...sources.arrays.read_records import ListedGroups
+from ..detector.bias_detector import DetectorChooser, LoadedDetectors
 from ..detector.installed import why_missing
-from ..detector.load_detector import DetectorChooser, LoadedDetectors
 from ..profile_in_force import current_profile, mitigated_attributes
 from ..rule import Judge
 from .substitute import CopySets, Decider
@@ -88,7 +88,7 @@ class ActivePlans:
         self._running: dict[str, asyncio.Task[ActivePlan]] = {}
 
     async def current(self, deployment_id: str) -> ActivePlan:
-        """Returns the deployment's plan, at most `KEPT_SECONDS` old; callers that wait for one share one
+        """Deployment's plan, at most `KEPT_SECONDS` old; callers that wait for one share one
         look-up.
 
         Raises:

@@ -73,7 +73,7 @@ def read_asked(
     payload_format: str | None = None,
     most_bytes: int = MAX_BODY_BYTES,
 ) -> Asked:
-    """Returns the records that were sent; `encoding` is the body's Content-Encoding.
+    """Records that were sent; `encoding` is the body's Content-Encoding.
 
     Without a `payload_format` the members of the body show its form; a body of no known form is read as one
     for the endpoint.

@@ -1,10 +1,21 @@
 """The OpenAPI entries of the bodies of mitigated predictions."""
 
-from ...domain.cells import MAX_ID_CHARACTERS
 from ...domain.mitigation import ONLY_DIRECT, Mode
+from ...intake.hot_routes.openapi_entries import ID
 from ...payloads.codec import JSON
 from ...payloads.registry import FORMS, PayloadFormat
-from ...payloads.schema_parts import CELL, CELLS, NAMES, SCALAR, Schema, closed_object, open_object
+from ...payloads.schema_parts import (
+    CELL,
+    CELLS,
+    COUNT,
+    NAMES,
+    SCALAR,
+    TEXT,
+    Schema,
+    array_of,
+    closed_object,
+    open_object,
+)
 from .live_request import MAX_RECORDS
 from .service import COLUMNS, CONFLICT, DUPLICATE, FACTS_HEADER, STORED
 from .substitute import MitigationResult
@@ -13,11 +24,11 @@ MITIGATED = "/v1/deployments/{deployment_id}/mitigated-predictions"
 
 _RECORD = closed_object(
     ["features"],
-    id={"type": ["string", "null"], "minLength": 1, "maxLength": MAX_ID_CHARACTERS},
+    id=ID,
     features=CELLS,
     meta=CELLS | {"type": ["object", "null"]},
 )
-_RECORDS = {"type": "array", "minItems": 1, "maxItems": MAX_RECORDS, "items": _RECORD}
+_RECORDS = array_of(_RECORD, minItems=1, maxItems=MAX_RECORDS)
 
 _FEATURES = {"Age": 33, "Sex": "female", "Owner": True}
 _FIELDS = list(_FEATURES)
@@ -59,20 +70,14 @@ BODY: Schema = {
     },
 }
 
-ENCODING = {
-    "name": "Content-Encoding",
-    "in": "header",
-    "schema": {"type": "string", "enum": ["gzip", "identity", ""]},
-}
-
 _PROBABILITY = {"type": ["number", "array", "null"], "items": {"type": "number"}}
 _COUNTS = open_object(
     [STORED, DUPLICATE, CONFLICT],
-    **{state: {"type": "integer", "minimum": 0} for state in (STORED, DUPLICATE, CONFLICT)},
+    **dict.fromkeys((STORED, DUPLICATE, CONFLICT), COUNT),
 )
 _FACTS: Schema = {
     "mode": {"type": "string", "enum": [mode.value for mode in Mode]},
-    "settings_version": {"type": "integer", "minimum": 0},
+    "settings_version": COUNT,
     "profile_version": {"type": "integer", "minimum": 1},
     "bias_detector_version": {
         "type": ["integer", "null"],
@@ -80,13 +85,13 @@ _FACTS: Schema = {
         "none chose.",
     },
     "is_provisional": {"type": "boolean", "description": "Whether payload was too little yet to learn from."},
-    "notes": {"type": "array", "items": {"type": "string"}},
+    "notes": NAMES,
     "warning": {
         "type": ["string", "null"],
         "description": "Why copies could not be scored, where they could not.",
     },
 }
-_IN_TABLES: Schema = {"ids": {"type": "array", "items": {"type": "string"}}, "logged": _COUNTS}
+_IN_TABLES: Schema = {"ids": NAMES, "logged": _COUNTS}
 _ADDED: Schema = {
     "mitigated_prediction": SCALAR,
     "mitigated_probability": _PROBABILITY,
@@ -97,7 +102,7 @@ _ADDED: Schema = {
 }
 _ROW = open_object(
     ["id", "prediction", "probability", "label", *COLUMNS, "logged"],
-    id={"type": "string"},
+    id=TEXT,
     prediction=SCALAR,
     probability=_PROBABILITY,
     label=CELL,
@@ -137,8 +142,7 @@ def _build_answer_schemas() -> list[Schema]:
         properties = alike[0]
         if len(alike) > 1:
             properties = {
-                name: {"type": "array", "items": {"anyOf": [schema[name]["items"] for schema in alike]}}
-                for name in names
+                name: array_of({"anyOf": [schema[name]["items"] for schema in alike]}) for name in names
             }
         schemas.append(open_object([*names, *_FACTS, *_IN_TABLES], **properties, **_FACTS, **_IN_TABLES))
     return schemas
@@ -154,9 +158,7 @@ ANSWER: Schema = {
         "application/json": {
             "schema": {
                 "anyOf": [
-                    open_object(
-                        ["predictions", *_FACTS], predictions={"type": "array", "items": _ROW}, **_FACTS
-                    ),
+                    open_object(["predictions", *_FACTS], predictions=array_of(_ROW), **_FACTS),
                     *_build_answer_schemas(),
                     _OWN_ANSWER,
                 ]
@@ -181,7 +183,7 @@ ANSWER: Schema = {
     },
     "headers": {
         FACTS_HEADER: {
-            "schema": {"type": "string"},
+            "schema": TEXT,
             "description": "Facts for which the body has no place, as JSON",
         }
     },

@@ -10,10 +10,11 @@ from ...access.gate.caller import DeploymentId, Logger, NowIn, open_feature
 from ...base.clock import monotonic_seconds
 from ...base.errors import InvalidInput, ScoringFailed
 from ...intake.hot_routes.hot_route import Bodies, ClientGone
+from ...intake.hot_routes.openapi_entries import ENCODING
 from ...payloads.registry import PayloadFormat
 from ...web.problem_answers import CONFLICT, answers
 from ...web.strict_requests import takes
-from .openapi_entries import ANSWER, BODY, ENCODING, OTHER_MEDIA
+from .openapi_entries import ANSWER, BODY, OTHER_MEDIA
 from .service import FACTS_HEADER, ActiveMitigation, LiveRequest
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["mitigation"])

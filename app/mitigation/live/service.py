@@ -17,9 +17,9 @@ from msgspec import Struct
 from ...access.principals import Principal
 from ...base.clock import monotonic_seconds
 from ...base.errors import InvalidInput, NotFound, ScoringFailed, Unavailable
-from ...base.frozen import frozen
 from ...base.strict_json import JsonObject
 from ...base.telemetry.prometheus import mitigated_records
+from ...base.values import frozen
 from ...calls.scoring.live_model import LiveModel, LiveModels
 from ...domain.cells import CellRefused, probability, scalar
 from ...domain.record import Prediction
@@ -223,7 +223,7 @@ class ActiveMitigation:
     async def answer(
         self, deployment_id: str, request: LiveRequest, *, caller: Principal, now: datetime
     ) -> LiveAnswer:
-        """Returns the mitigated answers in the form in which the records came, after both outcomes are stored
+        """Mitigated answers in the form in which the records came, after both outcomes are stored
         durably.
 
         Raises:
@@ -290,7 +290,7 @@ class ActiveMitigation:
 async def _score(
     plan: ActivePlan, asked_records: Asked, roles: Sequence[Roles], model: LiveModel, request: LiveRequest
 ) -> tuple[Answer, dict[int, Sequence[Prediction]]]:
-    """Returns the model's answer to the records and, if it came from the call with their copies, the answers
+    """Model's answer to the records and, if it came from the call with their copies, the answers
     to these by record.
 
     If the call with the copies fails, or takes long, the records are also sent alone, because the copies

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.frozen import frozen
-from ...base.values import Scalar, canonical, read_number
+from ...base.values import Scalar, canonical, frozen, read_number
 from ...domain.mitigation import AttributeProfile, Mode, StandIn
 from ...domain.monitor import Outcome
 from ...domain.record import Prediction
@@ -62,7 +61,7 @@ class CopySet:
     count: int
 
     def rows(self, row: Row) -> Iterator[list[Scalar | None]]:
-        """Returns the copies: those of all attributes together, then those of each alone."""
+        """Copies: those of all attributes together, then those of each alone."""
         for substitution in [
             *self.together,
             *(single for _, substitutions in self.alone for single in substitutions),
@@ -81,7 +80,7 @@ class CopySets:
         self._kept: dict[tuple[str, ...], CopySet | None] = {}
 
     def of(self, monitored: tuple[str, ...]) -> CopySet | None:
-        """Returns the copies for monitored values of these attributes, by those that have stand-ins; None
+        """Copies for monitored values of these attributes, by those that have stand-ins; None
         where none has.
         """
         if monitored not in self._kept:
@@ -102,7 +101,7 @@ class CopySets:
 def combine_stand_ins(
     stand_ins: Sequence[Sequence[StandIn]], positions: Mapping[str, int]
 ) -> tuple[Substitution, ...]:
-    """Returns every combination of one stand-in of each attribute, shares multiplied; of too many those with
+    """Every combination of one stand-in of each attribute, shares multiplied; of too many those with
     the greatest shares.
 
     Where two attributes change one feature, the later one counts. Shares that are all zero count equally.
@@ -295,7 +294,7 @@ class Decider:
 
 
 def _find_most_frequent(answers: Sequence[ClassifiedAnswer]) -> Prediction:
-    """Returns the answer that the greatest share of copies gave; of equal ones the first."""
+    """Answer that the greatest share of copies gave; of equal ones the first."""
     shares: dict[tuple[str, ...], float] = {}
     first: dict[tuple[str, ...], Prediction] = {}
     for answer in answers:

@@ -8,9 +8,8 @@ import msgspec
 from sqlalchemy import ColumnElement, Select, and_, delete, false, func, not_, or_, select, text, tuple_
 from sqlalchemy.orm import Session
 
-from ...base.frozen import frozen_by_name
-from ...database.binary_rows import driver_connection, read_row
-from ...database.paging import Page, equal, fill_page, within
+from ...base.values import frozen_by_name
+from ...database.binary_rows import Page, driver_connection, equal, fill_page, read_row, within
 from ...database.tables import DeploymentSchemaRow, FlaggedRecordRow, PayloadRecordRow
 from ...domain.deployment import RecordSchema
 from ...domain.mitigation import FlaggedRecord

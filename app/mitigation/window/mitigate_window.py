@@ -35,10 +35,9 @@ from ...sources.stored.window_queries import (
 from ...sources.tables.own_files import FLAGS
 from ...statistics.group_labels import as_groups
 from ...statistics.tables.record_kinds import MitigatedCells
-from ..detector.bias_detector import BiasDetector
+from ..detector.bias_detector import BiasDetector, LoadedDetectors, bias_scores
 from ..detector.detector_versions import DetectorEvidence, train_detectors
 from ..detector.installed import why_missing
-from ..detector.load_detector import LoadedDetectors, bias_scores
 from ..profile_in_force import current_profile, fit_to
 from ..rule import UNKNOWN, Judge, known_scores
 from .flag_queries import clear_flags, drop_unwatched_flags, store_flagged
@@ -64,7 +63,7 @@ MOST_RECORDS = 50_000
 def mitigate_window(
     subject: Subject, evidence: CheckEvidence, labels: Labelled | None, database: Database
 ) -> Further:
-    """Returns tables and measurements before and after mitigation; records to be examined again. Of
+    """Tables and measurements before and after mitigation; records to be examined again. Of
     records in files only the last.
     """
     if subject.deployment.payload:
@@ -313,7 +312,7 @@ def _mark_left_out(
     detectors: Mapping[str, BiasDetector],
     reading: Reading | None,
 ) -> Iterator[Flags]:
-    """Returns likely biased records of the span that the window leaves out: monitored, unfavourable, and
+    """Likely biased records of the span that the window leaves out: monitored, unfavourable, and
     of the present model.
     """
     monitor = subject.monitor

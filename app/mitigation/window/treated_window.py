@@ -7,8 +7,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from ...base.frozen import frozen, frozen_arrays
-from ...base.values import read_number
+from ...base.values import frozen, frozen_arrays, read_number
 from ...checks.copies.copy_outcomes import CopyOutcomes, fill_stored, target_key
 from ...checks.counting.tabulate import OtherRevisions, Tabulated, tabulate_revisions
 from ...checks.subject import Subject
@@ -107,7 +106,7 @@ def find_monitored(grouping: Grouping) -> BoolArray:
 
 
 def find_outcomes_as_reference(copies: CopyOutcomes, profile: AttributeProfile, judge: Judge) -> IntArray:
-    """Returns the outcome of each record with a reference value [records], UNKNOWN where its copies do not
+    """Outcome of each record with a reference value [records], UNKNOWN where its copies do not
     decide.
     """
     counted = find_counted_references(copies.grouping, profile)
@@ -120,7 +119,7 @@ def find_outcomes_as_reference(copies: CopyOutcomes, profile: AttributeProfile, 
 
 
 def find_counted_references(grouping: Grouping, profile: AttributeProfile) -> list[int]:
-    """Returns the positions of the reference groups whose copies decide: those with logged records; all,
+    """Positions of the reference groups whose copies decide: those with logged records; all,
     where none has any.
     """
     shares = profile.shares()
@@ -176,7 +175,7 @@ class LabelTables:
 def tabulate_labels(
     reader: ArrowReader, subject: Subject, evidence: CheckEvidence, labels: Labelled, treated: TreatedWindow
 ) -> LabelTables:
-    """Returns the table of one attribute's mitigation.
+    """Table of one attribute's mitigation.
 
     A label of a monitored record whose copies were not scored is in neither figure, whatever its
     prediction: left out by their outcome, those that stay would not represent their group. So is one that
@@ -244,7 +243,7 @@ def _find_as_reference(
     *,
     needs: BoolArray,
 ) -> tuple[IntArray, BoolArray]:
-    """Returns the outcome of each labelled record as reference, and whether all the copies that decide it are
+    """Outcome of each labelled record as reference, and whether all the copies that decide it are
     known.
 
     From the window where the record is in it, else from earlier checks. Copies that decide nothing still
@@ -323,7 +322,7 @@ def is_flagged_already(subject: Subject, profile: Profile) -> bool:
 def flag_records(
     reader: ArrowReader, subject: Subject, window: PayloadWindow, treated: TreatedWindow, *, only_new: bool
 ) -> Flags:
-    """Returns the monitored records of the window whose outcome as reference is another, whatever the
+    """Monitored records of the window whose outcome as reference is another, whatever the
     mode.
     """
     examined = treated.is_new() if only_new else np.ones(len(window), dtype=np.bool_)

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from ...alerts.queries import find_counterparts
 from ...base.errors import Conflict, InvalidInput, NotFound
-from ...base.frozen import frozen, frozen_by_name
+from ...base.values import frozen, frozen_by_name
 from ...charts.forest import StripPoint, collect_strips
 from ...checks.result_queries import RecentFigures, recent_figures
 from ...checks.views.headlines import DATA_NAMES

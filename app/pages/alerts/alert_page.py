@@ -7,8 +7,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from ...access.gate.audit_requests import SHOWS_RECORDS
-from ...access.gate.caller import NowIn, Reader, SessionIn
+from ...access.gate.caller import SHOWS_RECORDS, NowIn, Reader, SessionIn
 from ...access.principals import USER
 from ...access.users.user_rules import list_assignees
 from ...alerts.queries import comments_page, find_counterparts, get_alert

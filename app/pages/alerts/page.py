@@ -20,7 +20,7 @@ from ...alerts.channels.queries import channel_page
 from ...alerts.channels.unsent_queries import Unsent
 from ...alerts.queries import AlertFilter
 from ...alerts.rules.queries import rules_page
-from ...base.frozen import frozen
+from ...base.values import frozen
 from ...charts.time_ranges import RangePreset
 from ...deployments.deployment_in_address import Watched
 from ...domain.alert import AlertState, RuleKind
@@ -29,7 +29,7 @@ from ...domain.monitor import list_comparisons
 from ...domain.paging import Paging
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.e_values.state_words import SINGLE_CHECKS_ALARM
-from ...web.paging import NumberCursor, cut
+from ...web.parameters import NumberCursor, cut
 from ..author_names import people
 from ..range_bar import KEEPS_RANGE, build_bar, chosen_span, find_kept_range
 from ..render import page

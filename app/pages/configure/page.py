@@ -7,8 +7,7 @@ from fastapi import APIRouter, Request
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from ...access.gate.audit_requests import SHOWS_RECORDS
-from ...access.gate.caller import NowIn, SessionIn
+from ...access.gate.caller import SHOWS_RECORDS, NowIn, SessionIn
 from ...alerts.channels.channel import ChannelKind
 from ...alerts.channels.queries import channel_page
 from ...alerts.channels.unsent_queries import named_channels

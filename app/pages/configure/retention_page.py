@@ -10,7 +10,7 @@ from ...domain.paging import Paging
 from ...retention.erasure_queries import read_erasures
 from ...retention.hold_queries import find_hold, read_retention_policy
 from ...retention.policy import RetentionPreset
-from ...web.paging import NumberCursor, cut
+from ...web.parameters import NumberCursor, cut
 from ..author_names import people
 from ..range_bar import KEEPS_RANGE
 from ..render import page

@@ -7,8 +7,7 @@ from urllib.parse import urlencode
 
 from pydantic import BaseModel, Field
 
-from ...base.frozen import frozen_by_name
-from ...base.values import MAX_TEXT
+from ...base.values import MAX_TEXT, frozen_by_name
 from ...charts.forest import Forest, ForestFigure, ForestRow, is_on_ratios
 from ...charts.forest_headline import (
     SHARED_RECORDS,

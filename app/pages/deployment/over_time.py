@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from ...base.clock import HOUR
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen, frozen_by_name
+from ...base.values import frozen, frozen_by_name
 from ...charts.forest import ForestRow
 from ...charts.pictures.axes import TimeTick, time_ticks
 from ...charts.pictures.timeline_picture import (

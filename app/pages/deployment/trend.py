@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from ...base.frozen import frozen_by_name
+from ...base.values import frozen_by_name
 from ...charts.forest import StripPoint, is_on_ratios
 from ...charts.pictures.axes import LogAxis
 from ...statistics.sentences.rounding import write_minus

@@ -4,7 +4,7 @@ from fastapi import Request
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from ...base.frozen import frozen
+from ...base.values import frozen
 from ...deployments.listed_file_queries import FEEDBACK, PAYLOAD, ListingTotals, add_up_files
 from ...domain.deployment import Deployment, FeedbackTable, PayloadTable, TableFormat
 from ..render import page

@@ -12,8 +12,7 @@ from pydantic import BaseModel, BeforeValidator, Field
 from sqlalchemy.orm import Session
 
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen
-from ...base.values import TOGETHER, character_problem, name_value
+from ...base.values import TOGETHER, character_problem, frozen, name_value
 from ...checks import queries as checks
 from ...checks.result_queries import read_stored_tables
 from ...checks.views.view_source import counted_check
@@ -24,8 +23,7 @@ from ...domain.paging import Paging
 from ...records.record_lens import OutcomeWord
 from ...records.record_list import ChangedFilter, RecordsWanted
 from ...sources.stored.record_conditions import RecordSort
-from ...web.paging import read_record_cursor
-from ...web.parameters import Timestamp, in_utc
+from ...web.parameters import Timestamp, in_utc, read_record_cursor
 
 CHECK_ID = r"^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})?$"
 

@@ -8,9 +8,8 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
-from ...access.gate.audit_requests import READS_RECORDS
-from ...access.gate.caller import NowIn, SessionIn
-from ...base.frozen import frozen_by_name
+from ...access.gate.caller import READS_RECORDS, NowIn, SessionIn
+from ...base.values import frozen_by_name
 from ...charts.time_ranges import RangePreset
 from ...checks import queries as checks
 from ...deployments.deployment_in_address import Watched
@@ -24,7 +23,7 @@ from ...records.record_list import Records, list_matching_records
 from ...records.second_look.words import list_flip_totals, pick_labels
 from ...sources.stored.record_conditions import GapPlace, RecordSort
 from ...sources.stored.record_queries import SCANNED, SCANNED_WITH_COPIES
-from ...web.paging import encode_place
+from ...web.parameters import encode_place
 from .. import check_words
 from ..range_bar import KEEPS_RANGE, RangeIn, build_bar, chosen_span
 from ..render import page

@@ -7,8 +7,7 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from ...access.gate.audit_requests import READS_RECORDS
-from ...access.gate.caller import SessionIn
+from ...access.gate.caller import READS_RECORDS, SessionIn
 from ...deployments.deployment_in_address import Watched
 from ...domain.groups import GroupWords
 from ...domain.mitigation import ONLY_DIRECT

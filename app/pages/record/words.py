@@ -6,8 +6,7 @@ from itertools import groupby
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from ...base.frozen import frozen
-from ...base.values import TOGETHER, canonical
+from ...base.values import TOGETHER, canonical, frozen
 from ...domain.deployment import Column, RecordSchema
 from ...domain.groups import Role
 from ...domain.monitor import Monitor, Outcome

@@ -134,13 +134,13 @@ def page(
     what: Corrected | None = None,
     since: datetime | None = None,
 ) -> Sequence[Any]:
-    """Returns rows of corrections, newest first, without those whose record was erased."""
+    """Rows of corrections, newest first, without those whose record was erased."""
     values = asdict(paging) | {"no": deployment_no, "record": record, "what": what, "since": since}
     return session.execute(_PAGE, values).all()
 
 
 def count_by_day(session: Session, deployment_no: int) -> Any:  # noqa: ANN401 - JSON
-    """Returns an object of numbers by kind for each day (UTC), the newest first; those of erased records
+    """An object of numbers by kind for each day (UTC), the newest first; those of erased records
     are among them.
     """
     return session.scalar(_COUNT, {"no": deployment_no})

@@ -4,8 +4,7 @@ from fastapi import APIRouter, Request
 from fastapi.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from ...access.gate.audit_requests import READS_RECORDS
-from ...access.gate.caller import DeploymentId, Manager, Services, ServicesIn, SessionIn
+from ...access.gate.caller import READS_RECORDS, DeploymentId, Manager, Services, ServicesIn, SessionIn
 from ...base.errors import Conflict, InvalidInput, NotFound
 from ...checks.correction import Corrected
 from ...deployments.deployment_in_address import ReadableDeployment
@@ -15,8 +14,7 @@ from ...intake.hot_routes.routes import IngestionIn, receipt_members, refuse_all
 from ...intake.logging.decode_body import MAX_BODY_BYTES
 from ...intake.logging.ingest_plan import IngestPlan
 from ...payloads.schema_parts import CELL, closed_object
-from ...web.paging import NumberPaging
-from ...web.parameters import FilterText, OptionalMoment, in_utc
+from ...web.parameters import FilterText, NumberPaging, OptionalMoment, in_utc
 from ...web.problem_answers import CONFLICT
 from ...web.strict_requests import takes
 from ...web.uploads import SentType, sent_type, spooled

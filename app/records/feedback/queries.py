@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from ...base.frozen import frozen_by_name
+from ...base.values import frozen_by_name
 from ...sources.stored.record_conditions import RecordPlace
 
 

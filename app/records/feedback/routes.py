@@ -2,14 +2,12 @@
 
 from fastapi import APIRouter
 
-from ...access.gate.audit_requests import READS_RECORDS
-from ...access.gate.caller import SessionIn
+from ...access.gate.caller import READS_RECORDS, SessionIn
 from ...base.errors import Conflict, require_present
 from ...deployments.deployment_in_address import NEEDS_LOGGED, ReadableDeployment
 from ...sources.stored.record_conditions import RecordPlace
 from ...sources.stored.record_queries import read_schemas
-from ...web.paging import Limit, PlaceCursor, encode_place, read_place_cursor
-from ...web.parameters import OptionalMoment, in_utc
+from ...web.parameters import Limit, OptionalMoment, PlaceCursor, encode_place, in_utc, read_place_cursor
 from ...web.problem_answers import CONFLICT, answers
 from ..routes import RecordId, WithCount
 from .bodies import FeedbackRecordOut, FeedbackRecordPage

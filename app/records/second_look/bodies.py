@@ -3,14 +3,12 @@
 from datetime import datetime
 from typing import Any, Literal, Self
 
-from pydantic import AliasPath, Field
-
 from ...base.strict_json import JsonObject
 from ...base.values import shown_value
 from ...domain.groups import GroupWords
 from ...domain.mitigation import ONLY_DIRECT, FlaggedRecord
 from ...mitigation.window.flag_queries import FlaggedPayload
-from ...web.body import Out, example
+from ...web.body import Out, example, read_from
 from ..record_lens import name_cells
 from .words import known_gap, why
 
@@ -46,8 +44,8 @@ _FLAGGED = {**FLAG, "record": {**LOGGED, "mitigated": None}}
 class RecordOut(Out):
     """A payload record."""
 
-    id: str = Field(validation_alias="record_id")
-    logged_at: datetime = Field(validation_alias=AliasPath("flag", "logged_at"))
+    id: str = read_from("record_id")
+    logged_at: datetime = read_from("flag.logged_at")
     scored_at: datetime
     model_revision: str
     features: JsonObject

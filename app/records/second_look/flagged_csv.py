@@ -45,7 +45,7 @@ def name_columns(
     schema: RecordSchema, before: Iterable[str], after: Iterable[Sequence[str]], *, is_raw: bool
 ) -> list[str]:
     """Names of the id, of ours before those of the record, and of ours after them, each with alternatives."""
-    columns = [column.name for column in (*schema.features, *schema.meta)]
+    columns = [column.name for column in schema.columns]
     used = set(columns)
     names = [take_free_name(used, "id", "record_id"), *(take_free_name(used, name) for name in before)]
     names += [*columns, *(take_free_name(used, *alternatives) for alternatives in after)]
@@ -70,7 +70,7 @@ def csv_row(flagged: FlaggedPayload, schema: RecordSchema, *, is_raw: bool = Fal
         flag.own_score,
         flag.reference_score,
         known_gap(flag),
-        *(values.get(column.name) for column in (*schema.features, *schema.meta)),
+        *(values.get(column.name) for column in schema.columns),
     ]
     return [flagged.record_id, *(write_cell(cell, is_raw=is_raw) for cell in cells), ""]
 

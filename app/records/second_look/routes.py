@@ -6,8 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query
 from sqlalchemy.orm import Session
 
-from ...access.gate.audit_requests import READS_RECORDS
-from ...access.gate.caller import ServicesIn, SessionIn
+from ...access.gate.caller import READS_RECORDS, ServicesIn, SessionIn
 from ...base.errors import Conflict
 from ...deployments.deployment_in_address import NEEDS_LOGGED, ReadableDeployment
 from ...deployments.monitor.queries import find_monitor
@@ -15,8 +14,15 @@ from ...deployments.noted_exports import exported
 from ...domain.groups import GroupWords
 from ...domain.mitigation import ONLY_DIRECT
 from ...mitigation.window.flag_queries import FlaggedFilter, FlaggedPayload, FlagPlace, flagged_page
-from ...web.paging import Limit, PlaceCursor, encode_place, read_place_cursor
-from ...web.parameters import FilterText, OptionalMoment, in_utc
+from ...web.parameters import (
+    FilterText,
+    Limit,
+    OptionalMoment,
+    PlaceCursor,
+    encode_place,
+    in_utc,
+    read_place_cursor,
+)
 from ...web.problem_answers import answers
 from ..csv_streams import CsvAnswer, CsvPiece, Raw, RowLimit, send_csv
 from .bodies import Direction, FlaggedOut, FlaggedPage, Kind, RecordOut

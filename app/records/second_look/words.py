@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy.orm import Session
 
-from ...base.frozen import frozen_by_name
-from ...base.values import Range, Scalar, name_value
+from ...base.values import Range, Scalar, frozen_by_name, name_value
 from ...checks import queries as checks
 from ...checks.result_queries import read_measurements
 from ...checks.views.view_source import counted_check

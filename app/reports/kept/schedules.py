@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from ...base.frozen import frozen_by_name
+from ...base.values import frozen_by_name
 from ...domain.check import Span
 
 SETTLING = timedelta(hours=6)

@@ -5,7 +5,7 @@ from datetime import datetime
 
 import msgspec
 
-from ...base.frozen import frozen
+from ...base.values import frozen
 from ...charts.forest_headline import capitalise
 from ...statistics.sentences.left_out import list_lines
 from ..document import Block, Bullets, Json, Paragraph, ReportTable, Section, count

@@ -13,7 +13,7 @@ import msgspec
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from ...base.frozen import frozen
+from ...base.values import frozen
 from ...domain.check import Span
 from ...domain.deployment import Deployment
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime
 
-from ...base.frozen import frozen
+from ...base.values import frozen
 from ...charts.named_groups import rename_evidence
 from ...charts.series import measure_requested
 from ...domain.check import DataSet, Measurement

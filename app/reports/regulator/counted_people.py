@@ -9,8 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen
-from ...base.values import canonical, name_value, quote_names
+from ...base.values import canonical, frozen, name_value, quote_names
 from ...database.engine import ArrowReader
 from ...domain.check import Span
 from ...domain.deployment import Column, Deployment, FieldKind

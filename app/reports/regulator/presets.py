@@ -8,8 +8,7 @@ from typing import Any, Self
 import msgspec
 
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen, frozen_by_name
-from ...base.values import Range, name_value
+from ...base.values import Range, frozen, frozen_by_name, name_value
 from ...domain.deployment import Deployment
 from ...domain.groups import GroupWords
 from ...domain.monitor import Monitor

@@ -11,9 +11,8 @@ from sqlalchemy.orm import Session
 from ...alerts.channels.notification import new_message
 from ...alerts.channels.notification_queries import queue_message
 from ...base.errors import Conflict, InvalidInput, NotFound
-from ...base.frozen import frozen
 from ...base.spreadsheets import harmless
-from ...base.values import read_number
+from ...base.values import frozen, read_number
 from ...database.engine import Database, Sealer, arrow_reader, current_time
 from ...deployments.monitor.queries import find_monitor
 from ...deployments.queries import Deployments

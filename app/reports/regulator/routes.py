@@ -13,7 +13,7 @@ from ...access.audit.activity_queries import changes_between, record_activity
 from ...access.gate.caller import Manager, NowIn, Reader, SessionIn
 from ...alerts.rules.queries import unknown_channels
 from ...base.errors import FieldProblem, InvalidInput, refuse
-from ...base.frozen import frozen
+from ...base.values import frozen
 from ...charts.routes import describe_files
 from ...database.engine import current_time
 from ...deployments.deployment_in_address import LockedDeployment, ReadableDeployment
@@ -23,8 +23,7 @@ from ...domain.check import Span
 from ...domain.deployment import Deployment
 from ...retention.hold_queries import read_retention_policy
 from ...statistics.selections.category_schemes import EXAMPLE_MAPPING, MAX_MAPPING_LENGTH, parse_mappings
-from ...web.paging import NumberPaging, ShortNumberPaging
-from ...web.parameters import ID_PATTERN, in_utc, uuid_path
+from ...web.parameters import ID_PATTERN, NumberPaging, ShortNumberPaging, in_utc, uuid_path
 from ...web.problem_answers import CONFLICT, name_location
 from ..kept.bodies import (
     MOST_NAMES,

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from ...base.frozen import frozen_by_name
+from ...base.values import frozen_by_name
 from ...database.engine import ArrowReader
 from ...domain.monitor import Monitor
 from ...sources.stored.period_counts import RevisionCount

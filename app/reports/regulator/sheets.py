@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator
 from enum import StrEnum
 from typing import Self
 
-from ...base.frozen import frozen
+from ...base.values import frozen
 from ..document import Block, Json, Paragraph, Section
 from . import check_sheets, indirect_bias, people_sheets
 from .clauses import ToolKind

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen
+from ...base.values import frozen
 from ...domain.check import Span
 from ...domain.deployment import Deployment
 from .check_chain import (

@@ -24,7 +24,7 @@ from typing import TypeGuard
 import numpy as np
 from scipy.special import betaincinv
 
-from ...base.frozen import frozen, frozen_by_name
+from ...base.values import frozen, frozen_by_name
 from ...statistics.figure_values import Undefined
 from ...statistics.group_labels import MISSING, Codes, FloatArray
 
@@ -47,12 +47,12 @@ class Shape:
 
 
 def shape_of_categories(counts: Codes) -> Shape:
-    """Returns the shape of categories with that many records each, all above 0."""
+    """Shape of categories with that many records each, all above 0."""
     return Shape(len(counts) - 1, float((counts * (1.0 / counts - 1.0 / counts.sum()) ** 2).sum()))
 
 
 def shape_of_quantity(squares: float, fourths: float) -> Shape:
-    """Returns the shape of numbers by the sums of powers of their differences from the mean."""
+    """Shape of numbers by the sums of powers of their differences from the mean."""
     return Shape(1, min(fourths / squares**2, 1.0))
 
 
@@ -103,7 +103,7 @@ class Shuffled:
 
 
 def sum_products(first: FloatArray, second: FloatArray) -> float:
-    """Returns the sum of products, on one thread: BLAS threads are slow on busy processors."""
+    """Sum of products, on one thread: BLAS threads are slow on busy processors."""
     return float(np.einsum("i,i", first, second))
 
 
@@ -179,7 +179,7 @@ class AssociationCounts(ABC):
 
     @abstractmethod
     def _measure(self) -> Strength | str:
-        """Returns the strength, or why there is none."""
+        """Strength, or why there is none."""
 
 
 class CramersV(AssociationCounts):
@@ -297,7 +297,7 @@ class AbsolutePearson(AssociationCounts):
 
 
 def measure_strengths(columns: Sequence[Codes | FloatArray]) -> FloatArray:
-    """Returns the strengths [columns, columns], corrected for chance, 0 to 1; NaN where undefined.
+    """Strengths [columns, columns], corrected for chance, 0 to 1; NaN where undefined.
 
     Integers are places of categories, or MISSING; floats quantities, or NaN.
     """

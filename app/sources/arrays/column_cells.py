@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ...base.frozen import frozen_arrays
-from ...base.values import Scalar, canonical, normalised
+from ...base.values import Scalar, canonical, frozen_arrays, normalised
 from ...domain.deployment import Column
 from ...domain.groups import typed
 from ...domain.monitor import Outcome, OutcomeRule, ValueTest
@@ -31,10 +30,10 @@ class Coded:
         return self
 
     def floats(self) -> None:
-        """Returns None: its values need not be numbers."""
+        """None: its values need not be numbers."""
 
     def spread(self, of_value: Iterable[int], *, missing: int) -> Codes:
-        """Returns per record the entry of its value."""
+        """Per record the entry of its value."""
         # MISSING is -1, the last place.
         return np.array([*of_value, missing], np.int64)[self.codes]
 
@@ -85,7 +84,7 @@ class JsonCells:
 
 
 def stored_cells(values: pa.ChunkedArray, column: Column | None = None) -> Cells:
-    """Returns a stored feature or meta field: numbers of a numeric column, else text."""
+    """A stored feature or meta field: numbers of a numeric column, else text."""
     array = values.combine_chunks()
     return NumberCells(array, column) if holds_numbers(array.type) else _encode(array, column)
 
@@ -108,7 +107,7 @@ def format_value(value: Scalar) -> str:
 
 
 def read_answers(json_texts: pa.ChunkedArray, rule: OutcomeRule) -> pa.ChunkedArray:
-    """Returns the classes of answers [records], both as JSON texts: a spelling of a listed boolean is that
+    """Classes of answers [records], both as JSON texts: a spelling of a listed boolean is that
     boolean.
     """
     tests = rule.tests
@@ -116,7 +115,7 @@ def read_answers(json_texts: pa.ChunkedArray, rule: OutcomeRule) -> pa.ChunkedAr
 
 
 def canonical_texts(json_texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Returns canonical JSON texts [records], null where missing: `1` and `1.0` are one class, `"1"`
+    """Canonical JSON texts [records], null where missing: `1` and `1.0` are one class, `"1"`
     another.
     """
     return _spell_each(json_texts, canonical)
@@ -145,7 +144,7 @@ def outcome_codes(json_texts: pa.ChunkedArray, rule: OutcomeRule) -> Codes:
 
 
 def classify_cells(answers: Cells, rule: OutcomeRule) -> Codes:
-    """Returns the outcome of each answer [records]; a missing one is unclassified."""
+    """Outcome of each answer [records]; a missing one is unclassified."""
     tests = rule.tests
     sides = (tests.favourable, tests.unfavourable)
     numbers = answers.floats() if are_ranges(sides) else None
@@ -166,7 +165,7 @@ def are_ranges(tests: Sequence[ValueTest]) -> bool:
 
 
 def in_ranges(numbers: FloatArray, test: ValueTest) -> Mask:
-    """Returns per number whether it passes a test of ranges; NaN does not."""
+    """Per number whether it passes a test of ranges; NaN does not."""
     inside = np.zeros(len(numbers), bool)
     for bounds in test.ranges:
         inside |= (numbers >= bounds.lo) & (numbers <= bounds.hi)

@@ -34,7 +34,7 @@ def choose_alike(
 
 
 def mix_bits(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Returns a number for each, as good as drawn (splitmix64), whose products wrap around at 64 bits."""
+    """A number for each, as good as drawn (splitmix64), whose products wrap around at 64 bits."""
     mixed = numbers * np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)

@@ -11,8 +11,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from ...base.frozen import frozen_arrays
-from ...base.values import Range, Scalar, canonical
+from ...base.values import Range, Scalar, canonical, frozen_arrays
 from ...domain.mitigation import Reading
 from ...domain.monitor import Outcome, OutcomeRule
 from ...statistics.group_labels import FloatArray, IntArray
@@ -66,7 +65,7 @@ class Scores:
 def favourable_scores(
     probabilities: pa.ChunkedArray, predicted: pa.ChunkedArray, outcomes: IntArray, rule: OutcomeRule
 ) -> Scores:
-    """Returns the scores of records, from answers and predictions as JSON texts."""
+    """Scores of records, from answers and predictions as JSON texts."""
     if any(isinstance(value, Range) for value in rule.favourable):
         return Scores(None, REAL_NUMBERS)
     has_answer = np.asarray(probabilities.is_valid().to_numpy(), bool)
@@ -86,7 +85,7 @@ def favourable_scores(
 
 
 def read_scores(reading: Reading, probabilities: pa.ChunkedArray) -> FloatArray:
-    """Returns the scores [records] by a reading; NaN where an answer has another form."""
+    """Scores [records] by a reading; NaN where an answer has another form."""
     has_answer = np.asarray(probabilities.is_valid().to_numpy(), bool)
     values = np.full(len(has_answer), np.nan)
     if has_answer.any():
@@ -150,7 +149,7 @@ def _find_reading(
 
 
 def parse_numbers(texts: pa.ChunkedArray) -> FloatArray | None:
-    """Returns the answers [records] or [records, classes]; None where they differ in form."""
+    """Answers [records] or [records, classes]; None where they differ in form."""
     try:
         return np.asarray(texts.cast("float64").to_numpy(), np.float64)
     except pa.ArrowInvalid:
@@ -202,7 +201,7 @@ def _rises(numbers: FloatArray, outcomes: IntArray) -> bool | None:
 
 
 def _find_places(table: FloatArray, predicted: pa.ChunkedArray) -> list[tuple[Scalar, int | None]] | None:
-    """Returns each predicted class and the place of its largest number, None if seen in ties only.
+    """Each predicted class and the place of its largest number, None if seen in ties only.
 
     None where the places are not clear.
     """

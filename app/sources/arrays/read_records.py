@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen, frozen_arrays
-from ...base.values import Scalar, canonical, name_value
+from ...base.values import Scalar, canonical, frozen, frozen_arrays, name_value
 from ...domain.deployment import Column, FieldType, RecordSchema
 from ...domain.group_rules import Condition, GroupRule
 from ...domain.groups import (
@@ -67,7 +66,7 @@ class ListedGroups:
         return cls(column, list_groups(listed, column, ()), attribute.reference is None)
 
     def find(self, values: Sequence[Scalar | None]) -> list[NamedGroup | None]:
-        """Returns each value's group; None for a missing one and one in no group."""
+        """Each value's group; None for a missing one and one in no group."""
         present = [value for value in values if value is not None]
         group_positions = positions(self.groups, self.column, present)
         twins = find_twins(present, [group.value for group in self.groups])
@@ -90,7 +89,7 @@ def group_records(
     *,
     limit: float = MOST_REFERENCE_VALUES,
 ) -> Grouping:
-    """Returns the groups, as `groups_of`, and each record's place; `values` are numbers for a numeric
+    """Groups, as `groups_of`, and each record's place; `values` are numbers for a numeric
     column, else text.
     """
     cells = stored_cells(values, column)
@@ -100,7 +99,7 @@ def group_records(
 
 
 def place(groups: Sequence[Group], column: Column, cells: Cells) -> Codes:
-    """Returns per record the position of its group, or NEITHER; of ranges that overlap the first counts."""
+    """Per record the position of its group, or NEITHER; of ranges that overlap the first counts."""
     tests = [group_test(group.value, column) for group in groups]
     numbers = cells.floats() if are_ranges(tests) else None
     if numbers is not None:
@@ -112,7 +111,7 @@ def place(groups: Sequence[Group], column: Column, cells: Cells) -> Codes:
 
 
 def intersect(groupings: Sequence[Grouping]) -> tuple[list[NamedGroup], Codes]:
-    """Returns the combinations of groups, and per record its combination or NEITHER.
+    """Combinations of groups, and per record its combination or NEITHER.
 
     Raises:
         InvalidInput: there are too many combinations, or two have one label.
@@ -149,7 +148,7 @@ class Divided:
 
 
 def divide(column: str, values: pa.ChunkedArray) -> Divided:
-    """Returns the strata; `values` are numbers of a numeric column, else text."""
+    """Strata; `values` are numbers of a numeric column, else text."""
     coded = stored_cells(values).coded()
     texts = [canonical(value) for value in coded.values]
     # 0.0 and -0.0 have one text.
@@ -234,7 +233,7 @@ class RecordTable:
         return favourable_scores(columns.probabilities, columns.answers, self.outcomes, self.monitor.outcomes)
 
     def count_twins(self, repeats: IntArray | None = None) -> Counter[NearTwin]:
-        """Returns the near twins of listed values; each record counts as so many as it `repeats`."""
+        """Near twins of listed values; each record counts as so many as it `repeats`."""
         twins = Counter[NearTwin]()
         for attribute, grouping in zip(self.monitor.attributes, self.groupings, strict=True):
             if attribute.rule is None and grouping.column.type is FieldType.STRING:
@@ -249,7 +248,7 @@ class RecordTable:
         return twins
 
     def describe_misspelled(self) -> list[str]:
-        """Returns the sentences on groups that are listed in other letters than the records have."""
+        """Sentences on groups that are listed in other letters than the records have."""
         return [
             sentence
             for attribute in self.monitor.attributes
@@ -263,7 +262,7 @@ class RecordTable:
         return self.columns.values[feature]
 
     def grouping(self, feature: str) -> Grouping:
-        """Returns the grouping; raises InvalidInput if the records lack its columns."""
+        """Grouping; raises InvalidInput if the records lack its columns."""
         for grouping in self.groupings:
             if grouping.column.name == feature:
                 return grouping
@@ -272,7 +271,7 @@ class RecordTable:
         )
 
     def compare(self, comparison: Comparison) -> tuple[list[NamedGroup], Codes]:
-        """Returns the groups of a comparison, and each record's or NEITHER. Not cached, for memory. Raises
+        """Groups of a comparison, and each record's or NEITHER. Not cached, for memory. Raises
         InvalidInput as `intersect`.
         """
         if not comparison.features:
@@ -281,7 +280,7 @@ class RecordTable:
 
 
 def read_table(columns: RecordColumns, schema: RecordSchema, monitor: Monitor) -> RecordTable:
-    """Returns the records as the monitor reads them.
+    """Records as the monitor reads them.
 
     Raises:
         InvalidInput: an attribute is no column of the schema.

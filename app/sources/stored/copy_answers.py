@@ -7,8 +7,7 @@ import pyarrow as pa
 from sqlalchemy import insert, text
 from sqlalchemy.orm import Session
 
-from ...base.frozen import frozen
-from ...base.values import normalised
+from ...base.values import frozen, normalised
 from ...database.binary_rows import array_text, driver_connection, list_column_values
 from ...database.engine import ArrowReader
 from ...database.tables import CopyTargetRow

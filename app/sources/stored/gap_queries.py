@@ -8,9 +8,8 @@ import msgspec
 from sqlalchemy import Row, text
 from sqlalchemy.orm import Session
 
-from ...base.frozen import frozen_by_name
-from ...database.binary_rows import read_row
-from ...database.paging import fill_page
+from ...base.values import frozen_by_name
+from ...database.binary_rows import fill_page, read_row
 from .record_conditions import GapPlace, RecordFilter, RecordPlace, add_filters, bound_statement
 from .record_queries import RECORD_COLUMNS, SCANNED_WITH_COPIES, VALUE_COLUMNS, StoredRecord, find_records
 

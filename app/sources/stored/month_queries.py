@@ -42,7 +42,7 @@ _NUMBER: Final = {LogKind.PAYLOAD: "record_no", LogKind.FEEDBACK: "feedback_no"}
 def versions_of_month(
     reader: ArrowReader, kind: LogKind, deployment_no: int, month: Span
 ) -> Mapping[int, int]:
-    """Returns the number of the month's records by schema version, the first first."""
+    """Number of the month's records by schema version, the first first."""
     statement = (
         "SELECT schema_version::int AS version, count(*) AS n "
         f"{_of_month(kind, deployment_no, month)} GROUP BY 1 ORDER BY 1"

@@ -7,8 +7,7 @@ from typing import NamedTuple
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from ...base.frozen import frozen
-from ...base.values import Scalar
+from ...base.values import Scalar, frozen
 from ...database.binary_rows import read_row
 from ...domain.deployment import Column, RecordSchema
 from .record_conditions import RecordFilter
@@ -16,7 +15,7 @@ from .record_queries import StoredRecord, find_records
 
 
 def newest_record(session: Session, deployment_no: int) -> StoredRecord | None:
-    """Returns the newest payload record of any schema version."""
+    """Newest payload record of any schema version."""
     records = find_records(session, deployment_no, RecordFilter(), after=None, limit=1).records
     return records[0] if records else None
 
@@ -75,7 +74,7 @@ _OUTCOMES, _RECORDS = -1, -2
 def newest_values(
     session: Session, deployment_no: int, schema: RecordSchema, columns: Sequence[Column]
 ) -> NewestValues:
-    """Returns the distinct values of the newest SAMPLED records in these columns of the schema, counted by
+    """Distinct values of the newest SAMPLED records in these columns of the schema, counted by
     the database.
     """
     # Only positions of columns are written into the statement.

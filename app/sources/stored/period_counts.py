@@ -1,4 +1,4 @@
-"""Payload records of a period, added up by the values that sheets are made of; notes of hours to count again."""
+"""Payload records of a period, added up by what sheets are made of; notes of hours to count again."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -8,7 +8,7 @@ from sqlalchemy import insert, text
 from sqlalchemy.orm import Session
 
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen, frozen_by_name
+from ...base.values import frozen, frozen_by_name
 from ...database.binary_rows import read_row
 from ...database.engine import ArrowReader
 from ...database.tables import ChangedHourRow
@@ -83,7 +83,7 @@ def count_combinations(reader: ArrowReader, query: WindowQuery, span: Span) -> p
 
 
 def sample_period(reader: ArrowReader, query: WindowQuery, span: Span, *, one_in: int) -> pa.Table:
-    """Returns about one record in `one_in`, evenly spread: outcome (JSON text), value_0 …."""
+    """About one record in `one_in`, evenly spread: outcome (JSON text), value_0 …."""
     return reader.table(
         f"""SELECT coalesce(label, prediction)::text AS outcome {query.values("features", "meta")}
             {_IN_PERIOD} AND schema_version = $4 AND mod(hashint8(record_no)::bigint, $5) = 0 ORDER BY logged_at, record_no""",

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import msgspec
 
-from ...base.frozen import frozen, frozen_by_name
 from ...base.strict_json import JsonObject
+from ...base.values import frozen, frozen_by_name
 from ...domain.monitor import ValueTest
 
 Moment = Annotated[datetime, msgspec.Meta(tz=True)]

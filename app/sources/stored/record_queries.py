@@ -8,10 +8,8 @@ from typing import Any
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from ...base.frozen import frozen_by_name
-from ...base.values import shown_value
-from ...database.binary_rows import read_row
-from ...database.paging import MAX_PAGE_BYTES
+from ...base.values import frozen_by_name, shown_value
+from ...database.binary_rows import MAX_PAGE_BYTES, read_row
 from ...domain.deployment import RecordSchema
 from ...domain.mitigation import FlaggedRecord
 from ...domain.record import Prediction
@@ -177,7 +175,7 @@ def find_record(session: Session, deployment_no: int, record_id: str) -> StoredR
 
 
 def shown_record(record: StoredRecord) -> StoredRecord:
-    """Returns the record without the ends of texts that are longer than may be logged now."""
+    """Record without the ends of texts that are longer than may be logged now."""
     return replace(record, **{name: shown_value(getattr(record, name)) for name in VALUE_COLUMNS})
 
 
@@ -190,7 +188,7 @@ def nth_newest(
     since: datetime,
     count: int,
 ) -> RecordPlace | None:
-    """Returns the position of the `count`th newest record in [since, before) under the schema version."""
+    """Position of the `count`th newest record in [since, before) under the schema version."""
     statement = bound_statement(deployment_no, RecordFilter(since=since, until=before, version=version), None)
     return _place(session, statement, count)
 

@@ -9,8 +9,7 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from ...base.clock import floor_to_minute
-from ...base.frozen import frozen
-from ...base.values import Scalar
+from ...base.values import Scalar, frozen
 from ...database.binary_rows import array_text
 from ...database.engine import ArrowReader, Parameter
 from ...domain.check import Span
@@ -61,7 +60,7 @@ class WindowQuery:
     with_probabilities: bool = False
 
     def values(self, features: str, meta: str) -> str:
-        """Returns the SQL of the columns: numeric ones as numbers, others as text."""
+        """SQL of the columns: numeric ones as numbers, others as text."""
         sql = {
             column.name: f"({source}->>{position}){f'::{TYPES[column.type]}' if column.kind is FieldKind.NUMERIC else ''}"
             for source, columns in ((meta, self.schema.meta), (features, self.schema.features))
@@ -71,7 +70,7 @@ class WindowQuery:
 
 
 def name_values(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """Returns value_0 … under the names of these columns."""
+    """Value_0 … under the names of these columns."""
     return rows.select([f"{VALUE_PREFIX}{no}" for no in range(len(columns))]).rename_columns([*columns])
 
 
@@ -94,7 +93,7 @@ SELECT CASE WHEN $3 >= now() - interval '{int((KEPT - _MARGIN).total_seconds())}
 
 
 def count_payload(reader: ArrowReader, query: WindowQuery, span: Span) -> int:
-    """Returns the number of records in the span under the current schema version."""
+    """Number of records in the span under the current schema version."""
     first = floor_to_minute(span.start)
     first = first if first == span.start else first + timedelta(minutes=1)
     parameters: list[Parameter] = [
@@ -109,7 +108,7 @@ def count_payload(reader: ArrowReader, query: WindowQuery, span: Span) -> int:
 
 
 def newest_payload(reader: ArrowReader, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-    """Returns the newest records in the span, newest first.
+    """Newest records in the span, newest first.
 
     Columns: record_no, logged_at, record_id, model_revision, sample_rate (NULL: 1), outcome (JSON text of
     the label or prediction), probability (JSON text or NULL) if wanted, value_0 ….
@@ -130,7 +129,7 @@ def newest_payload(reader: ArrowReader, query: WindowQuery, span: Span, limit: i
 def newest_cohort(
     reader: ArrowReader, query: WindowQuery, span: Span, limit: int, *, until: datetime
 ) -> pa.Table:
-    """Returns the newest records in the span: outcome as in `newest_payload`, labelled (with a label
+    """Newest records in the span: outcome as in `newest_payload`, labelled (with a label
     usable before `until`), value_0 ….
     """
     return reader.table(
@@ -142,12 +141,12 @@ def newest_cohort(
 
 
 def newest_payload_numbers(reader: ArrowReader, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-    """Returns record_no of `newest_payload` alone, in a fraction of its time."""
+    """Record_no of `newest_payload` alone, in a fraction of its time."""
     return reader.table(f"SELECT record_no {_NEWEST_PAYLOAD}", _parameters(query, span, limit))
 
 
 def newest_feedback(reader: ArrowReader, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-    """Returns the newest labels that became usable in the span, newest first, without those whose record is
+    """Newest labels that became usable in the span, newest first, without those whose record is
     gone.
 
     Columns: feedback_no, feedback_id, record_no and record_logged_at (NULL: own features), model_revision
@@ -171,7 +170,7 @@ def newest_feedback(reader: ArrowReader, query: WindowQuery, span: Span, limit: 
 
 
 def newest_feedback_numbers(reader: ArrowReader, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-    """Returns feedback_no and predicted of `newest_feedback` alone."""
+    """Feedback_no and predicted of `newest_feedback` alone."""
     return reader.table(
         f"SELECT f.feedback_no, {_PREDICTED} {_NEWEST_FEEDBACK}", _parameters(query, span, limit)
     )
@@ -192,7 +191,7 @@ def is_logged_between(reader: ArrowReader, deployment_no: int, span: Span) -> bo
 def read_record_features(
     reader: ArrowReader, deployment_no: int, span: Span, record_nos: Sequence[int]
 ) -> dict[int, list[Scalar | None]]:
-    """Returns the features (in schema order) of records that were logged in the span, ends included."""
+    """Features (in schema order) of records that were logged in the span, ends included."""
     table = reader.table(
         "SELECT record_no, features::text AS features FROM payload_records WHERE deployment_no = $1 AND "
         "logged_at >= $2 AND logged_at <= $3 AND record_no = ANY($4::text::bigint[])",
@@ -204,7 +203,7 @@ def read_record_features(
 def read_record_probabilities(
     reader: ArrowReader, deployment_no: int, span: Span, record_nos: Sequence[int]
 ) -> dict[int, str]:
-    """Returns the probabilities (JSON texts) of records that were logged in the span, ends included."""
+    """Probabilities (JSON texts) of records that were logged in the span, ends included."""
     table = reader.table(
         "SELECT record_no, probability#>>'{}' AS probability FROM payload_records WHERE deployment_no = $1 "
         "AND logged_at >= $2 AND logged_at <= $3 AND record_no = ANY($4::text::bigint[]) AND probability IS "
@@ -217,7 +216,7 @@ def read_record_probabilities(
 def feedback_features(
     session: Session, deployment_no: int, feedback_ids: Sequence[str]
 ) -> dict[str, list[object]]:
-    """Returns the features (in schema order) of labels, by feedback id."""
+    """Features (in schema order) of labels, by feedback id."""
     rows = session.execute(
         text(
             "SELECT feedback_id, features FROM feedback_records WHERE deployment_no = :deployment_no AND "

@@ -34,7 +34,7 @@ def is_in_store(location: str) -> bool:
 
 
 def open_folder(location: str) -> fs.FileSystem:
-    """Returns a file system whose paths are below the folder."""
+    """A file system whose paths are below the folder."""
     if not is_in_store(location):
         return fs.SubTreeFileSystem(location, fs.LocalFileSystem())
     address = urlsplit(location)
@@ -65,7 +65,7 @@ def _open_store(scheme: str, container: str, account: str) -> fs.FileSystem:
 
 
 def describe_error(error: Exception) -> str:
-    """Returns a library's message in one line, without secrets; a store may answer megabytes."""
+    """A library's message in one line, without secrets; a store may answer megabytes."""
     return printable(without_secrets(" ".join(re.sub(r"\x1b\[\d+m", "", str(error)).split())))
 
 
@@ -80,7 +80,7 @@ _NUMBERED = re.compile(r"v?(\d+)(?:-.*)?\.metadata\.json")
 
 
 def open_iceberg(location: str, field: str) -> "Dataset":
-    """Returns the table's current snapshot; its fragments have paths below its folder."""
+    """Table's current snapshot; its fragments have paths below its folder."""
     try:
         from pyiceberg.exceptions import ValidationError  # noqa: PLC0415 - an extra that few installations have
     except ImportError as error:
@@ -194,7 +194,7 @@ MAPPING = "delta.columnMapping.mode"
 
 
 def open_delta(location: str, field: str) -> "Dataset":
-    """Returns the table; its fragments have paths below its folder."""
+    """Table; its fragments have paths below its folder."""
     try:
         from deltalake import DeltaTable  # noqa: PLC0415 - an extra that few installations have
         from deltalake.exceptions import DeltaError  # noqa: PLC0415
@@ -296,7 +296,7 @@ def location_problems(
 
 
 def list_files(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side: str) -> list[ListedFile]:
-    """Returns the table's files by path, without names that begin with `.` or `_`; of a log its newest
+    """Table's files by path, without names that begin with `.` or `_`; of a log its newest
     version's.
     """
     return list_table(table, roots, side)[0]
@@ -367,7 +367,7 @@ def _list_table(table: PayloadTable | FeedbackTable, roots: Sequence[Root], fiel
 
 
 def read_partition_value(path: str, partition_by: str | None) -> str | None:
-    """Returns the value of the partition in a path, as in `day=2026-07-01/part-0.parquet`."""
+    """Value of the partition in a path, as in `day=2026-07-01/part-0.parquet`."""
     pairs = (folder.partition("=") for folder in Path(path).parts[:-1])
     return next(
         (unquote(value) for name, is_pair, value in pairs if is_pair and unquote(name) == partition_by), None

@@ -72,7 +72,7 @@ class LocalEngine:
 
 
 def open_engine(name: str, spark_url: str) -> Engine:
-    """Returns the engine; `spark_url` is the address of a Spark Connect server or of a master."""
+    """Engine; `spark_url` is the address of a Spark Connect server or of a master."""
     if name == EngineName.LOCAL:
         return LocalEngine()
     if name != EngineName.SPARK:

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ...base.errors import SetupError
-from ...base.frozen import frozen
+from ...base.values import frozen
 from ...domain.check import CheckRun
 from ...domain.deployment import PayloadTable
 from ...domain.record import Prediction
@@ -52,7 +52,7 @@ class KeptAnswers:
         self.folder = folder
 
     def read(self, key: TargetKey, ids: pa.Array) -> pa.Table:
-        """Returns the kept answers, one for each draw: record_id, outcome and probability (JSON texts)."""
+        """Kept answers, one for each draw: record_id, outcome and probability (JSON texts)."""
         return self.read_draws(key, ids).drop_columns(["draw"])
 
     def read_draws(self, key: TargetKey, ids: pa.Array) -> pa.Table:
@@ -110,7 +110,7 @@ class KeptAnswers:
         return file
 
     def _read_rows(self, key: TargetKey, ids: pa.Array) -> pa.Table:
-        """Returns rows, maybe twice."""
+        """Rows, maybe twice."""
         files = sorted(self._of(key).glob("*.parquet"))
         if not files:
             return _SCHEMA.empty_table().select(_READ)
@@ -158,7 +158,7 @@ class OwnPlaces:
     answers: Path | None = None
 
     def folder(self, deployment_id: str, payload: PayloadTable) -> Path | None:
-        """Returns the folder of a deployment's files; None where its table may not lie."""
+        """Folder of a deployment's files; None where its table may not lie."""
         if self.answers is None and (
             is_in_store(payload.location) or location_problems(payload, self.roots, "payload")
         ):
@@ -170,7 +170,7 @@ NO_PLACES = OwnPlaces()
 
 
 def own_folder(deployment_id: str, payload: PayloadTable, answers: Path | None) -> Path:
-    """Returns the folder of a deployment's files: below that for answers, or in its table's own."""
+    """Folder of a deployment's files: below that for answers, or in its table's own."""
     if answers is not None:
         return answers / deployment_id
     if is_in_store(payload.location):
@@ -273,7 +273,7 @@ class FlagFile:
 
     @classmethod
     def of(cls, folder: Path, check: CheckRun) -> "FlagFile":
-        """Returns the file of the check's batch, or of its span."""
+        """File of the check's batch, or of its span."""
         name = f"{check.span.start:{_MOMENT}}_{check.span.end:{_MOMENT}}"
         if check.batch is not None:
             name = f"batch_{quote(check.batch, safe='')}"

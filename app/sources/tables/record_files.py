@@ -43,11 +43,11 @@ class PayloadForm:
         schema = deployment.schema
         self.columns = table.columns
         self._revision = deployment.model_revision
-        self._of_schema = {column.name: column for column in (*schema.features, *schema.meta)}
+        self._of_schema = {column.name: column for column in schema.columns}
         self.stored = table.columns.of_values(self._of_schema)
 
     def wanted(self, query: WindowQuery) -> list[str]:
-        """Returns the table's columns that `as_window` reads, but for ids and times."""
+        """Table's columns that `as_window` reads, but for ids and times."""
         columns = self.columns
         optional = (
             columns.label,
@@ -58,7 +58,7 @@ class PayloadForm:
         return names + [name for name in optional if name is not None]
 
     def as_counted(self, rows: pa.Table, query: WindowQuery) -> pa.Table:
-        """Returns model_revision, outcome and value_0 …, as codes with their distinct values."""
+        """Model_revision, outcome and value_0 …, as codes with their distinct values."""
         columns = self.columns
         outcome = json_codes(rows[columns.prediction])
         if columns.label is not None:
@@ -78,7 +78,7 @@ class PayloadForm:
         return pa.table(arrays)
 
     def as_window(self, rows: pa.Table, query: WindowQuery) -> pa.Table:
-        """Returns the rows in the columns of the store's `newest_payload`, but for record numbers."""
+        """Rows in the columns of the store's `newest_payload`, but for record numbers."""
         counted = self.as_counted(rows, query)
         columns = self.columns
         arrays = {
@@ -127,7 +127,7 @@ class PayloadFiles(TableFiles):
             yield self.form.as_window(rows, query)
 
     def newest(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-        """Returns the newest records of the span, newest first, those of one moment by id."""
+        """Newest records of the span, newest first, those of one moment by id."""
         columns = self._columns
         kinds = {columns.id: "string", columns.scored_at: TIMES, columns.prediction: "string"}
         kinds |= {name: "string" for name in (columns.label, columns.model_revision) if name is not None}
@@ -152,7 +152,7 @@ class PayloadFiles(TableFiles):
         return pa.chunked_array(chunks, "string").combine_chunks()
 
     def features(self, ids: Sequence[str], span: Span) -> dict[str, list[Scalar | None]]:
-        """Returns the features (in schema order) of these records within the span."""
+        """Features (in schema order) of these records within the span."""
         key = self._columns.id
         stored = self.form.stored
         features_of: dict[str, list[Scalar | None]] = {}
@@ -180,7 +180,7 @@ def _collect(
 def _cut_to_newest(
     rows: pa.Table, limit: int, time: str = "logged_at", record: str = "record_id"
 ) -> pa.Table:
-    """Returns the newest rows by these columns, newest first."""
+    """Newest rows by these columns, newest first."""
     order = pc.sort_indices(rows, sort_keys=[(time, "descending"), (record, "descending")])
     return rows.take(order[:limit])
 
@@ -197,12 +197,12 @@ class FeedbackFiles(TableFiles):
         self.require_columns(asdict(table.columns), time="observed_at")
 
     def newest_of(self, batch: PayloadFiles, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-        """Returns the newest labels of a batch's records, all scored in the span."""
+        """Newest labels of a batch's records, all scored in the span."""
         later = Span(start=span.start, end=ALL_TIMES.end)
         return self._join(self._newest(later, limit, batch.ids(span)), batch, query, span)
 
     def newest(self, payload: PayloadFiles, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-        """Returns the newest labels observed in the span of records scored before its end, newest first.
+        """Newest labels observed in the span of records scored before its end, newest first.
 
         Columns: feedback_id, record_logged_at, model_revision, label and predicted (JSON texts),
         probability if it is wanted, value_0 …. Of several labels of one record, the first counts.
@@ -212,12 +212,12 @@ class FeedbackFiles(TableFiles):
         )
 
     def labelled_among(self, records: pa.Array, until: datetime) -> pa.Array:
-        """Returns the ids of those records that have a label observed before `until`."""
+        """Ids of those records that have a label observed before `until`."""
         labels = self._newest(Span(start=ALL_TIMES.start, end=until), len(records), records)
         return labels.filter(pc.is_valid(labels["label"]))["feedback_id"].combine_chunks()
 
     def first_labels(self, records: pa.Table, horizon: timedelta) -> pa.Table:
-        """Returns the records with a label within the horizon, and that as one more column: label (JSON
+        """Records with a label within the horizon, and that as one more column: label (JSON
         text).
 
         The first counts, from the record's hour on.
@@ -281,7 +281,7 @@ def name_columns_of_labels(records: pa.Table) -> pa.Table:
 
 
 def keep_first(labels: pa.Table, *, record: str = "feedback_id") -> pa.Table:
-    """Returns the first label of each record by `usable_at`, then by sort order, ordered by record."""
+    """First label of each record by `usable_at`, then by sort order, ordered by record."""
     ordered = labels.sort_by([(record, "ascending"), ("usable_at", "ascending"), ("label", "ascending")])
     coded = ordered[record].combine_chunks().dictionary_encode().indices.to_numpy()
     return ordered.take(pa.array(np.unique(coded, return_index=True)[1]))

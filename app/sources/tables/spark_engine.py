@@ -40,7 +40,7 @@ _OPEN: dict[str, SparkSession] = {}
 
 
 def open_session(url: str) -> SparkSession:
-    """Returns this process's session at the address; a new one if it has ended."""
+    """This process's session at the address; a new one if it has ended."""
     with _LOCK:
         session = _OPEN.get(url)
         if session is not None and _has_ended(session, url):
@@ -161,7 +161,7 @@ class SparkEngine:
                 yield answer
 
     def count_rows(self, folder: Path, columns: Sequence[str]) -> int:
-        """Returns the rows in Parquet files by Spark's own count, for comparison."""
+        """Rows in Parquet files by Spark's own count, for comparison."""
         counted = open_session(self._url).read.parquet(str(folder)).groupBy(*columns).count().toArrow()
         return int(sum(counted["count"].to_pylist()))
 

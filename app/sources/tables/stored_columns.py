@@ -23,7 +23,7 @@ ARROW_TYPES = {
 
 
 def typed_column(values: pa.ChunkedArray, column: Column) -> pa.Array:
-    """Returns a column in the type of its schema; NaN is a missing value."""
+    """A column in the type of its schema; NaN is a missing value."""
     array = _plain(values)
     source = array.type
     # Arrow would turn "12" into a number and 12 into a text; ingestion accepts neither.
@@ -55,7 +55,7 @@ def _is_zero_or_one(array: pa.Array) -> bool:
 
 
 def stored_values(values: pa.ChunkedArray, column: Column, *, coded: bool = False) -> pa.Array:
-    """Returns a feature or meta field: numbers of a numeric column, else text; `coded`: as codes."""
+    """A feature or meta field: numbers of a numeric column, else text; `coded`: as codes."""
     if coded:
         codes = as_array(values)
         codes = codes if pa.types.is_dictionary(codes.type) else codes.dictionary_encode()
@@ -68,7 +68,7 @@ def stored_values(values: pa.ChunkedArray, column: Column, *, coded: bool = Fals
 
 
 def json_texts(values: pa.ChunkedArray) -> pa.Array:
-    """Returns answers or labels as JSON texts, null where missing or NaN."""
+    """Answers or labels as JSON texts, null where missing or NaN."""
     return json_codes(values).dictionary_decode()
 
 
@@ -79,7 +79,7 @@ def json_codes(values: pa.ChunkedArray) -> pa.DictionaryArray:
 
 
 def text_codes(values: pa.ChunkedArray, absent: str) -> pa.DictionaryArray:
-    """Returns a column as coded text; `absent` where there is none."""
+    """A column as coded text; `absent` where there is none."""
     codes = as_array(values)
     if pa.types.is_dictionary(codes.type) and not codes.null_count:
         return pa.DictionaryArray.from_arrays(codes.indices, codes.dictionary.cast("string"))
@@ -119,7 +119,7 @@ MAX_KINDS = 2**20
 
 
 def merge_equal(rows: pa.Table) -> tuple[pa.Table, IntArray]:
-    """Returns the distinct rows of coded columns, and how many records each is; each record if there could
+    """Distinct rows of coded columns, and how many records each is; each record if there could
     be more than `MAX_KINDS`.
     """
     coded = [as_array(column) for column in rows.columns]
@@ -142,7 +142,7 @@ def merge_equal(rows: pa.Table) -> tuple[pa.Table, IntArray]:
 
 
 def read_cells(values: pa.ChunkedArray, column: Column) -> list[Scalar | None]:
-    """Returns a column's values as a model is sent them."""
+    """A column's values as a model is sent them."""
     return [
         None if value is None else normalised(value) for value in typed_column(values, column).to_pylist()
     ]

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from ...base.apart import Apart
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen
+from ...base.values import frozen
 from ...domain.check import Span
 from ...domain.deployment import FeedbackTable, PayloadTable
 from .allowed_locations import Root, describe_error, list_table, open_folder, read_partition_value
@@ -272,7 +272,7 @@ class TableFiles:
 
 
 def pack_table(table: pa.Table) -> bytes:
-    """Returns the table as Arrow's stream."""
+    """Table as Arrow's stream."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as stream:
         stream.write_table(table)

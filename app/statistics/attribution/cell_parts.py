@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from ...base.frozen import frozen_arrays
+from ...base.values import frozen_arrays
 from ..group_labels import FloatArray, divide_or
 from .sampled_pairs import TAILS, Ends
 

@@ -7,7 +7,7 @@ from math import log1p
 
 import numpy as np
 
-from ...base.frozen import frozen
+from ...base.values import frozen
 from .cell_parts import CellCounts, divide_difference
 
 

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ...base.frozen import frozen, frozen_arrays
+from ...base.values import frozen, frozen_arrays
 from ..group_labels import FloatArray, IntArray
 
 MAX_EXACT_PLAYERS = 6

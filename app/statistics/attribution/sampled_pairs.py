@@ -5,7 +5,7 @@ carry.
 import numpy as np
 from numpy.random import Generator
 
-from ...base.frozen import frozen_arrays
+from ...base.values import frozen_arrays
 from ..group_labels import FloatArray, IntArray
 from .hybrid_values import Answered, HybridPlan
 

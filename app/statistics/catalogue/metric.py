@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from ...base.frozen import frozen
+from ...base.values import frozen
 from ..figure_values import Scope
 from ..formulas.conditional_disparity import StrataOutcomes
 from ..group_labels import AnyArray, FloatArray

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from scipy.special import ndtri
 
-from ...base.frozen import frozen
+from ...base.values import frozen
 from .betting import project
 from .nulls import Hours, Limit, Null
 from .paired_bets import PairedHours, weigh_pairs

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...base.frozen import frozen, frozen_arrays
+from ...base.values import frozen, frozen_arrays
 from .betting import Past, weigh_claims
 from .change_detector import HOURS_OF_A_YEAR, Detector
 from .confidence import MIN_MONITORED_RECORDS, MIN_REFERENCE_RECORDS

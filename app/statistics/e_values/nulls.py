@@ -7,7 +7,7 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 
-from ...base.frozen import frozen, frozen_arrays
+from ...base.values import frozen, frozen_arrays
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...base.frozen import frozen
+from ...base.values import frozen
 from .betting import project, repeat_hours
 from .nulls import FloatArray, Hours, Limit, Lines, Scale, UnfairSide
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...base.frozen import frozen_arrays
+from ...base.values import frozen_arrays
 from .confidence import add_rows, find_ends, stack_counts
 from .nulls import FloatArray, Hours, Limit, Side, UnfairSide
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from ...base.frozen import frozen, frozen_by_name
+from ...base.values import frozen, frozen_by_name
 from ..figure_values import Value
 from ..intervals.intervals import Z
 from ..intervals.rate_estimates import ShareComparison

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...base.frozen import frozen
+from ...base.values import frozen
 from ..intervals.rate_estimates import DIFFERENCE, RATIO, REVERSED_DIFFERENCE
 from .confidence import stack_counts
 from .expected_hours import EvidenceProgress

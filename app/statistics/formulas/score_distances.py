@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from ...base.frozen import frozen_arrays
+from ...base.values import frozen_arrays
 from ..group_labels import AnyArray, FloatArray, IntArray
 from ..intervals.intervals import BEYOND, Interval, IntervalEnds, limits_from_last, log_ratio, share_limits
 from ..tables.score_bins import MOST, decode_keys

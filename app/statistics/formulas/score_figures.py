@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...base.frozen import frozen_arrays
+from ...base.values import frozen_arrays
 from ..group_labels import AnyArray, BoolArray, FloatArray, IntArray
 from ..intervals.intervals import UNSEEN, IntervalEnds, likened_limits, loss_limits, share_limits
 from ..tables.score_bins import MOST, ScoreBins

@@ -4,7 +4,7 @@ Arrays end in [actual, predicted] with 0 unfavourable and 1 favourable: [1, 1] w
 right.
 """
 
-from ...base.frozen import frozen
+from ...base.values import frozen
 from ..group_labels import AnyArray, FloatArray, divide
 from .rate_estimates import Words
 

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import chndtr, chndtrinc
 
-from ...base.frozen import frozen_by_name
+from ...base.values import frozen_by_name
 from ..catalogue.metric import Over
 from ..group_labels import AnyArray, BoolArray, FloatArray, Groups, IntArray, divide_or
 from ..measures.paired_rates import Paired

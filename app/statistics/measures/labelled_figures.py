@@ -5,7 +5,7 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Any, NamedTuple, Self
 
-from ...base.frozen import frozen
+from ...base.values import frozen
 from ..catalogue import CATALOGUE, Metric
 from ..catalogue.metric import ComparedRate, CountOf, RateOf
 from ..figure_values import Measured, Undefined, Value

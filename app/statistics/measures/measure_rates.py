@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from scipy.special import ndtri
 
-from ...base.frozen import frozen
+from ...base.values import frozen
 from ...domain.check import SIDES, Details
 from ..catalogue.metric import ComparedRate, CountOf, Metric, RateOf
 from ..figure_values import Measured, Scope, Undefined, Value

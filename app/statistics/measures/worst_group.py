@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from scipy.special import ndtri
 
-from ...base.frozen import frozen
+from ...base.values import frozen
 from ..catalogue.metric import Direction, Metric
 from ..figure_values import Measured, Undefined, Value
 from ..intervals.intervals import LARGEST, Z

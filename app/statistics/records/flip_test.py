@@ -17,7 +17,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import binom
 
-from ...base.frozen import frozen_arrays
+from ...base.values import frozen_arrays
 from ..group_labels import BoolArray, FloatArray, IntArray
 from ..intervals.intervals import Interval, Z
 from .neighbours import TIE, Points, neighbour_shares

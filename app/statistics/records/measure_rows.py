@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from scipy.sparse import csr_array
 
-from ...base.frozen import frozen_arrays
+from ...base.values import frozen_arrays
 from ...domain.check import Details
 from ..catalogue import CATALOGUE, Data
 from ..figure_values import Measured, Undefined, Value

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.sparse import csr_array
 
-from ...base.frozen import frozen_arrays
+from ...base.values import frozen_arrays
 from ..group_labels import FloatArray, IntArray
 
 TIE = 1e-9

@@ -15,7 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-from ...base.frozen import frozen_arrays
+from ...base.values import frozen_arrays
 from ..group_labels import BoolArray, FloatArray, IntArray
 from ..intervals.intervals import Interval, Z
 from .neighbours import TIE, Points, standardise

@@ -6,8 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from ...base.frozen import frozen, frozen_by_name
-from ...base.values import Scalar, canonical, is_number
+from ...base.values import Scalar, canonical, frozen, frozen_by_name, is_number
 from ...domain.group_rules import Condition, GroupRule, NumberInterval
 from ..e_values.nulls import UnfairSide
 from ..group_labels import BoolArray, Codes, FloatArray

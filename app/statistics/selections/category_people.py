@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.frozen import frozen, frozen_arrays
+from ...base.values import frozen, frozen_arrays
 from ...domain.monitor import Comparison, Outcome
 from ..group_labels import MISSING, BoolArray, Codes, FloatArray, IntArray, cross
 

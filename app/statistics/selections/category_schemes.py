@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ...base.errors import FieldProblem, InvalidInput, refuse
-from ...base.frozen import frozen_by_name
+from ...base.values import frozen_by_name
 
 SCHEMES = MappingProxyType(
     {
@@ -109,7 +109,7 @@ def _find_problems(mappings: Sequence[CategoryMapping]) -> Iterator[FieldProblem
 
 
 def parse_mappings(text: str) -> tuple[CategoryMapping, ...]:
-    """Returns the mappings of a JSON object by attribute: `{"race": {"scheme": "eeo-1", "values": {"W":
+    """Mappings of a JSON object by attribute: `{"race": {"scheme": "eeo-1", "values": {"W":
     "White"}}}`.
     """
     try:

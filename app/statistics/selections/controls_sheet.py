@@ -8,7 +8,7 @@ from dataclasses import asdict
 import numpy as np
 from scipy.special import chdtrc, expit
 
-from ...base.frozen import frozen
+from ...base.values import frozen
 from ..formulas.conditional_disparity import StrataOutcomes
 from ..formulas.strata_odds import common_odds_limits, common_odds_ratio, measure_homogeneity
 from ..group_labels import MISSING, FloatArray, IntArray

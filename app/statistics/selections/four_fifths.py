@@ -13,7 +13,7 @@ from itertools import combinations
 
 import numpy as np
 
-from ...base.frozen import frozen
+from ...base.values import frozen
 from ..intervals.intervals import Z, log_ratio
 from .category_people import Category, CategoryTable, highest_rate
 from .local_law_144 import LEAST_SHARE

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import numpy as np
 
-from ...base.frozen import frozen
+from ...base.values import frozen
 from ..group_labels import MISSING, FloatArray, IntArray
 from ..intervals.intervals import Z, log_ratio
 from .category_people import (

@@ -8,7 +8,7 @@ than 2 % of the data may be left out of the ratios; its count and rate are shown
 from collections.abc import Mapping, Sequence
 from itertools import product
 
-from ...base.frozen import frozen
+from ...base.values import frozen
 from .category_people import Category, CategoryTable, highest_rate, name_category
 from .category_schemes import SCHEMES
 

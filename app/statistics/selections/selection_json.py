@@ -1,6 +1,6 @@
 """Sheets of a report on selections as JSON, without rounding."""
 
-from ...base.frozen import frozen
+from ...base.values import frozen
 from .category_people import Category, CategoryTable, Json
 from .four_fifths import ImpactRow, ImpactTable, OddsRatio
 from .local_law_144 import AuditSheet

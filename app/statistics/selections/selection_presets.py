@@ -3,7 +3,7 @@
 from enum import StrEnum
 from types import MappingProxyType
 
-from ...base.frozen import frozen_by_name
+from ...base.values import frozen_by_name
 
 NOTICE = (
     "This report says what was counted, and by which rule. It is not legal advice, and does not say "

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from ...base.frozen import frozen_by_name
+from ...base.values import frozen_by_name
 from ...domain.check import SIDES, Counts, Details, Side
 from ..catalogue import CATALOGUE, Metric
 from ..catalogue.metric import ComparedRate, CountOf, RateOf

@@ -6,8 +6,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from ...base.frozen import frozen_by_name
 from ...base.strict_json import JsonObject
+from ...base.values import frozen_by_name
 from ..group_labels import NEITHER, AnyArray, BoolArray, ComparedGroup, Groups, IntArray, as_groups, of_role
 from ..intervals.rate_estimates import Share
 from ..measures.measure_rates import significance

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 
-from ...base.frozen import frozen
+from ...base.values import frozen
 from ..intervals.verdicts import TOLERANCE
 
 MINUS = "\u2212"

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Hashable, Sequence
 
-from ...base.frozen import frozen_by_name
+from ...base.values import frozen_by_name
 from ...domain.check import Details, Side
 from ..catalogue import CATALOGUE
 from ..catalogue.metric import ComparedRate, Metric, OfPair, OverStrata

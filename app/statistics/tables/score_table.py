@@ -9,8 +9,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...base.frozen import frozen_arrays
 from ...base.strict_json import JsonObject
+from ...base.values import frozen_arrays
 from ..group_labels import (
     NEITHER,
     ComparedGroup,

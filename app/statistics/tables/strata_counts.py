@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...base.frozen import frozen_arrays
+from ...base.values import frozen_arrays
 from ..group_labels import NEITHER, AnyArray, FloatArray, IntArray, check_codes, check_counts
 
 MOST_STRATA = 1000

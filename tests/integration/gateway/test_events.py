@@ -14,7 +14,6 @@ import pytest
 from app.access.principals import Role
 from app.base.clock import utc_now
 from app.database.tables import CallHalfRow
-from app.intake.gateway import half_queries as call_halves
 from app.intake.gateway import store_calls as storing
 from tests.builders.docs_pages import DOCS, blocks
 from tests.integration.gateway.scene import FIELDS, MAN, V2_ANSWER, V2_REQUEST, WOMAN, GatewayScene
@@ -198,7 +197,7 @@ def test_a_clock_that_jumps_ahead_expires_no_half(scene: GatewayScene) -> None:
     send(scene, kserve("request", "c1", REQUEST))
     wait_until(lambda: waiting(scene) == 1, "it waits")
     with patch.object(storing, "utc_now", lambda: utc_now() + timedelta(days=3)):
-        with patch.object(storing, "expire_halves", wraps=call_halves.expire_halves) as expire:
+        with patch.object(storing, "expire_halves", wraps=storing.expire_halves) as expire:
             wait_until(lambda: expire.call_count >= 2, "halves were looked at with the other clock")
         send(scene, kserve("response", "c1", ANSWER))
         scene.await_records(2)
@@ -220,7 +219,7 @@ def test_a_half_that_comes_again_after_its_call_was_stored_is_no_orphan(scene: G
 
 
 def test_the_oldest_halves_of_a_deployment_expire_beyond_its_bound(scene: GatewayScene) -> None:
-    with patch.object(call_halves, "MAX_HALVES", 2):
+    with patch.object(storing, "MAX_HALVES", 2):
         for number in range(4):
             send(scene, kserve("request", f"c{number}", REQUEST))
         (count,) = scene.await_counts(1)

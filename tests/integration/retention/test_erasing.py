@@ -11,7 +11,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from app.domain.record import digest_id
-from app.intake.gateway.half_queries import StoredHalf, add_halves
+from app.intake.gateway.store_calls import StoredHalf, add_halves
 from app.retention import erase as erasing
 from app.retention.erase import perform_erasures
 from app.retention.erasure_queries import get_erasure, request_erasure

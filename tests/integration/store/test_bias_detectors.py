@@ -11,10 +11,9 @@ from app.deployments.bias_detector import ALL_TOGETHER, DetectorCounts, Detector
 from app.deployments.mitigation_queries import NewDetector, detector_page, newest_detectors, store_detectors, usable_versions
 from app.domain.check import CheckRun
 from app.domain.paging import Paging
-from app.mitigation.detector import load_detector as loading
-from app.mitigation.detector.bias_detector import BiasDetector
+from app.mitigation.detector import bias_detector as loading
+from app.mitigation.detector.bias_detector import BiasDetector, LoadedDetectors
 from app.mitigation.detector.detector_versions import DetectorEvidence, train_detectors
-from app.mitigation.detector.load_detector import LoadedDetectors
 from tests.builders.extras import NEEDS_DETECTOR
 from tests.builders.queued_checks import add_deployments, ask
 from tests.builders.refused_women import COLUMNS, Refused, refused

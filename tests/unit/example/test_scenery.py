@@ -11,7 +11,7 @@ from app.base.clock import HOUR
 from app.cli.example.applicants import FEATURES, GOOD, applicants, outcomes
 from app.cli.example.model_server import train
 from app.cli.example.performance import results_table
-from app.cli.example.traffic import hour_of_visits
+from app.cli.example.story import hour_of_visits
 
 MIDDAY = datetime(2030, 1, 1, 13, tzinfo=UTC)
 

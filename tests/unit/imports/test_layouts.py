@@ -13,8 +13,7 @@ from app.base.errors import InvalidInput
 from app.domain.arrival import LogKind
 from app.domain.deployment import Column, FieldKind, FieldType, OutputFields, RecordSchema
 from app.intake.imports.import_layouts import ImportLayout, find_layout
-from app.intake.imports.import_subject import ImportSubject
-from app.intake.imports.input_file import ImportRow, InputFile
+from app.intake.imports.input_file import ImportRow, ImportSubject, InputFile
 from tests.builders.vendor_files import (
     BENTO_SCHEMA,
     KSERVE_NEW,

@@ -11,8 +11,7 @@ from app.base.errors import InvalidInput, ScoringFailed, TooLarge
 from app.domain.arrival import LogKind
 from app.domain.deployment import FieldType, OutputFields, ProblemType, RecordSchema
 from app.domain.record_times import TimeRule
-from app.intake.imports.import_subject import ImportSubject
-from app.intake.imports.input_file import RowRefused
+from app.intake.imports.input_file import ImportSubject, RowRefused
 from app.intake.imports.logged_calls import LoggedCallReader
 from app.intake.logging import model_call as exchanges
 from app.intake.logging.checked_records import CheckedPayload

@@ -8,9 +8,8 @@ import pytest
 from app.base.values import Scalar
 from app.deployments.bias_detector import ALL_TOGETHER, DetectorVersion
 from app.deployments.mitigation_queries import NewDetector
-from app.mitigation.detector.bias_detector import BiasDetector
+from app.mitigation.detector.bias_detector import BiasDetector, DetectorChooser, bias_scores
 from app.mitigation.detector.detector_versions import DetectorEvidence, pool_evidence, train_detectors
-from app.mitigation.detector.load_detector import DetectorChooser, bias_scores
 from tests.builders.extras import NEEDS_DETECTOR
 from tests.builders.refused_women import COLUMNS, Refused, refused
 
