@@ -271,10 +271,10 @@ def follow_frame(
     positive rate and accuracy with 0.1 on both sides. All comparisons together raise at most one false alarm
     in `budget_hours` on average, under the condition that `guarantee` names. With `person` only a person's
     first record counts; somebody may declare with a name that each record is another person; without either,
-    evidence counts at a tenth. Without `time` all records are one block. Several monitored groups together are
-    one more. Labels take up to `horizon` hours: figures of labels leave out records that are younger than that
-    at the last one; without it, those of the last days if they lack more labels. The other arguments are those
-    of `measure_frame`.
+    evidence counts at a tenth. Without `time` all records are one block. Several monitored groups together
+    are one more. Labels take up to `horizon` hours: figures of labels leave out records that are younger than
+    that at the last one; without it, those of the last days if they lack more labels. The other arguments are
+    those of `measure_frame`.
 
     Raises:
         InvalidInput: names the argument that is wrong.

@@ -46,7 +46,7 @@ _TAGS = [
     {"name": "measurements", "description": "The series that checks produce."},
     {
         "name": "evidence",
-        "description": "State of every figure: unfair since when, with a bound on false alarms, or how sure that it is fair.",
+        "description": "State of every figure over time, with a bound on false alarms.",
     },
     {
         "name": "attributions",

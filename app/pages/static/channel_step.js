@@ -1,6 +1,6 @@
 /* Step of setting up: a channel is stored, named in the deployment's rules, and tested. */
 import { alternate } from "./alternatives.js";
-import { Problem, ask } from "./api.js";
+import { ask } from "./api.js";
 import { show } from "./deployment_form.js";
 import { attempt, bodyOf } from "./forms.js";
 import { forgetEdits, keepEdits } from "./saved.js";
@@ -42,16 +42,16 @@ export function startChannel(form) {
 
 /** Of the deployment and the kind; another deployment's channel is never replaced. */
 async function findFreeId(deployment, kind) {
-  const begin = `${deployment.slice(0, 50)}-${kind}`;
-  for (let number = 1; ; number += 1) {
-    const id = number === 1 ? begin : `${begin}-${number}`;
-    try {
-      await ask("GET", `${CHANNELS}/${id}`);
-    } catch (problem) {
-      if (!(problem instanceof Problem) || problem.status !== 404) throw problem;
-      return id;
-    }
+  const taken = new Set();
+  for (let next = ""; next !== null;) {
+    const page = await ask("GET", `${CHANNELS}?limit=100${next && `&cursor=${encodeURIComponent(next)}`}`);
+    page.channels.forEach((one) => taken.add(one.id));
+    next = page.next_cursor;
   }
+  const begin = `${deployment.slice(0, 50)}-${kind}`;
+  let id = begin;
+  for (let number = 2; taken.has(id); number += 1) id = `${begin}-${number}`;
+  return id;
 }
 
 async function test(channel, say) {

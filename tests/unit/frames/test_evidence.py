@@ -156,6 +156,8 @@ def test_times_are_read_in_every_usual_form(write: Callable[[Any], object]) -> N
         ({"prediction": None}, "prediction"),
         ({"reference": "other"}, "reference"),
         ({"person": "nobody"}, "person"),
+        ({"person": "sex", "each_record_another_person": "Ann"}, "each_record_another_person"),
+        ({"each_record_another_person": " "}, "each_record_another_person"),
         ({"favourable": "maybe"}, "favourable"),
     ],
     ids=str,
