@@ -59,7 +59,10 @@ def read_tags(document: Mapping[str, Any]) -> dict[str, ApiTag]:
             operations.setdefault(item[method]["tags"][0], []).append(operation)
     return {
         name.lower().replace(" ", "-"): ApiTag(
-            name, described.get(name, ""), of, find_bodies([operation.content for operation in of], schemas)
+            name[0].upper() + name[1:],
+            described.get(name, ""),
+            of,
+            find_bodies([operation.content for operation in of], schemas),
         )
         for name, of in operations.items()
     }

@@ -4,6 +4,7 @@ import posixpath
 import re
 from collections.abc import Iterator
 from functools import cache
+from operator import itemgetter
 from pathlib import Path
 
 from markupsafe import Markup
@@ -41,17 +42,14 @@ class ManualPage:
 class ManualSection:
     """Text below a heading, without marks."""
 
-    page: str
     title: str
     address: str
     heading: str
     text: str
 
-
-@frozen
-class ManualResult:
-    section: ManualSection
-    snippet: str
+    def cut(self, word: str) -> str:
+        start = max(0, self.text.lower().find(word.lower()) - _SNIPPET // 4)
+        return f"… {self.text[start : start + _SNIPPET]} …"
 
 
 def address_of(name: str) -> str:
@@ -82,28 +80,17 @@ def read_picture(name: str) -> bytes | None:
     return next((path.read_bytes() for path in find_folder().glob("*.svg") if path.name == name), None)
 
 
-def search(query: str) -> list[ManualResult]:
+def search(query: str) -> list[ManualSection]:
     """Sections that have every word of the query, those first that have them in the heading."""
     words = query.lower().split()
     ranked = []
     for section in _sections() if words else ():
         text, heading = section.text.lower(), f"{section.title} {section.heading}".lower()
         if all(word in text or word in heading for word in words):
-            score = sum(20 * (word in heading) + min(text.count(word), 5) for word in words)
-            ranked.append((-score, section))
-    ranked.sort(key=lambda item: item[0])
-    return [ManualResult(section, _cut(section.text, words)) for _, section in ranked[:MAX_RESULTS]]
-
-
-def _cut(text: str, words: list[str]) -> str:
-    places = [place for word in words if (place := text.lower().find(word)) >= 0]
-    start = max(0, min(places, default=0) - _SNIPPET // 4)
-    start = text.rfind(" ", 0, start) + 1
-    return (
-        ("… " if start else "")
-        + text[start : start + _SNIPPET]
-        + (" …" if start + _SNIPPET < len(text) else "")
-    )
+            ranked.append(
+                (-sum(20 * (word in heading) + min(text.count(word), 5) for word in words), section)
+            )
+    return [section for _, section in sorted(ranked, key=itemgetter(0))[:MAX_RESULTS]]
 
 
 def find_folder() -> Path:
@@ -155,7 +142,7 @@ def _split(name: str, text: str) -> Iterator[ManualSection]:
 
     def section() -> ManualSection:
         content = " ".join(_MARKS.sub(r"\1", "\n".join(lines)).split())
-        return ManualSection(name, title, address_of(name) + (f"#{slug}" if slug else ""), heading, content)
+        return ManualSection(title, address_of(name) + (f"#{slug}" if slug else ""), heading, content)
 
     for line in text.splitlines():
         is_code ^= line.startswith("```")

@@ -26,27 +26,20 @@ def render_page(text: str, find_address: Callable[[str], str | None]) -> tuple[M
 
     `find_address` gives the address of what a link or picture names; a link to None is its text alone.
     """
-    parser = _parser()
-    tokens = parser.parse(text)
+    tokens = _parser().parse(text)
     headings = []
     slugs = SlugNames()
-    for position, token in enumerate(tokens):
-        following = tokens[position + 1] if position + 1 < len(tokens) else None
-        if token.type == "heading_open" and following is not None:
+    for token, following, closing in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if token.type == "heading_open":
             slug = slugs.choose(following.content)
             token.attrSet("id", slug)
             if token.tag == "h2":
-                headings.append((slug, plain(following)))
-        elif token.type == "th_open" and following is not None and not following.content:
-            token.tag = tokens[position + 2].tag = "td"
-        elif token.type == "td_open" and following is not None and tokens[position - 1].type == "tr_open":
-            # Rows of a code, such as the key of a metric, can be linked to.
-            code = following.children or []
-            if len(code) == 1 and code[0].type == "code_inline":
-                tokens[position - 1].attrSet("id", slugs.choose(f"row-{code[0].content}"))
-        elif token.type == "inline":
-            _lead_links(token, find_address)
-    return Markup(parser.renderer.render(tokens, parser.options, {})), headings  # noqa: S704 - as above
+                headings.append((slug, _plain(following)))
+        elif token.type == "th_open" and not following.content:
+            token.tag = closing.tag = "td"
+    for token in tokens:
+        _lead_links(token, find_address)
+    return Markup(_parser().renderer.render(tokens, _parser().options, {})), headings  # noqa: S704 - as above
 
 
 class SlugNames:
@@ -61,7 +54,7 @@ class SlugNames:
         return f"{slug}-{uses}" if uses else slug
 
 
-def plain(inline: Token) -> str:
+def _plain(inline: Token) -> str:
     return "".join(child.content for child in inline.children or [] if child.type in {"text", "code_inline"})
 
 

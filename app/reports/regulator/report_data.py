@@ -41,7 +41,7 @@ KIND = "evenhand-regulator-report"
 FORMAT = 8
 """Grows with every change of a member."""
 
-READABLE_FORMATS = (1, 2, 3, 4, 5, 6, 7, FORMAT)
+READABLE_FORMATS = range(1, FORMAT + 1)
 """Formats whose seal and chain this version can verify."""
 
 UNEQUALLY_SAMPLED = (
