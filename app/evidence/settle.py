@@ -11,7 +11,7 @@ import numpy as np
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from ..base.clock import HOUR
+from ..base.clock import HOUR, monotonic_seconds
 from ..base.frozen import frozen
 from ..domain.check import DataSet, FigureKey, Span
 from ..domain.monitor import POOLED_GROUP, Monitor
@@ -218,6 +218,10 @@ class Forward:
     is_complete: bool
 
 
+QUIET_SECONDS = 5.0
+"""Time without a statement after which a computation sends one."""
+
+
 def take_forward(session: Session, followed: FollowedEra, figures: Sequence[KnownFigure]) -> Forward:
     """Brings the era's figures up to their last counted hour.
 
@@ -236,14 +240,22 @@ def take_forward(session: Session, followed: FollowedEra, figures: Sequence[Know
     courses = [stored.course(each) for each in due]
     past = list(followed.era.alarms)
     together = Together(math.log(budget.hours), [] if is_again else past, past if is_again else [])
-    advance(courses, together, budget.total, lambda: session.execute(select(1)))
-    extend_together(
-        [
-            extension
-            for course, each in zip(courses, due, strict=True)
-            if (extension := course.extend_interval(stored.find_interval_end(each.figure))) is not None
-        ]
-    )
+
+    sent_at = monotonic_seconds()
+
+    def keep_alive() -> None:
+        # Postgres ends a transaction that sends nothing for a minute.
+        nonlocal sent_at
+        if monotonic_seconds() - sent_at > QUIET_SECONDS:
+            session.execute(select(1))
+            sent_at = monotonic_seconds()
+
+    advance(courses, together, budget.total, keep_alive)
+    extensions = [
+        course.extend_interval(stored.find_interval_end(each.figure))
+        for course, each in zip(courses, due, strict=True)
+    ]
+    extend_together([extension for extension in extensions if extension is not None], keep_alive)
     reached = []
     for course, each in zip(courses, due, strict=True):
         state = course.state.encode()
