@@ -76,8 +76,8 @@ class ComparisonState:
     """Evidence on one metric, group and direction after its last hour.
 
     `statement` is the figure's, which its limits share. `log_evidence_now` is after corrections, where it is
-    below the threshold of an open alarm; `found_at`: so many `found_corrections` of hours before that, or late
-    records, raised it.
+    below the threshold of an open alarm; `found_at`: so many `found_corrections` of hours before that, or
+    late records, raised it.
 
     `figure_id` names its counts. `since` lies between `earliest` and `latest`; `alarm_at` ends the hour of
     the alarm. `log_*` are natural logarithms of factors. With a `reason` there is no figure. Hours before

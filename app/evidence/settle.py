@@ -228,7 +228,7 @@ def take_forward(session: Session, followed: FollowedEra, figures: Sequence[Know
     They share one budget, so all are computed again from the start where the counts of one have changed.
     """
     due = [_Due(*hours) for hours in _find_hours(session, followed, figures)]
-    is_again = any(each.figure.is_stale for each in due) or _is_behind(session, followed, due)
+    is_again = any(each.figure.is_stale for each in due) or _breaks_order(session, followed, due)
     late = sum(each.figure.is_stale or each.figure.until < each.end for each in due)
     if not late:
         return Forward(0, is_complete=True)
@@ -268,7 +268,7 @@ def take_forward(session: Session, followed: FollowedEra, figures: Sequence[Know
     return Forward(late, is_complete=True)
 
 
-def _is_behind(session: Session, followed: FollowedEra, due: Sequence["_Due"]) -> bool:
+def _breaks_order(session: Session, followed: FollowedEra, due: Sequence["_Due"]) -> bool:
     """Whether hours of pairs, which waited for the model, belong before hours that states contain: in another
     order the evidence would be another one.
     """
