@@ -394,7 +394,7 @@ class Extension:
     divisors: FloatArray
 
 
-def extend_together(extensions: Sequence[Extension]) -> None:
+def extend_together(extensions: Sequence[Extension], keep_alive: Callable[[], object]) -> None:
     """Adds hours to intervals, few at a time: more would need gigabytes."""
     waiting: list[Extension] = []
     hours = 0
@@ -402,6 +402,7 @@ def extend_together(extensions: Sequence[Extension]) -> None:
         length = len(extension.hours)
         rest = max(0, (length - 1) // LONG_BLOCK * LONG_BLOCK)
         for at in range(0, rest, LONG_BLOCK):
+            keep_alive()
             piece = extension.hours.between(at, at + LONG_BLOCK)
             add_hours([extension.interval], [piece], [extension.divisors[at : at + LONG_BLOCK]])
         waiting.append(
@@ -409,6 +410,7 @@ def extend_together(extensions: Sequence[Extension]) -> None:
         )
         hours += length - rest
         if number == len(extensions) or hours > LONG_BLOCK:
+            keep_alive()
             for scale in {each.interval.scale for each in waiting}:
                 alike = [each for each in waiting if each.interval.scale is scale]
                 add_hours(*zip(*((each.interval, each.hours, each.divisors) for each in alike), strict=True))

@@ -11,7 +11,7 @@ import numpy as np
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from ..base.clock import HOUR
+from ..base.clock import HOUR, monotonic_seconds
 from ..base.values import frozen
 from ..domain.check import DataSet, FigureKey, Span
 from ..domain.monitor import POOLED_GROUP, Monitor
@@ -218,13 +218,17 @@ class Forward:
     is_complete: bool
 
 
+QUIET_SECONDS = 5.0
+"""Time without a statement after which a computation sends one."""
+
+
 def take_forward(session: Session, followed: FollowedEra, figures: Sequence[KnownFigure]) -> Forward:
     """Brings the era's figures up to their last counted hour.
 
     They share one budget, so all are computed again from the start where the counts of one have changed.
     """
     due = [_Due(*hours) for hours in _find_hours(session, followed, figures)]
-    is_again = any(each.figure.is_stale for each in due) or _is_behind(session, followed, due)
+    is_again = any(each.figure.is_stale for each in due) or _breaks_order(session, followed, due)
     late = sum(each.figure.is_stale or each.figure.until < each.end for each in due)
     if not late:
         return Forward(0, is_complete=True)
@@ -236,14 +240,22 @@ def take_forward(session: Session, followed: FollowedEra, figures: Sequence[Know
     courses = [stored.course(each) for each in due]
     past = list(followed.era.alarms)
     together = Together(math.log(budget.hours), [] if is_again else past, past if is_again else [])
-    advance(courses, together, budget.total, lambda: session.execute(select(1)))
-    extend_together(
-        [
-            extension
-            for course, each in zip(courses, due, strict=True)
-            if (extension := course.extend_interval(stored.find_interval_end(each.figure))) is not None
-        ]
-    )
+
+    sent_at = monotonic_seconds()
+
+    def keep_alive() -> None:
+        # Postgres ends a transaction that sends nothing for a minute.
+        nonlocal sent_at
+        if monotonic_seconds() - sent_at > QUIET_SECONDS:
+            session.execute(select(1))
+            sent_at = monotonic_seconds()
+
+    advance(courses, together, budget.total, keep_alive)
+    extensions = [
+        course.extend_interval(stored.find_interval_end(each.figure))
+        for course, each in zip(courses, due, strict=True)
+    ]
+    extend_together([extension for extension in extensions if extension is not None], keep_alive)
     reached = []
     for course, each in zip(courses, due, strict=True):
         state = course.state.encode()
@@ -256,7 +268,7 @@ def take_forward(session: Session, followed: FollowedEra, figures: Sequence[Know
     return Forward(late, is_complete=True)
 
 
-def _is_behind(session: Session, followed: FollowedEra, due: Sequence["_Due"]) -> bool:
+def _breaks_order(session: Session, followed: FollowedEra, due: Sequence["_Due"]) -> bool:
     """Whether hours of pairs, which waited for the model, belong before hours that states contain: in another
     order the evidence would be another one.
     """

@@ -198,9 +198,11 @@ def list_remarks(evidence: DeploymentEvidence) -> Iterator[str]:
     for missed in era.missed:
         hours = "1 hour" if missed.hours == 1 else f"{missed.hours:,} hours"
         if missed is era.waits:
-            yield f"Counterfactual figures wait for the model since {missed.since:%Y-%m-%d %H:%M} UTC: {hours}."
+            since = f"{missed.since:%Y-%m-%d %H:%M}"
+            yield f"Counterfactual figures wait for the model since {since} UTC: {hours}."
         else:
-            yield f"Counterfactual figures of {hours} are missing: revision {missed.revision} no longer answers."
+            reason = f"revision {missed.revision} no longer answers"
+            yield f"Counterfactual figures of {hours} are missing: {reason}."
     for data, counted in evidence.records.items():
         suffix = "" if data is DataSet.AS_LOGGED else f", {_DATA[data]}"
         yield from (f"{records.attribute}{suffix}: {line}" for records in counted for line in records.lines)

@@ -5,7 +5,8 @@ from sqlalchemy.orm import Session
 
 MISSED = """
     c.failure = 'scoring-failed' AND c.state = 'succeeded' AND (c."window"->>'records')::bigint > 0
-    AND c.span_end = c.span_start + interval '1 hour' AND c.span_start = date_trunc('hour', c.span_start, 'UTC')
+    AND c.span_end = c.span_start + interval '1 hour'
+    AND c.span_start = date_trunc('hour', c.span_start, 'UTC')
     AND NOT EXISTS (
         SELECT FROM checks s
         WHERE s.deployment_no = c.deployment_no AND s.span_start = c.span_start AND s.span_end = c.span_end
@@ -18,8 +19,8 @@ MISSED = """
                     AND o.model_revision = c.model_revision AND o.state = 'succeeded' AND o.failure IS NULL
                     AND (o."window"->>'records')::bigint > 0 AND o.finished_at > s.created_at)))
 """
-"""Whether the hour of check `c` still waits for the model. An hour that fails again while those of three later
-ones succeed, or for another cause, is given up: the model is not away.
+"""Whether the hour of check `c` still waits for the model. An hour that fails again while three later ones
+succeed, or for another cause, is given up: the model is not away.
 """
 
 _PRESENT = f"""
@@ -39,8 +40,8 @@ _CANCEL = text(f"""
 _QUEUE = text(f"""
     INSERT INTO checks (id, deployment_no, trigger, state, span_start, span_end, claimable_at, attempts,
         cancel_requested, created_by)
-    SELECT gen_random_uuid(), due.deployment_no, 'model', 'queued', due.span_start, due.span_end, now(), 0, false,
-        'schedule'
+    SELECT gen_random_uuid(), due.deployment_no, 'model', 'queued', due.span_start, due.span_end, now(), 0,
+        false, 'schedule'
     FROM (
         SELECT missed.*, row_number() OVER (PARTITION BY deployment_no ORDER BY span_start) AS place,
                (SELECT e.failure IS NULL FROM checks e
@@ -48,7 +49,8 @@ _QUEUE = text(f"""
                     AND e.state IN ('succeeded', 'failed')
                 ORDER BY e.finished_at DESC LIMIT 1) AS answers
         FROM (
-            SELECT DISTINCT p.*, min(span_start) OVER (PARTITION BY deployment_no) AS first FROM ({_PRESENT}) p
+            SELECT DISTINCT p.*, min(span_start) OVER (PARTITION BY deployment_no) AS first
+            FROM ({_PRESENT}) p
         ) missed
     ) due
     WHERE due.place <= CASE WHEN due.answers THEN :most ELSE 1 END AND NOT EXISTS (

@@ -174,15 +174,17 @@ def followed_deployment(session: Session, deployment_no: int) -> FollowedDeploym
 _IS_OF_ERA = "f.deployment_no = e.deployment_no AND f.side = 'payload' AND f.oldest IS NOT NULL"
 
 SELECT_ERA = f"""
-    SELECT e.*, (SELECT coalesce(sum(labels), 0)::int FROM evidence_late_labels l WHERE l.era_no = e.no) AS late_labels,
+    SELECT e.*,
+           (SELECT coalesce(sum(labels), 0)::int FROM evidence_late_labels l WHERE l.era_no = e.no)
+               AS late_labels,
            EXISTS (SELECT FROM evidence_eras b WHERE b.deployment_no = e.deployment_no AND b.no < e.no
                AND b.counted_until IS NOT NULL) AS is_restarted,
            (SELECT coalesce(jsonb_agg(m), '[]') FROM (
                SELECT c.model_revision AS revision, min(c.span_start) AS since,
                       count(DISTINCT c.span_start) AS hours
                FROM checks c
-               WHERE c.deployment_no = e.deployment_no AND c.span_start >= coalesce(e.starts_at, '-infinity')
-                   AND {MISSED}
+               WHERE c.deployment_no = e.deployment_no
+                   AND c.span_start >= coalesce(e.starts_at, '-infinity') AND {MISSED}
                GROUP BY 1 ORDER BY 2) m) AS missed,
            EXISTS (SELECT FROM listed_files f WHERE {_IS_OF_ERA}) AND NOT EXISTS (
                SELECT FROM listed_files f WHERE {_IS_OF_ERA}

@@ -142,7 +142,8 @@ def find_era_figures(session: Session, deployment_no: int, model_revision: str) 
                    WHERE (c.era_no, c.data, c.attribute, c."group", c.metric)
                        = (e.no, f.data, f.attribute, f."group", f.metric)
                    ORDER BY c.no DESC LIMIT 1) AS closed_by
-           FROM ({SELECT_ERA}) e LEFT JOIN evidence_figures f ON f.era_no = e.no ORDER BY f.no"""  # noqa: S608 - of constants only
+           FROM ({SELECT_ERA}) e LEFT JOIN evidence_figures f ON f.era_no = e.no
+           ORDER BY f.no"""  # noqa: S608 - of constants only
     )
     rows = session.execute(statement, {"no": deployment_no, "revision": model_revision}).all()
     if not rows:

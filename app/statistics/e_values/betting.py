@@ -104,14 +104,9 @@ def _weigh(
 
 def repeat_hours(hours: Hours, rows: npt.NDArray[np.intp], times: int) -> Hours:
     """Each of these hours so many times in a row, to be weighed by as many bets."""
+    repeated = np.repeat(rows, times)
     return Hours(
-        *(
-            Side(
-                *(np.repeat(counts[rows], times) for counts in (side.favourable, side.records)),
-                are_checked=True,
-            )
-            for side in hours.sides
-        )
+        *(Side(side.favourable[repeated], side.records[repeated], are_checked=True) for side in hours.sides)
     )
 
 

@@ -104,7 +104,7 @@ class RunningPairedInterval:
 
 
 def _add_bets(total: FloatArray, records: FloatArray, gains: FloatArray) -> FloatArray:
-    """Adds, hour by hour, ln of the product [G, A] of 1 + stake · gain over records [H, K], for gains [G, K]."""
+    """Adds, hour by hour, logs of products [G, A] of 1 + stake · gain of records [H, K]; gains are [G, K]."""
     logs = np.log1p(gains.T[:, :, None] * STAKES)
     return add_rows(total, (np.add.reduce(hour[:, None, None] * logs) for hour in records if hour.any()))
 
