@@ -31,8 +31,7 @@ from ..domain.deployment import Deployment
 from ..domain.monitor_rules import unknown_metric
 from ..evidence.queries.summaries import read_summaries
 from ..statistics.catalogue import CATALOGUE
-from ..web.parameters import FilterText, NumberPaging, OptionalMoment, cut, in_utc
-from ..web.problem_answers import CONFLICT
+from ..web.route_declarations import CONFLICT, FilterText, NumberPaging, OptionalMoment, cut, in_utc
 from .series import MOST_TABLES, read_points
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/measurements", tags=["measurements"])
