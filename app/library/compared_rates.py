@@ -1,4 +1,4 @@
-"""Records of a frame whose favourable rates are compared, cells of their features, and the change of a gap."""
+"""Records of a frame whose favourable rates are compared, cells of their features; the change of a gap."""
 
 from collections.abc import Sequence
 from datetime import date, datetime

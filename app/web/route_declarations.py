@@ -1,4 +1,4 @@
-"""Parameters that many routes take (ids, texts, moments, opaque cursors of lists), and problems they answer."""
+"""Parameters that many routes take (ids, texts, moments, opaque cursors of lists); problems they answer."""
 
 import base64
 import binascii

@@ -1,4 +1,4 @@
-"""Tables with a column for each field, as CSV, Parquet or JSON lines (also native records), and BentoML's monitor."""
+"""Tables with a column for each field, as CSV, Parquet or JSON lines (also native records); BentoML's."""
 
 import csv
 from collections.abc import Callable, Iterable, Iterator, Sequence
