@@ -82,7 +82,7 @@ from .retention import routes as retention
 from .web import openapi_document as openapi
 from .web import problems
 from .web.middleware import BodyLimit, RequestContext, refuse_loop
-from .web.problem_answers import answers
+from .web.route_declarations import answers
 from .web.strict_requests import known_parameters_only, understood_only
 
 _ROUTERS = (

@@ -145,8 +145,8 @@ def open_secret_box(settings: Settings) -> SecretBox:
             path.parent.mkdir(parents=True, exist_ok=True)
             draft = _write_draft(path, [generate_key()])
             try:
-                # A hard link appears with its content or not at all, and never replaces the key of a process that was
-                # faster.
+                # A hard link appears with its content or not at all, and never replaces the key of a process
+                # that was faster.
                 os.link(draft, path)
             except FileExistsError:
                 pass

@@ -15,8 +15,7 @@ from ..base.errors import Conflict, InvalidInput, NotFound
 from ..base.values import character_problem
 from ..deployments.deployment_in_address import DeploymentsIn, ReadableDeployment
 from ..domain.alert import Alert, AlertState
-from ..web.parameters import ID_PATTERN, NumberPaging, uuid_path
-from ..web.problem_answers import CONFLICT, NOT_FOUND
+from ..web.route_declarations import CONFLICT, ID_PATTERN, NOT_FOUND, NumberPaging, uuid_path
 from .bodies import (
     AcknowledgementIn,
     AcknowledgementsIn,

@@ -27,8 +27,7 @@ from ..domain.monitor_rules import unknown_metric
 from ..evidence.bodies import ComparisonEvidenceOut
 from ..evidence.present_state import look_at_evidence
 from ..statistics.catalogue import CATALOGUE
-from ..web.parameters import FilterText, NumberPaging, OptionalMoment, cut, in_utc
-from ..web.problem_answers import CONFLICT
+from ..web.route_declarations import CONFLICT, FilterText, NumberPaging, OptionalMoment, cut, in_utc
 from .bodies import SeriesPage
 from .series import MOST_TABLES, read_points
 

@@ -21,8 +21,7 @@ from ..domain.alert import Alert
 from ..domain.check import DataSet, Span
 from ..domain.groups import GroupWords
 from ..statistics.catalogue import CATALOGUE
-from ..web.parameters import FilterText, OptionalMoment, in_utc
-from ..web.problem_answers import CONFLICT, Answers
+from ..web.route_declarations import CONFLICT, Answers, FilterText, OptionalMoment, in_utc
 from ..web.uploads import FILE_POLICY
 from .figures_csv import csv_file
 from .measurement_routes import check_metric

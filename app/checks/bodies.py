@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from ..domain.check import CheckRun, CheckState, DataSet, Span, Trigger
 from ..web.body import In, Out, PageOut, example, read_from
-from ..web.parameters import Timestamp
+from ..web.route_declarations import Timestamp
 from .advice.advice import Cause, Outlook, advice_on_check
 from .correction import CorrectedCount
 from .counting.left_out_of_check import LEFT_OUT

@@ -20,8 +20,7 @@ from ..database.engine import Database, Sealer, arrow_reader
 from ..domain.check import CheckRun, CheckState, DataSet, Failure, Measurement, Progress
 from ..domain.deployment import PayloadTable
 from ..sources.stored.copy_answers import CounterfactualLines, store_targets
-from ..sources.stored.period_counts import count_not_stored, note_changed_hours
-from ..sources.stored.window_queries import match_pending_feedback
+from ..sources.stored.window_queries import count_not_stored, match_pending_feedback, note_changed_hours
 from ..sources.tables.own_files import FlagFile
 from ..statistics.measures.labelled_figures import LabelCounts, judge_labels
 from ..statistics.tables.count_table import LabelledCells

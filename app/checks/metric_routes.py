@@ -11,7 +11,7 @@ from ..domain.check import DataSet, Scope
 from ..statistics.catalogue import CATALOGUE, Direction
 from ..statistics.catalogue.metric import Needs, Order, Side
 from ..web.body import Out, example
-from ..web.problem_answers import NOT_FOUND
+from ..web.route_declarations import NOT_FOUND
 
 _METRIC = {
     "key": "statistical_parity_difference",

@@ -10,8 +10,7 @@ from ..access.gate.caller import Manager, Reader, SessionIn
 from ..database.engine import current_time
 from ..deployments.deployment_in_address import LockedDeployment, ManagedDeployment, ReadableDeployment
 from ..domain.check import CheckState
-from ..web.parameters import NumberPaging, uuid_path
-from ..web.problem_answers import CONFLICT, name_location
+from ..web.route_declarations import CONFLICT, NumberPaging, name_location, uuid_path
 from .advice.advice import read_outlook
 from .bodies import CheckDetailsOut, CheckIn, CheckOut, CheckPage, TableOut, TablesOut
 from .correction import count_corrected

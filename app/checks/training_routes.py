@@ -16,7 +16,7 @@ from ..domain.check import DataSet, Measurement
 from ..domain.deployment import Deployment
 from ..domain.monitor import Monitor
 from ..statistics.catalogue import metrics_on
-from ..web.problem_answers import CONFLICT
+from ..web.route_declarations import CONFLICT
 from .counting.tabulate import EVERYBODY
 from .measure import convert_rows, leave_unmeasured, measure_table
 from .views.measurement_bodies import MeasurementPage, SeriesMeasurementOut

@@ -11,9 +11,9 @@ from ..base.errors import Conflict, InvalidInput, NotFound
 from ..base.strict_json import parse_json
 from ..deployments.queries import Deployments
 from ..retention.erase import perform_erasures
-from ..retention.erasure_queries import get_erasure, request_erasure
 from ..retention.expire import apply_policies
 from ..retention.policy import Erasure, RecordSelector, hash_receipt, receipt_document
+from ..retention.queries import get_erasure, request_erasure
 from ..retention.selector_rules import check_selector, require_no_hold
 from ..sources.tables.own_files import OwnPlaces
 from ..worker.looks import POLICIES, alone

@@ -10,7 +10,7 @@ from ..base.strict_json import JsonObject
 from ..domain.deployment import Deployment, ProblemType
 from ..domain.record_times import parse_moment
 from ..web.body import NOT_BLANK, FromText, In, NextPageCursor, Out, PageOut, Patch, example, read_from
-from ..web.parameters import ID_PATTERN
+from ..web.route_declarations import ID_PATTERN
 from ..web.value_bodies import ScalarJson
 from .column_bodies import ColumnIn, ColumnOut
 from .definition import Definition

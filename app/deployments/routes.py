@@ -18,9 +18,8 @@ from ..calls.model_uris import check_model
 from ..domain.deployment import Endpoint
 from ..payloads.registry import codec_for
 from ..sources.tables.allowed_locations import location_problems
-from ..web.parameters import ShortNumberPaging
-from ..web.problem_answers import CONFLICT, Answers
 from ..web.problems import field_problems
+from ..web.route_declarations import CONFLICT, Answers, ShortNumberPaging
 from .bodies import DeploymentIn, DeploymentOut, DeploymentPage, DeploymentPatch, definition_json
 from .change_texts import definition_changes
 from .definition import Definition, build_definition

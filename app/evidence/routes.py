@@ -12,8 +12,7 @@ from ..deployments.deployment_in_address import NEEDS_LOGGED, ReadableDeployment
 from ..deployments.monitor.bodies import MonitorIn
 from ..deployments.monitor.monitor_fit import fitting_problems
 from ..deployments.monitor.queries import find_monitor
-from ..web.parameters import NumberPaging, cut
-from ..web.problem_answers import CONFLICT
+from ..web.route_declarations import CONFLICT, NumberPaging, cut
 from .bodies import DeploymentEvidenceOut, EvidenceHourPage, EvidencePlanOut
 from .plan import WantedDetection, plan_from_counts, plan_from_records
 from .present_state import look_at_evidence

@@ -23,8 +23,7 @@ from ..deployments.monitor.queries import changed_at, find_monitor
 from ..deployments.queries import hold_deployment
 from ..domain.check import DataSet, Span
 from ..domain.monitor import list_comparisons
-from ..sources.stored.period_counts import note_changed_hours
-from ..sources.stored.window_queries import match_pending_feedback
+from ..sources.stored.window_queries import match_pending_feedback, note_changed_hours
 from ..statistics.e_values.follow import SomeGroup
 from ..statistics.tables.record_kinds import CounterfactualCells
 from .count_files import HoursInFiles

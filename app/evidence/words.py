@@ -198,8 +198,8 @@ def list_remarks(evidence: DeploymentEvidence) -> Iterator[str]:
     for missed in era.missed:
         hours = "1 hour" if missed.hours == 1 else f"{missed.hours:,} hours"
         if missed is era.waits:
-            since = f"{missed.since:%Y-%m-%d %H:%M}"
-            yield f"Counterfactual figures wait for the model since {since} UTC: {hours}."
+            away = f"{missed.since:%Y-%m-%d %H:%M}"
+            yield f"Counterfactual figures wait for the model since {away} UTC: {hours}."
         else:
             reason = f"revision {missed.revision} no longer answers"
             yield f"Counterfactual figures of {hours} are missing: {reason}."

@@ -11,7 +11,7 @@ from ..statistics.measures.perturbed_data import (
 from ..statistics.tables.count_table import GroupCounts, LabelledCells, MitigatedLabelledCells
 from ..statistics.tables.record_kinds import CounterfactualCells, MitigatedCells
 from .carried_gap import explain_gap, plan_gap
-from .change_of_gap import explain_change
+from .compared_rates import explain_change
 from .frame_report import Report
 from .hours_of_groups import follow_frame
 from .measurements import measure_frame

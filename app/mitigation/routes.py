@@ -21,8 +21,7 @@ from ..deployments.queries import Deployments
 from ..domain.deployment import Deployment
 from ..domain.mitigation import DetectorUse, MitigationSettings
 from ..domain.monitor import Monitor
-from ..web.parameters import ShortNumberPaging, cut
-from ..web.problem_answers import CONFLICT, name_location
+from ..web.route_declarations import CONFLICT, ShortNumberPaging, cut, name_location
 from .bodies import BiasDetectorPage, MitigationIn, MitigationOut, ProfileOut, TrainingOut
 from .detector.installed import why_missing
 from .profile_in_force import fit_again, mitigation_problems

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Query
 
 from ..access.gate.caller import NowIn, Reader, SessionIn
 from ..base.errors import InvalidInput
-from ..web.parameters import Limit, PlaceCursor, cut_at_place, read_place_cursor
+from ..web.route_declarations import Limit, PlaceCursor, cut_at_place, read_place_cursor
 from .bodies import OverviewEntryOut, OverviewOut
 from .fleet import DeploymentState, OverviewPlace, OverviewSort, OverviewWanted, overview, rank_deployment
 

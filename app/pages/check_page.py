@@ -41,7 +41,7 @@ from ..overview.queries import RankedKey, ranked_figures
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.intervals.verdicts import GRAVEST
 from ..statistics.sentences.statements import UNBADGED, find_unbadged
-from ..web.parameters import NumberCursor, cut
+from ..web.route_declarations import NumberCursor, cut
 from . import check_words
 from .author_names import people
 from .check_words import format_measurement, format_share, round_change

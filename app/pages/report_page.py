@@ -26,7 +26,7 @@ from ..reports.regulator.presets import PRESETS, SheetsWanted, find_missing
 from ..reports.regulator.regulator_report import ReportForm
 from ..reports.regulator.report_data import choose_controls
 from ..reports.regulator.sheets import PeriodSheet
-from ..retention.hold_queries import read_retention_policy
+from ..retention.queries import read_retention_policy
 from ..statistics.selections.category_schemes import (
     EXAMPLE_MAPPING,
     MAX_MAPPING_LENGTH,

@@ -15,7 +15,6 @@ from ..domain.deployment import Column, FieldKind, RecordSchema
 from ..domain.groups import group_test
 from ..domain.mitigation import FlaggedRecord
 from ..domain.monitor import MonitoredAttribute, ValueTest, find_comparison, list_comparisons, split_group
-from ..sources.stored.gap_queries import find_by_gap
 from ..sources.stored.record_conditions import (
     ColumnPlace,
     GapPlace,
@@ -29,6 +28,7 @@ from ..sources.stored.record_queries import (
     StoredCopy,
     StoredRecord,
     count_records,
+    find_by_gap,
     find_records,
     read_copies,
     read_flags,

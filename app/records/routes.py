@@ -17,7 +17,8 @@ from ..domain.groups import GroupWords
 from ..domain.mitigation import ONLY_DIRECT
 from ..sources.stored.record_conditions import GapPlace, RecordPlace, RecordSort
 from ..sources.stored.record_queries import count_window
-from ..web.parameters import (
+from ..web.route_declarations import (
+    CONFLICT,
     UUID_PATTERN,
     FilterText,
     Limit,
@@ -27,7 +28,6 @@ from ..web.parameters import (
     in_utc,
     read_record_cursor,
 )
-from ..web.problem_answers import CONFLICT
 from .bodies import PayloadRecordDetailsOut, PayloadRecordOut, PayloadRecordPage
 from .csv_streams import CsvAnswer, CsvPiece, Raw, RowLimit, send_csv
 from .one_record import record_details

@@ -29,7 +29,7 @@ from ..deployments.noted_exports import exported
 from ..domain.check import Measurement, Span
 from ..domain.paging import Paging
 from ..records.csv_streams import CsvAnswer, CsvPiece, send_csv
-from ..web.parameters import OptionalMoment, in_utc
+from ..web.route_declarations import OptionalMoment, in_utc
 from ..web.uploads import FILE_POLICY
 from .document import Made
 from .report_processes import Form, Order, ReportMaker

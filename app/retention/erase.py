@@ -11,11 +11,18 @@ from sqlalchemy.orm import Session
 
 from ..database.engine import Database
 from ..sources.tables.own_files import NO_PLACES, OwnPlaces, erase_from_files
-from .erasure_queries import begin_erasure, count_erased, has_settled, lock_open, open_erasures, read_selector
 from .expire import BATCH_RECORDS, erase_in_batches, finish_aged
 from .find_records import SearchPlace, find_person
-from .flag_file_queries import payload_tables
 from .policy import Erasure, ErasureKind, ErasureState
+from .queries import (
+    begin_erasure,
+    count_erased,
+    has_settled,
+    lock_open,
+    open_erasures,
+    payload_tables,
+    read_selector,
+)
 from .record_traces import erase_people, forget_quotations, remember_ids
 
 LOOKED_THROUGH = 5000

@@ -20,10 +20,7 @@ from ..base.telemetry.prometheus import erased_rows
 from ..base.values import frozen
 from ..database.engine import Database, current_time
 from ..sources.tables.own_files import NO_PLACES, FlagFile, OwnPlaces, delete_all, delete_answers
-from .erasure_queries import count_aged, finish_erasure, open_erasures
 from .find_records import find_aged
-from .flag_file_queries import aged_flag_files, deleted_tables, forget_flag_files, payload_tables
-from .hold_queries import AppliedPolicy, may_erase, note_answers_erased, policies_to_apply
 from .month_queries import (
     LogMonth,
     attach_month,
@@ -34,6 +31,19 @@ from .month_queries import (
     log_months,
 )
 from .policy import MONTHS, Erasure, ErasureKind, months_before
+from .queries import (
+    AppliedPolicy,
+    aged_flag_files,
+    count_aged,
+    deleted_tables,
+    finish_erasure,
+    forget_flag_files,
+    may_erase,
+    note_answers_erased,
+    open_erasures,
+    payload_tables,
+    policies_to_apply,
+)
 from .record_traces import StoredPlace, erase_aged, erase_answers, erase_labels, forget_quotations
 
 log = structlog.get_logger("evenhand.retention")

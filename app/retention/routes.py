@@ -15,13 +15,20 @@ from ..deployments.deployment_in_address import (
     ReadableDeployment,
 )
 from ..deployments.queries import Deployments
-from ..web.parameters import NumberPaging
-from ..web.problem_answers import CONFLICT, name_location
+from ..web.route_declarations import CONFLICT, NumberPaging, name_location
 from .bodies import ErasureIn, ErasureOut, ErasurePage, LegalHoldIn, LegalHoldOut, RetentionIn, RetentionOut
-from .erasure_queries import get_erasure, read_erasures, request_erasure
-from .flag_file_queries import DELETED_TABLE
-from .hold_queries import find_hold, place_hold, put_policy, read_retention_policy, release_hold
 from .policy import RecordSelector, RetentionPolicy
+from .queries import (
+    DELETED_TABLE,
+    find_hold,
+    get_erasure,
+    place_hold,
+    put_policy,
+    read_erasures,
+    read_retention_policy,
+    release_hold,
+    request_erasure,
+)
 from .selector_rules import check_reason, check_selector, complete_policy, require_no_hold
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["retention"])

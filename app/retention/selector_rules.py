@@ -12,8 +12,8 @@ from ..domain.deployment import Column, StorageKind
 from ..domain.stored_forms import is_pseudonym
 from ..intake.logging.protected_values import check_for
 from .find_records import meta_places
-from .hold_queries import find_hold
 from .policy import MAX_ERASED_IDS, MAX_MONTHS, MONTHS, RecordSelector, RetentionPolicy
+from .queries import find_hold
 
 MAX_REASON = 1000
 

@@ -12,7 +12,7 @@ from pydantic import AliasPath, BaseModel, ConfigDict, Field
 
 from ..base.strict_json import JsonObject
 from ..domain.paging import Paging
-from .parameters import cut
+from .route_declarations import cut
 
 Item = TypeVar("Item")
 Form = TypeVar("Form")

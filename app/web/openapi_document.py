@@ -16,7 +16,7 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from ..base.errors import NotFound, TooLarge, UnsupportedMediaType
 from .body import In, Out, PageOut, Problem
-from .problem_answers import problems
+from .route_declarations import problems
 
 API_VERSION = "1"
 

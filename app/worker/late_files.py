@@ -23,7 +23,7 @@ from ..domain.check import Span
 from ..domain.deployment import PayloadTable, TableFormat
 from ..domain.monitor import Schedule
 from ..evidence.queries.hour_counts import counted_hours, last_counted
-from ..sources.stored.period_counts import note_changed_hours
+from ..sources.stored.window_queries import note_changed_hours
 from ..sources.tables.allowed_locations import Root
 from .looks import delayed_as
 

@@ -14,7 +14,7 @@ from app.evidence.count_hours import FollowedEra
 from app.evidence.queries.eras import begin_era, find_era, followed_deployment, note_progress
 from app.evidence.queries.hour_counts import CountedHour, CountedPlace, replace_hours
 from app.evidence.settle import settle_figures
-from app.sources.stored.period_counts import note_changed_hours
+from app.sources.stored.window_queries import note_changed_hours
 from app.statistics.e_values.nulls import Hours
 from app.statistics.group_labels import ComparedGroup
 from app.statistics.tables.record_kinds import CounterfactualCells

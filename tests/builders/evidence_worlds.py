@@ -17,7 +17,7 @@ from app.domain.monitor import EvidenceSettings, Monitor, MonitoredAttribute, Ou
 from app.evidence.queries.eras import Era, find_era, followed_deployment
 from app.evidence.queries.figure_states import StoredFigure, find_era_figures
 from app.evidence.update import update_deployment
-from app.sources.stored.period_counts import note_changed_hours
+from app.sources.stored.window_queries import note_changed_hours
 from tests.connections import connect
 from tests.scenes import HOUR, NOON, Scene, scene
 

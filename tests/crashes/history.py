@@ -20,7 +20,7 @@ from app.base.clock import HOUR, floor_to_hour
 from app.base.errors import Unavailable
 from app.database.engine import Database
 from app.database.partitions import ensure_months
-from app.sources.stored.period_counts import note_changed_hours
+from app.sources.stored.window_queries import note_changed_hours
 from app.statistics.e_values.betting import Past, look_back
 from app.statistics.e_values.follow import Followed, Together, begin_comparison, follow_together
 from app.statistics.e_values.nulls import Hours, Limit, Scale, UnfairSide

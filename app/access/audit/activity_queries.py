@@ -1,4 +1,4 @@
-"""Log of changes and log-ins, written in the transaction of the change, kept permanently, secrets not hidden."""
+"""Log of changes and log-ins, written in the transaction of the change, kept permanently. Hides no secrets."""
 
 import json
 from collections.abc import Iterator, Mapping

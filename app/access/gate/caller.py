@@ -25,7 +25,7 @@ from ...calls.egress_policy import EgressPolicy, read_policy
 from ...database.engine import Database
 from ...database.replica import Replica
 from ...web.middleware import NO_ROUTE, name_route
-from ...web.parameters import ID_PATTERN
+from ...web.route_declarations import ID_PATTERN
 from .. import passwords
 from ..audit.event_queries import ORIGIN, AuditOutcome, insert_event
 from ..authenticator import READING, Authenticator

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from pydantic import Field
 
 from ...web.body import FromText, In, NextPageCursor, Out, PageOut, example
-from ...web.parameters import ID_PATTERN, Timestamp
+from ...web.route_declarations import ID_PATTERN, Timestamp
 from ..principals import Permission, Role
 from .key_text import MAX_OVERLAP, USUAL_OVERLAP_HOURS
 

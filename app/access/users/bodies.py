@@ -5,7 +5,7 @@ from datetime import datetime
 from pydantic import Field, SecretStr
 
 from ...web.body import FromText, In, NextPageCursor, Out, PageOut, example
-from ...web.parameters import ID_PATTERN
+from ...web.route_declarations import ID_PATTERN
 from ..principals import Role
 
 _USER = {

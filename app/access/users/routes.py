@@ -5,8 +5,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path
 
 from ...base.errors import InvalidInput
-from ...web.parameters import ShortNumberPaging
-from ...web.problem_answers import CONFLICT, NOT_FOUND
+from ...web.route_declarations import CONFLICT, NOT_FOUND, ShortNumberPaging
 from ..audit.activity_queries import changes_between, record_activity
 from ..gate.caller import Admin, SessionIn
 from ..keys.routes import bound_to

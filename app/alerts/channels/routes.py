@@ -8,8 +8,16 @@ from ...access.audit.activity_queries import record_activity
 from ...access.gate.caller import ServicesIn, SessionIn, WholeManager
 from ...base.errors import EndpointRefused, FieldProblem, refuse
 from ...calls.egress_policy import check_url
-from ...web.parameters import ID_PATTERN, NumberPaging, ShortNumberPaging, uuid_path
-from ...web.problem_answers import CONFLICT, NOT_FOUND, Answers, name_location
+from ...web.route_declarations import (
+    CONFLICT,
+    ID_PATTERN,
+    NOT_FOUND,
+    Answers,
+    NumberPaging,
+    ShortNumberPaging,
+    name_location,
+    uuid_path,
+)
 from .bodies import (
     AlertChannelIn,
     AlertChannelOut,

@@ -18,7 +18,7 @@ from ...domain.alert import (
 )
 from ...domain.check import DataSet, Scope
 from ...web.body import FollowingCursor, FromText, In, Out, PageOut, example
-from ...web.parameters import ID_PATTERN
+from ...web.route_declarations import ID_PATTERN
 from .rules import MAX_HOURS, MAX_IN_A_ROW
 
 _CONDITION = {

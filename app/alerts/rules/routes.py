@@ -9,8 +9,7 @@ from ...access.gate.caller import Manager, SessionIn
 from ...base.errors import FieldProblem, refuse
 from ...deployments.deployment_in_address import LockedDeployment, ReadableDeployment
 from ...domain.alert import Rule
-from ...web.parameters import ID_PATTERN, ShortNumberPaging
-from ...web.problem_answers import CONFLICT, Answers
+from ...web.route_declarations import CONFLICT, ID_PATTERN, Answers, ShortNumberPaging
 from ..channels.bodies import OpenAlertsIn, OpenAlertsSentOut
 from ..channels.catch_up import send_open_alerts
 from ..channels.queries import get_channel

@@ -21,7 +21,7 @@ from ...intake.logging.checked_records import RecordRefused
 from ...intake.logging.ingest_plan import Columns
 from ...sources.stored.newest_record import newest_record
 from ...sources.stored.record_queries import StoredRecord
-from ...web.problem_answers import CONFLICT
+from ...web.route_declarations import CONFLICT
 from .bodies import EndpointTestIn, EndpointTestOut, NewEndpointTestIn
 from .endpoint_test import Question, find_format, try_endpoint
 

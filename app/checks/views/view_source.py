@@ -16,9 +16,9 @@ from ...deployments.monitor.queries import find_monitor
 from ...domain.check import CheckRun, CheckState, DataSet, Measurement, Span
 from ...domain.groups import NEAR_TWINS
 from ...domain.monitor import Comparison, Monitor, OutcomeRule
-from ...sources.stored.period_counts import NotStored, count_not_stored
 from ...sources.stored.record_conditions import RecordPlace
 from ...sources.stored.record_queries import StoredRecord, nth_newest
+from ...sources.stored.window_queries import NotStored, count_not_stored
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.sentences.left_out import list_lines, name_lost
 from ..copies.copy_outcomes import with_not_scored

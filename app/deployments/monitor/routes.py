@@ -11,8 +11,7 @@ from ...access.principals import Principal
 from ...base.errors import Conflict, FieldProblem, refuse, require_present
 from ...domain.deployment import Deployment
 from ...domain.monitor import Monitor
-from ...web.parameters import ShortNumberPaging
-from ...web.problem_answers import CONFLICT, problems
+from ...web.route_declarations import CONFLICT, ShortNumberPaging, problems
 from ..change_texts import monitor_changes
 from ..deployment_in_address import LockedDeployment, ReadableDeployment
 from ..validate_only import ValidateOnly, kept_unless

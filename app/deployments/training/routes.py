@@ -15,8 +15,8 @@ from ...base.errors import Conflict, InvalidInput, UnsupportedMediaType
 from ...base.strict_json import require_strict
 from ...domain.deployment import Deployment
 from ...domain.monitor import Monitor
-from ...web.problem_answers import CONFLICT
 from ...web.problems import field_problems
+from ...web.route_declarations import CONFLICT
 from ...web.strict_requests import is_json, takes
 from ...web.uploads import read_apart, sent_type, spooled
 from ..change_texts import training_data_changes

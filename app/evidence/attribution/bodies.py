@@ -9,7 +9,7 @@ from ...checks.bodies import ProgressOut, RangeIn
 from ...deployments.monitor.bodies import FeatureName
 from ...domain.monitor_rules import MAX_ATTRIBUTED_ROWS, MAX_ATTRIBUTES, MAX_INTERSECTIONS
 from ...web.body import FollowingCursor, Out, PageOut, example, read_from
-from ...web.parameters import UUID_PATTERN
+from ...web.route_declarations import UUID_PATTERN
 from .attribution import (
     AttributionLimits,
     AttributionRun,

@@ -8,8 +8,7 @@ from ...access.audit.activity_queries import record_activity
 from ...access.gate.caller import Manager, ServicesIn, SessionIn
 from ...database.engine import current_time
 from ...deployments.deployment_in_address import NEEDS_LOGGED, ManagedDeployment, ReadableDeployment
-from ...web.parameters import NumberPaging, uuid_path
-from ...web.problem_answers import CONFLICT, Answers
+from ...web.route_declarations import CONFLICT, Answers, NumberPaging, uuid_path
 from .attribution import AttributionTrigger
 from .attribution_request import estimate_cost, request_attribution
 from .bodies import AttributionCostOut, AttributionIn, AttributionOut, AttributionPage

@@ -14,8 +14,7 @@ from ...deployments.monitor.bodies import FoundGroupIn, MonitorOut
 from ...deployments.monitor.queries import find_monitor
 from ...deployments.monitor.routes import require_monitor, store_monitor
 from ...domain.group_rules import FoundBy, GroupRule
-from ...web.parameters import NumberPaging, uuid_path
-from ...web.problem_answers import CONFLICT, name_location
+from ...web.route_declarations import CONFLICT, NumberPaging, name_location, uuid_path
 from .bodies import SubgroupScanIn, SubgroupScanOut, SubgroupScanPage
 from .scan_queries import get_scan, queue_scan, read_scans
 from .scan_request import check_scan

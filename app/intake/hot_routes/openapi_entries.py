@@ -29,9 +29,8 @@ from ...payloads.schema_parts import (
     complete_object,
     open_object,
 )
-from ...web.parameters import ID_PATTERN
-from ...web.problem_answers import PROBLEM_SCHEMA, problems
 from ...web.problems import MEDIA_TYPE
+from ...web.route_declarations import ID_PATTERN, PROBLEM_SCHEMA, problems
 from ..logging.checked_records import OPTIONAL_SCHEMAS
 from ..logging.decode_body import MAX_BODY_BYTES
 from ..logging.ingest_plan import MAX_RECORD_BYTES, MAX_RECORDS

@@ -7,8 +7,7 @@ from typing import Any, Self
 from ...base.errors import InvalidInput
 from ...base.strict_json import parse_json
 from ...domain.arrival import LogKind
-from .bentoml import read_bentoml
-from .flat_tables import read_csv, read_json_lines, read_parquet
+from .flat_tables import read_bentoml, read_csv, read_json_lines, read_parquet
 from .input_file import ImportRow, ImportSubject, InputFile
 from .logged_calls import read_azure, read_databricks, read_kserve, read_sagemaker
 from .month_files import read_export, read_head

@@ -176,7 +176,7 @@ _INPUTS, _OUTPUTS = ("model_inputs", "inputs", "request"), ("model_outputs", "ou
 
 
 def read_azure(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
-    """Yields the records of Azure's data collector: frames of custom logging, or bodies of payload logging."""
+    """Yields the records of Azure's collector: frames of custom logging, or bodies of payload logging."""
     return join_halves(files, subject, InputFile.json_lines, _read_event)
 
 

@@ -19,7 +19,7 @@ from ...base.values import frozen
 from ...domain.arrival import LogKind, RecordSource
 from ...domain.record import Receipt
 from ...domain.record_times import TimeRule
-from ...web.parameters import OptionalMoment, in_utc
+from ...web.route_declarations import OptionalMoment, in_utc
 from ...web.strict_requests import takes
 from ...web.uploads import read_apart, sent_type, spooled
 from ..hot_routes.routes import IngestionIn

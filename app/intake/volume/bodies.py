@@ -6,7 +6,7 @@ from pydantic import Field
 
 from ...domain.arrival import LogKind, RecordSource, RejectionCount, RejectionReason
 from ...web.body import In, Out, example, read_from
-from ...web.parameters import Timestamp
+from ...web.route_declarations import Timestamp
 from ..gateway.spool_entries import IntakeCount, IntakeOutcome
 from .hourly_view import IngestionHour, IngestionView, describe_rejection, find_remedy
 

@@ -17,7 +17,7 @@ from ...deployments.deployment_in_address import LoggableDeployment, ReadableDep
 from ...domain.arrival import KEPT
 from ...domain.check import Span
 from ...domain.record_times import TimeRule
-from ...web.parameters import (
+from ...web.route_declarations import (
     Limit,
     OptionalMoment,
     PlaceCursor,

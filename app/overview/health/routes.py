@@ -19,7 +19,7 @@ from ...base.errors import Unavailable
 from ...base.telemetry.prometheus import exposition
 from ...domain.alert import AlertState, RuleKind
 from ...web.body import Out
-from ...web.problem_answers import Answers, answers
+from ...web.route_declarations import Answers, answers
 from .queries import count_checks, is_migrated, vitals
 
 router = APIRouter()

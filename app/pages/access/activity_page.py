@@ -15,7 +15,7 @@ from ...access.audit.activity_queries import Activity, ActivityFilter
 from ...access.audit.event_queries import AuditEvent, AuditFilter
 from ...access.gate.caller import Admin, NowIn, Reader, SessionIn
 from ...domain.paging import Paging
-from ...web.parameters import NumberCursor, cut
+from ...web.route_declarations import NumberCursor, cut
 from ..author_names import people
 from ..render import page
 

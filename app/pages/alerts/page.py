@@ -29,7 +29,7 @@ from ...domain.monitor import list_comparisons
 from ...domain.paging import Paging
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.e_values.state_words import SINGLE_CHECKS_ALARM
-from ...web.parameters import NumberCursor, cut
+from ...web.route_declarations import NumberCursor, cut
 from ..author_names import people
 from ..range_bar import KEEPS_RANGE, build_bar, chosen_span, find_kept_range
 from ..render import page

@@ -7,10 +7,9 @@ from ...access.gate.caller import AnyKey, NowIn, SessionIn
 from ...access.principals import Permission
 from ...deployments.deployment_in_address import ReadableDeployment
 from ...domain.paging import Paging
-from ...retention.erasure_queries import read_erasures
-from ...retention.hold_queries import find_hold, read_retention_policy
 from ...retention.policy import RetentionPreset
-from ...web.parameters import NumberCursor, cut
+from ...retention.queries import find_hold, read_erasures, read_retention_policy
+from ...web.route_declarations import NumberCursor, cut
 from ..author_names import people
 from ..range_bar import KEEPS_RANGE
 from ..render import page

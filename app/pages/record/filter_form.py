@@ -23,7 +23,7 @@ from ...domain.paging import Paging
 from ...records.record_lens import OutcomeWord
 from ...records.record_list import ChangedFilter, RecordsWanted
 from ...sources.stored.record_conditions import RecordSort
-from ...web.parameters import Timestamp, in_utc, read_record_cursor
+from ...web.route_declarations import Timestamp, in_utc, read_record_cursor
 
 CHECK_ID = r"^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})?$"
 

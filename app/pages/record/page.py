@@ -23,7 +23,7 @@ from ...records.record_list import Records, list_matching_records
 from ...records.second_look.words import list_flip_totals, pick_labels
 from ...sources.stored.record_conditions import GapPlace, RecordSort
 from ...sources.stored.record_queries import SCANNED, SCANNED_WITH_COPIES
-from ...web.parameters import encode_place
+from ...web.route_declarations import encode_place
 from .. import check_words
 from ..range_bar import KEEPS_RANGE, RangeIn, build_bar, chosen_span
 from ..render import page

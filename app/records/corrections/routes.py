@@ -14,8 +14,7 @@ from ...intake.hot_routes.routes import IngestionIn, receipt_members, refuse_all
 from ...intake.logging.decode_body import MAX_BODY_BYTES
 from ...intake.logging.ingest_plan import IngestPlan
 from ...payloads.schema_parts import CELL, closed_object
-from ...web.parameters import FilterText, NumberPaging, OptionalMoment, in_utc
-from ...web.problem_answers import CONFLICT
+from ...web.route_declarations import CONFLICT, FilterText, NumberPaging, OptionalMoment, in_utc
 from ...web.strict_requests import takes
 from ...web.uploads import SentType, sent_type, spooled
 from ..feedback.bodies import CorrectionCounts, CorrectionPage, CorrectionReceipt

@@ -7,8 +7,16 @@ from ...base.errors import Conflict, require_present
 from ...deployments.deployment_in_address import NEEDS_LOGGED, ReadableDeployment
 from ...sources.stored.record_conditions import RecordPlace
 from ...sources.stored.record_queries import read_schemas
-from ...web.parameters import Limit, OptionalMoment, PlaceCursor, encode_place, in_utc, read_place_cursor
-from ...web.problem_answers import CONFLICT, answers
+from ...web.route_declarations import (
+    CONFLICT,
+    Limit,
+    OptionalMoment,
+    PlaceCursor,
+    answers,
+    encode_place,
+    in_utc,
+    read_place_cursor,
+)
 from ..routes import RecordId, WithCount
 from .bodies import FeedbackRecordOut, FeedbackRecordPage
 from .queries import count_feedback, find_feedback, list_feedback

@@ -14,16 +14,16 @@ from ...deployments.noted_exports import exported
 from ...domain.groups import GroupWords
 from ...domain.mitigation import ONLY_DIRECT
 from ...mitigation.window.flag_queries import FlaggedFilter, FlaggedPayload, FlagPlace, flagged_page
-from ...web.parameters import (
+from ...web.route_declarations import (
     FilterText,
     Limit,
     OptionalMoment,
     PlaceCursor,
+    answers,
     encode_place,
     in_utc,
     read_place_cursor,
 )
-from ...web.problem_answers import answers
 from ..csv_streams import CsvAnswer, CsvPiece, Raw, RowLimit, send_csv
 from .bodies import Direction, FlaggedOut, FlaggedPage, Kind, RecordOut
 from .flagged_csv import csv_header, csv_row

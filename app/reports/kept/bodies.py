@@ -10,7 +10,7 @@ from pydantic import AliasPath, Field
 from ...alerts.rules.bodies import ChannelId
 from ...statistics.selections.category_schemes import MAX_MAPPINGS, MAX_VALUES, CategoryMapping
 from ...web.body import FromText, In, NextPageCursor, Out, PageOut, example
-from ...web.parameters import Timestamp
+from ...web.route_declarations import Timestamp
 from ..regulator.clauses import ToolKind
 from ..regulator.presets import ReportPreset, SheetsWanted, choose_sheets
 from ..regulator.sheets import PeriodSheet

@@ -18,8 +18,7 @@ from ...domain.monitor import Monitor, MonitoredAttribute, Outcome
 from ...sources.arrays.column_cells import Coded, outcome_codes, stored_cells
 from ...sources.arrays.favourable_scores import favourable_scores
 from ...sources.arrays.read_records import group_records
-from ...sources.stored.period_counts import count_combinations
-from ...sources.stored.window_queries import WindowQuery, name_values
+from ...sources.stored.window_queries import WindowQuery, count_combinations, name_values
 from ...statistics.group_labels import MISSING, Codes, IntArray
 from ...statistics.selections.category_people import (
     AttributeCategories,

@@ -19,7 +19,7 @@ from ...deployments.queries import Deployments
 from ...domain.alert import Event
 from ...domain.check import Span
 from ...domain.deployment import Deployment
-from ...retention.hold_queries import read_retention_policy
+from ...retention.queries import read_retention_policy
 from ..authors import name_author
 from ..check_report import make_document
 from ..document import Attachment, Document, Json, Made

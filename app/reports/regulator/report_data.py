@@ -17,7 +17,7 @@ from ...deployments.monitor.queries import find_monitor
 from ...domain.check import Span
 from ...domain.deployment import Deployment, FieldKind
 from ...domain.monitor import Monitor, outcome_label
-from ...sources.stored.period_counts import (
+from ...sources.stored.window_queries import (
     RevisionCount,
     count_not_stored,
     count_revisions,

@@ -21,10 +21,17 @@ from ...deployments.monitor.queries import find_monitor
 from ...deployments.noted_exports import exported
 from ...domain.check import Span
 from ...domain.deployment import Deployment
-from ...retention.hold_queries import read_retention_policy
+from ...retention.queries import read_retention_policy
 from ...statistics.selections.category_schemes import EXAMPLE_MAPPING, MAX_MAPPING_LENGTH, parse_mappings
-from ...web.parameters import ID_PATTERN, NumberPaging, ShortNumberPaging, in_utc, uuid_path
-from ...web.problem_answers import CONFLICT, name_location
+from ...web.route_declarations import (
+    CONFLICT,
+    ID_PATTERN,
+    NumberPaging,
+    ShortNumberPaging,
+    in_utc,
+    name_location,
+    uuid_path,
+)
 from ..kept.bodies import (
     MOST_NAMES,
     KeptReportIn,

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from ...base.values import frozen_by_name
 from ...database.engine import ArrowReader
 from ...domain.monitor import Monitor
-from ...sources.stored.period_counts import RevisionCount
+from ...sources.stored.window_queries import RevisionCount
 from ...statistics.selections.category_people import CountedPeople
 from ..document import ABSENT, interval, number
 from ..report_source import ReportSource

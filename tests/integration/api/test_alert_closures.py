@@ -11,7 +11,7 @@ from app.access.principals import Role
 from app.alerts.evaluate import evaluate_evidence
 from app.database.engine import Database
 from app.domain.alert import VerdictCondition
-from app.sources.stored.period_counts import note_changed_hours
+from app.sources.stored.window_queries import note_changed_hours
 from tests.builders.alert_history import History
 from tests.builders.evidence_worlds import START, log, update, watched, world
 from tests.builders.page_words import says

@@ -15,10 +15,9 @@ from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.monitor import Monitor, OutcomeRule
 from app.domain.record import digest_id
 from app.retention.erase import perform_erasures
-from app.retention.erasure_queries import request_erasure
 from app.retention.expire import apply_policies
-from app.retention.hold_queries import place_hold, put_policy
 from app.retention.policy import RecordSelector, RetentionPolicy
+from app.retention.queries import place_hold, put_policy, request_erasure
 from tests.builders.bodies import deployment
 from tests.builders.evidence_worlds import SEX, START, Logged, log, update, watched
 from tests.builders.queries import rows

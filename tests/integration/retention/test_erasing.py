@@ -14,10 +14,9 @@ from app.domain.record import digest_id
 from app.intake.gateway.store_calls import StoredHalf, add_halves
 from app.retention import erase as erasing
 from app.retention.erase import perform_erasures
-from app.retention.erasure_queries import get_erasure, request_erasure
-from app.retention.hold_queries import place_hold, release_hold
 from app.retention.policy import Erasure, RecordSelector, hash_receipt, receipt_document
-from app.sources.stored.period_counts import note_changed_hours
+from app.retention.queries import get_erasure, place_hold, release_hold, request_erasure
+from app.sources.stored.window_queries import note_changed_hours
 from tests.builders.evidence_worlds import update
 from tests.builders.kept_records import PERSON, SERIES
 from tests.builders.traces import rows_of, tables_with, tables_with_number

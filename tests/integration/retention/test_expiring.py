@@ -14,8 +14,8 @@ from app.deployments.queries import Deployments
 from app.domain.deployment import Deployment
 from app.retention import expire as expiring
 from app.retention.expire import apply_policies
-from app.retention.hold_queries import place_hold, put_policy
 from app.retention.policy import Erasure, RetentionPolicy
+from app.retention.queries import place_hold, put_policy
 from app.worker.looks import look_for_aged_records
 from tests.builders.kept_records import PERSON, SERIES
 from tests.builders.lender import UNFAIR

@@ -12,8 +12,8 @@ from app.base.clock import utc_now
 from app.database.engine import Database
 from app.domain.deployment import Endpoint
 from app.retention.expire import apply_policies
-from app.retention.hold_queries import place_hold, put_policy, release_hold
 from app.retention.policy import RetentionPolicy
+from app.retention.queries import place_hold, put_policy, release_hold
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.lakes import Lake, lake_of
 from tests.models.rules import RuleScorer

@@ -15,11 +15,9 @@ from app.deployments.definition import Definition, build_definition
 from app.deployments.queries import Deployments
 from app.domain.deployment import Endpoint, PayloadTable, TableFormat
 from app.retention.erase import perform_erasures
-from app.retention.erasure_queries import request_erasure
 from app.retention.expire import apply_policies, delete_left_files
-from app.retention.flag_file_queries import DELETED_TABLE
-from app.retention.hold_queries import place_hold, put_policy, release_hold
 from app.retention.policy import RecordSelector, RetentionPolicy
+from app.retention.queries import DELETED_TABLE, place_hold, put_policy, release_hold, request_erasure
 from app.sources.tables.own_files import OwnPlaces, _own_files
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.lakes import Lake, lake_of

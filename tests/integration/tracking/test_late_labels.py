@@ -8,7 +8,7 @@ from app.domain.check import DataSet
 from app.domain.monitor import EvidenceSettings
 from app.evidence.present_state import look_at_evidence
 from app.evidence.words import list_remarks
-from app.sources.stored.period_counts import note_changed_hours
+from app.sources.stored.window_queries import note_changed_hours
 from tests.builders.evidence_worlds import START, Logged, import_labels, log, present_era, states, update, watched
 from tests.builders.page_words import says
 from tests.scenes import HOUR, Scene

@@ -10,8 +10,8 @@ import pytest
 
 from app.database.engine import Database
 from app.retention.erase import perform_erasures
-from app.retention.erasure_queries import request_erasure
 from app.retention.policy import RecordSelector
+from app.retention.queries import request_erasure
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.scenes import NOON, Scene, scene
 from tests.service import RunningService, running_service

@@ -12,7 +12,7 @@ from app.database.engine import Database
 from app.domain.deployment import Endpoint
 from app.domain.monitor import MonitoredAttribute
 from app.records.record_list import Records, RecordsWanted, list_matching_records
-from app.sources.stored import gap_queries as stored
+from app.sources.stored import record_queries as stored
 from app.sources.stored.record_conditions import GapPlace, RecordPlace, RecordSort
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.statements import counted

@@ -6,7 +6,7 @@ import pytest
 
 from app.base.errors import InvalidInput
 from app.domain.paging import Paging
-from app.web.parameters import cut, cut_at_place, read_number_cursor, read_place_cursor
+from app.web.route_declarations import cut, cut_at_place, read_number_cursor, read_place_cursor
 
 
 class Place(msgspec.Struct, array_like=True, forbid_unknown_fields=True):

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from app.base.errors import InvalidInput
-from app.library.change_of_gap import ChangeExplanation, explain_change
+from app.library.compared_rates import ChangeExplanation, explain_change
 from app.statistics.attribution.change_of_gap import ChangeParts
 
 START = pd.Timestamp("2026-10-05T00:00:00Z")

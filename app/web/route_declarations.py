@@ -1,4 +1,4 @@
-"""Parameters that many routes take: ids, texts, moments, and opaque cursors of lists in pages."""
+"""Parameters that many routes take (ids, texts, moments, opaque cursors of lists); problems they answer."""
 
 import base64
 import binascii
@@ -12,9 +12,18 @@ import msgspec
 from fastapi import Depends, Path, Query
 from pydantic import AwareDatetime, BeforeValidator, Field
 
-from ..base.errors import InvalidInput
+from ..base.errors import (
+    Conflict,
+    EvenhandError,
+    Forbidden,
+    InvalidInput,
+    NotFound,
+    Unauthenticated,
+    Unavailable,
+)
 from ..domain.paging import Paging
 from ..sources.stored.record_conditions import GapPlace, RecordPlace, RecordSort
+from .problems import KINDS, MEDIA_TYPE
 
 ID_PATTERN = r"^[a-z0-9][a-z0-9_-]{0,63}$"
 """Pattern of a deployment's id."""
@@ -155,3 +164,49 @@ def read_record_cursor(cursor: str | None, sort: RecordSort) -> RecordPlace | Ga
         if sort is RecordSort.GAP
         else read_place_cursor(cursor, RecordPlace)
     )
+
+
+Answers = dict[int | str, dict[str, Any]]
+
+PROBLEM_SCHEMA = "#/components/schemas/Problem"
+
+
+def problems(*errors: type[EvenhandError]) -> Answers:
+    """Answers of every route with a key, and those of `errors`."""
+    return answers(Unauthenticated, Forbidden, InvalidInput, Unavailable, *errors)
+
+
+def answers(*errors: type[EvenhandError]) -> Answers:
+    entries: Answers = {}
+    for error in errors:
+        kind = KINDS[error]
+        example = {
+            "type": kind.type,
+            "title": kind.title,
+            "status": kind.status,
+            "detail": f"{error.__doc__}",
+        }
+        if error is InvalidInput:
+            example |= {
+                "detail": "name: must not be blank",
+                "errors": [{"field": "name", "message": "must not be blank"}],
+            }
+        example["request_id"] = "0f8c1d9e5b7a4c3e9d2f6a1b8c4e7d05"
+        content = {MEDIA_TYPE: {"schema": {"$ref": PROBLEM_SCHEMA}, "example": example}}
+        entries[kind.status] = {"description": kind.title, "content": content}
+    return entries
+
+
+def name_location(status: int, description: str, location: str) -> Answers:
+    """Answer with the address of what is made."""
+    return {
+        status: {
+            "description": description,
+            "headers": {"Location": {"description": location, "schema": {"type": "string"}}},
+        }
+    }
+
+
+CONFLICT = answers(Conflict)
+NOT_FOUND = answers(NotFound)
+"""Routes beneath a deployment, which all have it, need not name it."""
