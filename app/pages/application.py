@@ -5,7 +5,7 @@ from functools import cache
 from fastapi import Depends, FastAPI
 
 from ..web.strict_requests import known_parameters_only
-from . import assets, glossary
+from . import assets
 from . import check_page as checks
 from . import error_pages as failures
 from . import help_page as manual
@@ -42,7 +42,6 @@ _ROUTERS = (
     # After the lists: its address has a place for any id.
     alert_page.router,
     activity.router,
-    glossary.router,
     manual.router,
     settings.router,
     login.router,

@@ -71,7 +71,7 @@ def list_pages() -> dict[str, list[tuple[str, str]]]:
     """Name and title of each page, by the heading of its folder."""
     listed: dict[str, list[tuple[str, str]]] = {heading: [] for heading in _FOLDERS.values()}
     for name, text in sorted(_texts().items(), key=lambda item: (item[0] != "", _title_of(item[1]))):
-        listed[_FOLDERS[name.partition("/")[0] if "/" in name else ""]].append((name, _title_of(text)))
+        listed[_FOLDERS.get(name.partition("/")[0], "Start")].append((name, _title_of(text)))
     return listed
 
 

@@ -1,4 +1,4 @@
-"""Markdown as HTML: raw HTML is escaped, tables can be scrolled by the keyboard, and headings have addresses."""
+"""Markdown as HTML: raw HTML is escaped, tables scroll by the keyboard, headings have addresses."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -39,7 +39,8 @@ def render_page(text: str, find_address: Callable[[str], str | None]) -> tuple[M
             token.tag = closing.tag = "td"
     for token in tokens:
         _lead_links(token, find_address)
-    return Markup(_parser().renderer.render(tokens, _parser().options, {})), headings  # noqa: S704 - as above
+    content = _parser().renderer.render(tokens, _parser().options, {})
+    return Markup(content), headings  # noqa: S704 - as above
 
 
 class SlugNames:

@@ -19,8 +19,9 @@ class ToolKind(StrEnum):
 class RuleClause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Clause of a rule.
 
-    `seen_on` is the date of the newest dated page that was seen; of a `primary` source a page of the authority
-    was. `answered_by` has names such as `sheet:evidence` and `api:readAlert`. `open` says what was not seen.
+    `seen_on` is the date of the newest dated page that was seen; of a `primary` source a page of the
+    authority was. `answered_by` has names such as `sheet:evidence` and `api:readAlert`. `open` says what
+    was not seen.
     """
 
     id: str
@@ -60,8 +61,8 @@ def describe_sources(clauses: Iterable[RuleClause]) -> str:
     oldest = min(clause.checked_on for clause in clauses)
     secondary = sum(clause.source_kind == "secondary" for clause in clauses)
     return (
-        f"Not legal advice. State of the rules as read on {oldest}; {secondary} of {len(clauses)} rows rest on "
-        "secondary sources."
+        f"Not legal advice. State of the rules as read on {oldest}; {secondary} of {len(clauses)} rows rest "
+        "on secondary sources."
     )
 
 
