@@ -188,7 +188,8 @@ class OverviewEntryOut(Out):
 
     state: DeploymentState
     """`unfair`, `suspected`, `unwatched`, `fair`: the gravest verdict on a group; `unwatched` is beyond a
-    side that has no limit. `undecided`: that verdict is, or no group can be judged. `failing`: the last
+    side that has no limit. Once evidence has begun, it decides on `unfair`, and one unfair check is
+    `suspected`. `undecided`: that verdict is, or no group can be judged. `failing`: the last
     check failed. `stale`: nothing new was measured for a day. `waiting`: too few records yet.
     `no_monitor`: none is set."""
 

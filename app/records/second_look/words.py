@@ -93,10 +93,10 @@ def say_effect(
     figure: tuple[str, str],
     check_id: str,
 ) -> FlipTotal | None:
-    """What the model does because of the attribute to records of a group, by the copies of one check.
+    """Sentence on what the model does to a group because of the attribute, by the copies of a check.
 
-    `figure` are attribute and group, of several attributes the one that changes most is said. None where
-    nothing is known of it.
+    `figure` is the attribute and the group; of several attributes the sentence is about the one that changes
+    most. None where nothing is known of it.
     """
     names = GroupWords.of(monitor)
     features = {column.name for column in deployment.schema.features}
@@ -132,8 +132,8 @@ def say_effect(
                 else (f"{'were' if lost > 1 else 'was'} {outcome}", "not have been")
             )
             sentence = (
-                f"{int(lost):,} of {int(records):,} {names.subject(name, group)} {present}, and would {other} "
-                f"{_word_change(attribute, names)}."
+                f"{int(lost):,} of {int(records):,} {names.subject(name, group)} {present}, "
+                f"and would {other} {_word_change(attribute, names)}."
             )
         elif not gained:
             sentence = (

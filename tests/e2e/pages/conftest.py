@@ -12,7 +12,7 @@ from tests.firefox import FirefoxTab, firefox, running_firefox
 from tests.progress import wait_until
 from tests.service import RunningService
 
-HOURS = 8
+HOURS = 12
 
 
 @pytest.fixture(scope="module")
