@@ -32,7 +32,7 @@ from ...evidence.queries.eras import FollowedDeployment
 from ...evidence.subgroups.present_candidates import read_result, say_scan
 from ...evidence.subgroups.scan_queries import SubgroupScan, read_scans
 from ...evidence.subgroups.watch_group import choose_name, find_watched, watching_problem
-from ...evidence.words import describe_evidence, list_figures, name_figure, say_limit
+from ...evidence.words import describe_evidence, list_figures, name_figure
 from ...overview.fleet import look_at_deployment
 from ...statistics.scan.scan_results import SearchResult
 from ...statistics.scan.search_subgroup import MAX_FEATURES, MIN_RECORDS
@@ -158,7 +158,6 @@ CONFIGURED = frozenset(
 
 
 _WORDING = {
-    "limit_of": say_limit,
     "number_of": format_measurement,
     "words": check_words,
     "rollups": ROLLUPS,
