@@ -35,7 +35,7 @@ def test_the_state_of_every_figure_stays_in_one_line(browser: Browser, example: 
         page.get_by_text("Every figure").click()
         table = page.locator("section[aria-labelledby=evidence] table")
 
-        assert table.locator(".badge").count() > 20
+        assert table.locator(".badge").count() > 10
         assert max_lines(table.locator(".badge")) < 1.9
         assert layout_faults(page) == []
 
