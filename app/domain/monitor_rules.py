@@ -108,7 +108,7 @@ def monitor_problems(
 
 
 def _check_persons(monitor: Monitor, schema: RecordSchema) -> Iterator[tuple[str, str]]:
-    """What is said of whose records they are."""
+    """Yields field and message of each problem of whose records they are."""
     person = monitor.evidence.person
     if person is None:
         return

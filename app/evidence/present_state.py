@@ -134,8 +134,6 @@ class ComparisonState:
         """State in few words."""
         if self.vanished is not None:
             return self.vanished
-        if self.reason is not None:
-            return f"{self.statement.state} ({self.reason})"
         label = self.statement.state
         # The other limit of an unfair figure has been confirmed fair since another day.
         has_start = self.alarm_at is not None or label is FigureLabel.CONFIRMED_FAIR

@@ -26,18 +26,14 @@ def max_lines(ones: Locator) -> float:
 
 
 @pytest.mark.parametrize("width", [DESKTOP, PHONE])
-def test_states_and_figures_of_every_comparison_stay_in_one_line(browser: Browser, example: Example, width: int) -> None:
+def test_the_state_of_every_figure_stays_in_one_line(browser: Browser, example: Example, width: int) -> None:
     with visiting(browser, example.base_url, width=width) as visit:
         visit.log_in(example.key)
         page = visit.go(f"{DEPLOYMENT}/explore")
         table = page.locator("section[aria-labelledby=evidence] table")
 
-        assert table.locator(".badge").count() > 20
+        assert table.locator(".badge").count() > 10
         assert max_lines(table.locator(".badge")) < 1.9
-        if width == DESKTOP:
-            row = table.locator("tbody tr", has_text="unfair since").first.bounding_box()
-            assert row is not None
-            assert row["height"] < 70  # a name of two lines, and none of the other cells is taller
         assert layout_faults(page) == []
 
 
