@@ -60,6 +60,7 @@ def test_unknown_addresses_and_methods_are_problems_too(service: RunningService)
     assert service.client.delete("/glossary").json()["detail"] == "/glossary takes GET, not DELETE."
 
 
+@pytest.mark.thorough
 def test_the_documentation_is_served_whole_by_this_service(service: RunningService) -> None:
     page = service.client.get("/docs")
     files = set(re.findall(r'(?:src|href)="([^"]+)"', page.text)) - {"data:,"}

@@ -58,6 +58,7 @@ def run_waiting(lake: Lake) -> list[CheckRun]:
     return ended
 
 
+@pytest.mark.thorough
 def test_a_late_file_has_its_hours_checked_again_and_no_other(stage: Scene, tmp_path: Path) -> None:
     lake = lake_of(stage, tmp_path)
     for no in range(4):
@@ -76,6 +77,7 @@ def test_a_late_file_has_its_hours_checked_again_and_no_other(stage: Scene, tmp_
     assert look(lake) == []
 
 
+@pytest.mark.thorough
 def test_a_file_that_changes_or_goes_has_both_its_old_and_its_new_hours_checked(stage: Scene, tmp_path: Path) -> None:
     lake = lake_of(stage, tmp_path)
     files = [lake.write(rows(20, f"a{no}"), NOON + no * HOUR) for no in range(3)]

@@ -194,6 +194,7 @@ def test_halves_without_their_other_half_expire_and_are_counted(scene: GatewaySc
     wait_until(lambda: scene.orphans() == 2, "the page of ingestion counts both")
 
 
+@pytest.mark.thorough
 def test_a_clock_that_jumps_ahead_expires_no_half(scene: GatewayScene) -> None:
     send(scene, kserve("request", "c1", REQUEST))
     wait_until(lambda: waiting(scene) == 1, "it waits")

@@ -259,6 +259,7 @@ def test_two_reports_differ_by_the_time_of_making_alone(stage: Scene) -> None:
     assert make(stage, ReportForm.CSV, made=MADE) == make(stage, ReportForm.CSV, made=later)
 
 
+@pytest.mark.thorough
 def test_all_formats_have_the_figures_of_the_json(stage: Scene) -> None:
     found = json.loads(make(stage))
     women = found["sheets"]["adverse_impact"]["tables"][0]["rows"][0]

@@ -58,6 +58,7 @@ def close(stage: Scene) -> Alert:
     return closed
 
 
+@pytest.mark.thorough
 def test_a_closed_alarm_is_over_at_once_and_another_one_opens_if_the_figure_stays_beyond_its_limit(database: Database) -> None:
     stage = stage_of(database, UNFAIR)
     follow(stage, 30)

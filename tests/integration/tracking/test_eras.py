@@ -286,6 +286,7 @@ def test_an_import_into_the_hours_of_another_revision_is_there_when_that_one_is_
         again.database.close()
 
 
+@pytest.mark.thorough
 def test_hours_counted_while_the_clock_was_ahead_are_counted_again_once_they_have_ended(database: Database) -> None:
     stage = stage_of(database)
     first = world([1.0] * 3, seed=1, records=20)
