@@ -106,7 +106,7 @@ def test_a_value_is_counted_once_and_only_where_the_check_read_it(stage: Scene, 
     assert send(service, of(record(0), 0), of(record(0), 1)).json()["corrected"] == 2
     assert send(service, of(record(0), 0)).json()["corrected"] == 1
 
-    found = [service.client.get(f"/v1/deployments/a-model/checks/{one.run.id}").json()["corrected_since"] for one in (before, other)]
+    found = [service.client.get(f"/v1/deployments/a-model/checks/{result.run.id}").json()["corrected_since"] for result in (before, other)]
 
     assert found == [[{"what": "label", "count": 1}], []]
 
@@ -130,7 +130,11 @@ def test_the_old_value_is_a_condition_and_ids_make_corrections_idempotent(servic
     back = send(service, of(record(0), 1, id="c-2"), of(record(0), 0, id="c-3"), of(record(0), 5, old=7)).json()
     assert (back["corrected"], back["rejected"]) == (2, 1)
     listed = service.client.get(PATH, params={"record": record(0), "what": "label"}).json()["corrections"]
-    assert [(one["id"], one["number"], one["old"], one["new"]) for one in listed] == [("c-3", 3, 1, 0), ("c-2", 2, 0, 1), ("c-1", 1, 1, 0)]
+    assert [(row["id"], row["number"], row["old"], row["new"]) for row in listed] == [
+        ("c-3", 3, 1, 0),
+        ("c-2", 2, 0, 1),
+        ("c-1", 1, 1, 0),
+    ]
     assert service.client.get(f"/v1/deployments/a-model/feedback-records/{record(0)}").json()["label"] == 0
 
 

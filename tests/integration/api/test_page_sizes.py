@@ -45,7 +45,7 @@ def pages_of(service: RunningService, path: str, member: str) -> list[list[dict[
 def test_a_page_of_large_records_ends_early_and_its_cursor_leads_to_the_others(filled: RunningService) -> None:
     pages = pages_of(filled, PATH, "payload_records")
 
-    assert [one["id"] for page in pages for one in page] == [f"r-{no}" for no in reversed(range(COUNT))]
+    assert [record["id"] for page in pages for record in page] == [f"r-{no}" for no in reversed(range(COUNT))]
     # Five records of two million bytes pass the bound of eight.
     assert [len(page) for page in pages] == [5, 5, 2]
 
@@ -58,7 +58,11 @@ def test_flagged_records_are_bounded_the_same_way_and_the_file_has_all_of_them(f
     lines = lines_of(filled.client.get(f"{DEPLOYMENT}/flagged-records.csv"))
 
     assert [len(page) for page in pages] == [5, 5, 2]
-    assert {one["record"]["id"] for page in pages for one in page} == {line["id"] for line in lines} == {f"r-{no}" for no in range(COUNT)}
+    assert (
+        {record["record"]["id"] for page in pages for record in page}
+        == {line["id"] for line in lines}
+        == {f"r-{no}" for no in range(COUNT)}
+    )
 
 
 @pytest.mark.thorough
