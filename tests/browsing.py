@@ -57,13 +57,13 @@ def chromium() -> str:
 
     The one without windows takes two thirds of the processor time of the others, which draw menus and tabs of their own that nobody sees.
     """
-    found = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser"))), None)
-    if found is None:
+    program = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser"))), None)
+    if program is None:
         reason = "Chromium is not installed: `scripts/browser` installs it on Debian and Ubuntu; in CI `.ci/run` does"
         if os.environ.get("CI"):
             pytest.fail(reason)
         pytest.skip(reason)
-    return found
+    return program
 
 
 @contextmanager

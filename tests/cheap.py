@@ -75,22 +75,22 @@ def compile_statements_once() -> None:
 def ask_servers_once() -> None:
     """Asks a server for its version and settings once instead of for each engine: two thirds of what the first connection takes."""
     initialize = PGDialect_psycopg.initialize
-    known: dict[tuple[object, ...], dict[str, Any]] = {}
+    attributes: dict[tuple[object, ...], dict[str, Any]] = {}
 
     def initialize_once(self: PGDialect_psycopg, connection: Connection) -> None:
         info = connection.connection.dbapi_connection.info  # type: ignore[union-attr]
         server = (info.host, info.port, info.user, info.server_version)
-        if server not in known:
+        if server not in attributes:
             before = dict(vars(self))
             initialize(self, connection)
-            known[server] = {name: value for name, value in vars(self).items() if name not in before or before[name] is not value}
-        vars(self).update(known[server])
+            attributes[server] = {name: value for name, value in vars(self).items() if name not in before or before[name] is not value}
+        vars(self).update(attributes[server])
 
     PGDialect_psycopg.initialize = initialize_once  # type: ignore[method-assign]
 
 
-def _writes_same_sql(one: PGDialect_psycopg, other: object) -> bool:
-    return type(one) is type(other) and one.server_version_info == getattr(other, "server_version_info", None)
+def _writes_same_sql(dialect: PGDialect_psycopg, other: object) -> bool:
+    return type(dialect) is type(other) and dialect.server_version_info == getattr(other, "server_version_info", None)
 
 
 class _KeptDatabase(AdbcDatabase):  # type: ignore[misc]

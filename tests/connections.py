@@ -53,10 +53,10 @@ class Keeper:
 
     def take(self, key: object) -> PGconn | None:
         """A connection made with these parameters; None if there is none."""
-        kept = self._idle[key]
-        while kept:
+        idle = self._idle[key]
+        while idle:
             try:
-                connection = kept.pop()
+                connection = idle.pop()
             except IndexError:  # another thread was faster
                 return None
             # An idle one has something to say only if the server has ended it.
@@ -79,7 +79,10 @@ class Keeper:
     def pids(self, database: str) -> list[int]:
         """The server processes of the idle ones."""
         idle = [
-            connection.backend_pid for kept in list(self._idle.values()) for connection in list(kept) if connection.db.decode() == database
+            connection.backend_pid
+            for connections in list(self._idle.values())
+            for connection in list(connections)
+            if connection.db.decode() == database
         ]
         return idle + [pid for readers in self._readers[database].values() for pid in readers.pids()]
 
@@ -97,10 +100,10 @@ class Keeper:
         for database in databases & self._readers.keys():
             for readers in self._readers.pop(database).values():
                 readers.end()
-        for key, kept in list(self._idle.items()):
-            if any(connection.db.decode() in databases for connection in kept):
+        for key, connections in list(self._idle.items()):
+            if any(connection.db.decode() in databases for connection in connections):
                 del self._idle[key]
-                for connection in kept:
+                for connection in connections:
                     connection.finish()
 
     def _disown(self) -> None:
@@ -121,15 +124,15 @@ class KeptReaders(ArrowPool):
         """The server processes of those that nobody uses. One that Postgres has ended has none, and is replaced by the product."""
         with self._lock:
             connections = [*self._idle, *([] if self._root is None else [self._root])]
-        found = []
+        numbers = []
         for connection in connections:
             try:
                 with connection.cursor() as cursor:
                     cursor.execute("SELECT pg_backend_pid()")
-                    found += [pid for (pid,) in cursor.fetchall()]
+                    numbers += [pid for (pid,) in cursor.fetchall()]
             except AdbcError:
                 continue
-        return found
+        return numbers
 
 
 KEEPER = Keeper()

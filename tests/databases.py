@@ -134,11 +134,12 @@ class _Copy:
         self._connection.close()
 
     def _end_connections(self) -> None:
-        kept = [KEEPER.pids(self.name)]
-        if self._connection.execute(f"SELECT pg_terminate_backend(pid) {_OTHERS}", kept).fetchall():
+        parameters = [KEEPER.pids(self.name)]
+        if self._connection.execute(f"SELECT pg_terminate_backend(pid) {_OTHERS}", parameters).fetchall():
             # Postgres itself would look only every 100 ms whether they have ended.
             wait_until(
-                lambda: self._connection.execute(f"SELECT NOT EXISTS (SELECT {_OTHERS})", kept).fetchone() == (True,), "connections end"
+                lambda: self._connection.execute(f"SELECT NOT EXISTS (SELECT {_OTHERS})", parameters).fetchone() == (True,),
+                "connections end",
             )
 
     def _drop_new_schemas(self) -> None:

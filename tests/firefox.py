@@ -49,13 +49,13 @@ _AXE = "const done = arguments[arguments.length - 1]; axe.run({resultTypes: ['vi
 
 def firefox() -> str:
     """The program; skips the test where there is none, but not in CI, which has to install it."""
-    found = shutil.which("firefox-esr") or shutil.which("firefox")
-    if found is None:
+    program = shutil.which("firefox-esr") or shutil.which("firefox")
+    if program is None:
         reason = "Firefox is not installed: `apt install firefox-esr` (Debian); in CI `.ci/run` does"
         if os.environ.get("CI"):
             pytest.fail(reason)
         pytest.skip(reason)
-    return found
+    return program
 
 
 @dataclass
@@ -107,14 +107,14 @@ class FirefoxTab:
 
     def saved(self, name_pattern: str) -> bytes:
         """Returns a file that was downloaded, once all of it is there."""
-        found: list[Path] = []
+        files: list[Path] = []
 
         def is_saved() -> bool:
-            found[:] = [one for one in self.downloads.glob(name_pattern) if one.stat().st_size]
-            return bool(found) and not list(self.downloads.glob("*.part"))
+            files[:] = [file for file in self.downloads.glob(name_pattern) if file.stat().st_size]
+            return bool(files) and not list(self.downloads.glob("*.part"))
 
         wait_until(is_saved, f"{name_pattern} is downloaded")
-        return found[0].read_bytes()
+        return files[0].read_bytes()
 
     def press(self, *keys: str) -> None:
         """Presses keys together, as WebDriver writes them."""
@@ -140,13 +140,13 @@ class FirefoxTab:
         """Returns what is wrong with the page as it is: what axe finds, messages on the console, other hosts, a page that is too wide."""
         self.run(Axe().axe_script)
         found = self.call("WebDriver:ExecuteAsyncScript", script=_AXE, args=[])["value"]
-        wrong = [f"{one['id']}: {one['help']}" for one in found if one["impact"] in SERIOUS]
-        wrong += [f"asked another host: {one}" for one in self.run(_OTHER_HOSTS)]
+        wrong = [f"{violation['id']}: {violation['help']}" for violation in found if violation["impact"] in SERIOUS]
+        wrong += [f"asked another host: {address}" for address in self.run(_OTHER_HOSTS)]
         if self.run("return document.documentElement.scrollWidth > document.documentElement.clientWidth"):
             wrong.append("is wider than its window")
         self.call("Marionette:SetContext", value="chrome")
         try:
-            wrong += [f"console: {one}" for one in self.run(_MESSAGES, self.base_url)]
+            wrong += [f"console: {message}" for message in self.run(_MESSAGES, self.base_url)]
         finally:
             self.call("Marionette:SetContext", value="content")
         return wrong

@@ -106,5 +106,5 @@ _FIND = r"""({leastGap, leastOver}) => {
 
 def layout_faults(page: Page) -> list[str]:
     """Returns the faults of the page as it is now."""
-    found: list[str] = page.evaluate(_FIND, {"leastGap": _LEAST_GAP, "leastOver": _LEAST_OVER_HEADING})
-    return found
+    faults: list[str] = page.evaluate(_FIND, {"leastGap": _LEAST_GAP, "leastOver": _LEAST_OVER_HEADING})
+    return faults

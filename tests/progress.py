@@ -117,13 +117,13 @@ def _interrupt(_number: int, _frame: object) -> None:
 def _work() -> dict[str, int]:
     """For each thread of ours but this one: the nanoseconds that it ran or waited for a processor."""
     own = str(threading.get_native_id())
-    found = {}
+    nanoseconds = {}
     for process in _family():
         for task in _names(PROCESSES / process / "task"):
             ran, waited, *_ = (_text(PROCESSES / process / "task" / task / "schedstat") or "0 0").split()
             if task != own:
-                found[task] = int(ran) + int(waited)
-    return found
+                nanoseconds[task] = int(ran) + int(waited)
+    return nanoseconds
 
 
 def _family() -> list[str]:
@@ -153,7 +153,7 @@ def _family_by_parents(family: list[str]) -> list[str]:
 
 def _names(folder: Path) -> list[str]:
     try:
-        return [one.name for one in folder.iterdir() if one.name.isdecimal()]
+        return [entry.name for entry in folder.iterdir() if entry.name.isdecimal()]
     except OSError:  # it has ended
         return []
 

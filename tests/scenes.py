@@ -273,21 +273,21 @@ class Result:
                 every = measure_requested(session, self.run, [metric])
         of_metric = [m for m in every if (m.metric, m.data, m.attribute) == (metric, data, attribute)]
         if scope == "worst":
-            found = [m for m in of_metric if m.worst_of is not None]
+            fitting = [m for m in of_metric if m.worst_of is not None]
         else:
             wanted_scope = scope or ("group" if group else None)
-            found = [m for m in of_metric if m.group == group and wanted_scope in (None, m.scope)]
-        if not found and scope is not None:  # a role of one group has this group's
+            fitting = [m for m in of_metric if m.group == group and wanted_scope in (None, m.scope)]
+        if not fitting and scope is not None:  # a role of one group has this group's
             only = only_group([m for m in self.measurements if m.attribute == attribute], scope)
-            found = [m for m in of_metric if only is not None and m.group == only]
-        assert len(found) == 1, [(m.metric, m.data, m.attribute, m.group, m.scope) for m in found or self.measurements]
-        return found[0]
+            fitting = [m for m in of_metric if only is not None and m.group == only]
+        assert len(fitting) == 1, [(m.metric, m.data, m.attribute, m.group, m.scope) for m in fitting or self.measurements]
+        return fitting[0]
 
     def value(self, metric: str, data: str, attribute: str | None = None, group: str | None = None, scope: str | None = None) -> float:
         """The value of the one measurement that fits."""
-        found = self.get(metric, data, attribute, group, scope)
-        assert found.value is not None, found.reason
-        return found.value
+        figure = self.get(metric, data, attribute, group, scope)
+        assert figure.value is not None, figure.reason
+        return figure.value
 
 
 def scene(

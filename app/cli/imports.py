@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 from typer import Argument, Exit, Option, Typer, echo
 
+from ..base import system_memory  # noqa: F401 - before PyArrow, whose own pool would take all of the limit
 from ..base.apart import limited_memory
 from ..base.clock import HOUR, floor_to_hour, utc_now
 from ..base.errors import InvalidInput, SetupError

@@ -370,7 +370,7 @@ class Outbox:
     def _waiting(self) -> int:
         held = sum(len(work) for work in list(self._ready) if isinstance(work, list))
         in_hand = 0 if self._spool is not None else sum(map(len, list(self._in_hand)))
-        return sum(not isinstance(one, Mark) for one in list(self.queue)) + held + in_hand
+        return sum(not isinstance(entry, Mark) for entry in list(self.queue)) + held + in_hand
 
     def _report(self) -> Report:
         totals, before = dict(self.counters.totals), self._reported
@@ -382,11 +382,11 @@ class Outbox:
     def _give_up(self) -> int:
         """Counts everything in memory as dropped, releases the spool, and returns the count."""
         self.write_now()
-        left = [Logged(*one) for one in list(self.queue) if not isinstance(one, Mark)]
+        left = [Logged(*entry) for entry in list(self.queue) if not isinstance(entry, Mark)]
         held = [entry for work in self._ready if isinstance(work, list) for entry in work]
         in_hand = [] if self._spool is not None else [entry for batch in self._in_hand for entry in batch]
         self.queue.clear()
-        for hour in [*(one.hour for one in left), *(entry.hour for entry in [*held, *in_hand])]:
+        for hour in [*(unsent.hour for unsent in left), *(entry.hour for entry in [*held, *in_hand])]:
             self.drop(hour)
         if self._spool is not None:
             self._keep_losses(self._spool)

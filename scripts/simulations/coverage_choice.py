@@ -109,7 +109,7 @@ def simulate(world: World, rounds: int, seed: int) -> Counter[tuple[str, str, bo
 
 
 def _holds_overview(world: World, metric: str, several: list[Measured]) -> bool:
-    known = [(one, one.number) for one in several if isinstance(one.number, Value)]
+    known = [(figure, figure.number) for figure in several if isinstance(figure.number, Value)]
     worst, number = min(known, key=lambda pair: rank(pair[1].value, CATALOGUE[metric], LIMITS[metric]))
     return _holds(widen_for_choice(CATALOGUE[metric], number, len(several)), world.truth(metric, worst.group))
 

@@ -218,8 +218,8 @@ def groups(runs: int, seed: int) -> Iterator[Trial]:
             for run in range(runs):
                 followed, together = _follow_groups(count, falling, to, seed + run, before, 120)
                 level = together.log_budget + math.log(len(followed))
-                alone = [one.alarm for one in _single_alarms(followed[:count], level) if one.alarm >= before]
-                named = [(place, episode) for place, one in enumerate(followed) for episode in one.episodes]
+                alone = [comparison.alarm for comparison in _single_alarms(followed[:count], level) if comparison.alarm >= before]
+                named = [(place, episode) for place, comparison in enumerate(followed) for episode in comparison.episodes]
                 wrong += any(falling <= place < count or episode.alarm < before for place, episode in named)
                 some = [alarm.opened for alarm in together.alarms if alarm.opened >= before]
                 single.append(min(alone, default=math.inf) - before + 1)
@@ -231,7 +231,7 @@ def groups(runs: int, seed: int) -> Iterator[Trial]:
         alarms = 0
         for run in range(runs):
             followed, together = _follow_groups(10, 10, ratio, seed + run, 0, HOURS)
-            alarms += bool(together.alarms) or any(one.episodes for one in followed)
+            alarms += bool(together.alarms) or any(comparison.episodes for comparison in followed)
         yield Trial(
             f"10 groups at {ratio:.2f}, {HOURS} h: any alarm",
             f"{alarms} of {runs} runs",

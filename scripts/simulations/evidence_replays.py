@@ -82,7 +82,7 @@ def replay_changes(cut: Cut, population: Population, runs: int) -> Iterator[tupl
             delays.append(found[0].alarm - CHANGE + 1 if found else math.inf)
             errors += [abs(found[0].since.hour - CHANGE)] if found else []
         found_in = sum(math.isfinite(delay) for delay in delays)
-        middle, shortest, longest = (_say_delay(one, cut) for one in (float(np.median(delays)), min(delays), max(delays)))
+        middle, shortest, longest = (_say_delay(delay, cut) for delay in (float(np.median(delays)), min(delays), max(delays)))
         onset = f"onset wrong by {np.median(errors):g} h (at most {max(errors)})" if errors else "no onset"
         line = f"{population.ratio_of(before):.3f} to {population.ratio_of(after):.3f}: found in {found_in} of {runs}"
         line += f", delay {middle} h (from {shortest} to {longest}), {onset}, {false} false alarms before"

@@ -234,7 +234,7 @@ def _report(callers: Callers, checked: list[str], url: str, versions: str) -> in
         shown = "  ".join(f"{status}: {count:,}" for status, count in sorted(statuses.items()))
         print(f"{phase:24}{shown}  slowest: {callers.slowest_seconds[phase]:.2f} s")
     with psycopg.connect(url) as connection:
-        stored = [one for (one,) in connection.execute("SELECT record_id FROM payload_records")]
+        stored = [record_id for (record_id,) in connection.execute("SELECT record_id FROM payload_records")]
         labelled = [one for (one,) in connection.execute("SELECT feedback_id FROM feedback_records")]
     lost = len(set(callers.records) - set(stored)) + len(set(callers.labels) - set(labelled))
     twice = len(stored) - len(set(stored)) + len(labelled) - len(set(labelled))

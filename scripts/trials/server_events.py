@@ -116,7 +116,7 @@ def _compare(question: EventQuestion, pair: Pair) -> str:
         if list(checked.predictions or ()) != [row["prediction"] for row in rows]:
             return f"! other predictions: {checked.predictions}"
         chances = [probability[-1] if isinstance(probability, list | tuple) else probability for probability in checked.probabilities or ()]
-        if any(abs(one - row["probability"]) > TOLERANCE for one, row in zip(chances, rows, strict=True)):
+        if any(abs(chance - row["probability"]) > TOLERANCE for chance, row in zip(chances, rows, strict=True)):
             return f"! other probabilities: {chances}"
     return f"{len(question.rows)} rows of events, the same records"
 

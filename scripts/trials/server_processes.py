@@ -83,8 +83,8 @@ def real_servers(wanted: list[str], pythons: dict[str, str], folder: Path) -> It
                     "MLServer", [_program(python, "mlserver"), "start", str(folder / "mlserver")], f":{port}/v2/health/ready", ways, own
                 )
             case "kserve":
-                v1 = [Way(one, "/v1/models/{kind}:predict") for one in ("kserve_v1", "instances")]
-                v2 = [Way(one, "/v2/models/{kind}/infer") for one in ("open_inference", "open_inference_binary")]
+                v1 = [Way(payload_format, "/v1/models/{kind}:predict") for payload_format in ("kserve_v1", "instances")]
+                v2 = [Way(payload_format, "/v2/models/{kind}/infer") for payload_format in ("open_inference", "open_inference_binary")]
                 matrix = Way("open_inference_matrix", "/v2/models/{kind}/infer")
                 ways = {"whole": [*v1, *v2, matrix], "mixed": [*v1, *v2]}
                 yield Server("KServe", [python, "kserve_server.py", str(folder), str(port)], f":{port}/v2/health/ready", ways)
@@ -94,7 +94,7 @@ def real_servers(wanted: list[str], pythons: dict[str, str], folder: Path) -> It
                 own = {"CREDIT_MODELS": str(folder), "BENTOML_DO_NOT_TRACK": "1"}
                 yield Server("BentoML", command, f":{port}/readyz", dict.fromkeys(TYPES, both), own)
             case "triton":
-                both = [Way(one, "/v2/models/{kind}/infer") for one in ("open_inference", "open_inference_binary")]
+                both = [Way(payload_format, "/v2/models/{kind}/infer") for payload_format in ("open_inference", "open_inference_binary")]
                 command = [python, "triton_server.py", str(folder), str(port)]
                 yield Server("Triton", command, f":{port}/v2/models/mixed/ready", dict.fromkeys(TYPES, both))
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.builders.docs_pages import DOCS, PAGES, REPOSITORY, blocks, name_of, section, table
-from tests.builders.sources import nodes_of
+from tests.builders.sources import imports_of
 
 APP = REPOSITORY / "app"
 ARCHITECTURE = DOCS / "ARCHITECTURE.md"
@@ -56,7 +56,7 @@ def libraries_of(room: Path) -> set[str]:
 
 
 def _imported(file: Path) -> Iterator[str]:
-    for node in nodes_of(file.read_text(encoding="utf-8")):
+    for node in imports_of(file.read_text(encoding="utf-8")):
         if isinstance(node, ast.Import):
             yield from (alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:

@@ -26,8 +26,9 @@ EXCEPTIONS = {
 def named(path: Path) -> set[str]:
     """The formats and forms that a file names: in Python as a whole text or a member, elsewhere as a word."""
     source = path.read_text(encoding="utf-8")
-    if path.suffix != ".py":
-        return NAMES & set(re.findall(r"\w+", source))
+    words = NAMES & set(re.findall(r"\w+", source))
+    if path.suffix != ".py" or not words:
+        return words
     nodes = nodes_of(source)
     texts = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     return NAMES & (texts | {node.attr for node in nodes if isinstance(node, ast.Attribute)})

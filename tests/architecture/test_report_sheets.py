@@ -12,9 +12,10 @@ NAMES = {sheet.name for sheet in PeriodSheet}
 
 
 def names_a_sheet(path: Path) -> bool:
-    return any(
+    source = path.read_text(encoding="utf-8")
+    return "PeriodSheet" in source and any(
         isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "PeriodSheet" and node.attr in NAMES
-        for node in nodes_of(path.read_text(encoding="utf-8"))
+        for node in nodes_of(source)
     )
 
 

@@ -62,9 +62,9 @@ def carry(window: Window, most: int, rng: np.random.Generator, *, model: Model =
     answered = ask(pairs, window, plan, model)
     resampled = replace(pairs, units=np.arange(len(pairs))) if is_by_pair else pairs
     gap = float(model(window.monitored).mean() - model(window.reference).mean())
-    found = carry_gap(resampled, plan, answered, gap_of_window=gap, rng=rng, draws=500)
-    assert found is not None
-    return found
+    carried = carry_gap(resampled, plan, answered, gap_of_window=gap, rng=rng, draws=500)
+    assert carried is not None
+    return carried
 
 
 def count_covered(monitored: int, windows: int, seed: int, *, is_by_pair: bool) -> float:

@@ -69,17 +69,17 @@ def measurement(value: float | None) -> Measurement:
 def outcomes(favourable: int, unfavourable: int) -> Outcomes:
     """The outcomes of a group."""
     records = favourable + unfavourable
-    known = records > 0
+    has_records = records > 0
     return Outcomes(
         favourable=favourable,
         unfavourable=unfavourable,
         records=records,
-        share=favourable / records if known else None,
-        lower=0.0 if known else None,
-        upper=1.0 if known else None,
-        interval_method="wilson" if known else None,
-        reason=None if known else "no record was classified",
-        figure=measurement(favourable / records if known else None),
+        share=favourable / records if has_records else None,
+        lower=0.0 if has_records else None,
+        upper=1.0 if has_records else None,
+        interval_method="wilson" if has_records else None,
+        reason=None if has_records else "no record was classified",
+        figure=measurement(favourable / records if has_records else None),
     )
 
 
@@ -104,5 +104,5 @@ def group(
 
 def view(*groups: GroupShare, equality: float | None = None) -> AttributeView:
     """A view of the attribute `sex`."""
-    found = None if equality is None else measurement(equality)
-    return AttributeView(comparison=Comparison(("sex",)), groups=groups, perfect_equality=found)
+    figure = None if equality is None else measurement(equality)
+    return AttributeView(comparison=Comparison(("sex",)), groups=groups, perfect_equality=figure)

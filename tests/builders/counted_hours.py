@@ -57,8 +57,8 @@ def draw_pairs(
     """
     rng = np.random.default_rng(seed)
     as_man = rng.random(records) < base
-    kept = (base * ratio - gain) / base
-    as_woman = np.where(as_man, rng.random(records) < kept, rng.random(records) < gain / (1 - base))
+    stay_share = (base * ratio - gain) / base
+    as_woman = np.where(as_man, rng.random(records) < stay_share, rng.random(records) < gain / (1 - base))
     codes = np.where(rng.random(records) < share, 0, 1)
     own, other = np.where(codes == 0, as_woman, as_man), np.where(codes == 0, as_man, as_woman)
     classified = np.zeros((records, 2), np.int64)

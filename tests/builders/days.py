@@ -11,10 +11,10 @@ LONG_AGO = timedelta(days=-20_000)
 
 def keep_days(database: Database, now: datetime) -> int:
     """Adds up every day that is over at that time and not added up; returns how many."""
-    kept = 0
+    added = 0
     while keep_next(database, now):
-        kept += 1
-    return kept
+        added += 1
+    return added
 
 
 def keep_next(database: Database, now: datetime) -> bool:

@@ -128,11 +128,11 @@ def counts(result: Result) -> list[tuple[object, ...]]:
     return sorted((table.data, table.comparison.label, table.part, repr(sorted(table.cells.items()))) for table in stored)
 
 
-def assert_same_figures(expected: Figures, found: Figures) -> None:
+def assert_same_figures(expected: Figures, actual: Figures) -> None:
     """Asserts that both have the same figures, to 1e-12."""
-    assert expected.keys() == found.keys()
+    assert expected.keys() == actual.keys()
     for key, values in expected.items():
-        for value, other in zip(values, found[key], strict=True):
+        for value, other in zip(values, actual[key], strict=True):
             close = isinstance(value, float) and isinstance(other, float) and math.isclose(value, other, rel_tol=1e-12, abs_tol=1e-12)
             assert close or value == other, (key, value, other)
 
@@ -140,10 +140,10 @@ def assert_same_figures(expected: Figures, found: Figures) -> None:
 def assert_same_everywhere(divided: DividedRecords, engine: Engine, folder: Path, cuts: Sequence[int], late: int) -> None:
     """Asserts that files give all figures of the logged records, and those of labels and copies also where a span exceeds `max_records`."""
     expected = divided.logged.check(NOON)
-    found = divided.check_files(folder / "whole", engine, cuts, late, max_records=divided.monitor.max_records)
-    assert found.run.state == expected.run.state, found.run.reason
-    assert_same_figures(figures(expected, of_payload=True), figures(found, of_payload=True))
-    assert counts(expected) == counts(found)
+    checked = divided.check_files(folder / "whole", engine, cuts, late, max_records=divided.monitor.max_records)
+    assert checked.run.state == expected.run.state, checked.run.reason
+    assert_same_figures(figures(expected, of_payload=True), figures(checked, of_payload=True))
+    assert counts(expected) == counts(checked)
 
     in_pieces = divided.check_files(folder / "pieces", engine, cuts, late, max_records=MAX_RECORDS)
     divided.logged.watch(replace(divided.monitor, max_records=MAX_RECORDS))

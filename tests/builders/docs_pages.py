@@ -48,17 +48,17 @@ def name_of(page: Path) -> str:
 
 def blocks(page: Path) -> list[Block]:
     """Every fenced block, in order."""
-    found = []
+    fenced = []
     for match in FENCE.finditer(page.read_text(encoding="utf-8")):
         language, _, word = match["info"].partition(" ")
-        found.append(Block(language, word.strip(), match["body"]))
-    return found
+        fenced.append(Block(language, word.strip(), match["body"]))
+    return fenced
 
 
 def steps(page: Path) -> list[Step]:
     """The blocks to run, in order; before a continued one, silently, those that it continues."""
     every = blocks(page)
-    found, earlier = [], ""
+    to_run, earlier = [], ""
     for block, after in zip(every, [*every, None][1:], strict=True):
         if block.language not in RUN:
             continue
@@ -66,8 +66,8 @@ def steps(page: Path) -> list[Step]:
         if block.language == "python":
             body = _silently(earlier) + body if block.word == CONTINUED else body
             earlier = earlier + block.body if block.word == CONTINUED else block.body
-        found.append(Step(replace(block, body=body), after if after is not None and after.word == OUTPUT else None))
-    return found
+        to_run.append(Step(replace(block, body=body), after if after is not None and after.word == OUTPUT else None))
+    return to_run
 
 
 def pages_before(page: Path) -> list[Path]:
@@ -97,11 +97,11 @@ def anchors(page: Path) -> set[str]:
 def section(page: Path, heading: str) -> str:
     """The text below the heading, up to the next one of the same level or a higher one."""
     text = page.read_text(encoding="utf-8")
-    found = re.search(rf"^(#+) {re.escape(heading)}$", text, re.MULTILINE)
-    if found is None:
+    start = re.search(rf"^(#+) {re.escape(heading)}$", text, re.MULTILINE)
+    if start is None:
         raise LookupError(f"{name_of(page)} has no heading {heading!r}")
-    end = re.compile(rf"^#{{1,{len(found[1])}}} ", re.MULTILINE).search(text, found.end())
-    return text[found.end() : end.start() if end else None]
+    end = re.compile(rf"^#{{1,{len(start[1])}}} ", re.MULTILINE).search(text, start.end())
+    return text[start.end() : end.start() if end else None]
 
 
 def addresses(page: Path) -> Iterator[tuple[str | None, str]]:

@@ -134,10 +134,10 @@ def _counts_under(answer: Scalar, member: GroupValue) -> bool:
 
 
 def _joined(members: tuple[Found, ...]) -> Found:
-    found = [member for member in members if member is not None]
-    if len(found) < len(members):
+    groups = [member for member in members if member is not None]
+    if len(groups) < len(members):
         return None
-    return " × ".join(label for label, _ in found), "reference" if all(role == "reference" for _, role in found) else "monitored"
+    return " × ".join(label for label, _ in groups), "reference" if all(role == "reference" for _, role in groups) else "monitored"
 
 
 def _monitor(rng: np.random.Generator, *, is_real: bool) -> Monitor:

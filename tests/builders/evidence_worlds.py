@@ -60,14 +60,14 @@ def watched(
 def world(ratios: Sequence[float], seed: int, *, records: int = 60, share: float = 0.4, base: float = 0.6) -> list[Logged]:
     """Hours in which women are approved with these ratios of the men's rate. Labels agree with the answers in 8 of 10 cases."""
     rng = np.random.default_rng(seed)
-    found = []
+    logged = []
     for number, ratio in enumerate(ratios):
         for _ in range(records):
             is_female = rng.random() < share
             approved = int(rng.random() < base * (ratio if is_female else 1))
             label = approved if rng.random() < 0.8 else 1 - approved
-            found.append(Logged(START + number * HOUR, "female" if is_female else "male", approved, label, minute=int(rng.integers(60))))
-    return found
+            logged.append(Logged(START + number * HOUR, "female" if is_female else "male", approved, label, minute=int(rng.integers(60))))
+    return logged
 
 
 def log(stage: Scene, records: Iterable[Logged], *, first_no: int, noted: bool = False, revision: str = "1") -> None:
@@ -112,7 +112,7 @@ def import_labels(stage: Scene, labels: Iterable[tuple[str, object]], known_at: 
     no = stage.deployment.no
     with connect(stage.database.url) as connection:
         for record_id, label in labels:
-            found = connection.execute(
+            hours = connection.execute(
                 """INSERT INTO feedback_records (deployment_no, feedback_id, feedback_no, logged_at, schema_version, label,
                                                  record_no, record_logged_at, usable_at)
                    SELECT deployment_no, record_id, 1000000 + record_no, %(at)s, 1, %(label)s,
@@ -120,8 +120,8 @@ def import_labels(stage: Scene, labels: Iterable[tuple[str, object]], known_at: 
                    FROM payload_keys WHERE deployment_no = %(no)s AND record_id = %(id)s RETURNING record_logged_at""",
                 {"at": known_at, "label": json.dumps(label), "no": no, "id": record_id},
             ).fetchone()
-            assert found is not None, record_id
-            connection.execute("INSERT INTO changed_hours (deployment_no, hour) VALUES (%s, date_trunc('hour', %s, 'UTC'))", (no, *found))
+            assert hours is not None, record_id
+            connection.execute("INSERT INTO changed_hours (deployment_no, hour) VALUES (%s, date_trunc('hour', %s, 'UTC'))", (no, *hours))
 
 
 def present_era(stage: Scene, revision: str | None = None) -> Era:

@@ -125,9 +125,9 @@ class KilledGateway:
     def dropped(self) -> int:
         """The number of records that the service says it could not keep."""
         with psycopg.connect(self.server.url.replace("+psycopg", "")) as connection:
-            found = connection.execute("SELECT coalesce(sum(not_received), 0)::int FROM missing_records").fetchone()
-        assert found is not None
-        return int(found[0])
+            row = connection.execute("SELECT coalesce(sum(not_received), 0)::int FROM missing_records").fetchone()
+        assert row is not None
+        return int(row[0])
 
     def _call_often(self, number: int, stop: threading.Event) -> None:
         with self.client() as client:

@@ -28,7 +28,7 @@ class HusbandsFirst:
     def predict(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[tuple[Any, Any]]:
         role, income = columns.index("role"), columns.index("income")
         approved = [row[role] == "husband" or row[income] >= 50 for row in rows]
-        return [(int(found), 0.9 if found else 0.1) for found in approved]
+        return [(int(is_approved), 0.9 if is_approved else 0.1) for is_approved in approved]
 
 
 def people(count: int, kinds: Sequence[tuple[str, int, str]] = ROWS, prefix: str = "") -> list[dict[str, Any]]:

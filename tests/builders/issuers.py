@@ -157,9 +157,9 @@ def running_issuer() -> Iterator[LocalIssuer]:
         def log_message(self, *_: object) -> None:
             pass
 
-        def _answer(self, found: dict[str, Any] | None) -> None:
-            body = json.dumps(found or {"error": "invalid_grant"}).encode()
-            self.send_response(200 if found else 400)
+        def _answer(self, content: dict[str, Any] | None) -> None:
+            body = json.dumps(content or {"error": "invalid_grant"}).encode()
+            self.send_response(200 if content else 400)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()

@@ -61,5 +61,5 @@ def everybody(lender: Lender = UNFAIR) -> list[dict[str, Any]]:
 def counts(result: Result) -> dict[str, Any]:
     """The counts of what mitigation changed by the housing."""
     assert result.run.window is not None
-    found: dict[str, Any] = result.run.window["mitigation"]["attributes"]["housing"]
-    return found
+    changed: dict[str, Any] = result.run.window["mitigation"]["attributes"]["housing"]
+    return changed

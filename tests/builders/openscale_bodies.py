@@ -72,8 +72,8 @@ def added(client: httpx.Client, path: str, body: object) -> dict[str, Any]:
     """What was added, after it was answered as such."""
     answer = client.post(f"{BASE}/{path}", json=body)
     assert answer.status_code in {201, 202}, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    content: dict[str, Any] = answer.json()
+    return content
 
 
 def added_id(client: httpx.Client, path: str, body: object) -> str:
@@ -85,8 +85,8 @@ def read(client: httpx.Client, path: str, **query: Any) -> dict[str, Any]:  # no
     """An answer to a question."""
     answer = client.get(f"{BASE}/{path}", params=query)
     assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    content: dict[str, Any] = answer.json()
+    return content
 
 
 def message_of(answer: httpx.Response) -> str:

@@ -12,8 +12,8 @@ _LETTERS = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b"\b", b"f": b"\f"}
 
 def page_count(pdf: bytes) -> int:
     """The number of pages that the page tree has."""
-    (found,) = re.findall(rb"/Type\s*/Pages[^>]*?/Count (\d+)", pdf)
-    return int(found)
+    (count,) = re.findall(rb"/Type\s*/Pages[^>]*?/Count (\d+)", pdf)
+    return int(count)
 
 
 def page_texts(pdf: bytes) -> list[str]:
@@ -37,8 +37,8 @@ def _read_page(objects: dict[int, bytes], page: bytes) -> Iterator[str]:
             yield "".join(fonts[font][plain[place : place + 2]] for place in range(0, len(plain), 2))
 
 
-def _unescape(found: re.Match[bytes]) -> bytes:
-    word = found[1]
+def _unescape(escape: re.Match[bytes]) -> bytes:
+    word = escape[1]
     return bytes([int(word, 8)]) if len(word) > 1 else _LETTERS.get(word, b"" if word == b"\n" else word)
 
 

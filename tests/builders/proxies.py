@@ -41,7 +41,7 @@ class LowRisk:
     def predict(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[tuple[Any, Any]]:
         priors, district = columns.index("priors"), columns.index("district")
         points = [row[priors] - 2 * (row[district] in DISTRICTS[2:]) for row in rows]
-        return [(int(found <= 1), 1 / (1 + 2.0 ** (found - 1))) for found in points]
+        return [(int(score <= 1), 1 / (1 + 2.0 ** (score - 1))) for score in points]
 
 
 def population(records: int, seed: int) -> pd.DataFrame:

@@ -60,10 +60,10 @@ class Population:
         """Returns the decisions of a model that approves as many men as the fitted one, and women at this ratio of the men's rate."""
         approved = self.decide_at_one_cut_off()
         women = np.flatnonzero(self.is_female)
-        wanted = round(ratio * float(approved[~self.is_female].mean()) * len(women))
+        count = round(ratio * float(approved[~self.is_female].mean()) * len(women))
         approved[women] = False
         # A stable order: rows of equal scores are decided in the order of the file.
-        approved[women[np.argsort(-self.scores[women], kind="stable")[:wanted]]] = True
+        approved[women[np.argsort(-self.scores[women], kind="stable")[:count]]] = True
         return approved
 
     def decide_at_one_cut_off(self) -> npt.NDArray[np.bool_]:
@@ -114,9 +114,9 @@ def _read(path: Path, source: DataSource) -> dict[str, list[str]]:
     return {name: list(column) for name, column in zip(names, zip(*values, strict=True), strict=True)}
 
 
-def _is(value: str, wanted: str) -> bool:
+def _is(value: str, expected: str) -> bool:
     # The labels of `adult.test` end with a full stop.
-    return value.rstrip(".") == wanted
+    return value.rstrip(".") == expected
 
 
 def _is_number(value: str) -> bool:

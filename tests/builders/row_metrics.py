@@ -15,8 +15,8 @@ def consistency(features: FloatArray, favoured: IntArray, *, scaled: bool = True
     Raises:
         ValueError: there are fewer than 5 records.
     """
-    found = agreement(Neighbourhood.of(standardise(features) if scaled else features), favoured)
-    return found.value(np.ones(len(favoured), dtype=np.bool_))
+    agreed = agreement(Neighbourhood.of(standardise(features) if scaled else features), favoured)
+    return agreed.value(np.ones(len(favoured), dtype=np.bool_))
 
 
 def counterfactual_flip_test(
@@ -39,5 +39,5 @@ def counterfactual_flip_test(
     if not is_monitored.any():
         raise ValueError("expected at least one monitored record, found none")
     places = standardise(features) if scaled else features
-    found = flips(places[is_monitored], favoured[is_monitored], places[is_reference], favoured[is_reference])
-    return found.value(np.ones(int(is_monitored.sum()), dtype=np.bool_))
+    flipped = flips(places[is_monitored], favoured[is_monitored], places[is_reference], favoured[is_reference])
+    return flipped.value(np.ones(int(is_monitored.sum()), dtype=np.bool_))

@@ -58,14 +58,14 @@ class Store:
     def copied(self, lake: Lake, answers: Path, engine: Engine | None = None, *, deployment_id: str = "in-store") -> Scene:
         """A deployment of the same content and monitor, whose files are copies of those of the lake."""
         address = self.put(lake.folder, deployment_id)
-        known = build_definition(lake.stage.deployment)
-        assert known.payload is not None
-        assert known.feedback is not None
-        payload = replace(known.payload, location=f"{address}/payload")
-        feedback = replace(known.feedback, location=f"{address}/feedback")
+        definition = build_definition(lake.stage.deployment)
+        assert definition.payload is not None
+        assert definition.feedback is not None
+        payload = replace(definition.payload, location=f"{address}/payload")
+        feedback = replace(definition.feedback, location=f"{address}/feedback")
         with lake.stage.database.transaction() as session:
-            definition = replace(known, payload=payload, feedback=feedback)
-            deployment, _ = Deployments(session, PlainSealer()).create(deployment_id, definition)
+            moved = replace(definition, payload=payload, feedback=feedback)
+            deployment, _ = Deployments(session, PlainSealer()).create(deployment_id, moved)
             put_monitor(session, deployment.no, lake.stage.monitor())
         places = TablePlaces((self.root,), answers, engine or LocalEngine())
         return Scene(lake.stage.database, deployment, places=places)

@@ -121,7 +121,7 @@ def inference_row(call: str, rows: Sequence[Sequence[Any]], predictions: Sequenc
 def kserve_rows(call: str, rows: Sequence[Sequence[Any]], predictions: Sequence[Any], *, is_new: bool) -> list[dict[str, Any]]:
     """The request and the answer of a call, as KServe's logger writes them: the older layout in camel case with base64."""
     bodies = {"request": {"instances": rows}, "response": {"predictions": predictions}}
-    found = []
+    halves = []
     for half, body in bodies.items():
         kind, content = f"org.kubeflow.serving.inference.{half}", json.dumps(body).encode()
         if is_new:
@@ -133,8 +133,8 @@ def kserve_rows(call: str, rows: Sequence[Sequence[Any]], predictions: Sequence[
             row = {"url": "http://sink", "bytes": text, "contentType": "application/json", "reqType": kind, "id": call}
             row |= {"sourceUri": "s", "inferenceService": "credit", "namespace": "n", "component": "predictor", "endpoint": ""}
             row |= {"metadata": "{}", "annotations": "{}", "certName": "", "tlsSkipVerify": False}
-        found.append(row)
-    return found
+        halves.append(row)
+    return halves
 
 
 KSERVE_NEW = pa.schema(

@@ -23,5 +23,5 @@ def rows_of(metric: Metric, data: Data, groups: Sequence[ComparedGroup]) -> set[
 
 def every_row(data: Data, groups: Sequence[ComparedGroup], keys: Iterable[str] | None = None) -> set[Row]:
     """Every row of the data set, or of some of its metrics."""
-    wanted = CATALOGUE.keys() if keys is None else set(keys)
-    return {row for metric in metrics_on(data) if metric.key in wanted for row in rows_of(metric, data, groups)}
+    chosen = CATALOGUE.keys() if keys is None else set(keys)
+    return {row for metric in metrics_on(data) if metric.key in chosen for row in rows_of(metric, data, groups)}

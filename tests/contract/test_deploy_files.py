@@ -31,7 +31,7 @@ def test_replicas_are_two_services_and_two_workers_behind_one_proxy() -> None:
     services = REPLICAS["services"]
 
     assert sorted(services) == ["proxy", "service", "service-2", "worker-2"]
-    assert [name for name, one in services.items() if one.get("ports")] == ["proxy"]
+    assert [name for name, service in services.items() if service.get("ports")] == ["proxy"]
     assert services["service-2"]["volumes"] == ["evenhand-2:/var/lib/evenhand"]
     assert "database" not in services["proxy"]["networks"]
     assert all("front" in services[name]["networks"] for name in ("service", "service-2", "proxy"))

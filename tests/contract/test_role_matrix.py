@@ -30,7 +30,7 @@ FEW = {
 @pytest.mark.nightly
 def test_every_operation_lets_in_those_people_whom_it_should_and_nobody_else(database: Database, tmp_path: Path) -> None:
     with running_issuer() as issuer:
-        people = [one for one in people_of(issuer) if one.caller.name in FEW]
+        people = [person for person in people_of(issuer) if person.caller.name in FEW]
         with running_service(database, tmp_path, **issuer.settings(*rules_of_people())) as service:
             matrix = try_every_operation(service, people)
 

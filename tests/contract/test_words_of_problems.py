@@ -69,7 +69,7 @@ def _findings(field: ModelField) -> Iterator[dict[str, Any]]:
     except Exception:  # noqa: BLE001 - a parameter that a function of ours reads has none
         schema = {}
     places = dict.fromkeys(_places(schema, schema.get("$defs", {})))
-    for value in (_placed(place, one) for place in places for one in WRONG):
+    for value in (_placed(place, wrong) for place in places for wrong in WRONG):
         try:
             adapter.validate_python(value)
         except ValidationError as error:

@@ -101,7 +101,7 @@ class Caller(Door):
             return
         # What a model at fault says is passed on as it is, and counted as rejected: only a right answer makes a record.
         with contextlib.suppress(ValueError):
-            if answer.json().get("values") == [list(one) for one in _RULE.predict(FIELDS, [row])]:
+            if answer.json().get("values") == [list(outcome) for outcome in _RULE.predict(FIELDS, [row])]:
                 self.ledger.add(record_id, by_event=False)
 
 

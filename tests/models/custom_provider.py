@@ -76,7 +76,7 @@ def custom_provider(model: Model, authorization: str | None) -> Iterator[CustomP
             elif self._is_known():
                 body = json.loads(sent)
                 provider.scored += len(body["values"])
-                found = [list(one) for one in provider.model.predict(body["fields"], body["values"])]
+                found = [list(prediction) for prediction in provider.model.predict(body["fields"], body["values"])]
                 self._answer(200, {"fields": ["prediction", "probability"], "values": found})
 
         def _is_known(self) -> bool:

@@ -44,7 +44,7 @@ def as_json(monitor: Monitor) -> dict[str, Any]:
 def read_back(document: dict[str, Any]) -> StatedFairness:
     """The instance as a script reads it before it patches it."""
     monitor = as_json(MonitorIn.model_validate(document).to_domain())
-    limits = [ThresholdIn.model_validate(one) for one in thresholds_of(monitor, [])]
+    limits = [ThresholdIn.model_validate(threshold) for threshold in thresholds_of(monitor, [])]
     return StatedFairness(FairnessIn.model_validate(parameters_of(monitor, {})), limits)
 
 

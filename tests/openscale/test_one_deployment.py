@@ -193,7 +193,7 @@ def test_metrics_are_aggregated_by_interval_with_one_value_for_each(checked: Che
 def test_measurements_and_metrics_are_filtered_by_their_tags(checked: Checked, conditions: list[str], found: int) -> None:
     base, sent = f"monitor_instances/{checked.instance}", ",".join(conditions)
     window = {"start": "2001-03-01T00:00:00Z", "end": "2101-01-01T00:00:00Z"}
-    of_definition = ",".join(f"fairness.{one}" for one in conditions)
+    of_definition = ",".join(f"fairness.{condition}" for condition in conditions)
     recent = read(checked.client, "measurements", target_id=checked.id, filter=of_definition)
 
     assert len(read(checked.client, f"{base}/measurements", filter=sent, **window)["measurements"]) == found

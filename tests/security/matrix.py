@@ -104,11 +104,11 @@ def rules_of_people() -> list[dict[str, str]]:
 def people_of(issuer: LocalIssuer) -> list[Person]:
     """Every kind of caller that sends no key: sessions of keys, and people of the issuer in browsers and with tokens."""
     known = [caller for caller in CALLERS if caller.role is not None]
-    browsing = [one for one in known if one.role is not Role.INGEST]
+    browsing = [caller for caller in known if caller.role is not Role.INGEST]
     return [
-        *(KeyHolder(replace(one, name=f"session of {one.name}")) for one in browsing),
-        *(IssuersPerson(replace(one, name=f"browser of {one.name}"), issuer, sends_token=False) for one in browsing),
-        *(IssuersPerson(replace(one, name=f"token of {one.name}"), issuer, sends_token=True) for one in known),
+        *(KeyHolder(replace(caller, name=f"session of {caller.name}")) for caller in browsing),
+        *(IssuersPerson(replace(caller, name=f"browser of {caller.name}"), issuer, sends_token=False) for caller in browsing),
+        *(IssuersPerson(replace(caller, name=f"token of {caller.name}"), issuer, sends_token=True) for caller in known),
     ]
 
 

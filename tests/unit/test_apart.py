@@ -2,9 +2,12 @@
 
 import multiprocessing
 import os
+import subprocess
+import sys
 import tempfile
 import threading
 import time
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import pytest
@@ -12,6 +15,7 @@ import pytest
 from app.base.apart import Apart, SentFile, ask, limited_memory
 from app.base.errors import FieldProblem, InvalidInput, NotFound, TooLarge
 
+REPOSITORY = Path(__file__).resolve().parents[2]
 MEGABYTE = 2**20
 
 
@@ -134,3 +138,12 @@ def test_the_memory_of_this_process_is_limited_for_a_block(monkeypatch: pytest.M
     with pytest.raises(TooLarge), limited_memory():
         fill(4096)
     assert fill(200) == 200 * MEGABYTE
+
+
+@pytest.mark.thorough
+def test_the_import_command_has_its_memory_for_records_and_not_for_the_pool_of_arrow() -> None:
+    program = "import app.cli.imports, pyarrow; print(pyarrow.default_memory_pool().backend_name)"
+    variables = {name: value for name, value in os.environ.items() if name != "ARROW_DEFAULT_MEMORY_POOL"}
+    ended = subprocess.run([sys.executable, "-c", program], env=variables, cwd=REPOSITORY, check=True, capture_output=True, text=True)
+
+    assert ended.stdout == "system\n"

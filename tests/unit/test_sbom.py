@@ -24,7 +24,7 @@ def test_every_pinned_package_is_listed_with_its_hashes_and_a_licence_that_is_al
     assert all(one.hashes for one in packages)
     assert [one.name for one in packages if not one.is_allowed] == []
     assert written["bomFormat"] == "CycloneDX"
-    assert len({one["bom-ref"] for one in written["components"]}) == len(pinned)
+    assert len({component["bom-ref"] for component in written["components"]}) == len(pinned)
     assert json.dumps(written) == json.dumps(describe(read_lock(LOCK), version="1.0"))
 
 

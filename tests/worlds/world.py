@@ -92,7 +92,9 @@ class World:
         feedback = replace(labelled, cohort=labelled.count_labels())
         tables = ((DataSet.AS_LOGGED, payload), (DataSet.LABELLED, feedback))
         return [
-            one for data, table in tables for one in measure_table(data, Comparison((ATTRIBUTE,)), table, monitor=self.monitor, at=NOON)
+            figure
+            for data, table in tables
+            for figure in measure_table(data, Comparison((ATTRIBUTE,)), table, monitor=self.monitor, at=NOON)
         ]
 
     @cached_property

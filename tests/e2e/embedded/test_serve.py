@@ -230,7 +230,7 @@ def _api_processes(pids: set[int]) -> list[int]:
 def _connections(pid: int, port: int) -> int:
     """How many connections of clients the process has."""
     open_now = psutil.Process(pid).net_connections("tcp")
-    return sum(one.status == psutil.CONN_ESTABLISHED and one.laddr.port == port for one in open_now)
+    return sum(connection.status == psutil.CONN_ESTABLISHED and connection.laddr.port == port for connection in open_now)
 
 
 def _open_files(pid: int) -> tuple[float, float]:

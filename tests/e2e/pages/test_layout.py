@@ -159,7 +159,7 @@ def test_small_phones_and_enlarged_pages_have_no_faults_and_on_a_phone_the_links
         for width in (360, 640):
             visit.page.set_viewport_size({"width": width, "height": HEIGHTS[PHONE]})
             for path in ("/", DEPLOYMENT):
-                found += [f"{path} at {width}: {one}" for one in layout_faults(visit.go(path))]
+                found += [f"{path} at {width}: {fault}" for fault in layout_faults(visit.go(path))]
 
         assert len(rows) == 1
         assert found == []

@@ -52,12 +52,12 @@ def test_every_state_is_accessible_fits_its_window_and_prints(browser: Browser, 
                 visit.go(path)
             found = wide.serious_findings() + narrow.serious_findings()
             found += [name for name, visit in (("1280", wide), ("390", narrow), ("200 %", large)) if visit.overflows()]
-            found += [f"{name}: {one}" for name, visit in (("1280", wide), ("390", narrow)) for one in layout_faults(visit.page)]
+            found += [f"{name}: {fault}" for name, visit in (("1280", wide), ("390", narrow)) for fault in layout_faults(visit.page)]
             paper = wide.page.pdf(format=A4)
             wide.page.set_viewport_size({"width": SHEET, "height": 1000})
             wide.page.emulate_media(media="print")
             found += [f"{figure} is not on paper" for figure in FIGURES if wide.page.evaluate(_ARE_NARROW, figure)]
-            found += [f"on paper {one}" for one in layout_faults(wide.page)]
+            found += [f"on paper {fault}" for fault in layout_faults(wide.page)]
             wide.page.emulate_media(media="screen")
             wide.page.set_viewport_size({"width": DESKTOP, "height": HEIGHTS[DESKTOP]})
             if narrow.page.locator("table.forest .ticks:visible").count() != (path in with_figures):

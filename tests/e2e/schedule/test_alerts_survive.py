@@ -94,7 +94,7 @@ class Installation:
     def notifications(self) -> list[dict[str, Any]]:
         """All that was and is to be told of alerts, oldest first."""
         found = self.ask("GET", "/v1/alert-channels/on-call/notifications")["notifications"]
-        return [one for one in found if one["event"] != "test"][::-1]
+        return [sent for sent in found if sent["event"] != "test"][::-1]
 
     def metric(self, name: str) -> float:
         """The sum of the series of that name, as Prometheus would read them now."""

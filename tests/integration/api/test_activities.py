@@ -39,7 +39,11 @@ def test_each_change_of_a_deployment_is_told_newest_first_with_who_made_it(servi
     changed, set_monitor, created = activities(service, f"{ADDRESS}/activities")
     me = service.client.get("/v1/me", headers=manage).json()["actor"]
 
-    assert [one["action"] for one in (changed, set_monitor, created)] == ["deployment.changed", "monitor.changed", "deployment.created"]
+    assert [activity["action"] for activity in (changed, set_monitor, created)] == [
+        "deployment.changed",
+        "monitor.changed",
+        "deployment.created",
+    ]
     assert (changed["actor"], changed["deployment_id"], changed["subject"]) == (me, "credit-risk", None)
     assert changed["details"] == {"name": ["Credit risk", "Other"], "endpoint.page_size": [500, 7]}
     assert set_monitor["details"]["version"] == [None, 1]
@@ -115,7 +119,7 @@ def test_uploads_of_training_data_are_told_with_how_many_records_there_were(serv
     service.client.delete(f"{ADDRESS}/training-data").raise_for_status()
     deleted, replaced, first, *_ = activities(service, f"{ADDRESS}/activities")
 
-    assert [one["action"] for one in (deleted, replaced, first)] == [
+    assert [activity["action"] for activity in (deleted, replaced, first)] == [
         "training_data.deleted",
         "training_data.replaced",
         "training_data.replaced",
@@ -140,7 +144,12 @@ def test_the_history_of_a_deleted_deployment_is_still_there_and_a_new_one_of_its
     history = activities(service, deployment="credit-risk")
     service.client.post("/v1/deployments", json=deployment()).raise_for_status()
 
-    assert [one["action"] for one in history] == ["deployment.deleted", "monitor.deleted", "monitor.changed", "deployment.created"]
+    assert [activity["action"] for activity in history] == [
+        "deployment.deleted",
+        "monitor.deleted",
+        "monitor.changed",
+        "deployment.created",
+    ]
     assert history[0]["details"] == {"name": ["Credit risk", None]}
     assert history[1]["details"]["version"] == [1, None]
     assert actions(service) == ["deployment.created"]

@@ -144,7 +144,7 @@ def test_events_are_listed_by_pages_for_admins_only(service: RunningService) -> 
         if cursor is None:
             break
 
-    assert [one["no"] for one in found] == sorted((event["no"] for event in events(service)), reverse=True)
+    assert [event["no"] for event in found] == sorted((event["no"] for event in events(service)), reverse=True)
     assert service.client.get("/v1/audit-events", headers=service.as_(Role.MANAGE)).status_code == 403
     assert service.client.get("/audit", headers=service.as_(Role.READ)).status_code == 403
 

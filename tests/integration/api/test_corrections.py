@@ -10,6 +10,7 @@ import pytest
 
 from app.access.principals import Role
 from app.checks.correction import CorrectedCount, describe_corrected
+from app.database.engine import Database
 from app.domain.check import Trigger
 from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.monitor import Monitor, OutcomeRule
@@ -22,7 +23,7 @@ from tests.builders.bodies import deployment
 from tests.builders.evidence_worlds import SEX, START, Logged, log, update, watched
 from tests.builders.queries import rows
 from tests.golden import golden
-from tests.scenes import HOUR, Scene, scene
+from tests.scenes import HOUR, Scene, SceneMemory, scene
 from tests.service import RunningService
 
 PATH = "/v1/deployments/a-model/corrections"
@@ -38,12 +39,16 @@ def records_of(table: list[dict[str, Any]]) -> list[Logged]:
 
 
 @pytest.fixture
-def stage(service: RunningService) -> Scene:
-    """A deployment with the records of the golden table in one hour, counted and checked."""
-    stage = watched(service.database)
-    log(stage, records_of(read_world()["before"]), first_no=1)
-    update(stage, START + 2000 * HOUR)
-    return stage
+def stage(database: Database, memory: SceneMemory) -> Scene:
+    """A deployment with the records of the golden table in one hour, counted and checked. A test asks for it before the service."""
+
+    def make() -> Scene:
+        made = watched(database)
+        log(made, records_of(read_world()["before"]), first_no=1)
+        update(made, START + 2000 * HOUR)
+        return made
+
+    return memory.recall(database, make)
 
 
 def record(place: int) -> str:
@@ -65,7 +70,8 @@ def hour_tables(stage: Scene) -> dict[str, list[Any]]:
     return {data: sorted(cells) for data, cells in rows(stage.database, statement)}
 
 
-def test_the_golden_corrections_leave_past_figures_and_change_tables_and_evidence(service: RunningService, stage: Scene) -> None:
+@pytest.mark.thorough
+def test_the_golden_corrections_leave_past_figures_and_change_tables_and_evidence(stage: Scene, service: RunningService) -> None:
     world = read_world()
     golden_world = world["labels_and_predictions_only"]
     before = stage.check(START)
@@ -94,12 +100,12 @@ def test_the_golden_corrections_leave_past_figures_and_change_tables_and_evidenc
     assert day in service.client.get(f"{check}/report.json").text
 
 
-def test_a_value_is_counted_once_and_only_where_the_check_read_it(service: RunningService, stage: Scene) -> None:
+def test_a_value_is_counted_once_and_only_where_the_check_read_it(stage: Scene, service: RunningService) -> None:
     before, other = stage.check(START), stage.check(START + 900 * HOUR)
     assert send(service, of(record(0), 0), of(record(0), 1)).json()["corrected"] == 2
     assert send(service, of(record(0), 0)).json()["corrected"] == 1
 
-    found = [service.client.get(f"/v1/deployments/a-model/checks/{one.run.id}").json()["corrected_since"] for one in (before, other)]
+    found = [service.client.get(f"/v1/deployments/a-model/checks/{result.run.id}").json()["corrected_since"] for result in (before, other)]
 
     assert found == [[{"what": "label", "count": 1}], []]
 
@@ -123,7 +129,11 @@ def test_the_old_value_is_a_condition_and_ids_make_corrections_idempotent(servic
     back = send(service, of(record(0), 1, id="c-2"), of(record(0), 0, id="c-3"), of(record(0), 5, old=7)).json()
     assert (back["corrected"], back["rejected"]) == (2, 1)
     listed = service.client.get(PATH, params={"record": record(0), "what": "label"}).json()["corrections"]
-    assert [(one["id"], one["number"], one["old"], one["new"]) for one in listed] == [("c-3", 3, 1, 0), ("c-2", 2, 0, 1), ("c-1", 1, 1, 0)]
+    assert [(row["id"], row["number"], row["old"], row["new"]) for row in listed] == [
+        ("c-3", 3, 1, 0),
+        ("c-2", 2, 0, 1),
+        ("c-1", 1, 1, 0),
+    ]
     assert service.client.get(f"/v1/deployments/a-model/feedback-records/{record(0)}").json()["label"] == 0
 
 
@@ -143,7 +153,7 @@ def test_the_old_value_is_a_condition_and_ids_make_corrections_idempotent(servic
     ],
 )
 def test_a_correction_is_refused_with_its_field(
-    service: RunningService, stage: Scene, change: dict[str, Any], field: str, reason: str
+    stage: Scene, service: RunningService, change: dict[str, Any], field: str, reason: str
 ) -> None:
     log(stage, [Logged(START, "female", 1)], first_no=2)
 
@@ -160,7 +170,7 @@ def test_a_body_without_corrections_is_refused(service: RunningService, body: ob
     assert service.client.post(PATH, json=body).status_code == 422
 
 
-def test_a_value_may_be_taken_away_and_is_left_out_as_that(service: RunningService, stage: Scene) -> None:
+def test_a_value_may_be_taken_away_and_is_left_out_as_that(stage: Scene, service: RunningService) -> None:
     assert send(service, of(record(0), None), of(record(1), None, "prediction")).json()["corrected"] == 2
     result = stage.check(START)
 
@@ -239,7 +249,7 @@ def test_csv_has_the_members_as_columns(service: RunningService) -> None:
     assert wrong.json()["errors"][0]["field"] == "corrections[0].news"
 
 
-def test_the_next_check_measures_and_carries_nothing_forward(service: RunningService, stage: Scene) -> None:
+def test_the_next_check_measures_and_carries_nothing_forward(stage: Scene, service: RunningService) -> None:
     def check(hour: int) -> Any:  # noqa: ANN401 - JSON
         return stage.check(START + hour * HOUR, trigger=Trigger.REQUEST).run
 
@@ -249,7 +259,7 @@ def test_the_next_check_measures_and_carries_nothing_forward(service: RunningSer
     assert check(2).carried_from is None
 
 
-def test_an_erasure_empties_corrections_and_past_checks_still_count_them(service: RunningService, stage: Scene) -> None:
+def test_an_erasure_empties_corrections_and_past_checks_still_count_them(stage: Scene, service: RunningService) -> None:
     before = stage.check(START)
     send(service, of(record(0), 0, id="c-1"), of(record(0), 1, "prediction"), of(record(1), 0))
     with stage.database.transaction() as session:
@@ -267,7 +277,7 @@ def test_an_erasure_empties_corrections_and_past_checks_still_count_them(service
 
 @pytest.mark.parametrize(("policy", "left"), [({"records_months": 1}, 0), ({"feedback_months": 1}, 1)])
 def test_a_policy_empties_corrections_with_their_record_or_label(
-    service: RunningService, stage: Scene, policy: dict[str, int], left: int
+    stage: Scene, service: RunningService, policy: dict[str, int], left: int
 ) -> None:
     send(service, of(record(0), 0), of(record(0), 1, "prediction"))
     with stage.database.transaction() as session:
@@ -283,7 +293,7 @@ def test_a_policy_empties_corrections_with_their_record_or_label(
         ]
 
 
-def test_corrections_under_a_hold_are_allowed(service: RunningService, stage: Scene) -> None:
+def test_corrections_under_a_hold_are_allowed(stage: Scene, service: RunningService) -> None:
     with stage.database.transaction() as session:
         place_hold(session, stage.deployment.no, reason="a suit", by="test")
     assert send(service, of(record(0), 0)).json()["corrected"] == 1

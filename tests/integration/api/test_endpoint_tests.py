@@ -247,10 +247,10 @@ def test_the_format_is_found_by_trying(service: RunningService, spoken: str) -> 
     assert says(found["read"], "the first record", "the prediction 1", "the probability 0.75")
     assert found["sent"].startswith("1 record as ")
     assert found["tried"][0]["payload_format"] == "fields_values"
-    for one in found["tried"]:
+    for attempt in found["tried"]:
         # One matrix cannot hold the text and the numbers of this record.
-        expected = "nothing was sent" if one["payload_format"] == "open_inference_matrix" else "answered 400"
-        assert expected in one["fault"]
+        expected = "nothing was sent" if attempt["payload_format"] == "open_inference_matrix" else "answered 400"
+        assert expected in attempt["fault"]
 
 
 def test_the_fault_of_the_format_that_the_model_answers_comes_first(service: RunningService) -> None:

@@ -63,7 +63,7 @@ def test_series_and_roll_ups_are_found_by_the_label(checked: Result, reader: htt
     wanted = {"metric": "favourable_rate", "attribute": BOTH, "group": GROUP}
     found = [reader.get(f"{PATH}/measurements", params=wanted | more).json() for more in ({}, {"rollup": "day"})]
 
-    assert [(one["measurements"][0]["attribute"], one["measurements"][0]["value"]) for one in found] == [(BOTH, 0.2)] * 2
+    assert [(check["measurements"][0]["attribute"], check["measurements"][0]["value"]) for check in found] == [(BOTH, 0.2)] * 2
     assert "columns_compared" not in str(found)
     detail = read_results(reader, f"{PATH}/checks/{checked.run.id}")
     assert {table["attribute"] for table in detail["tables"]} == {FIRST, SECOND, BOTH}

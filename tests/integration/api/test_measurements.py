@@ -72,7 +72,7 @@ def test_a_metric_that_checks_do_not_store_is_measured_when_it_is_asked_for_page
             break
 
     same = ("value", "lower", "upper", "n", "verdict", "at", "check_id", "carried_forward", "group", "worst_of")
-    assert [[one[name] for name in same] for one in whole] == [[one[name] for name in same] for one in stored]
+    assert [[figure[name] for name in same] for figure in whole] == [[figure[name] for name in same] for figure in stored]
     assert len(whole) == 3
     assert pages == found(measured, metric="lifted_rate", data="mitigated")
     assert {figure["metric"] for figure in found(measured, data="mitigated", limit=1000)} == {
@@ -109,8 +109,8 @@ def test_a_measurement_says_in_words_what_its_value_says(measured: RunningServic
 
     assert says(point["sentence"], "100", "female", "10", "100", "male", "100")
     assert point["sentence"] == snapshot
-    assert point["sentence"] in [one["sentence"] for one in listed]
-    assert all(one["sentence"].endswith(".") for one in listed)
+    assert point["sentence"] in [figure["sentence"] for figure in listed]
+    assert all(figure["sentence"].endswith(".") for figure in listed)
     missing = next(figure for figure in listed if figure["metric"] == "accuracy")
     assert missing["sentence"] == snapshot
 

@@ -197,8 +197,8 @@ def test_only_who_may_change_the_installation_or_the_deployment_sends(service: R
     name(service, CHANNEL, "new")
     bound, reader = service.as_(Role.MANAGE, history.no), service.as_(Role.READ)
 
-    assert [service.client.post(SEND, headers=one).status_code for one in (bound, reader)] == [403, 403]
-    assert [service.client.post(f"{RULE}/notifications", headers=one).status_code for one in (reader, bound)] == [403, 202]
+    assert [service.client.post(SEND, headers=caller).status_code for caller in (bound, reader)] == [403, 403]
+    assert [service.client.post(f"{RULE}/notifications", headers=caller).status_code for caller in (reader, bound)] == [403, 202]
     assert service.client.post("/v1/alert-channels/none/notifications").status_code == 404
     assert service.client.post(f"{RULE}x/notifications").status_code == 404
     assert service.client.post(SEND, json={"all": True}).status_code == 422

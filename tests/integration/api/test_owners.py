@@ -16,7 +16,7 @@ def test_an_owner_is_stored_changed_and_removed_and_every_change_is_an_activity(
     activities = service.client.get("/v1/activities", params={"deployment": "owned"}).json()["activities"]
 
     assert (stored["owner"], changed["owner"], removed["owner"]) == (OWNER, "Team B", None)
-    assert {one["schema_version"] for one in (stored, changed, removed)} == {1}
+    assert {version["schema_version"] for version in (stored, changed, removed)} == {1}
     assert [activity["details"]["owner"] for activity in activities] == [["Team B", None], [OWNER, "Team B"], [None, OWNER]]
 
 

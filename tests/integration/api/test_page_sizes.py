@@ -41,10 +41,11 @@ def pages_of(service: RunningService, path: str, member: str) -> list[list[dict[
     return found
 
 
+@pytest.mark.thorough
 def test_a_page_of_large_records_ends_early_and_its_cursor_leads_to_the_others(filled: RunningService) -> None:
     pages = pages_of(filled, PATH, "payload_records")
 
-    assert [one["id"] for page in pages for one in page] == [f"r-{no}" for no in reversed(range(COUNT))]
+    assert [record["id"] for page in pages for record in page] == [f"r-{no}" for no in reversed(range(COUNT))]
     # Five records of two million bytes pass the bound of eight.
     assert [len(page) for page in pages] == [5, 5, 2]
 
@@ -57,9 +58,14 @@ def test_flagged_records_are_bounded_the_same_way_and_the_file_has_all_of_them(f
     lines = lines_of(filled.client.get(f"{DEPLOYMENT}/flagged-records.csv"))
 
     assert [len(page) for page in pages] == [5, 5, 2]
-    assert {one["record"]["id"] for page in pages for one in page} == {line["id"] for line in lines} == {f"r-{no}" for no in range(COUNT)}
+    assert (
+        {record["record"]["id"] for page in pages for record in page}
+        == {line["id"] for line in lines}
+        == {f"r-{no}" for no in range(COUNT)}
+    )
 
 
+@pytest.mark.thorough
 def test_a_stored_text_that_is_too_long_is_cut_where_it_is_shown_and_says_so(filled: RunningService) -> None:
     listed = filled.client.get(PATH, params={"limit": 1}).json()["payload_records"][0]
     alone = filled.client.get(f"{PATH}/r-0").json()

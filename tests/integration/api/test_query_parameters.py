@@ -52,8 +52,8 @@ def ways() -> list[Way]:
     """Every way in, of the API, the pages and the two ingestion routes."""
     found = [
         Way(method, route.path, dict(declared_parameters(route)))
-        for one in (_create_api(), create_pages())
-        for route in _routes(one.routes)
+        for application in (_create_api(), create_pages())
+        for route in _routes(application.routes)
         for method in sorted(route.methods)
     ]
     found += [Way("POST", f"{PREFIX}{{deployment_id}}/{name}", dict(known)) for name, known in PARAMETERS.items()]

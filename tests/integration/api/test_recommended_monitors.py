@@ -183,7 +183,7 @@ def test_without_training_data_the_newest_payload_is_looked_at(service: RunningS
     found = client.get(PATH).raise_for_status().json()
 
     assert (nothing["proposals"], nothing["outcomes"]["origin"]) == ([], "unknown")
-    assert [one["reason"][:35] for one in nothing["not_proposed"]] == 3 * ["nothing is known of its values: upl"]
+    assert [refusal["reason"][:35] for refusal in nothing["not_proposed"]] == 3 * ["nothing is known of its values: upl"]
     assert [(proposal["feature"], proposal["evidence"]["data"], proposal["evidence"]["records"]) for proposal in found["proposals"]] == [
         ("Sex", "as_logged", 300),
         ("Age", "as_logged", 300),

@@ -39,11 +39,11 @@ def figures(result: Result) -> dict[tuple[object, ...], Any]:
 
 
 def assert_close(expected: Sequence[Any], found: Sequence[Any], key: object) -> None:
-    for one, other in zip(expected, found, strict=True):
-        if isinstance(one, float) and isinstance(other, float):
-            assert math.isclose(one, other, rel_tol=1e-12, abs_tol=1e-12), (key, one, other)
+    for value, other in zip(expected, found, strict=True):
+        if isinstance(value, float) and isinstance(other, float):
+            assert math.isclose(value, other, rel_tol=1e-12, abs_tol=1e-12), (key, value, other)
         else:
-            assert one == other, (key, one, other)
+            assert value == other, (key, value, other)
 
 
 def assert_same(logged: Result, filed: Result) -> None:

@@ -74,7 +74,7 @@ def states_of(stage: Scene) -> dict[object, object]:
     """The state of each figure, by its key."""
     with stage.database.transaction() as session:
         stored = find_era_figures(session, stage.deployment.no, stage.deployment.model_revision)
-    return {} if stored is None else {one.key: (one.first_hour, one.state) for one in stored.present}
+    return {} if stored is None else {figure.key: (figure.first_hour, figure.state) for figure in stored.present}
 
 
 def write(lake: Lake, rows: Sequence[dict[str, Any]], *, labels: bool = True) -> None:

@@ -52,9 +52,9 @@ def of_file(result: Result) -> list[Flag]:
 
 def assert_same_flags(expected: Sequence[Flag], found: Sequence[Flag]) -> None:
     assert [flag[:6] for flag in expected] == [flag[:6] for flag in found]
-    for one, other in zip(expected, found, strict=True):
-        for mine, theirs in zip(one[6:], other[6:], strict=True):
-            assert mine == theirs or math.isclose(mine, theirs, rel_tol=1e-12), (one, other)
+    for value, other in zip(expected, found, strict=True):
+        for mine, theirs in zip(value[6:], other[6:], strict=True):
+            assert mine == theirs or math.isclose(mine, theirs, rel_tol=1e-12), (value, other)
 
 
 ANYBODY = MonitoredAttribute(feature="sex", monitored=("female",))

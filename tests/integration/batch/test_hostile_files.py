@@ -12,6 +12,7 @@ from tests.builders.lakes import lake_of
 from tests.scenes import NOON, scene
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("little_memory")
 @pytest.mark.parametrize("max_records", [pytest.param(1000, marks=pytest.mark.nightly), 30], ids=["in-memory", "in-pieces"])
 def test_a_file_that_unpacks_to_more_than_the_memory_fails_its_check(database: Database, tmp_path: Path, max_records: int) -> None:

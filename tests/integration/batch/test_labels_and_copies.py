@@ -42,6 +42,7 @@ def test_labels_and_copies_of_any_partition_give_the_figures_of_logged_records(
         assert_same_everywhere(divided, LocalEngine(2), Path(folder), cuts, late)
 
 
+@pytest.mark.thorough
 def test_records_with_labels_of_one_decision_give_no_accuracy_in_files_either(
     database: Database, endpoint: Endpoint, tmp_path: Path
 ) -> None:

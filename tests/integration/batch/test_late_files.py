@@ -58,6 +58,7 @@ def run_waiting(lake: Lake) -> list[CheckRun]:
     return ended
 
 
+@pytest.mark.thorough
 def test_a_late_file_has_its_hours_checked_again_and_no_other(stage: Scene, tmp_path: Path) -> None:
     lake = lake_of(stage, tmp_path)
     for no in range(4):
@@ -76,6 +77,7 @@ def test_a_late_file_has_its_hours_checked_again_and_no_other(stage: Scene, tmp_
     assert look(lake) == []
 
 
+@pytest.mark.thorough
 def test_a_file_that_changes_or_goes_has_both_its_old_and_its_new_hours_checked(stage: Scene, tmp_path: Path) -> None:
     lake = lake_of(stage, tmp_path)
     files = [lake.write(rows(20, f"a{no}"), NOON + no * HOUR) for no in range(3)]
@@ -112,7 +114,7 @@ def test_labels_of_late_records_and_late_labels_count(stage: Scene, tmp_path: Pa
     lake = lake_of(stage, tmp_path)
     first, late = rows(20, "a"), rows(20, "b")
     lake.write(first, NOON)
-    lake.label([(one["id"], 1) for one in [*first, *late]], NOON + HOUR)
+    lake.label([(row["id"], 1) for row in [*first, *late]], NOON + HOUR)
     look(lake)
     for no in range(3):
         lake.write(rows(20, f"c{no}"), NOON + no * HOUR)
@@ -125,7 +127,7 @@ def test_labels_of_late_records_and_late_labels_count(stage: Scene, tmp_path: Pa
     again = run_waiting(lake)
     assert [(run.window or {})["labelled_records"] for run in again][1] == 80
 
-    lake.label([(one["id"], 1) for one in first], NOON + 2 * HOUR)
+    lake.label([(row["id"], 1) for row in first], NOON + 2 * HOUR)
     assert look(lake) == [NOON + 2 * HOUR]
 
 
@@ -175,7 +177,7 @@ def test_a_batch_is_checked_as_a_whole_when_its_files_come_or_change(stage: Scen
     first, second = rows(20, "a"), rows(30, "b")
     lake.write(first, NOON, path="day=2026-03-02")
     lake.write(second, NOON, path="day=late%20one")
-    lake.label([(one["id"], 1) for one in [*first, *second]], NOON + 100 * HOUR)
+    lake.label([(row["id"], 1) for row in [*first, *second]], NOON + 100 * HOUR)
 
     assert look(lake) == [NOON, NOON]
     ended = run_waiting(lake)

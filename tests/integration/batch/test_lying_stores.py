@@ -162,11 +162,11 @@ LISTINGS = {
     "deep": "cannot be listed: .*DEPTH",
     "bomb": "cannot be listed: .*&a9;",
 }
-OFTEN = {"endless-body", "same-page", "other-folder"}
-"""One of each kind: each takes five seconds."""
+MARKS = {"other-folder": (), "endless-body": pytest.mark.thorough, "same-page": pytest.mark.thorough}
+"""One of each kind is tried more often than every night; two wait for a time to be over."""
 
 
-@pytest.mark.parametrize("lie", [lie if lie in OFTEN else pytest.param(lie, marks=pytest.mark.nightly) for lie in LISTINGS])
+@pytest.mark.parametrize("lie", [pytest.param(lie, marks=MARKS.get(lie, pytest.mark.nightly)) for lie in LISTINGS])
 def test_whatever_a_store_lists_the_listing_ends_and_says_why(lie: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(locations, "MAX_SECONDS", SECONDS)
     with lying(lie), pytest.raises(InvalidInput, match=LISTINGS[lie]) as refused:

@@ -144,6 +144,7 @@ def test_an_error_with_characters_that_cannot_be_stored_is_the_reason_of_the_che
     assert "RuntimeError: a\\x00b\\x1b[31m" in (lake.check(NOON).run.reason or "")
 
 
+@pytest.mark.thorough
 def test_a_model_that_is_loaded_without_end_is_ended_with_the_time_of_a_page(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

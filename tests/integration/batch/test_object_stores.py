@@ -61,6 +61,7 @@ def people(size: int) -> list[dict[str, Any]]:
     return [row | {"id": f"{no:05}"} for no, row in enumerate(applicants(size, size, size // 4))]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("max_records", [pytest.param(1000, marks=pytest.mark.nightly), 30], ids=["in-memory", "in-pieces"])
 def test_a_check_of_files_on_s3_is_that_of_the_same_files_in_a_folder(
     database: Database, store: Store, tmp_path: Path, max_records: int
@@ -91,6 +92,7 @@ def write_delta(folder: Path, rows: list[dict[str, Any]]) -> None:
     deltalake.write_deltalake(str(folder), as_table(rows[30:]), mode="append", partition_by=["sex"])
 
 
+@pytest.mark.thorough
 def test_the_newest_version_of_a_delta_table_on_s3_gives_the_same(database: Database, store: Store, tmp_path: Path) -> None:
     # The column is in the log and not in the files.
     monitor = monitor_of(ANYBODY, metrics=tuple(CATALOGUE))
@@ -104,6 +106,7 @@ def test_the_newest_version_of_a_delta_table_on_s3_gives_the_same(database: Data
     assert figures(found) == figures(expected)
 
 
+@pytest.mark.thorough
 def test_the_current_snapshot_of_an_iceberg_table_on_s3_gives_the_same(database: Database, store: Store, tmp_path: Path) -> None:
     lake = lake_of(scene(database, APPLICANT, monitor_of(SEX), endpoint=None), tmp_path / "lake", format=TableFormat.ICEBERG)
     rows = people(40)
@@ -217,6 +220,7 @@ def test_an_object_store_needs_a_folder_for_answers(database: Database, store: S
         there.check(NOON)
 
 
+@pytest.mark.thorough
 def test_keys_that_the_store_does_not_know_are_said_by_name(store: Store, tmp_path: Path) -> None:
     table = put_parquet(store, tmp_path / "parquet", "keys", 5)
     write_delta(tmp_path / "delta", people(40))
@@ -252,6 +256,7 @@ def test_what_is_not_there_is_said_by_name(store: Store, tmp_path: Path) -> None
         list_files(delta, ROOTS, "payload")
 
 
+@pytest.mark.thorough
 def test_an_object_that_goes_or_is_written_in_part_is_named(database: Database, store: Store, tmp_path: Path) -> None:
     deployment = scene(database, APPLICANT, monitor_of(SEX), endpoint=None).deployment
     table, span = put_parquet(store, tmp_path / "table", "goes", 5, 6), Span(start=NOON, end=NOON + HOUR)
@@ -277,6 +282,7 @@ def test_an_object_that_goes_or_is_written_in_part_is_named(database: Database, 
         PayloadFiles(deployment, table, ROOTS).count(span)
 
 
+@pytest.mark.thorough
 def test_a_listing_that_changes_between_its_pages_is_repeated(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from moto.s3.models import S3Backend, s3_backends  # noqa: PLC0415 - what it imports warns
 

@@ -84,7 +84,7 @@ def test_any_partition_in_any_order_gives_the_same_figures(
         for revision in ("0", "1"):
             _write(one_file, [record for record in records if record["revision"] == revision], revision)
             for start, end in pairwise(edges):
-                _write(many_files, [one for one in mixed[start:end] if one["revision"] == revision], revision)
+                _write(many_files, [record for record in mixed[start:end] if record["revision"] == revision], revision)
         expected = one_file.check(NOON)
         many_files.stage.watch(monitor_of(ANYBODY, AGE, intersections=(("sex", "age"),), strata="income", max_records=10))
 

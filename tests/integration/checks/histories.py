@@ -126,7 +126,7 @@ class History:
         with connect(self.stage.database.url) as connection:
             connection.execute(
                 "DELETE FROM payload_records WHERE deployment_no = %s AND record_no = ANY(%s)",
-                (self.stage.deployment.no, [one.no for one in gone]),
+                (self.stage.deployment.no, [check.no for check in gone]),
             )
         self.records = [record for record in self.records if record not in gone]
 

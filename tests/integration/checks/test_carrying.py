@@ -143,7 +143,7 @@ def test_a_label_counts_once_its_record_is_imported(stage: Scene) -> None:
     third = stage.check(NOON + 2 * HOUR, trigger=HOURLY)
 
     assert (is_carried(second), is_carried(third)) == (True, False)
-    assert [one.get("accuracy", "labelled").n for one in (first, second, third)] == [1, 1, 2]
+    assert [check.get("accuracy", "labelled").n for check in (first, second, third)] == [1, 1, 2]
 
 
 def test_labels_whose_predictions_the_check_itself_has_stored_do_not_count_as_new(stage: Scene, server: ModelServer) -> None:
@@ -178,7 +178,7 @@ def test_without_an_endpoint_a_label_counts_once_it_has_a_prediction(stage: Scen
     third = stage.check(NOON + 2 * HOUR, trigger=HOURLY)
 
     assert (is_carried(second), is_carried(third)) == (True, False)
-    assert [one.get("accuracy", "labelled").n for one in (first, second, third)] == [1, 1, 4]
+    assert [check.get("accuracy", "labelled").n for check in (first, second, third)] == [1, 1, 4]
 
 
 @pytest.mark.thorough
@@ -217,7 +217,7 @@ def test_the_records_of_an_hour_beyond_the_maximum_are_counted_anew_in_the_same_
 
     assert not is_carried(second)
     assert women(second) == women(first)
-    assert [window(one.run)["logged_in_span"] for one in (first, second)] == [40, 46]
+    assert [window(check.run)["logged_in_span"] for check in (first, second)] == [40, 46]
 
 
 @pytest.mark.thorough
@@ -228,7 +228,7 @@ def test_figures_are_carried_over_many_checks_until_what_the_first_one_read_chan
     stage.log(applicants(0, 20, prefix="import"), NOON - 30 * MINUTE)
     changed = stage.check(NOON + HOUR, trigger=HOURLY)
 
-    assert {window(one.run)["carried_from"] for one in idle} == {first.run.id}
+    assert {window(check.run)["carried_from"] for check in idle} == {first.run.id}
     assert not is_carried(changed)
 
 

@@ -172,7 +172,7 @@ def test_a_model_that_misbehaves_leaves_the_figures_as_logged_and_the_next_check
     assert without.value("accuracy", "labelled", scope="overall") == pytest.approx(25 / 40)
     missing = [figure for figure in without.measurements if figure.data in ("counterfactual", "openscale")]
     assert {(figure.value, figure.verdict) for figure in missing} == {(None, "not_computable")}
-    assert all((one.reason or "").startswith("copies could not be scored: The model's") for one in missing)
+    assert all((figure.reason or "").startswith("copies could not be scored: The model's") for figure in missing)
     assert (again.run.state, again.run.failure) == ("succeeded", None)
     assert again.value("disparate_impact", "counterfactual", "sex", "female") is not None
 

@@ -75,6 +75,7 @@ def keys(result: Result) -> set[str]:
     return {measurement.metric for measurement in result.measurements}
 
 
+@pytest.mark.thorough
 def test_picked_metrics_of_labels_scores_strata_and_records_are_the_golden_ones(database: Database) -> None:
     stage = picked(database, [*CLARIFY, *PAIRS, *GENERALIZED, *OF_ROWS, *OF_SCORES], strata="Job")
     rows = golden_rows(golden(CASE), stage.deployment.schema.features)
@@ -98,6 +99,7 @@ def test_picked_metrics_of_labels_scores_strata_and_records_are_the_golden_ones(
     assert all(m.lower is not None and m.upper is not None for m in result.measurements if m.value is not None)
 
 
+@pytest.mark.thorough
 def test_metrics_of_scores_are_those_of_the_records_one_by_one(database: Database) -> None:
     stage = picked(database, OF_SCORES)
     rows = golden_rows(golden(CASE), stage.deployment.schema.features)

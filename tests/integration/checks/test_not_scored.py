@@ -71,7 +71,7 @@ def test_the_figures_are_those_of_the_window_without_the_records(picky: Scene, d
         for result in (found, expected)
     )
     assert mine == other
-    assert {one[1] for one in mine} == {DataSet.COUNTERFACTUAL, DataSet.OPENSCALE, DataSet.MITIGATED}
+    assert {row[1] for row in mine} == {DataSet.COUNTERFACTUAL, DataSet.OPENSCALE, DataSet.MITIGATED}
 
 
 def test_a_record_of_which_one_copy_is_refused_is_on_neither_side() -> None:

@@ -45,16 +45,19 @@ def view_of(stage: Scene, result: Result, kind: ViewKind = ViewKind.OPENSCALE) -
 
 def store_as_an_earlier_version(stage: Scene) -> None:
     """The strengths as they were stored when they were not yet corrected."""
-    earlier = [[one.feature, one.measure.value, one.uncorrected, one.records, one.left_out, None] for one in train(stage)]
+    earlier = [
+        [association.feature, association.measure.value, association.uncorrected, association.records, association.left_out, None]
+        for association in train(stage)
+    ]
     with stage.database.transaction() as session:
         session.execute(text("UPDATE training_correlations SET associations = :earlier"), {"earlier": json.dumps(earlier)})
 
 
 def test_the_real_proxies_are_recommended_and_the_column_of_chance_is_not_though_it_looks_strong(world: Scene) -> None:
-    found = {one.feature: one for one in train(world)}
+    found = {association.feature: association for association in train(world)}
 
-    assert {name for name, one in found.items() if one.is_recommended()} == {"priors", "district"}
-    figures = {name: (one.strength, one.chance_level, one.uncorrected) for name, one in found.items()}
+    assert {name for name, association in found.items() if association.is_recommended()} == {"priors", "district"}
+    figures = {name: (association.strength, association.chance_level, association.uncorrected) for name, association in found.items()}
     assert figures == {name: pytest.approx(known, abs=0.0005) for name, known in STRENGTHS.items()}
 
 
@@ -130,7 +133,7 @@ def test_strengths_of_an_earlier_version_are_said_to_be_unknown_until_training_d
     train(world)
     after = world.check(NOON + HOUR)
 
-    windows = [one.run.window["correlated_features"]["group"] for one in (before, after) if one.run.window is not None]
+    windows = [check.run.window["correlated_features"]["group"] for check in (before, after) if check.run.window is not None]
     assert windows[0]["not_corrected_for_chance"] == ["charge"]
     assert "no_stronger_than_chance" not in windows[0]
     assert any(note.startswith("It is not known whether charge went together with group") for note in view_of(world, before).notes)

@@ -138,9 +138,10 @@ def test_a_record_is_asked_again_as_often_as_it_has_copies(stage: Scene, tossing
     assert flips.verdict != "unfair"
 
 
+@pytest.mark.thorough
 def test_a_group_whose_answers_alone_vary_is_compared_with_its_own_repeats(stage: Scene, tossing: Tossing) -> None:
     women, others = people(tossing, 1000, "f"), people(tossing, 3000, "m", seed=6, prefix="m")
-    men = [one for one in others if not 30 <= one["income"] < 70]  # of whom the model is sure
+    men = [record for record in others if not 30 <= record["income"] < 70]  # of whom the model is sure
     stage.log([*women, *men[:1000]], NOON)
 
     found = stage.check(NOON)
@@ -151,6 +152,7 @@ def test_a_group_whose_answers_alone_vary_is_compared_with_its_own_repeats(stage
     assert "repeats alone would lift 0 of " in (of_men.details.caution or "")
 
 
+@pytest.mark.thorough
 def test_a_model_that_keeps_its_answers_is_asked_twenty_records_after_three_checks_and_nothing_else_changes(database: Database) -> None:
     steady = Tossing(50, 50)
     with serve(steady) as running:

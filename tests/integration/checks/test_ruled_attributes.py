@@ -65,6 +65,7 @@ def measured(found: list[Measurement], attribute: str, *, of: set[DataSet]) -> l
     return sorted(own, key=lambda one: (one.data, one.metric, one.scope, str(one.group)))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("attributes", [(SEX, BY_RULE), (BY_RULE, SEX)])
 def test_figures_of_a_rule_equal_those_of_a_column_with_its_groups(database: Database, attributes: tuple[MonitoredAttribute, ...]) -> None:
     outcomes = OutcomeRule(favourable=(1,), unfavourable=(0,))

@@ -102,6 +102,7 @@ def test_the_same_addresses_show_records_to_readers(service: RunningService, kno
     }
 
 
+@pytest.mark.thorough
 def test_pages_have_no_link_to_records_for_the_role(service: RunningService, known: dict[str, str]) -> None:
     links = re.compile(r'href="[^"]*/(transactions|second-look)')
     own = [f"/deployments/{DEPLOYMENT}{end}" for end in ("", "/checks", f"/checks/{known['check_id']}", "/ingestion", "/configure")]

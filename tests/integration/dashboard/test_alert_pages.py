@@ -155,7 +155,7 @@ def test_who_may_read_is_offered_to_acknowledge_assign_and_comment_and_not_to_cl
     browser.post("/login", data={"key": service.key(Role.READ)})
     page = browser.get(f"/alerts/{alert}").text
 
-    offered = [one.split("/")[-1] for one in re.findall(r'data-api="\w+ (/v1/alerts/[^"]+)"', page)]
+    offered = [address.split("/")[-1] for address in re.findall(r'data-api="\w+ (/v1/alerts/[^"]+)"', page)]
     assert offered[:2] == ["acknowledgement", "assignment"]
     assert len(offered) == 3
     assert "closure" not in page

@@ -194,6 +194,7 @@ def test_the_mitigated_view_shows_both_data_sets_and_says_what_mitigation_leaves
     assert said == snapshot
 
 
+@pytest.mark.thorough
 def test_what_a_check_stored_in_a_mode_that_does_not_exist_any_more_is_shown(
     checked_stage: Scene, check: CheckRun, reader: httpx.Client
 ) -> None:

@@ -74,7 +74,7 @@ def test_the_page_of_a_figure_names_its_groups(stage: Scene, reader: httpx.Clien
 
 @pytest.mark.usefixtures("stage")
 def test_the_overview_names_the_worst_group_and_takes_all_states_as_a_filter(service: RunningService) -> None:
-    answer = service.client.get("/v1/overview", params={"state": [one.value for one in DeploymentState]})
+    answer = service.client.get("/v1/overview", params={"state": [state.value for state in DeploymentState]})
 
     assert answer.status_code == 200, answer.text
     worst = answer.json()["deployments"][0]["worst"]

@@ -13,7 +13,7 @@ from tests.service import RunningService
 def test_the_glossary_explains_every_metric_and_every_word_at_a_place_of_its_own(reader: httpx.Client) -> None:
     places = re.findall(r'id="([^"]+)"', reader.get("/glossary").text)
 
-    assert {one.key for one in TERMS} | {f"metric-{key}" for key in CATALOGUE} <= set(places)
+    assert {term.key for term in TERMS} | {f"metric-{key}" for key in CATALOGUE} <= set(places)
     assert len(places) == len(set(places))
 
 
@@ -38,8 +38,8 @@ def test_every_word_of_the_vocabulary_opens_where_some_page_uses_it() -> None:
     templates = [file.read_text("utf-8") for file in (files("app.pages") / "templates").iterdir()]
     opened = {key for text in templates for key in re.findall(r"\bterm\('([\w-]+)'", text)}
 
-    assert {one.key for one in TERMS} <= opened
-    assert opened <= {one.key for one in TERMS} | {"metric-"}
+    assert {term.key for term in TERMS} <= opened
+    assert opened <= {term.key for term in TERMS} | {"metric-"}
 
 
 def test_a_word_opens_without_script_and_leads_to_its_place_in_the_glossary(reader: httpx.Client) -> None:

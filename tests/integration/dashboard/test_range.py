@@ -48,7 +48,7 @@ def stage(database: Database, server: ModelServer, memory: SceneMemory) -> Scene
 
 def links(text: str) -> list[str]:
     """The addresses of a page that lead to pages of the deployment."""
-    found = [html.unescape(one) for one in re.findall(r'<a [^>]*href="([^"]*)"', text)]
+    found = [html.unescape(address) for address in re.findall(r'<a [^>]*href="([^"]*)"', text)]
     return [one for one in found if one.startswith(PAGE)]
 
 

@@ -50,7 +50,7 @@ def test_the_totals_are_those_of_the_world_in_every_hour(
             said.append(statements(reader.get(f"{PAGE}/transactions").text))
             refused = women - rich
             truth.append((refused, women))
-    of_check = [statements(reader.get(f"{PAGE}/transactions", params={"check": one["id"]}).text) for one in checks_of(reader)]
+    of_check = [statements(reader.get(f"{PAGE}/transactions", params={"check": check["id"]}).text) for check in checks_of(reader)]
 
     assert tmp_path
     # Each sentence leads to exactly the records that it counts.
@@ -107,8 +107,8 @@ def test_the_list_has_every_flag_largest_gap_first_with_buttons_for_those_who_ma
     filtered = service.client.get(f"{PAGE}/second-look?attribute=age", headers={"Accept": "text/html"}).text
 
     assert len(listed) == 15
-    assert re.findall(r"<code><bdi>(.*?)</bdi></code>", page) == [one["record"]["id"] for one in listed]
-    assert all(one["why"] in words(page) for one in listed)
+    assert re.findall(r"<code><bdi>(.*?)</bdi></code>", page) == [flagged["record"]["id"] for flagged in listed]
+    assert all(flagged["why"] in words(page) for flagged in listed)
     assert page.count("data-label-form") == 15
     assert says(words(page), "15")
     assert words(page) == snapshot

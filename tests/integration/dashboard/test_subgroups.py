@@ -120,6 +120,7 @@ def test_a_found_group_has_its_rule_and_counts_and_is_watched_by_those_who_may(
     assert "Watch from now on" not in of_reader
 
 
+@pytest.mark.thorough
 def test_a_watched_group_is_shown_by_its_attribute(
     service: RunningService, counted: Scene, reader: httpx.Client, snapshot: SnapshotAssertion
 ) -> None:

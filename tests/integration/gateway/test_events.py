@@ -188,11 +188,12 @@ def test_halves_without_their_other_half_expire_and_are_counted(scene: GatewaySc
     with patch.object(storing, "HALF_LIFE", timedelta(0)):
         found = scene.await_counts(2)
 
-    assert {(one["outcome"], one["count"]) for one in found} == {("unpaired_request", 1), ("unpaired_response", 1)}
+    assert {(counted["outcome"], counted["count"]) for counted in found} == {("unpaired_request", 1), ("unpaired_response", 1)}
     assert waiting(scene) == 0
     wait_until(lambda: scene.orphans() == 2, "the page of ingestion counts both")
 
 
+@pytest.mark.thorough
 def test_a_clock_that_jumps_ahead_expires_no_half(scene: GatewayScene) -> None:
     send(scene, kserve("request", "c1", REQUEST))
     wait_until(lambda: waiting(scene) == 1, "it waits")

@@ -117,7 +117,7 @@ def test_an_answer_that_cannot_be_read_is_passed_on_and_counted_with_the_reason(
         assert scene.predict().json() == {"fields": ["score"], "values": [[7]]}
 
     found = scene.await_counts(1)
-    assert [(one["source"], one["outcome"], one["count"]) for one in found] == [("gateway", "rejected", 1)]
+    assert [(counted["source"], counted["outcome"], counted["count"]) for counted in found] == [("gateway", "rejected", 1)]
     assert "prediction" in found[0]["reason"]
 
 

@@ -48,7 +48,7 @@ def report(scene: GatewayScene, key: dict[str, Any]) -> dict[str, Any]:
 
 def use_of(scene: GatewayScene, key: dict[str, Any]) -> dict[str, Any]:
     found = scene.service.client.get("/v1/key-use").json()["keys"]
-    return next((one for one in found if one["key_id"] == key["id"]), {"requests": 0, "records": 0, "bytes": 0, "refused": 0})
+    return next((use for use in found if use["key_id"] == key["id"]), {"requests": 0, "records": 0, "bytes": 0, "refused": 0})
 
 
 def test_calls_beyond_the_rate_get_a_pause_and_do_not_reach_the_model(limited: GatewayScene) -> None:

@@ -106,9 +106,9 @@ def test_a_file_with_times_of_a_stated_form_is_imported_once_in_its_encoding(run
 
     ended = [run("payload", records, *options), run("feedback", labels, *options)]
 
-    assert [one.exit_code for one in ended] == [0, 0], [one.output for one in ended]
-    assert [one.output.count("1 rows: 1 stored") for one in ended] == [1, 1]
-    assert [one.output.count(" rows: ") for one in ended] == [1, 1]
+    assert [command.exit_code for command in ended] == [0, 0], [command.output for command in ended]
+    assert [command.output.count("1 rows: 1 stored") for command in ended] == [1, 1]
+    assert [command.output.count(" rows: ") for command in ended] == [1, 1]
     found = "SELECT feedback_id, label, (logged_at AT TIME ZONE 'UTC')::text FROM feedback_records"
     assert rows(service.database, found) == [("ä", "Risk", "2026-03-02 10:00:00")]
 

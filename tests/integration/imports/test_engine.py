@@ -157,7 +157,7 @@ def test_a_sampled_table_says_how_many_records_it_does_not_hold_once(service: Ru
 
     found = service.client.get("/v1/deployments/credit-risk/missing-records").json()["hours"]
 
-    assert [(one["left_out"], one["lowest_rate"], one["highest_rate"]) for one in found] == [(26, 0.25, 0.5)]
+    assert [(rate["left_out"], rate["lowest_rate"], rate["highest_rate"]) for rate in found] == [(26, 0.25, 0.5)]
 
 
 def test_a_record_that_spoils_its_whole_body_does_not_take_the_others_with_it(service: RunningService, tmp_path: Path) -> None:

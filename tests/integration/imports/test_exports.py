@@ -105,6 +105,7 @@ def summary(ended: Result) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", next(line for line in ended.output.splitlines() if " rows: " in line))]
 
 
+@pytest.mark.thorough
 def test_a_month_comes_back_in_a_new_deployment_and_in_its_own(run: Run, kinds: RunningService, tmp_path: Path) -> None:
     records = [
         record("01", FIRST, ("01", -0.0, -(2**63), False, "")),
@@ -168,6 +169,7 @@ VALUES = st.tuples(
 ANSWERS = VALUES.flatmap(lambda values: st.sampled_from([value for value in values if value is not None] or ["yes"]))
 
 
+@pytest.mark.thorough
 @settings(max_examples=many(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     found=st.lists(
@@ -206,6 +208,7 @@ def test_records_of_the_service_itself_are_recognised(run: Run, kinds: RunningSe
     assert summary(run("import", "payload", tmp_path / "new.parquet")) == [2, 0, 2, 0]
 
 
+@pytest.mark.thorough
 def test_a_month_is_written_in_pieces_in_the_order_of_the_log(run: Run, kinds: RunningService, tmp_path: Path) -> None:
     with kinds.database.transaction() as session:
         session.execute(

@@ -47,6 +47,7 @@ def test_a_hostile_file_is_refused_and_nothing_stays(client: httpx.Client, kind:
     assert multiprocessing.active_children() == []
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("little_memory")
 def test_a_file_that_takes_more_memory_than_allowed_is_refused_and_the_next_one_read(client: httpx.Client) -> None:
     headers = {"Content-Type": PARQUET}
@@ -100,6 +101,7 @@ def test_a_record_of_csv_that_never_ends_is_refused_at_its_limit(client: httpx.C
     assert problem["message"] == "is in a record of more than 8 MiB. Is a quote missing before it?"
 
 
+@pytest.mark.thorough
 def test_a_large_body_of_records_is_read_and_a_larger_one_refused(client: httpx.Client) -> None:
     record = b'{"features":{"age":1,"sex":"%s"},"prediction":1}' % (b"m" * 500)
     large = b'{"records":[' + b",".join([record] * 9_000) + b"]}"

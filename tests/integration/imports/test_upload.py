@@ -169,6 +169,7 @@ def test_an_upload_over_the_limit_or_of_another_type_is_refused(service: Running
     assert service.client.post(PATH, json={"records": []}).status_code == 415
 
 
+@pytest.mark.thorough
 def test_a_text_that_each_row_of_a_dictionary_repeats_is_refused(service: RunningService) -> None:
     long = pa.DictionaryArray.from_arrays(pa.array([0] * 1000, pa.int32()), pa.array(["x" * 9_000_000]))
     table = pa.table({"Sex": long, "Age": [1] * 1000, "Owner": [True] * 1000, "prediction": ["Risk"] * 1000})

@@ -141,7 +141,7 @@ def test_counts_are_read_for_one_deployment_and_its_hours(service: RunningServic
         earlier = arrivals_in(session, no, Span(start=hour - timedelta(hours=9), end=hour - timedelta(hours=1)))
         waiting = waiting_labels(session, no)
 
-    assert [(one.kind, one.records) for one in arrivals] == [(LogKind.FEEDBACK, 1), (LogKind.PAYLOAD, 1)]
+    assert [(arrival.kind, arrival.records) for arrival in arrivals] == [(LogKind.FEEDBACK, 1), (LogKind.PAYLOAD, 1)]
     assert [rejection.records for rejection in rejections] == [1]
     assert (earlier, waiting) == ([], 1)
 

@@ -61,7 +61,7 @@ def test_every_hour_is_there_and_sources_are_apart(service: RunningService, no: 
 
     found = ingestion(service, hours=4)["hours"]
 
-    assert [one["arrived"] for one in found] == [
+    assert [arrival["arrived"] for arrival in found] == [
         [
             {"source": "client", "kind": "payload", "records": 5},
             {"source": "gateway", "kind": "payload", "records": 7},

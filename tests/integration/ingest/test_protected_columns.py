@@ -255,7 +255,7 @@ def test_a_feature_that_the_model_must_be_asked_with_cannot_be_protected(service
 
 
 def test_a_column_that_is_listed_again_keeps_its_storage_until_it_is_ended(loans: RunningService) -> None:
-    plain = [{"name": one["name"], "type": one["type"]} for one in COLUMNS["meta"]]
+    plain = [{"name": column["name"], "type": column["type"]} for column in COLUMNS["meta"]]
 
     kept = loans.client.patch(LOANS, json={"meta": plain}).raise_for_status().json()
     ended_storage = loans.client.patch(LOANS, json={"meta": [{**plain[0], "storage": None}, plain[1]]}).raise_for_status().json()

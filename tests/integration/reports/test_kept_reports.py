@@ -52,7 +52,7 @@ def listed(reported: Reported) -> list[dict[str, Any]]:
 
 def test_calendar_periods_are_months_quarters_and_years() -> None:
     start, end = datetime(2026, 2, 28, 23, 59, tzinfo=UTC), datetime(2027, 4, 1, tzinfo=UTC)
-    found = {rhythm: [(one.start, one.end) for one in periods_between(rhythm, start, end)] for rhythm in ReportRhythm}
+    found = {rhythm: [(period.start, period.end) for period in periods_between(rhythm, start, end)] for rhythm in ReportRhythm}
 
     assert len(found[ReportRhythm.MONTHLY]) == 14
     assert found[ReportRhythm.MONTHLY][0] == (datetime(2026, 2, 1, tzinfo=UTC), datetime(2026, 3, 1, tzinfo=UTC))
@@ -70,15 +70,15 @@ def test_periods_that_ended_while_nothing_ran_are_made_up_for_once(kept: Reporte
     look_for_reports(database, SEALER)
 
     found = listed(kept)
-    assert [one["state"] for one in found] == ["ready"] * len(found)
+    assert [report["state"] for report in found] == ["ready"] * len(found)
     # The first six hours of a month belong to the settling of the month before.
     assert len(found) in {1, 2}
-    assert len({one["to"] for one in found}) == len(found)
+    assert len({report["to"] for report in found}) == len(found)
     with database.transaction() as session:
         assert queue_due_reports(session, settling=timedelta(0)) in {0, 1}
         assert queue_due_reports(session, settling=timedelta(0)) == 0
         bodies = session.scalars(text("SELECT body FROM notifications WHERE alert_no IS NULL ORDER BY no")).all()
-    assert [one["report"]["seal"] for one in bodies] == [one["seal"] for one in reversed(found)]
+    assert [body["report"]["seal"] for body in bodies] == [report["seal"] for report in reversed(found)]
     assert bodies[0]["type"] == "report.ready"
     assert "is ready" in bodies[0]["sentence"]
 
@@ -116,7 +116,7 @@ def test_a_report_whose_worker_died_is_made_by_the_next_one(kept: Reported) -> N
     kept.service.client.post("/v1/deployments/a-model/kept-reports", json=PERIOD).raise_for_status()
     with patch.object(making, "keep_report", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
         make_next_report(database, SEALER, token=str(uuid.uuid4()))
-    assert [one["state"] for one in listed(kept)] == ["running"]
+    assert [report["state"] for report in listed(kept)] == ["running"]
     assert not make_next_report(database, SEALER, token=str(uuid.uuid4()))
 
     real = making.keep_report
@@ -130,7 +130,7 @@ def test_a_report_whose_worker_died_is_made_by_the_next_one(kept: Reported) -> N
         make_next_report(database, SEALER, token=str(uuid.uuid4()))
     run(kept, "UPDATE kept_reports SET claimable_at = now()")
     assert make_next_report(database, SEALER, token=str(uuid.uuid4()))
-    assert [one["state"] for one in listed(kept)] == ["ready"]
+    assert [report["state"] for report in listed(kept)] == ["ready"]
 
     # One that ends its worker every time ends as failed, and with the reason.
     kept.service.client.post("/v1/deployments/a-model/kept-reports", json=PERIOD | {"preset": "ll144"}).raise_for_status()
@@ -218,7 +218,7 @@ def test_the_page_lists_schedules_and_kept_reports_with_their_files(kept: Report
     look_for_reports(kept.stage.database, SEALER)
     page = kept.service.client.get("/deployments/a-model/regulator-report").text
 
-    for one in listed(kept):
-        assert f"/v1/deployments/a-model/kept-reports/{one['id']}/file.pdf" in page
+    for report in listed(kept):
+        assert f"/v1/deployments/a-model/kept-reports/{report['id']}/file.pdf" in page
     assert "Every month" in page
     assert 'data-api="PUT /v1/deployments/a-model/report-schedules/{schedule_id}"' in page

@@ -133,7 +133,7 @@ def test_gaps_in_scores_are_those_of_the_sheet_in_a_check_and_rolled_up(stage: S
         "tables"
     ]
     (women,) = [row["score"] for row in lent["rows"] if row["category"] == "female"]
-    by_quantile = {round(one["quantile"], 1): one["ratio"] for one in women["quantiles"]}
+    by_quantile = {round(quantile["quantile"], 1): quantile["ratio"] for quantile in women["quantiles"]}
     expected = [women["gap"]["smd"], by_quantile[0.2], by_quantile[0.5], by_quantile[0.8]]
 
     with stage.database.transaction() as session:
@@ -193,7 +193,7 @@ def test_the_sheet_of_local_law_144_has_sex_race_and_both_whatever_else_is_watch
     assert [table["attribute"] for table in sheet["tables"]] == ["sex", "race", "sex × race"]
     assert sheet["not_asked_for"] == ["age"]
     assert sheet["unknown"] == sum(not row["sex"] for seed in range(3) for row in people(seed))
-    assert ["categories (Hispanic" in one["what"] for one in found["missing"]] == [True]
+    assert ["categories (Hispanic" in gap["what"] for gap in found["missing"]] == [True]
     assert found["missing"][0]["what"].endswith("): the monitor calls them Black")
     assert any("auditor" in one for one in found["elsewhere"])
     chosen = json.loads(make(stage, wanted=replace(only, attributes=("age", "sex", "race"))))["sheets"]["ll144"]
@@ -259,6 +259,7 @@ def test_two_reports_differ_by_the_time_of_making_alone(stage: Scene) -> None:
     assert make(stage, ReportForm.CSV, made=MADE) == make(stage, ReportForm.CSV, made=later)
 
 
+@pytest.mark.thorough
 def test_all_formats_have_the_figures_of_the_json(stage: Scene) -> None:
     found = json.loads(make(stage))
     women = found["sheets"]["adverse_impact"]["tables"][0]["rows"][0]
@@ -301,7 +302,7 @@ def test_the_chain_detects_a_change_of_the_database(stage: Scene, change: str, m
 def test_a_changed_file_is_detected(stage: Scene) -> None:
     content = json.loads(make(stage))
     content["sheets"]["adverse_impact"]["tables"][0]["rows"][0]["selected"] += 1
-    assert [one.part for one in check_file(read_report_file(json.dumps(content).encode()))] == ["file"]
+    assert [finding.part for finding in check_file(read_report_file(json.dumps(content).encode()))] == ["file"]
 
     shorter = json.loads(make(stage))
     del shorter["chain"][1]
@@ -320,7 +321,7 @@ def test_every_form_is_verified_by_itself_and_next_to_the_database(stage: Scene,
     assert report.content["seal"] == of_json.content["seal"]
     shown = {ReportForm.HTML: b"Adverse impact", ReportForm.PDF: b"/Type", ReportForm.CSV: b"adverse_impact"}[form]
     changed = read_report_file(content.replace(shown, shown.swapcase(), 1))
-    assert [one.part for one in check_file(changed)] == ["file"]
+    assert [finding.part for finding in check_file(changed)] == ["file"]
     with pytest.raises(InvalidInput, match="hash"):
         read_report_file(content[:-1])
     with psycopg.connect(stage.database.url) as connection:

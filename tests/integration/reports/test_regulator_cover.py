@@ -104,7 +104,7 @@ def test_a_period_longer_than_a_year_is_a_caution_of_local_law_144(stage: Scene,
     assert cover.first is not None
     cautions = extend_cover(cover.first, report, MADE).cautions
 
-    assert any("longer than one year" in one for one in cautions) == is_longer
+    assert any("longer than one year" in caution for caution in cautions) == is_longer
     assert any("longer than one year" in str(chapter) for chapter in chapters(report)) == is_longer
 
 

@@ -117,15 +117,15 @@ def test_what_a_preset_lacks_is_listed_before_the_report_is_made(reported: Repor
     presets = {one["preset"]: one for one in json.loads(reported.text("/report-presets"))["presets"]}
     page = reported.service.client.get("/deployments/a-model/regulator-report").text
 
-    (race,) = [one["what"] for one in presets["ll144"]["missing"]]
+    (race,) = [gap["what"] for gap in presets["ll144"]["missing"]]
     assert says(race, "race")
-    assert "controls" in [one["what"] for one in presets["lending"]["missing"]]
+    assert "controls" in [gap["what"] for gap in presets["lending"]["missing"]]
     assert "controls" not in [
         one["what"] for one in json.loads(reported.text("/report-presets", control="income"))["presets"][2]["missing"]
     ]
-    assert {"an owner of the model", "the purpose of the model"} <= {one["what"] for one in presets["eu-ai-act"]["missing"]}
+    assert {"an owner of the model", "the purpose of the model"} <= {gap["what"] for gap in presets["eu-ai-act"]["missing"]}
     reported.service.client.put("/v1/deployments/a-model/retention", json={"records_months": 3}).raise_for_status()
-    (kept,) = [one["what"] for one in json.loads(reported.text("/report-presets"))["presets"][3]["missing"] if "kept" in one["what"]]
+    (kept,) = [gap["what"] for gap in json.loads(reported.text("/report-presets"))["presets"][3]["missing"] if "kept" in gap["what"]]
     assert says(kept, "6", "3")
     assert kept == snapshot
     for preset in presets.values():

@@ -56,7 +56,7 @@ def test_no_table_holds_the_person_afterwards_and_every_series_is_unchanged(stag
         asked = ask(stage, selector)
         ended = perform_erasures(stage.database, settled_after=AT_ONCE, batch_records=2)
 
-        assert [one.id for one in ended] == [asked.id]
+        assert [erasure.id for erasure in ended] == [asked.id]
         assert places(stage) == set()
         assert {table for no in mine for table in tables_with_number(stage.database.url, no)} == set()
         assert rows_of(stage.database.url, *SERIES) == before

@@ -47,7 +47,7 @@ def tables(stage: Scene) -> set[str]:
 
 
 def of(ended: list[Erasure], stage: Scene) -> Erasure:
-    return next(one for one in ended if one.deployment_id == stage.deployment.id)
+    return next(erasure for erasure in ended if erasure.deployment_id == stage.deployment.id)
 
 
 @pytest.mark.thorough
@@ -73,7 +73,7 @@ def test_a_month_that_others_still_need_loses_the_records_of_the_one_deployment_
 
     assert tables(stage) == {MONTH}
     assert (stage.count("payload_records"), stage.count("payload_keys")) == (2, 2)
-    assert [one.deployment_id for one in ended] == [stage.deployment.id]
+    assert [erasure.deployment_id for erasure in ended] == [stage.deployment.id]
     keep(stage, RetentionPolicy(records_months=1), other.deployment)
     apply_policies(stage.database)
     assert tables(stage) == set()

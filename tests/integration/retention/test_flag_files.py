@@ -51,10 +51,10 @@ def test_aged_flags_are_deleted_and_counted_and_no_check_names_their_file_any_mo
 
     (ended,) = apply_policies(lake.stage.database)
 
-    assert dict(ended.counts) == {"flagged_records": sum(one["flagged_records"]["sex"] for one in before)}
+    assert dict(ended.counts) == {"flagged_records": sum(window["flagged_records"]["sex"] for window in before)}
     assert flag_files(lake) == [other]
     assert [answer.exists() for answer in answers if answer.parent.name != "flagged"] == [True] * (len(answers) - 2)
-    assert windows(lake) == [{name: value for name, value in one.items() if name != "flag_file"} for one in before]
+    assert windows(lake) == [{name: value for name, value in window.items() if name != "flag_file"} for window in before]
     assert all(window["flagged_records"] for window in windows(lake))
     assert lake.stage.count("measurements") == measured
     assert apply_policies(lake.stage.database) == []

@@ -126,7 +126,7 @@ def test_a_hold_keeps_them_and_so_does_a_deployment_that_shares_the_folder(lake:
     assert answer_files(lake) == before
 
     put(lake, RetentionPolicy(answers_months=3), shared.no)
-    assert [one.counts for one in apply_policies(database, places(lake))] == [{"kept_answers": KEPT}]
+    assert [applied.counts for applied in apply_policies(database, places(lake))] == [{"kept_answers": KEPT}]
     assert len(answer_files(lake)) == len(before) // 2
 
 

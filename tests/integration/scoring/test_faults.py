@@ -136,6 +136,7 @@ def test_the_waits_between_attempts_grow() -> None:
     assert len(set(time.slept)) == 3
 
 
+@pytest.mark.thorough
 def test_a_slow_model_is_given_up_after_the_time_out_of_each_attempt() -> None:
     with (
         faulty(Fault.SLOW, delay_seconds=60) as server,

@@ -128,7 +128,7 @@ def test_pages_hold_every_training_once_newest_first(database: Database, check: 
         found += part
 
     assert [training[0].version for training in found] == [5, 4, 3, 2, 1]
-    assert [[one.attribute for one in training] for training in found[2:]] == [[ALL_TOGETHER, "Age", "Sex"], ["Age", "Sex"], ["Sex"]]
+    assert [[fitted.attribute for fitted in training] for training in found[2:]] == [[ALL_TOGETHER, "Age", "Sex"], ["Age", "Sex"], ["Sex"]]
 
 
 def test_detectors_go_with_their_check_and_with_their_deployment(database: Database, check: CheckRun, trained: list[NewDetector]) -> None:

@@ -91,6 +91,7 @@ def test_migrated_it_has_the_schema_of_a_new_database(bare: Database, database: 
     assert dump_schema(bare) == dump_schema(database)
 
 
+@pytest.mark.thorough
 def test_every_row_stays_but_those_of_what_went(bare: Database) -> None:
     create_filled(bare)
     before = read_renamed(bare)
@@ -114,6 +115,7 @@ def test_every_row_stays_but_those_of_what_went(bare: Database) -> None:
         assert all(row in of_both[1] for row in of_both[0]), table
 
 
+@pytest.mark.thorough
 def test_rules_stay_of_the_present_kinds_and_each_deployment_has_those_on_failed_checks_and_missing_records(bare: Database) -> None:
     create_filled(bare)
     before = read_rows(bare)
@@ -133,6 +135,7 @@ def test_rules_stay_of_the_present_kinds_and_each_deployment_has_those_on_failed
     assert "failed-checks" not in own
 
 
+@pytest.mark.thorough
 def test_mitigation_in_parity_mode_becomes_lift_only_and_is_in_the_audit(bare: Database) -> None:
     create_filled(bare)
     upgrade(bare)
@@ -148,6 +151,7 @@ def test_mitigation_in_parity_mode_becomes_lift_only_and_is_in_the_audit(bare: D
     ]
 
 
+@pytest.mark.thorough
 def test_figures_that_stay_are_the_same_and_others_are_in_a_row_that_stays(bare: Database) -> None:
     create_filled(bare)
     before = {row["no"]: row for row in read_renamed(bare)["measurements"]}
@@ -223,6 +227,7 @@ def test_names_of_data_are_renamed_wherever_they_are_stored(bare: Database) -> N
         assert alert["subject"] == sha256(json.dumps(names).encode()).hexdigest()
 
 
+@pytest.mark.thorough
 def test_a_migration_that_gave_way_after_its_figures_goes_on(bare: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(migrate, "FIRST_PAUSE_SECONDS", 0.05)
     create_filled(bare)
@@ -239,6 +244,7 @@ def test_a_migration_that_gave_way_after_its_figures_goes_on(bare: Database, mon
     assert len(read_rows(bare)["measurements"]) == 95
 
 
+@pytest.mark.thorough
 def test_metrics_that_went_are_taken_out_of_figures_and_settings(bare: Database) -> None:
     create_filled(bare)
     with psycopg.connect(bare.url) as connection:
@@ -271,6 +277,7 @@ def test_metrics_that_went_are_taken_out_of_figures_and_settings(bare: Database)
     assert (metrics["some"], metrics["none"]) == (["disparate_impact"], [])
 
 
+@pytest.mark.thorough
 def test_a_monitor_of_metrics_that_went_has_the_usual_ones(bare: Database) -> None:
     create_filled(bare)
     with psycopg.connect(bare.url) as connection:
@@ -325,6 +332,7 @@ def test_migrating_ends_with_the_newest_revision(bare: Database) -> None:
         assert read_revision(connection) == newest_revision()
 
 
+@pytest.mark.thorough
 def test_facts_of_the_openscale_sdk_are_moved_into_one_table(bare: Database) -> None:
     create_schema(bare)
     statements = (

@@ -87,6 +87,7 @@ def store_copies(session: Session) -> tuple[int, datetime]:
     return deployment_no, at
 
 
+@pytest.mark.thorough
 def test_a_stored_figure_has_the_verdict_that_a_check_would_give_it_now(filled: Database) -> None:
     with filled.transaction() as session:
         deployment_no, at = store_copies(session)

@@ -36,6 +36,7 @@ def held_up_by(reader: psycopg.Connection, database: Database) -> Iterator[None]
         migration.result()
 
 
+@pytest.mark.thorough
 def test_a_reader_that_needs_a_table_the_migration_has_is_answered(bare: Database) -> None:
     create_schema(bare)
     with psycopg.connect(bare.url) as reader:
@@ -48,6 +49,7 @@ def test_a_reader_that_needs_a_table_the_migration_has_is_answered(bare: Databas
         assert read_revision(connection) == newest_revision()
 
 
+@pytest.mark.thorough
 def test_a_long_reader_holds_up_the_migration_and_not_those_who_come_after(bare: Database) -> None:
     create_schema(bare)
     with psycopg.connect(bare.url) as reader, psycopg.connect(bare.url, autocommit=True) as writer, capture_logs() as logs:

@@ -51,6 +51,7 @@ def add(database: Database, no: int) -> None:
         session.execute(text("INSERT INTO numbers VALUES (:no)"), {"no": no})
 
 
+@pytest.mark.thorough
 def test_a_reader_never_sees_less_than_was_committed_before(pair: Pair, primary: Database) -> None:
     replica = Replica(pair.replica.url, primary)
     with PATIENT:
@@ -95,6 +96,7 @@ def test_a_page_is_read_from_the_replica_and_its_audit_is_kept(pair: Pair, prima
     assert [event["route"] for event in events] == ["GET /deployments/{deployment_id}/transactions"]
 
 
+@pytest.mark.thorough
 def test_a_replica_that_is_gone_or_promoted_costs_no_page(pair: Pair, primary: Database) -> None:
     replica = Replica(pair.replica.url, primary)
     pair.tell_replica("SELECT pg_promote()")

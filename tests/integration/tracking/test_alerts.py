@@ -19,7 +19,7 @@ def alerts(stage: Scene) -> list[Alert]:
     """The alerts of evidence, oldest first."""
     with stage.database.transaction() as session:
         found = alerts_page(session, AlertFilter(deployment_no=stage.deployment.no), Paging(100))
-    return [one for one in reversed(found) if one.kind is RuleKind.EVIDENCE]
+    return [alert for alert in reversed(found) if alert.kind is RuleKind.EVIDENCE]
 
 
 def stage_of(database: Database, ratios: list[float]) -> Scene:

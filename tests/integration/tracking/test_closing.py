@@ -58,6 +58,7 @@ def close(stage: Scene) -> Alert:
     return closed
 
 
+@pytest.mark.thorough
 def test_a_closed_alarm_is_over_at_once_and_another_one_opens_if_the_figure_stays_beyond_its_limit(database: Database) -> None:
     stage = stage_of(database, UNFAIR)
     follow(stage, 30)
@@ -158,6 +159,6 @@ def test_an_alarm_without_new_evidence_for_seven_days_is_marked_and_stays_open(d
 
     assert (fresh.state, fresh.is_quiet) == (State.UNFAIR, False)
     assert (quiet.state, quiet.is_quiet) == (State.UNFAIR, True)
-    assert [one.facts["no_new_evidence"] for one in opened] == [False]
-    assert [(one.resolution, one.facts["no_new_evidence"]) for one in kept] == [(None, True)]
+    assert [alert.facts["no_new_evidence"] for alert in opened] == [False]
+    assert [(alert.resolution, alert.facts["no_new_evidence"]) for alert in kept] == [(None, True)]
     assert "No new evidence for 7 days" in str(kept[0].facts["sentence"])

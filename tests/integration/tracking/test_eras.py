@@ -77,7 +77,7 @@ def test_a_model_revision_supersedes_the_alert_and_begins_at_zero(database: Data
     assert below(stage).state is State.UNDECIDED
     assert (below(stage).log_evidence, below(stage).interval, states(stage)) == (0.0, (None, None), {})
 
-    later = [replace(one, hour=one.hour + 31 * HOUR) for one in world([0.7, 0.7], seed=2, records=120)]
+    later = [replace(record, hour=record.hour + 31 * HOUR) for record in world([0.7, 0.7], seed=2, records=120)]
     log(stage, later, first_no=100_000, revision="2")
     follow(stage, 33)
     assert below(stage).hours == 2
@@ -107,7 +107,7 @@ def test_a_monitor_version_that_changes_a_limit_supersedes_the_alert_and_counts_
 
     # The hour before is the one in which the monitor was changed.
     hour = next_hour(stage)
-    records = [replace(one, hour=one.hour + (hour - 1) * HOUR) for one in world([0.7, 0.7], seed=2, records=120)]
+    records = [replace(record, hour=record.hour + (hour - 1) * HOUR) for record in world([0.7, 0.7], seed=2, records=120)]
     log(stage, records, first_no=100_000, noted=True)
     follow(stage, hour + 1)
     assert sorted(counted(stage, present_era(stage))) == [hour]
@@ -137,7 +137,7 @@ def test_a_monitor_version_keeps_the_evidence_and_the_alert_of_each_comparison_t
         assert counted(changed, present_era(changed)) == counted(unchanged, present_era(unchanged))
 
         # An import into an hour before the change counts as well.
-        late = [replace(one, hour=one.hour + 3 * HOUR) for one in world([1.0], seed=3, records=40)]
+        late = [replace(record, hour=record.hour + 3 * HOUR) for record in world([1.0], seed=3, records=40)]
         for stage in (changed, unchanged):
             log(stage, late, first_no=100_000, noted=True)
             follow(stage, 30)
@@ -160,8 +160,8 @@ def test_an_attribute_that_is_added_counts_later_hours_only_and_leaves_the_other
     assert resolutions(stage) == [None]
 
     # The new one is not counted in an hour before the change, even if that hour is counted again.
-    hour, late = next_hour(stage), [replace(one, place="there") for one in world([0.3], seed=2, records=120)]
-    at = [replace(one, hour=one.hour + hour * HOUR) for one in late]
+    hour, late = next_hour(stage), [replace(record, place="there") for record in world([0.3], seed=2, records=120)]
+    at = [replace(record, hour=record.hour + hour * HOUR) for record in late]
     log(stage, [*late, *at], first_no=100_000, noted=True)
     follow(stage, hour + 1)
     with stage.database.transaction() as session:
@@ -192,7 +192,7 @@ def test_a_monitored_value_that_is_added_leaves_the_others_as_they_are(database:
 @pytest.mark.thorough
 def test_a_comparison_that_ended_shares_the_budget_until_its_end(databases: Databases) -> None:
     place = MonitoredAttribute(feature="place", monitored=("there",), reference=("here",))
-    records = [replace(one, place="there" if index % 2 else "here") for index, one in enumerate(world(FAIR, seed=1))]
+    records = [replace(record, place="there" if index % 2 else "here") for index, record in enumerate(world(FAIR, seed=1))]
     with databases.lent() as first, databases.lent() as second:
         dropped, both = (watched(Database(url), metrics=("disparate_impact",), attributes=(SEX, place)) for url in (first, second))
         for stage in (dropped, both):
@@ -287,6 +287,7 @@ def test_an_import_into_the_hours_of_another_revision_is_there_when_that_one_is_
         again.database.close()
 
 
+@pytest.mark.thorough
 def test_hours_counted_while_the_clock_was_ahead_are_counted_again_once_they_have_ended(database: Database) -> None:
     stage = stage_of(database)
     first = world([1.0] * 3, seed=1, records=20)

@@ -30,7 +30,7 @@ def judge_one_by_one(hours: Hours) -> int:
         if sides[0][0] / sides[0][1] >= SEX.threshold * sides[1][0] / sides[1][1]:
             continue
         table = count_groups(groups, [(total - favourable, favourable) for favourable, total in sides])
-        (found,) = [one for one in measure_as_logged(table, metrics=["disparate_impact"]) if one.group == "female"]
+        (found,) = [figure for figure in measure_as_logged(table, metrics=["disparate_impact"]) if figure.group == "female"]
         judged = verdict(found.number, lower_limit=SEX.threshold, upper_limit=SEX.upper_threshold, smallest_group=found.smallest_group)
         unfair += judged is Verdict.UNFAIR
     return unfair

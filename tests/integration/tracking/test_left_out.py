@@ -41,7 +41,7 @@ def test_records_of_all_hours_are_counted_or_left_out_for_one_reason(database: D
         " sex unknown 1, sex in no group 1."
     )
     assert place.text.startswith("7 of 10 records counted;")
-    assert [f"sex: {sex.text}", f"place: {place.text}"] == [one for one in list_remarks(found) if "counted;" in one]
+    assert [f"sex: {sex.text}", f"place: {place.text}"] == [remark for remark in list_remarks(found) if "counted;" in remark]
 
 
 def test_a_group_that_loses_another_share_of_its_records_gets_a_caution(database: Database) -> None:
@@ -79,4 +79,4 @@ def test_a_comparison_that_cannot_be_made_says_so_and_the_others_are_measured(
         assert reason == found.problems.get(name) or (name, str(reason)[:9]) == ("place", "no record")
     assert {record.attribute: (record.of, record.counted) for record in found.records[DataSet.AS_LOGGED]}[together] == (3, 0)
     assert next(record for record in found.records[DataSet.AS_LOGGED] if record.attribute == "sex").counted == 2
-    assert [one for one in list_remarks(found) if one.startswith(f"Of {together}, not every hour is counted: ")]
+    assert [remark for remark in list_remarks(found) if remark.startswith(f"Of {together}, not every hour is counted: ")]

@@ -58,7 +58,7 @@ def test_labels_of_one_decision_are_no_evidence_on_what_needs_both(database: Dat
     log(stage, records if has_all else [replace(record, label=record.label if record.approved else None) for record in records], first_no=1)
     update(stage, START + 8 * HOUR)
 
-    reasons = {key: one.reason for key, one in look(stage).items()}
+    reasons = {key: seen.reason for key, seen in look(stage).items()}
     labelled = {(data, metric): reason for (data, metric, _), reason in reasons.items() if data is DataSet.LABELLED}
     assert len(labelled) == 2
     assert reasons[DataSet.AS_LOGGED, "disparate_impact", UnfairSide.BELOW] is None
@@ -73,7 +73,7 @@ def test_a_model_inside_its_limits_is_not_called_unfair(database: Database, seed
     log(stage, world([0.9] * 150, seed=seed, records=80), first_no=1)
     update(stage, START + 150 * HOUR)
 
-    assert {one.state for one in look(stage).values()} <= {State.SHOWN_FAIR, State.UNDECIDED}
+    assert {seen.state for seen in look(stage).values()} <= {State.SHOWN_FAIR, State.UNDECIDED}
 
 
 def test_a_monitor_version_that_compares_something_else_begins_again(database: Database, snapshot: SnapshotAssertion) -> None:

@@ -46,7 +46,7 @@ def below(stage: Scene, group: str = "female") -> ComparisonState:
 def alerts(stage: Scene) -> list[Alert]:
     with stage.database.transaction() as session:
         found = alerts_page(session, AlertFilter(deployment_no=stage.deployment.no), Paging(100))
-    return [one for one in reversed(found) if one.kind is RuleKind.EVIDENCE]
+    return [alert for alert in reversed(found) if alert.kind is RuleKind.EVIDENCE]
 
 
 def declare(stage: Scene, *, is_another: bool) -> None:
@@ -217,7 +217,7 @@ def test_corrections_do_not_withdraw_an_alert_and_it_is_under_review(database: D
 
 def test_an_alarm_that_only_corrections_raise_opens_now_and_says_so(database: Database) -> None:
     stage = watched(database, metrics=IMPACT)
-    log(stage, [one for hour in range(3) for one in records_of({"female": (100, 400), "male": (400, 1600)}, hour)], first_no=1)
+    log(stage, [record for hour in range(3) for record in records_of({"female": (100, 400), "male": (400, 1600)}, hour)], first_no=1)
     update(stage, START + 3 * HOUR)
     evaluate_evidence(database)
     assert alerts(stage) == []

@@ -36,7 +36,7 @@ def alert_of(stage: Scene) -> Alert:
     """The one alert on evidence."""
     with stage.database.transaction() as session:
         found = alerts_page(session, AlertFilter(deployment_no=stage.deployment.no), Paging(100))
-    (alert,) = [one for one in found if one.kind is RuleKind.EVIDENCE]
+    (alert,) = [notice for notice in found if notice.kind is RuleKind.EVIDENCE]
     return alert
 
 
@@ -64,7 +64,7 @@ def test_an_alert_is_told_at_once_and_explained_when_a_worker_has_read_the_recor
     stage = alarmed(database)
     evaluate_evidence(database)
     (queued,) = all_attributions(database, stage.deployment.no)
-    at_once = [(one["event"], one["alert"]["change"]) for one in told(stage)]  # type: ignore[index]
+    at_once = [(notice["event"], notice["alert"]["change"]) for notice in told(stage)]  # type: ignore[index]
 
     run_all(database)
 
@@ -101,7 +101,7 @@ def test_later_messages_hold_the_reason_too(database: Database) -> None:
     run_all(database)
     with database.transaction() as session:
         session.execute(text("DELETE FROM notifications"))
-    log(stage, [replace(one, hour=one.hour + 45 * HOUR) for one in world([1.0] * 40, seed=2, records=120)], first_no=100_000)
+    log(stage, [replace(record, hour=record.hour + 45 * HOUR) for record in world([1.0] * 40, seed=2, records=120)], first_no=100_000)
     update(stage, START + 85 * HOUR)
     evaluate_evidence(database)
 
@@ -114,13 +114,13 @@ def test_later_messages_hold_the_reason_too(database: Database) -> None:
 @pytest.mark.nightly
 def test_an_explanation_that_comes_after_the_end_is_attached_and_not_sent(database: Database) -> None:
     stage = alarmed(database)
-    log(stage, [replace(one, hour=one.hour + 45 * HOUR) for one in world([1.0] * 40, seed=2, records=120)], first_no=100_000)
+    log(stage, [replace(record, hour=record.hour + 45 * HOUR) for record in world([1.0] * 40, seed=2, records=120)], first_no=100_000)
     update(stage, START + 85 * HOUR)
     evaluate_evidence(database)
 
     run_all(database)
 
-    assert [one["event"] for one in told(stage)] == ["opened", "resolved"]
+    assert [notice["event"] for notice in told(stage)] == ["opened", "resolved"]
     assert alert_of(stage).change is not None
 
 
@@ -169,7 +169,7 @@ def test_an_alert_that_begins_with_the_first_counted_hour_has_nothing_to_compare
     assert says(alert.change["sentence"], "female", "sex")
     assert alert.change["sentence"] == snapshot
     # A message that says nothing is not sent.
-    assert [one["event"] for one in told(stage)] == ["opened"]
+    assert [notice["event"] for notice in told(stage)] == ["opened"]
 
 
 @pytest.mark.parametrize(

@@ -46,5 +46,5 @@ def test_the_overview_counts_the_lines_that_the_list_shows(database: Database, s
         found = alerts_page(session, AlertFilter(state=AlertState.OPEN), Paging(ALERTS))
         listed = {line.deployment_id: (line.alerts, len(line.lines)) for line in list_lines(session, found, AlertState.OPEN)}
         waiting = [(entry.id, entry.unacknowledged) for entry in overview_entries(session, only_no=None).entries]
-    assert {name: (one.alerts, one.lines) for name, one in waiting if one is not None} == listed
+    assert {name: (line.alerts, line.lines) for name, line in waiting if line is not None} == listed
     assert any(lines < alerts for alerts, lines in listed.values())

@@ -187,10 +187,10 @@ def test_a_numeric_range_is_broken_down_by_sub_range_in_the_logged_view(stage: S
 
     shown = view(stage, stage.check(NOON).run, ViewKind.AS_LOGGED)
     young, older = (group(shown, "age", label) for label in ("18-35", "36-75"))
-    assert [one.label for one in older.sub_ranges] == ["36-39", "40-49", "50-59", "60-69", "70-75"]
-    for one in (young, older):
-        assert sum(part.records for part in one.sub_ranges) == one.records
-        assert sum(part.favourable for part in one.sub_ranges) == one.outcomes.favourable
+    assert [range_.label for range_ in older.sub_ranges] == ["36-39", "40-49", "50-59", "60-69", "70-75"]
+    for range_ in (young, older):
+        assert sum(part.records for part in range_.sub_ranges) == range_.records
+        assert sum(part.favourable for part in range_.sub_ranges) == range_.outcomes.favourable
     nobody = young.sub_ranges[0]
     assert (nobody.label, nobody.share, nobody.reason) == ("18-19", None, "there is no record of 18-19")
     assert all(part.lower <= part.share <= part.upper for part in older.sub_ranges if part.share is not None)  # type: ignore[operator]

@@ -44,6 +44,7 @@ def read(client: httpx.Client, path: str) -> httpx.Response:
     return client.get(path).raise_for_status()
 
 
+@pytest.mark.thorough
 def test_answers_files_pages_and_reports_mark_each_figure_of_labelled_records(stage: Scene, client: httpx.Client) -> None:
     check = stage.check(NOON).run
     api, page = (f"{root}/deployments/{stage.deployment.id}/checks/{check.id}" for root in ("/v1", ""))

@@ -50,6 +50,7 @@ def check(records: dict[str, Any], of: int) -> None:
     assert sum(group["of"] for group in records["groups"]) == of
 
 
+@pytest.mark.thorough
 def test_counted_and_left_out_add_up_wherever_figures_are(service: RunningService, stage: Scene) -> None:
     stage.label([(str(no), 1 if no % 2 else "?") for no in range(40)], NOON + timedelta(minutes=40))
     run = stage.check(NOON).run

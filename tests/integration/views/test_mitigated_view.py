@@ -122,7 +122,7 @@ def test_accuracy_before_and_after_is_there_with_labels_and_says_why_not_without
     assert overall.after.value == 0.49
     assert overall.change is not None
     assert overall.change == result.get("accuracy_change", "mitigated_labelled", "housing", scope="overall")
-    assert [one.before.metric for one in view(stage, result).attributes[0].accuracy if one.before.scope == "overall"] == [
+    assert [accuracy.before.metric for accuracy in view(stage, result).attributes[0].accuracy if accuracy.before.scope == "overall"] == [
         "accuracy_before",
         "balanced_accuracy_before",
     ]
@@ -152,7 +152,7 @@ def test_an_attribute_that_is_not_mitigated_and_an_intersection_say_so(stage: Sc
     texts = [attribute.reason for attribute in shown.attributes]
     assert says(texts[1], "income")
     assert texts == snapshot
-    assert [one.attribute for one in shown.counterfactual] == ["housing"]
+    assert [shown_attribute.attribute for shown_attribute in shown.counterfactual] == ["housing"]
 
 
 def test_the_rate_after_on_counterfactual_data_has_no_figure_that_speaks_of_before(stage: Scene) -> None:

@@ -85,8 +85,8 @@ def test_every_record_is_listed_once_the_largest_gap_first(stage: Scene, limit: 
 def test_a_records_gap_is_the_largest_of_its_flags_and_none_where_scores_are_not_known(stage: Scene) -> None:
     gaps = {record.record.record_id: record.gap for record in found(stage).records}
 
-    assert [gaps[one] for one in BY_GAP] == [0.7, 0.65, 0.6, 0.3, 0.3, 0.25, 0.1, None]
-    assert {gaps[one] for one in WITHOUT} == {None}
+    assert [gaps[record] for record in BY_GAP] == [0.7, 0.65, 0.6, 0.3, 0.3, 0.25, 0.1, None]
+    assert {gaps[record] for record in WITHOUT} == {None}
 
 
 def test_filters_hold_for_both_parts_of_the_list(stage: Scene) -> None:

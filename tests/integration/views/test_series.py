@@ -171,7 +171,7 @@ def test_the_volume_is_what_was_logged_and_no_hour_counts_twice(stage: Scene) ->
     stage.check(NOON, NOON + HOUR / 2, trigger=Trigger.REQUEST)
     stage.check(NOON, NOON + 5 * HOUR)
 
-    assert [(one.at, one.records, one.additional) for one in volumes(stage)] == [
+    assert [(volume.at, volume.records, volume.additional) for volume in volumes(stage)] == [
         (NOON + HOUR, 40, 0),
         (NOON + 2 * HOUR, 40, 0),
         (NOON + 3 * HOUR, 0, 0),
@@ -185,7 +185,7 @@ def test_no_record_is_counted_twice_where_a_check_began_within_an_hour(stage: Sc
     stage.check(NOON - HOUR / 2, NOON + HOUR / 2)
 
     assert volumes(stage) == before
-    assert [one.records for one in volumes(stage, Period.DAY)] == [80]
+    assert [volume.records for volume in volumes(stage, Period.DAY)] == [80]
 
 
 def test_the_number_of_statements_does_not_depend_on_how_long_the_series_is(stage: Scene, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -136,7 +136,7 @@ def test_a_failed_check_is_a_gap_and_a_change_of_the_monitor_is_marked(stage: Sc
     stage.stop_running()
     found = timeline(stage, Span(start=NOON, end=NOON + 17 * HOUR))
 
-    assert [(one.monitor_before, one.monitor) for one in found.changes] == [(1, 2)]
+    assert [(change.monitor_before, change.monitor) for change in found.changes] == [(1, 2)]
     assert [check.failed for check in found.checks if check.failed] == [1]
 
 
@@ -146,7 +146,7 @@ def test_the_period_before_is_drawn_later_and_a_revision_that_was_never_there_is
 
     assert before.earlier is not None
     assert before.earlier.span == Span(start=NOON, end=NOON + 7 * HOUR)
-    assert sum(one.figures + one.carried for one in before.panels[0].earlier) == 7
+    assert sum(step.figures + step.carried for step in before.panels[0].earlier) == 7
     assert revision.earlier is None
     assert revision.no_earlier == snapshot
 
@@ -161,5 +161,5 @@ def test_the_revision_before_is_that_of_its_last_checks(stage: Scene) -> None:
     assert found.earlier is not None
     assert (found.earlier.revision, found.earlier.span) == ("2", Span(start=NOON + 4 * HOUR, end=NOON + 8 * HOUR))
     assert found.earlier.shift == 6 * HOUR
-    assert sum(one.figures + one.carried for one in found.panels[0].earlier) == 4
+    assert sum(step.figures + step.carried for step in found.panels[0].earlier) == 4
     assert [one.revision for one in timeline(stage, Span(start=NOON, end=NOON + 14 * HOUR)).changes] == ["2", "3"]

@@ -242,7 +242,7 @@ def test_one_record_has_its_counterfactuals_side_by_side(stage: Scene) -> None:
     with stage.database.transaction() as session:
         details = record_details(session, stage.deployment.no, "15")
 
-    by_attribute = {one.attribute: one for one in details.counterfactuals}
+    by_attribute = {counterfactual.attribute: counterfactual for counterfactual in details.counterfactuals}
     sex = by_attribute["sex"]
     assert (sex.group, sex.role, sex.draw, sex.values, sex.outcome, sex.change) == (
         "male",
@@ -253,7 +253,7 @@ def test_one_record_has_its_counterfactuals_side_by_side(stage: Scene) -> None:
         "gained",
     )
     assert (sex.prediction, sex.probability, sex.in_present_figures) == (1, 0.9, True)
-    drawn = [one for one in details.counterfactuals if one.attribute == "age"]
+    drawn = [counterfactual for counterfactual in details.counterfactuals if counterfactual.attribute == "age"]
     assert [(copy.group, copy.draw, copy.change) for copy in drawn] == [("30-39", 0, "none"), ("30-39", 1, "none")]
     assert all(one.values is not None and 30 <= int(str(one.values["age"])) <= 39 for one in drawn)
     assert details.feedback is not None
@@ -294,7 +294,7 @@ def test_copies_of_an_earlier_monitor_are_shown_apart_and_counted_no_more(stage:
     with stage.database.transaction() as session:
         details = record_details(session, stage.deployment.no, "15")
 
-    assert {one.in_present_figures for one in details.counterfactuals} == {False}
+    assert {counterfactual.in_present_figures for counterfactual in details.counterfactuals} == {False}
     assert dict(details.summary.changes) == {}
     assert ids(stage, changed="any", attribute="sex") <= numbers(range(10, 20))
 

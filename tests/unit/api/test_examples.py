@@ -57,10 +57,10 @@ def _examples(node: Json, place: str = "#") -> Iterator[tuple[str, Json]]:
     examples = node.get("examples", [])
     if isinstance(node.get("schema"), dict):
         found = [node["example"]] if "example" in node else []
-        found += [one["value"] for one in examples.values()] if isinstance(examples, dict) else examples
+        found += [example["value"] for example in examples.values()] if isinstance(examples, dict) else examples
         yield from ((f"{place}/schema", one) for one in found)
     elif isinstance(examples, list):
-        yield from ((place, one) for one in examples)
+        yield from ((place, example) for example in examples)
     for name, inner in node.items():
         if name not in {"example", "examples"}:
             yield from _examples(inner, f"{place}/{quote(name.replace('~', '~0').replace('/', '~1'), safe='~')}")

@@ -174,6 +174,7 @@ texts = st.text(max_size=3) | st.builds("".join, st.tuples(st.sampled_from([*BEG
 numbers = st.integers(-9, 9) | st.floats(allow_nan=False, allow_infinity=False)
 
 
+@pytest.mark.thorough
 @given(st.lists(st.tuples(texts, texts | numbers | st.booleans() | st.none()), max_size=4, unique_by=lambda one: one[0]), texts, texts)
 def test_no_text_of_the_flagged_records_but_the_id_begins_like_a_formula(
     given_cells: list[tuple[str, Any]], group: str, label: str
@@ -192,6 +193,7 @@ def test_no_text_of_the_flagged_records_but_the_id_begins_like_a_formula(
     assert all(float(row[place]) == value for place, value in numbers_at.items())
 
 
+@pytest.mark.thorough
 @given(st.lists(texts, min_size=1, max_size=4), st.lists(st.lists(texts | numbers | st.none(), min_size=4, max_size=4), max_size=3))
 def test_no_text_of_the_figures_begins_like_a_formula(columns: list[str], cells: list[list[Any]]) -> None:
     rows = tuple(tuple(row[: len(columns)]) for row in cells)

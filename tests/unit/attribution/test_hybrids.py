@@ -44,6 +44,7 @@ def test_up_to_six_players_are_exact_and_sum_to_the_gap(players: int, seed: int)
     assert np.abs(found.sum(axis=1) - (outcomes[:, -1] - outcomes[:, 0])).max() < 1e-12
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("players", [7, 8])
 def test_more_players_are_unbiased_and_sum_to_the_gap_of_each_pair(players: int) -> None:
     rng = np.random.default_rng(1)

@@ -82,6 +82,7 @@ def test_a_world_of_unequal_treatment_alone_is_seen_as_such() -> None:
     assert found.who == pytest.approx(0, abs=0.005)
 
 
+@pytest.mark.thorough
 def test_intervals_of_the_parts_hold_the_truth() -> None:
     rng = np.random.default_rng(3)
     shares = np.array([[0.4, 0.4, 0.2], [0.2, 0.3, 0.5]])

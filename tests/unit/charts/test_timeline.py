@@ -40,7 +40,7 @@ def drawn(panel: TimePanel, *, hours: int = 10, metric: str = IMPACT) -> PanelPi
 
 def numbers(path: str) -> list[float]:
     """The numbers of a path."""
-    return [float(one) for one in re.findall(r"-?\d+\.?\d*", path)]
+    return [float(number) for number in re.findall(r"-?\d+\.?\d*", path)]
 
 
 def test_a_check_lies_at_its_time_and_a_ratio_and_its_inverse_are_equally_far_from_one() -> None:
@@ -160,7 +160,7 @@ def test_the_printed_panel_is_xml_of_its_size_with_the_same_paths() -> None:
     assert ET.fromstring(svg).get("aria-hidden") == "true"  # noqa: S314 - our own
     assert all(f'd="{path}"' in svg for _, path in picture.bars)
     # A triangle at an end of the axis is whole, too.
-    corners = [float(one) for points in re.findall(r'points="([^"]+)"', svg) for one in re.findall(r"([\d.-]+),", points)]
+    corners = [float(number) for points in re.findall(r'points="([^"]+)"', svg) for number in re.findall(r"([\d.-]+),", points)]
     assert len(corners) == 6
     assert 0 <= min(corners) < max(corners) <= PRINTED_WIDTH
 

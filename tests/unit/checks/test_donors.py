@@ -92,7 +92,7 @@ def test_a_copy_takes_all_correlated_features_from_one_donor_and_the_same_one_ev
     found = [dict(into_men().changes(*copy)) for copy in copies]
 
     assert [dict(into_men().changes(*copy)) for copy in copies] == found
-    assert {tuple(sorted(one.items(), key=str)) for one in found} == {
+    assert {tuple(sorted(donors.items(), key=str)) for donors in found} == {
         (("hours", 40.0), ("role", "husband")),
         (("hours", None), ("role", "single")),
     }

@@ -20,7 +20,9 @@ Answer = float | Sequence[float | None] | None
 
 def found(answers: Sequence[Answer], predicted: Sequence[str | int | None], rule: OutcomeRule = APPROVED) -> Scores:
     texts = pa.chunked_array([pa.array([None if answer is None else json.dumps(answer) for answer in answers], pa.string())])
-    predictions = pa.chunked_array([pa.array([None if one is None else json.dumps(one) for one in predicted], pa.string())])
+    predictions = pa.chunked_array(
+        [pa.array([None if prediction is None else json.dumps(prediction) for prediction in predicted], pa.string())]
+    )
     return favourable_scores(texts, predictions, outcome_codes(predictions, rule), rule)
 
 

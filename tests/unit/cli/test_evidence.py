@@ -42,6 +42,7 @@ def test_json_has_the_members_that_programs_read(file: Path) -> None:
     assert (first["state"], first["since"][:13]) in {("Unfair", f"2026-10-11T{hour}") for hour in ("05", "06", "07")}
 
 
+@pytest.mark.thorough
 def test_the_report_has_a_table_bars_and_sentences(file: Path) -> None:
     printed = run(file, "--label", "repaid")
 

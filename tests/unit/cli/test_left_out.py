@@ -147,6 +147,7 @@ def test_the_report_has_the_line_of_each_table_in_every_format(answer: tuple[str
         assert sum(int(row["applicants"]) for row in rows if row["sheet"] == "records" and row["attribute"] == attribute) == len(frame)
 
 
+@pytest.mark.thorough
 def test_a_group_that_misses_its_predictions_more_often_is_named(file: Path) -> None:
     for printed in (run(metrics.command, file, *COMPARED), run(plan.command, file, *COMPARED, "--time", "at")):
         assert "Caution: " in printed
@@ -160,6 +161,7 @@ CELL = st.sampled_from(["", "a", "b", "c"])
 ANSWER = st.sampled_from(["", "yes", "no", "maybe"])
 
 
+@pytest.mark.thorough
 @settings(deadline=None, max_examples=many(20))
 @given(st.lists(st.tuples(CELL, CELL, ANSWER, ANSWER), min_size=1, max_size=30))
 def test_rows_of_any_file_are_counted_or_left_out(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str, str, str]]) -> None:

@@ -33,6 +33,7 @@ def run(command: Typer, *arguments: object) -> tuple[str, str]:
     return " ".join(ended.stdout.split()), " ".join(ended.stderr.split())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("time", "unit", "other"), [("day", "day", "hour"), ("at", "hour", "day")])
 def test_a_plan_speaks_of_days_where_only_days_are_recorded(file: Path, time: str, unit: str, other: str) -> None:
     printed, notes = run(plan.command, file, "--time", time, "--attribute", "sex", "--reference", "m", "--prediction", "ok", *SAID)

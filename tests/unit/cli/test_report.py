@@ -91,7 +91,7 @@ def test_every_preset_can_be_made_of_a_file(file: Path) -> None:
     for preset in ReportPreset:
         html = run(file, "--preset", preset.value, "--format", "html").decode()
         assert "What is missing for the rule" in html
-        assert set(json.loads(run(file, "--preset", preset.value, "--format", "json"))["sheets"]) <= {one.value for one in SheetName}
+        assert set(json.loads(run(file, "--preset", preset.value, "--format", "json"))["sheets"]) <= {sheet.value for sheet in SheetName}
 
 
 @pytest.mark.parametrize("options", [("--preset", "ll144"), ("--preset", "ugesp"), ("--score", "score")], ids=str)

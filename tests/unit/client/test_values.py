@@ -193,7 +193,7 @@ def test_an_answer_is_a_record_a_row_or_all_its_rows_are_counted(make: Make, col
         stored = collector.records[before:]
         if rows == len(answers):
             assert [(record["features"]["row"], record["prediction"]) for record in stored] == list(enumerate(answers))
-            assert model.last_ids == [one["id"] for one in stored]
+            assert model.last_ids == [record["id"] for record in stored]
         else:
             assert (stored, model.last_ids) == ([], [])
             assert report.rejected == rows

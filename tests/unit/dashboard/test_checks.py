@@ -115,7 +115,7 @@ def test_both_accuracies_and_their_change_agree_as_they_are_shown() -> None:
         assert shown.after is not None
         assert shown.change is not None
         # With one digit, 80.6 less 35.9 would be 44.6.
-        texts = [format_measurement(one, shown.digits).text for one in (shown.before, shown.after, shown.change)]
+        texts = [format_measurement(outcomes, shown.digits).text for outcomes in (shown.before, shown.after, shown.change)]
         assert texts == ["35.94\u00a0%", "80.56\u00a0%", "+44.62\u00a0points"]
     assert round_change(Change(before=found[0], after=None, change=None)).digits == 1
 
@@ -186,7 +186,7 @@ def test_a_headline_is_the_disparate_impact_and_without_it_a_figure_that_has_a_l
         "statistical_parity_difference",
         "favourable_rate",
     ]
-    assert [one is not None and "a ratio of" in one.sentence for one in chosen] == [True, False, False]
+    assert [figure is not None and "a ratio of" in figure.sentence for figure in chosen] == [True, False, False]
 
 
 @pytest.mark.parametrize("logged", [Verdict.UNFAIR, Verdict.SUSPECTED, Verdict.UNDECIDED, Verdict.FAIR])

@@ -55,7 +55,7 @@ def test_larger_figures_are_higher_and_all_is_in_the_box(values: list[float], lo
     found = drawn(*values, limits=(low, high))
 
     assert found is not None
-    assert all(0 <= one.y <= TREND_HEIGHT for one in (*found.dots, *found.levels))
+    assert all(0 <= mark.y <= TREND_HEIGHT for mark in (*found.dots, *found.levels))
     order = sorted(found.dots, key=lambda one: one.point.value or 0.0)
     assert all(first.y >= second.y for first, second in pairwise(order))
     equal = next((level for level in found.levels if not level.is_limit), None)

@@ -33,7 +33,7 @@ def test_random_tables_agree_with_the_oracle() -> None:
         limit = LIMITS[number % len(LIMITS)]
         null = limit.inside if rng.random() < 0.5 else limit.outside
         n = [int(one) for one in np.ceil(10 ** rng.uniform(0, 3, 2))]
-        s = [int(rng.integers(0, one + 1)) for one in n]
+        s = [int(rng.integers(0, count + 1)) for count in n]
         bets = rng.uniform(SMALLEST_RATE, 1 - SMALLEST_RATE, 2)
         monitored, reference = bets
         hours = count_hours([(s[0], n[0])], [(s[1], n[1])])

@@ -24,7 +24,7 @@ def test_a_swapped_model_is_found_with_its_hour_and_one_that_stays_inside_is_not
         swapped = follow_months(credit.cut([before] * 300 + [after] * 30, seed, records=300, again=True)).episodes
         steady = follow_months(credit.cut([before] * 330, seed, records=300, again=True)).episodes
         assert steady == ()
-        assert [one.alarm in range(300, 306) for one in swapped] == [True]
+        assert [run.alarm in range(300, 306) for run in swapped] == [True]
         assert abs(swapped[0].since.hour - 300) <= 1
 
 

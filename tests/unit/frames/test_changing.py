@@ -49,6 +49,7 @@ def by_income(found: ChangeExplanation) -> tuple[ChangeParts, ChangeParts]:
     return parts.of_difference, parts.of_log_ratio
 
 
+@pytest.mark.thorough
 def test_other_applicants_are_who_asked() -> None:
     found = explain_change(log(poorer=6), **COLUMNS)
 
@@ -58,6 +59,7 @@ def test_other_applicants_are_who_asked() -> None:
         assert parts.how_answered == pytest.approx(0, abs=0.03)
 
 
+@pytest.mark.thorough
 def test_a_model_that_answers_differently_is_how_it_answers() -> None:
     for parts in by_income(explain_change(log(stricter=6), **COLUMNS)):
         assert parts.change < -0.1
@@ -65,6 +67,7 @@ def test_a_model_that_answers_differently_is_how_it_answers() -> None:
         assert parts.who_asked == pytest.approx(0, abs=0.03)
 
 
+@pytest.mark.thorough
 def test_the_gaps_and_the_records_are_those_of_the_log() -> None:
     frame = log(stricter=6)
     found = explain_change(frame, **COLUMNS)

@@ -78,6 +78,7 @@ def test_several_monitored_groups_are_one_more_comparison_together() -> None:
     assert "for all 8 comparisons together" in evidence.guarantee
 
 
+@pytest.mark.thorough
 def test_a_model_blind_to_the_attribute_is_shown_fair_on_both_sides() -> None:
     frame = log()
     frame["approved"] = np.where(np.random.default_rng(2).random(len(frame)) < 0.5, "yes", "no")
@@ -96,6 +97,7 @@ def test_a_few_records_decide_nothing_and_the_missing_hours_are_told() -> None:
     assert found.more_hours > 0
 
 
+@pytest.mark.thorough
 def test_labels_add_the_differences_of_rates_and_accuracy_keeps_the_sign_of_the_catalogue() -> None:
     frame = log()
     woman = frame["sex"] == "woman"
@@ -120,6 +122,7 @@ def test_only_the_first_record_of_a_person_counts() -> None:
     assert evidence.records.counted == len(frame) // 2 + 2  # without an id each record counts
 
 
+@pytest.mark.thorough
 def test_the_order_of_the_records_does_not_matter() -> None:
     frame = log()
 
@@ -171,6 +174,7 @@ def test_a_wrong_argument_is_named(change: dict[str, Any], field: str) -> None:
     assert refused.value.problems[0].field == field
 
 
+@pytest.mark.thorough
 def test_a_time_that_cannot_be_changes_no_figure_and_is_counted() -> None:
     frame = log(200)
     frame["at"] = frame["at"].dt.strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -201,6 +205,7 @@ def test_records_without_any_usable_time_are_refused() -> None:
         assert refused.value.problems[0].field == "time"
 
 
+@pytest.mark.thorough
 def test_dates_are_followed_by_days_and_name_no_hour() -> None:
     frame = log(250)
     right = below(follow_frame(frame, **COLUMNS))

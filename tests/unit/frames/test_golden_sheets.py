@@ -80,6 +80,8 @@ def test_odds_and_gaps_given_a_control_are_those_of_the_oracles(adult: pd.DataFr
     gap, deviation = row["score"]["gap"], adult["score"].std(ddof=0)
     assert gap["smd"] == pytest.approx((women.mean() - men.mean()) / deviation, **EXACT)
     assert gap["smd_within"] == pytest.approx(ttest_ind(women, men).statistic * math.sqrt(1 / women.size + 1 / men.size), **EXACT)
-    all_levels = np.column_stack([adult["sex"] == "Female", *(adult["education"] == one for one in sorted(adult["education"].unique()))])
+    all_levels = np.column_stack(
+        [adult["sex"] == "Female", *(adult["education"] == value for value in sorted(adult["education"].unique()))]
+    )
     residual = OLS(adult["score"].to_numpy(), all_levels.astype(float)).fit().params[0] / deviation
     assert row["score"]["residual"]["smd"] == pytest.approx(residual, **EXACT)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.base.errors import InvalidInput
@@ -21,6 +21,7 @@ from app.library.frame_groups import group_records
 from app.library.frame_outcomes import FAVOURABLE, UNCLASSIFIED, UNFAVOURABLE, OutcomeLists, classify_outcomes
 from app.library.frame_report import Report
 from app.library.measurements import measure_frame
+from tests.examples import many
 
 
 class Plan(Enum):
@@ -94,6 +95,7 @@ def _measure(column: "pd.Series[Any]") -> Report:
 
 @pytest.mark.parametrize(("values", "make"), KINDS)
 def test_groups_are_those_of_plain_values(values: Values, make: Make) -> None:
+    @settings(max_examples=many(40))
     @given(st.lists(st.sampled_from(values), max_size=20))
     def check(drawn: list[Any]) -> None:
         some = [*values[:2], *drawn]

@@ -40,6 +40,7 @@ def alarms(found: Evidence) -> list[str]:
     return [comparison.metric for comparison in found.comparisons if comparison.state is State.UNFAIR or comparison.episodes]
 
 
+@pytest.mark.thorough
 def test_labels_that_are_late_in_one_group_raise_no_alarm_and_are_said(snapshot: SnapshotAssertion) -> None:
     found = follow(draw_log(1))
 
@@ -50,6 +51,7 @@ def test_labels_that_are_late_in_one_group_raise_no_alarm_and_are_said(snapshot:
     assert found.to_json()["labels"] == found.labels
 
 
+@pytest.mark.thorough
 def test_the_horizon_leaves_out_what_is_younger(snapshot: SnapshotAssertion) -> None:
     frame = draw_log(1)
     found = follow(frame, horizon=21 * 24)
@@ -61,6 +63,7 @@ def test_the_horizon_leaves_out_what_is_younger(snapshot: SnapshotAssertion) -> 
     assert "36 hours" in str(follow(frame, horizon=36).labels)
 
 
+@pytest.mark.thorough
 def test_labels_that_are_said_to_be_complete_all_count() -> None:
     found = follow(draw_log(1, records=9_000), horizon=0)
 
@@ -85,6 +88,7 @@ def test_labels_that_are_missing_all_the_time_are_not_still_coming() -> None:
     assert [follow(draw_log(seed, days=(0, 0), share=0.4)).labels for seed in range(8)] == [None] * 8
 
 
+@pytest.mark.thorough
 def test_labels_that_take_a_day_leave_out_the_last_day() -> None:
     assert "of the last day 0 have one" in str(follow(draw_log(1, days=(1, 1))).labels)
 

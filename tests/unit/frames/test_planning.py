@@ -10,6 +10,7 @@ from app.library.record_plan import plan_frame
 from tests.builders.decision_log import COLUMNS, log
 
 
+@pytest.mark.thorough
 def test_the_plan_is_for_the_traffic_of_the_log() -> None:
     (plan,) = plan_frame(log(), ratio=0.6, **COLUMNS)
 
@@ -22,6 +23,7 @@ def test_the_plan_is_for_the_traffic_of_the_log() -> None:
     assert plan.records == round(plan.hours * (plan.monitored_per_hour + plan.reference_per_hour))
 
 
+@pytest.mark.thorough
 def test_the_alarm_of_the_log_comes_within_the_planned_hours() -> None:
     (plan,) = plan_frame(log(), ratio=0.6, **COLUMNS)
     alarm = follow_frame(log(), **COLUMNS).comparisons[0].episodes[0].alarm
@@ -30,6 +32,7 @@ def test_the_alarm_of_the_log_comes_within_the_planned_hours() -> None:
     assert alarm - 150 < plan.hours
 
 
+@pytest.mark.thorough
 def test_more_comparisons_need_more_records() -> None:
     alone, labelled = (plan_frame(log(), ratio=0.6, label=label, **COLUMNS)[0].hours for label in (None, "repaid"))
 

@@ -125,6 +125,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
         yield tmp_path / "disk"
 
 
+@pytest.mark.thorough
 def test_a_full_disk_takes_every_count(disk: Path, stored: list[Any]) -> None:
     counted = Losses(disk)
     counted.write()

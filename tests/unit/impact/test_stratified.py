@@ -134,13 +134,14 @@ def test_a_thousand_random_tables_have_the_adjusted_odds_of_a_logit_of_every_per
 def logit(counts: list[ControlledCount]) -> BinaryResultsWrapper | None:
     """The fit of every person that says something; None where nobody does, or where it diverges."""
     used = drop_uninformative(counts)
-    towns, jobs = (sorted({one.controls[place] for one in used})[1:] for place in (0, 1))
+    towns, jobs = (sorted({cell.controls[place] for cell in used})[1:] for place in (0, 1))
     terms = np.array(
-        [[one.is_category, 1, *(one.controls[0] == t for t in towns), *(one.controls[1] == j for j in jobs)] for one in used], float
+        [[cell.is_category, 1, *(cell.controls[0] == t for t in towns), *(cell.controls[1] == j for j in jobs)] for cell in used],
+        float,
     )
     if not used or np.linalg.matrix_rank(terms) < terms.shape[1]:
         return None
-    people = np.array([(one.selected, one.rejected) for one in used])
+    people = np.array([(cell.selected, cell.rejected) for cell in used])
     rows = np.repeat(np.vstack([terms, terms]), people.T.ravel(), axis=0)
     outcomes = np.repeat([1.0, 0.0], people.sum(axis=0))
     with warnings.catch_warnings():

@@ -211,7 +211,7 @@ def test_bentoml_numbers_the_rows_of_one_request(tmp_path: Path) -> None:
 
     found = records(read([input_file(tmp_path, "data.1.log", json_lines(lines))], about))
 
-    assert [one["id"] for one in found] == ["7", "7-2", "8"]
+    assert [record["id"] for record in found] == ["7", "7-2", "8"]
     assert found[0] == {
         "id": "7",
         "scored_at": "2026-03-01T09:30:00.123456+00:00",

@@ -113,6 +113,7 @@ def test_strata_that_differ_are_held_as_often_as_promised(strata: int, records: 
     assert 0.93 <= np.mean((lower <= truth) & (truth <= upper)) <= 0.98
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("groups", "strata", "seconds"), [(1000, 100, 2.0), (10, 1000, 0.3)])
 def test_many_groups_and_strata_are_measured_in_no_time(groups: int, strata: int, seconds: float) -> None:
     random = np.random.default_rng(1)

@@ -42,6 +42,7 @@ def test_berkeley_has_the_odds_ratio_of_its_text_book() -> None:
     assert (found.lower, found.upper) == pytest.approx((low, high), rel=0.01)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("rates", "people"), [((0.3, 0.5), (60, 90)), ((0.05, 0.1), (150, 200)), ((0.9, 0.8), (40, 400))])
 def test_the_interval_holds_the_truth_in_19_of_20_worlds(rates: tuple[float, float], people: tuple[int, int]) -> None:
     rng = np.random.default_rng(6)

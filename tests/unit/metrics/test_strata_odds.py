@@ -85,6 +85,7 @@ def test_random_strata_have_the_odds_ratios_of_statsmodels() -> None:
     assert finite > 120
 
 
+@pytest.mark.thorough
 def test_random_strata_have_the_odds_ratio_of_a_logit_of_every_record() -> None:
     rng = np.random.default_rng(32)
     for _ in range(100):

@@ -26,16 +26,16 @@ def stored(new: Sequence[NewDetector]) -> Mapping[str, DetectorVersion]:
     """What was to be stored, as it is known afterwards."""
     common = {"version": 1, "basis": "b", "check_id": "c", "trained_at": datetime(2026, 3, 1, tzinfo=UTC)}
     return {
-        one.attribute: DetectorVersion(
+        detector.attribute: DetectorVersion(
             **common,
-            attribute=one.attribute,
-            counts=one.counts,
-            made_by=one.made_by,
-            threshold=one.threshold,
-            quality=one.quality,
-            reason=one.reason,
+            attribute=detector.attribute,
+            counts=detector.counts,
+            made_by=detector.made_by,
+            threshold=detector.threshold,
+            quality=detector.quality,
+            reason=detector.reason,
         )
-        for one in new
+        for detector in new
     }
 
 
@@ -75,19 +75,19 @@ def test_the_first_time_each_attribute_and_all_together_are_trained() -> None:
 
     new = train_detectors(COLUMNS, [evidence(part(women, 600)), evidence(women, "Age")], {}, now=NOW)
 
-    assert [one.attribute for one in new] == ["Sex", "Age", ALL_TOGETHER]
-    assert [one.counts.records for one in new] == [600, 800, 800]
-    for one in new:
-        assert one.model is not None
-        assert one.quality == BiasDetector.from_bytes(one.model).quality
-        assert one.threshold == BiasDetector.from_bytes(one.model).threshold
-        assert one.reason is None
+    assert [detector.attribute for detector in new] == ["Sex", "Age", ALL_TOGETHER]
+    assert [detector.counts.records for detector in new] == [600, 800, 800]
+    for detector in new:
+        assert detector.model is not None
+        assert detector.quality == BiasDetector.from_bytes(detector.model).quality
+        assert detector.threshold == BiasDetector.from_bytes(detector.model).threshold
+        assert detector.reason is None
 
 
 def test_of_one_attribute_all_together_are_the_same() -> None:
     new = train_detectors(COLUMNS, [evidence(refused(400))], {}, now=NOW)
 
-    assert [one.attribute for one in new] == ["Sex", ALL_TOGETHER]
+    assert [detector.attribute for detector in new] == ["Sex", ALL_TOGETHER]
     assert replace(new[1], attribute="Sex") == new[0]
 
 
@@ -106,7 +106,7 @@ def test_a_detector_is_kept_until_the_biased_records_known_grew_by_a_fifth() -> 
     grown = train_detectors(COLUMNS, [evidence(with_biased(women, 120, 200))], known, now=NOW)
 
     assert (same, fewer, nearly) == ([], [], [])
-    assert [one.counts.biased for one in grown] == [120, 120]
+    assert [detector.counts.biased for detector in grown] == [120, 120]
 
 
 @pytest.mark.nightly
@@ -115,7 +115,7 @@ def test_a_detector_of_another_version_of_the_library_is_trained_anew() -> None:
     known = stored(train_detectors(COLUMNS, [evidence(women)], {}, now=NOW))
     old = {attribute: replace(version, made_by="scikit-learn 0.1") for attribute, version in known.items()}
 
-    assert [one.attribute for one in train_detectors(COLUMNS, [evidence(women)], old, now=NOW)] == ["Sex", ALL_TOGETHER]
+    assert [detector.attribute for detector in train_detectors(COLUMNS, [evidence(women)], old, now=NOW)] == ["Sex", ALL_TOGETHER]
 
 
 def test_a_refusal_is_stored_once_until_the_records_known_change_by_a_fifth() -> None:
@@ -123,7 +123,7 @@ def test_a_refusal_is_stored_once_until_the_records_known_change_by_a_fifth() ->
     first = train_detectors(COLUMNS, [evidence(with_biased(women, 20, 100))], {}, now=NOW)
     known = stored(first)
 
-    assert all(one.reason is not None and one.model is None and one.quality is None for one in first)
+    assert all(detector.reason is not None and detector.model is None and detector.quality is None for detector in first)
     assert train_detectors(COLUMNS, [evidence(with_biased(women, 20, 100))], known, now=NOW) == []
     assert train_detectors(COLUMNS, [evidence(with_biased(women, 23, 119))], known, now=NOW) == []
     assert len(train_detectors(COLUMNS, [evidence(with_biased(women, 24, 100))], known, now=NOW)) == 2
@@ -137,14 +137,14 @@ def test_after_a_refusal_it_is_trained_as_soon_as_it_can_be() -> None:
     new = train_detectors(COLUMNS, [evidence(with_biased(women, 50, 300))], known, now=NOW)
 
     assert known["Sex"].reason is not None
-    assert [one.reason for one in new] == [None, None]
+    assert [detector.reason for detector in new] == [None, None]
 
 
 @pytest.mark.thorough
 def test_an_attribute_without_any_record_is_refused_and_the_others_are_trained() -> None:
     new = train_detectors(COLUMNS, [evidence(refused(400)), evidence(Refused([], [], [], []), "Age")], {}, now=NOW)
 
-    assert {one.attribute: one.reason is None for one in new} == {"Sex": True, "Age": False, ALL_TOGETHER: True}
+    assert {detector.attribute: detector.reason is None for detector in new} == {"Sex": True, "Age": False, ALL_TOGETHER: True}
 
 
 def test_together_each_record_counts_once_and_is_biased_if_it_is_for_any_attribute() -> None:

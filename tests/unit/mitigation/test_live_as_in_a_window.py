@@ -102,7 +102,7 @@ def decide_live(judge: Judge, records: list[Record], profile: AttributeProfile, 
     own = [judge.rule.classify(record.own.prediction) for record in records]
     copied = [CopiedRecord(record.own, outcome, copies, record.answers) for record, outcome in zip(records, own, strict=True)]
     found = Decider(judge, mode, judge.rule.classify).substitute(copied)
-    return [change(outcome, changed=one.changed) for outcome, one in zip(own, found, strict=True)]
+    return [change(outcome, changed=answer.changed) for outcome, answer in zip(own, found, strict=True)]
 
 
 def change(outcome: Outcome, *, changed: bool) -> int:

@@ -20,19 +20,22 @@ def profile(feature: str, *shares: float) -> AttributeProfile:
 def test_one_attribute_gives_a_copy_for_each_stand_in() -> None:
     found = combine_stand_ins([stand_ins("sex", 0.75, 0.25)], PLACES)
 
-    assert [(one.of(["female", "red", 3]), one.share) for one in found] == [(["v0", "red", 3], 0.75), (["v1", "red", 3], 0.25)]
+    assert [(stand_in.of(["female", "red", 3]), stand_in.share) for stand_in in found] == [
+        (["v0", "red", 3], 0.75),
+        (["v1", "red", 3], 0.25),
+    ]
 
 
 def test_two_attributes_give_every_combination_with_shares_multiplied() -> None:
     found = combine_stand_ins([stand_ins("sex", 0.75, 0.25), stand_ins("colour", 0.5, 0.5)], PLACES)
 
-    assert [one.of(["f", "r", 3])[:2] for one in found] == [["v0", "v0"], ["v0", "v1"], ["v1", "v0"], ["v1", "v1"]]
-    assert [one.share for one in found] == [0.375, 0.375, 0.125, 0.125]
+    assert [stand_in.of(["f", "r", 3])[:2] for stand_in in found] == [["v0", "v0"], ["v0", "v1"], ["v1", "v0"], ["v1", "v1"]]
+    assert [stand_in.share for stand_in in found] == [0.375, 0.375, 0.125, 0.125]
 
 
 def test_shares_that_do_not_add_up_are_made_to_and_absent_ones_count_alike() -> None:
-    assert [one.share for one in combine_stand_ins([stand_ins("sex", 0.3, 0.1)], PLACES)] == pytest.approx([0.75, 0.25])
-    assert [one.share for one in combine_stand_ins([stand_ins("sex", 0.0, 0.0)], PLACES)] == [0.5, 0.5]
+    assert [stand_in.share for stand_in in combine_stand_ins([stand_ins("sex", 0.3, 0.1)], PLACES)] == pytest.approx([0.75, 0.25])
+    assert [stand_in.share for stand_in in combine_stand_ins([stand_ins("sex", 0.0, 0.0)], PLACES)] == [0.5, 0.5]
 
 
 def test_of_too_many_combinations_those_of_the_greatest_share_are_kept() -> None:
@@ -42,16 +45,16 @@ def test_of_too_many_combinations_those_of_the_greatest_share_are_kept() -> None
     every = sorted((a * b * c for a in many for b in many for c in many), reverse=True)
 
     assert len(found) == MOST_COPIES
-    assert sum(one.share for one in found) == pytest.approx(1)
+    assert sum(stand_in.share for stand_in in found) == pytest.approx(1)
     total = sum(every[:MOST_COPIES])
-    assert sorted((one.share for one in found), reverse=True) == pytest.approx([share / total for share in every[:MOST_COPIES]])
+    assert sorted((stand_in.share for stand_in in found), reverse=True) == pytest.approx([share / total for share in every[:MOST_COPIES]])
 
 
 def test_of_equal_shares_the_earlier_are_kept() -> None:
     alike = [1 / 20] * 20
     found = combine_stand_ins([stand_ins("sex", *alike), stand_ins("colour", *alike)], PLACES)
 
-    assert [one.of(["", "", 0])[:2] for one in found] == [[f"v{a}", f"v{b}"] for a in range(5) for b in range(20)]
+    assert [stand_in.of(["", "", 0])[:2] for stand_in in found] == [[f"v{a}", f"v{b}"] for a in range(5) for b in range(20)]
 
 
 def test_several_attributes_are_copied_together_and_each_alone() -> None:

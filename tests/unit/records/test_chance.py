@@ -203,10 +203,10 @@ def test_where_an_association_has_few_possible_values_at_most_twelve_of_a_hundre
 def test_a_column_of_309_random_values_is_strong_uncorrected_and_no_stronger_than_chance() -> None:
     found = [cramers_v(categories(309, COMPAS, skew=0, seed=seed), rare(COMPAS, 0.4)) for seed in range(100)]
 
-    assert min(one.uncorrected for one in found) > 0.2
-    assert max(one.corrected for one in found) < 0.15
-    assert sum(one.corrected > one.chance_level for one in found) <= 10
-    assert all(one.chance_level < 0.1 for one in found)
+    assert min(strength.uncorrected for strength in found) > 0.2
+    assert max(strength.corrected for strength in found) < 0.15
+    assert sum(strength.corrected > strength.chance_level for strength in found) <= 10
+    assert all(strength.chance_level < 0.1 for strength in found)
 
 
 def test_the_correction_of_bergsma_by_hand() -> None:
@@ -233,9 +233,9 @@ def test_with_few_records_the_corrected_strength_is_close_to_the_true_one_and_th
     found = [cramers_v(value, group) for value, group in zip(values, groups, strict=True)]
 
     # Bergsma takes off what unrelated columns reach, of related ones a little too much.
-    assert np.mean([one.corrected for one in found]) == pytest.approx(0.4, abs=0.025)
-    assert np.mean([one.uncorrected for one in found]) > 0.48
-    assert all(one.corrected > one.chance_level for one in found)
+    assert np.mean([strength.corrected for strength in found]) == pytest.approx(0.4, abs=0.025)
+    assert np.mean([strength.uncorrected for strength in found]) > 0.48
+    assert all(strength.corrected > strength.chance_level for strength in found)
 
 
 def test_the_level_of_chance_is_on_the_scale_of_the_corrected_strength() -> None:
@@ -245,7 +245,7 @@ def test_the_level_of_chance_is_on_the_scale_of_the_corrected_strength() -> None
     corrected = [cramers_v(value, group[order]).corrected for order in orders]
 
     assert np.mean(corrected) < cramers_v(value, group).chance_level
-    assert 0.025 < np.mean([one > cramers_v(value, group).chance_level for one in corrected]) < 0.085
+    assert 0.025 < np.mean([strength > cramers_v(value, group).chance_level for strength in corrected]) < 0.085
 
 
 def test_of_fewer_than_twenty_records_nothing_is_stronger_than_chance() -> None:

@@ -153,5 +153,5 @@ def test_the_examples_of_the_documentation_can_be_used() -> None:
         settings = {name.lower(): value for name, value in values.items() if not name.endswith("_FILE")}
         found.append(configured(**settings))
 
-    assert [len(one.rules) for one in found] == [3, 2, 3]
-    assert [one.audience for one in found] == [None, "evenhand-api", "CLIENT-ID"]
+    assert [len(issuer.rules) for issuer in found] == [3, 2, 3]
+    assert [issuer.audience for issuer in found] == [None, "evenhand-api", "CLIENT-ID"]
