@@ -124,13 +124,18 @@ class FigureFacts:
 
 @frozen_by_name
 class FigureStatement:
-    """State, sentence and leading interval of a figure, the same everywhere. `row` is that of the table."""
+    """State, sentence and leading interval of a figure, the same everywhere. `row` is that of the table.
+
+    `value` and `records`, monitored and reference, are of the interval's records.
+    """
 
     row: int
     state: FigureLabel
     sentence: str
     interval: Ends | None
     interval_kind: IntervalKind | None
+    value: float | None = None
+    records: tuple[int, int] | None = None
 
 
 _STATES = {
@@ -277,6 +282,8 @@ def describe_figure(facts: FigureFacts) -> FigureStatement:
         sentence=capitalise(" ".join(sentence.split())),
         interval=None if leading is None else leading.interval,
         interval_kind=None if leading is None or leading.interval is None else kind,
+        value=None if leading is None else find_value(facts, leading),
+        records=None if leading is None else (round(leading.monitored[1]), round(leading.reference[1])),
     )
 
 
