@@ -28,7 +28,6 @@ class Open:
 
 
 OPEN = {
-    "20-alert-storm/try.py": Open(EVIDENCE),
     "stat-21-equal-records/copies.csv: without the persons": Open(EVIDENCE),
     "stat-22-recurring-persons/again.csv: without the persons": Open(EVIDENCE),
     # The folder's rule for fair is older: of 0.802 (0.789 to 0.815) with a limit of 0.8 it is not sure.

@@ -27,7 +27,7 @@ from ...checks.views.explain_figure import Explanation, explain
 from ...checks.views.headlines import NOT_TOGETHER, read_together
 from ...checks.views.headlines import word_figure as worded
 from ...domain.alert import Alert, AlertState
-from ...domain.check import DataSet, Measurement
+from ...domain.check import Measurement
 from ...evidence.attribution import words as attribution_words
 from ...evidence.attribution.attribution import AttributedGap, AttributionRun
 from ...evidence.present_state import ComparisonState
@@ -80,13 +80,12 @@ class Drawer:
 
 
 def live_alerts(alerts: Sequence[Alert]) -> list[Alert]:
-    """Those that are not over, on records as logged first; among them open before acknowledged."""
-    live = [
+    """Those that are not over, open before acknowledged."""
+    return [
         alert
         for state in (AlertState.OPEN, AlertState.ACKNOWLEDGED)
         for alert in [alert for alert in alerts if alert.state is state][:MOST_ALERTS]
     ]
-    return sorted(live, key=lambda alert: alert.subject.data != DataSet.AS_LOGGED)
 
 
 def open_drawer(
@@ -94,9 +93,7 @@ def open_drawer(
 ) -> Drawer:
     """`alerts` are those of the deployment that are not over."""
     about = tuple(
-        alert
-        for alert in alerts
-        if alert.subject.attribute == row.attribute and alert.subject.group in {row.group, None}
+        alert for alert in alerts if alert.attribute == row.attribute and alert.group in {row.group, None}
     )
     gaps = () if attribution is None or attribution.result is None else attribution.result.gaps
     gap = next(

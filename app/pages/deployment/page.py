@@ -23,6 +23,7 @@ from ...checks.views.view_source import notes_of_check, read_present
 from ...deployments.deployment_in_address import Watched
 from ...deployments.monitor.both_sides import missing_sides
 from ...deployments.queries import WatchedDeployment
+from ...domain.alert import AlertKind
 from ...domain.monitor import Monitor, MonitoredAttribute, list_comparisons
 from ...domain.paging import Paging
 from ...evidence.attribution.attribution import AttributionRun
@@ -215,6 +216,7 @@ def fairness_page(
         "names": people(
             session, [*(alert.acknowledged_by for alert in live), None if busy is None else busy.created_by]
         ),
+        "some_group": [alert for alert in live if alert.kind is AlertKind.SOME_GROUP],
         "busy": busy,
         "busy_advice": busy and advice_on_check(busy, replace(status.outlook, under_way=busy.state)),
         "configured": CONFIGURED,
