@@ -1,18 +1,22 @@
 """Facts of an alert as JSON: enough to trace it without the database."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from ..checks.counting.left_out_of_check import LEFT_OUT
 from ..checks.views.explain_figure import describe_measurement, judged_figure, list_statements
-from ..domain.alert import Alert
+from ..domain.alert import Resolution
 from ..domain.check import CheckRun, CheckState, Measurement, Scope
 from ..domain.groups import GroupWords
+from ..evidence.figure_state import find_hour_start
 from ..evidence.present_state import ComparisonState, DeploymentEvidence, rename_state
-from ..evidence.words import QUIET, name_figure, note_first_hour, say_comparison
+from ..evidence.words import QUIET, name_figure, note_first_hour, say_comparison, say_some_group
+from ..statistics.e_values.follow import SomeGroup
 from ..statistics.e_values.nulls import UnfairSide
 from ..statistics.sentences.left_out import list_lines
+from .lateness import LabelShares
 
 Facts = dict[str, object]
 
@@ -45,12 +49,20 @@ def facts_of_figure(
         "disadvantaged": judged.disadvantaged and judged.disadvantaged.value,
         "disadvantaged_group": judged.disadvantaged_group,
         **figures,
+        "direction": _find_side(measurement.value, measurement.upper_limit),
         "interval_method": measurement.interval_method,
         "n": measurement.n,
+        "n_monitored": measurement.details.monitored_counts.get("n"),
+        "n_reference": measurement.details.reference_counts.get("n"),
         "counted": records and " ".join(list_lines(records)),
         "scope": (Scope.WORST if is_worst else measurement.scope).value,
         "details": measurement.details.to_json(),
     }
+
+
+def _find_side(value: float | None, upper_limit: float | None) -> UnfairSide:
+    is_above = value is not None and upper_limit is not None and value > upper_limit
+    return UnfairSide.ABOVE if is_above else UnfairSide.BELOW
 
 
 def facts_of_evidence(state: ComparisonState, evidence: DeploymentEvidence) -> Facts:
@@ -69,7 +81,9 @@ def facts_of_evidence(state: ComparisonState, evidence: DeploymentEvidence) -> F
     )
     times = {name: getattr(state, name) for name in ("since", "earliest", "latest", "alarm_at")}
     times["counted_from"] = state.counted_from if state.reaches_first_hour else None
-    lower, upper = state.interval
+    statement = state.statement
+    lower, upper = (statement and statement.interval) or (None, None)
+    n_monitored, n_reference = (statement and statement.records) or (None, None)
     lines = [
         line
         for records in evidence.records.get(state.data, ())
@@ -85,7 +99,12 @@ def facts_of_evidence(state: ComparisonState, evidence: DeploymentEvidence) -> F
         "direction": state.direction.value,
         "lower_limit": state.limit if state.direction is UnfairSide.BELOW else None,
         "upper_limit": state.limit if state.direction is UnfairSide.ABOVE else None,
-        "interval": [lower, upper],
+        "value": statement and statement.value,
+        "lower": lower,
+        "upper": upper,
+        "interval_kind": statement and statement.interval_kind,
+        "n_monitored": n_monitored,
+        "n_reference": n_reference,
         "counted": " ".join(lines) or None,
         "log_evidence": state.log_evidence,
         "log_threshold": state.log_threshold,
@@ -134,11 +153,47 @@ def join_recovery(facts: Facts, recovery: Facts) -> Facts:
     return joined | {name: recovery[name] for name in ("display_sentence",) if name in recovery}
 
 
-def facts_of_closing(alert: Alert) -> Facts:
-    recovery: Facts = {
-        "sentence": "Closed by hand. Evidence on this figure begins again with the next hour that is counted."
+CLOSED: Facts = {
+    "sentence": "Closed by hand. Evidence on this figure begins again with the next hour that is counted."
+}
+
+
+def facts_of_some_group(evidence: DeploymentEvidence, alarm: SomeGroup) -> Facts:
+    opened = find_hour_start(alarm.opened)
+    needed = evidence.monitor.evidence.false_alarm_hours
+    strength = (
+        f"The mean of their evidence reached {math.exp(min(alarm.log_evidence, 700)):,.0f} of {needed:,.0f}."
+    )
+    return {
+        "sentence": f"{say_some_group(evidence)} {strength}",
+        "at": None if evidence.era.counted_until is None else evidence.era.counted_until.isoformat(),
+        "since": opened.isoformat(),
+        "comparisons": alarm.comparisons,
+        "log_evidence": alarm.log_evidence,
+        "leading": [
+            {
+                "data": data,
+                "attribute": attribute,
+                "group": group,
+                "metric": metric,
+                "direction": direction,
+                "log_evidence": log,
+            }
+            for (data, attribute, group, metric, direction), log in alarm.leading
+        ],
+        "false_alarm_hours": needed,
+        "model_revision": evidence.model_revision,
     }
-    return join_recovery(alert.facts, recovery)
+
+
+def facts_of_its_end(alarm: SomeGroup | None, resolution: Resolution) -> Facts:
+    sentence = {
+        Resolution.RECOVERED: "Enough evidence has accumulated that each of the comparisons was inside its "
+        "limit at some time since.",
+        Resolution.NAMED: "It is clear now which group it is.",
+    }.get(resolution, "The monitor compares otherwise now, or the model revision is another one.")
+    ended = None if alarm is None or alarm.ended is None else find_hour_start(alarm.ended).isoformat()
+    return {"sentence": sentence, "at": ended}
 
 
 def facts_of_failures(failed: Sequence[CheckRun], *, in_a_row: int, since: datetime) -> Facts:
@@ -163,7 +218,9 @@ def facts_of_success(check: CheckRun) -> Facts:
     return {"sentence": "Checks go through again.", "at": check.span.end.isoformat(), "check_id": check.id}
 
 
-def facts_of_silence(newest: datetime | None, *, since: datetime, now: datetime) -> Facts:
+def facts_of_silence(
+    newest: datetime | None, *, since: datetime, now: datetime, usual_hours: int | None = None
+) -> Facts:
     """Returns the time since the `newest` record; since `since` where there never was one."""
     hours = int((now - since) / timedelta(hours=1))
     last = (
@@ -171,13 +228,50 @@ def facts_of_silence(newest: datetime | None, *, since: datetime, now: datetime)
         if newest is None
         else f"The last record was logged at {newest:%Y-%m-%d %H:%M} UTC."
     )
+    usual = "" if usual_hours is None else f"; the usual time between records is {_count_hours(usual_hours)}"
     return {
-        "sentence": f"No record was logged for {hours} {'hour' if hours == 1 else 'hours'}. {last}",
+        "sentence": f"No record was logged for {_count_hours(hours)}{usual}. {last}",
         "at": now.isoformat(),
         "since": since.isoformat(),
         "newest_record_at": None if newest is None else newest.isoformat(),
         "hours": hours,
+        "usual_hours": usual_hours,
     }
+
+
+def _count_hours(hours: int) -> str:
+    return "1 hour" if hours == 1 else f"{hours:,} hours"
+
+
+def facts_of_late_labels(labels: LabelShares, *, now: datetime) -> Facts:
+    """Returns the labels of records that should have one by now, and of earlier records."""
+    return {
+        "sentence": (
+            f"Labels are late: {labels.labelled:,} of the newest {labels.records:,} records that are older "
+            f"than {_say_delay(labels.delay)} have a label. {labels.usual_labelled:,} of "
+            f"{labels.usual_records:,} records until {labels.usual_until:%Y-%m-%d %H:%M} UTC had one within "
+            "that time, in which 9 of 10 of the newest labels came."
+        ),
+        "at": now.isoformat(),
+        "since": labels.oldest.isoformat(),
+        "usual_delay_hours": labels.delay / timedelta(hours=1),
+        **{
+            name: getattr(labels, name) for name in ("labelled", "records", "usual_labelled", "usual_records")
+        },
+    }
+
+
+def facts_of_labels_again(labels: LabelShares, *, now: datetime) -> Facts:
+    return {
+        "sentence": f"Labels arrive again: {labels.labelled:,} of the newest {labels.records:,} records that "
+        f"are older than {_say_delay(labels.delay)} have one.",
+        "at": now.isoformat(),
+    }
+
+
+def _say_delay(delay: timedelta) -> str:
+    hours = delay / timedelta(hours=1)
+    return f"{hours / 24:.1f} days" if delay >= timedelta(days=2) else f"{hours:.1f} hours"
 
 
 def facts_of_news(newest: datetime, *, now: datetime) -> Facts:

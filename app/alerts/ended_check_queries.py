@@ -26,15 +26,6 @@ A locked one is skipped: a deployment may take minutes to be deleted.
 """
 
 
-_NEWEST_RECORD = text("""
-    SELECT coalesce(
-        (SELECT logged_at FROM payload_records WHERE deployment_no = :no AND logged_at <= now()
-            ORDER BY logged_at DESC LIMIT 1),
-        (SELECT max(newest) FROM listed_files WHERE deployment_no = :no AND side = 'payload')
-    )
-""")
-
-
 def deployments_with_ended_checks(session: Session) -> list[int]:
     return list(session.scalars(select(CheckRow.deployment_no).where(CheckRow.alerts_due).distinct()))
 
@@ -140,12 +131,6 @@ def newest_ends(session: Session, check: CheckRun, *, limit: int) -> list[CheckR
         statement.ext(distinct_on(CheckRow.span_start)).order_by(*newest_first).limit(limit)
     )
     return [to_run(*row) for row in rows]
-
-
-def newest_record_at(session: Session, deployment_no: int) -> datetime | None:
-    """Returns when the newest payload record was logged, or scored if it lies in a file."""
-    newest: datetime | None = session.scalar(_NEWEST_RECORD, {"no": deployment_no})
-    return newest
 
 
 def _is_decided(check: CheckRun) -> Sequence[ColumnElement[bool]]:

@@ -6,7 +6,7 @@ A check is marked in the transaction that changes its alerts. Processes take tur
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import takewhile
 from typing import cast
 
@@ -15,6 +15,7 @@ from psycopg import Error as PostgresError
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.orm import Session
 
+from ..base.clock import HOUR
 from ..base.errors import Unavailable
 from ..base.values import name_value
 from ..checks.queries import read_run
@@ -27,10 +28,12 @@ from ..deployments.monitor.queries import find_monitor, stored_on
 from ..deployments.queries import hold_deployment
 from ..domain.alert import (
     WHOLE_DEPLOYMENT,
-    Alert,
+    AlertFigure,
+    AlertKind,
     AlertSubject,
     EvidenceCondition,
     FailedChecksCondition,
+    LateLabelsCondition,
     Resolution,
     Rule,
     RuleKind,
@@ -42,6 +45,7 @@ from ..domain.groups import GroupWords
 from ..domain.mitigation import MitigationSettings
 from ..domain.monitor import POOLED_GROUP, Monitor, find_comparison, split_group
 from ..evidence.attribution.queries import queue_for_alert
+from ..evidence.figure_state import find_hour_start
 from ..evidence.present_state import ComparisonState, DeploymentEvidence, look_at_evidence
 from ..evidence.queries.eras import eras_with_alerts_due, take_alerts_due
 from ..evidence.queries.figure_states import find_ended
@@ -53,8 +57,12 @@ from .alert_facts import (
     facts_of_failures,
     facts_of_fair_evidence,
     facts_of_figure,
+    facts_of_its_end,
+    facts_of_labels_again,
+    facts_of_late_labels,
     facts_of_news,
     facts_of_silence,
+    facts_of_some_group,
     facts_of_success,
 )
 from .ended_check_queries import (
@@ -62,12 +70,25 @@ from .ended_check_queries import (
     earlier_verdicts,
     is_overtaken,
     newest_ends,
-    newest_record_at,
     read_matching_figures,
     take_ended_check,
 )
-from .lifecycle import confirm, end, remind
-from .queries import deployments_to_revisit, unresolved_of_rule
+from .lateness import (
+    SHORTEST_WAIT,
+    find_usual_gap,
+    find_wait,
+    hours_with_records,
+    newest_record_at,
+    read_label_shares,
+)
+from .lifecycle import confirm, end, finish
+from .queries import (
+    deployments_to_revisit,
+    find_unresolved,
+    name_alert,
+    note_reminders,
+    open_figures_of_rule,
+)
 from .rules.queries import rule_by_no, rule_nos, try_lock_alerts
 
 _PASSING = ("08", "40", "53", "57")
@@ -99,19 +120,19 @@ def apply_rule(session: Session, rule: Rule, check: CheckRun) -> None:
     if isinstance(condition, VerdictCondition):
         if check.state is not CheckState.SUCCEEDED or check.carried_from or is_overtaken(session, check):
             return
-        unresolved = {alert.subject: alert for alert in unresolved_of_rule(session, rule.no)}
+        present = {figure.subject: figure for figure in open_figures_of_rule(session, rule.no)}
         names = GroupWords.of(find_monitor(session, rule.deployment_no))
-        for figure in read_matching_figures(session, check, condition):
-            if figure.value is None or figure.carried_forward:
+        for measured in read_matching_figures(session, check, condition):
+            if measured.value is None or measured.carried_forward:
                 continue
+            is_of_group = condition.scope is Scope.GROUP
+            measurement = replace(measured, worst_of=None) if is_of_group else measured
             # The group furthest out may differ from check to check.
-            group = figure.group if condition.scope is Scope.GROUP else None
-            figure = replace(figure, worst_of=None) if condition.scope is Scope.GROUP else figure  # noqa: PLW2901 - as the rule sees it
-            subject = read_row(AlertSubject, figure, group=group)
-            alert = unresolved.get(subject)
-            if figure.verdict in condition.verdicts:
-                if alert is not None:
-                    in_a_row, since = _extend_row(alert, check)
+            subject = read_row(AlertSubject, measurement, group=measurement.group if is_of_group else None)
+            figure = present.get(subject)
+            if measurement.verdict in condition.verdicts:
+                if figure is not None:
+                    in_a_row, since = _extend_row(figure, check)
                 else:
                     needed = condition.checks_in_a_row - 1
                     scope = condition.scope
@@ -126,12 +147,12 @@ def apply_rule(session: Session, rule: Rule, check: CheckRun) -> None:
                     if len(moments) < needed:
                         continue
                     in_a_row = condition.checks_in_a_row
-                    since = moments[-1] if moments else figure.at
-                facts = facts_of_figure(figure, check, in_a_row=in_a_row, since=since, names=names)
-                confirm(session, rule, subject, facts, alert=alert, check=check)
-            elif figure.verdict == Verdict.FAIR and alert is not None:
-                recovery = facts_of_figure(figure, check, in_a_row=1, since=figure.at, names=names)
-                end(session, alert, Resolution.RECOVERED, recovery)
+                    since = moments[-1] if moments else measurement.at
+                facts = facts_of_figure(measurement, check, in_a_row=in_a_row, since=since, names=names)
+                confirm(session, rule, subject, facts, figure=figure, check=check)
+            elif measurement.verdict == Verdict.FAIR and figure is not None:
+                recovery = facts_of_figure(measurement, check, in_a_row=1, since=measurement.at, names=names)
+                end(session, figure, Resolution.RECOVERED, recovery)
     elif isinstance(condition, FailedChecksCondition):
         _count_failures(session, rule, condition, check)
 
@@ -140,28 +161,28 @@ def _count_failures(session: Session, rule: Rule, condition: FailedChecksConditi
     ends = newest_ends(session, check, limit=condition.checks_in_a_row)
     if not ends or ends[0].no != check.no:  # this check says nothing, or a later one did
         return
-    alert = next(iter(unresolved_of_rule(session, rule.no)), None)
+    figure = next(iter(open_figures_of_rule(session, rule.no)), None)
     if check.failure is None:
-        if alert is not None:
-            end(session, alert, Resolution.RECOVERED, facts_of_success(check))
+        if figure is not None:
+            end(session, figure, Resolution.RECOVERED, facts_of_success(check))
         return
     failed = list(takewhile(lambda ended: ended.failure is not None, ends))
-    if alert is not None:
-        in_a_row, since = _extend_row(alert, check)
+    if figure is not None:
+        in_a_row, since = _extend_row(figure, check)
     elif len(failed) == condition.checks_in_a_row:
         in_a_row = len(failed)
         since = failed[-1].span.end
     else:
         return
     facts = facts_of_failures(failed, in_a_row=in_a_row, since=since)
-    confirm(session, rule, WHOLE_DEPLOYMENT, facts, alert=alert, check=check)
+    confirm(session, rule, WHOLE_DEPLOYMENT, facts, figure=figure, check=check)
 
 
-def _extend_row(alert: Alert, check: CheckRun) -> tuple[int, datetime]:
+def _extend_row(figure: AlertFigure, check: CheckRun) -> tuple[int, datetime]:
     """Another check or attempt of the same hour does not add to the row."""
-    count = cast("int", alert.facts["checks_in_a_row"])
-    since = cast("str", alert.facts["since"])
-    is_more = alert.facts["check_from"] != check.span.start.isoformat()
+    count = cast("int", figure.facts["checks_in_a_row"])
+    since = cast("str", figure.facts["since"])
+    is_more = figure.facts["check_from"] != check.span.start.isoformat()
     return count + is_more, datetime.fromisoformat(since)
 
 
@@ -224,46 +245,66 @@ def evaluate_ended_checks(database: Database) -> int:
                 for no in rule_nos(session, deployment_no, AFTER_CHECKS):
                     with guarded(session, rule_no=no, check_no=check_no):
                         apply_rule(session, rule_by_no(session, no), read_run(session, check_no))
+                with guarded(session, check_no=check_no):
+                    finish(session, deployment_no)
             evaluated += 1
     return evaluated
 
 
 def evaluate_passing_time(database: Database) -> None:
-    """Sends reminders, and updates alerts on missing records and unwatched subjects."""
+    """Sends reminders, and updates alerts on missing records and labels and on unwatched subjects."""
     with database.transaction() as session:
         concerned = deployments_to_revisit(session)
     for deployment_no in in_random_order(concerned):
         with database.transaction() as session:
-            if try_lock_alerts(session, deployment_no) and hold_deployment(session, deployment_no):
-                for no in rule_nos(session, deployment_no, [RuleKind.STALE_DATA]):
-                    with guarded(session, rule_no=no):
-                        _judge_silence(session, no)
-                for no in rule_nos(session, deployment_no, [*AFTER_CHECKS, RuleKind.EVIDENCE]):
-                    with guarded(session, rule_no=no):
-                        monitor = find_monitor(session, deployment_no)
-                        mitigation = read_mitigation_settings(session, deployment_no)
-                        has_endpoint = session.get_one(DeploymentRow, deployment_no).endpoint is not None
-                        for alert in unresolved_of_rule(session, no):
-                            if not is_watched(alert.subject, monitor, mitigation, has_endpoint=has_endpoint):
-                                end(session, alert, Resolution.NO_LONGER_WATCHED)
-                with guarded(session, deployment_no=deployment_no):
-                    remind(session, deployment_no)
+            if not try_lock_alerts(session, deployment_no) or not hold_deployment(session, deployment_no):
+                continue
+            for no in rule_nos(session, deployment_no, [RuleKind.STALE_DATA, RuleKind.LATE_LABELS]):
+                with guarded(session, rule_no=no):
+                    _look_for_absence(session, rule_by_no(session, no))
+            for no in rule_nos(session, deployment_no, [*AFTER_CHECKS, RuleKind.EVIDENCE]):
+                with guarded(session, rule_no=no):
+                    _end_unwatched(session, deployment_no, no)
+            with guarded(session, deployment_no=deployment_no):
+                note_reminders(session, deployment_no)
+                finish(session, deployment_no)
 
 
-def _judge_silence(session: Session, rule_no: int) -> None:
-    rule = rule_by_no(session, rule_no)
+def _end_unwatched(session: Session, deployment_no: int, rule_no: int) -> None:
+    monitor = find_monitor(session, deployment_no)
+    mitigation = read_mitigation_settings(session, deployment_no)
+    has_endpoint = session.get_one(DeploymentRow, deployment_no).endpoint is not None
+    for figure in open_figures_of_rule(session, rule_no):
+        if not is_watched(figure.subject, monitor, mitigation, has_endpoint=has_endpoint):
+            end(session, figure, Resolution.NO_LONGER_WATCHED)
+
+
+def _look_for_absence(session: Session, rule: Rule) -> None:
     condition = rule.content.condition
+    now = current_time(session)
+    figure = next(iter(open_figures_of_rule(session, rule.no)), None)
+    if isinstance(condition, LateLabelsCondition):
+        labels = read_label_shares(session, rule.deployment_no)
+        if labels is not None and labels.is_late:
+            facts = facts_of_late_labels(labels, now=now)
+            confirm(session, rule, WHOLE_DEPLOYMENT, facts, figure=figure, check=None)
+        elif labels is not None and figure is not None:
+            end(session, figure, Resolution.RECOVERED, facts_of_labels_again(labels, now=now))
     if not isinstance(condition, StaleDataCondition):
         return
-    now = current_time(session)
     newest = newest_record_at(session, rule.deployment_no)
     since = newest or session.get_one(DeploymentRow, rule.deployment_no).created_at
-    alert = next(iter(unresolved_of_rule(session, rule.no)), None)
-    if now - since >= timedelta(hours=condition.hours):
-        facts = facts_of_silence(newest, since=since, now=now)
-        confirm(session, rule, WHOLE_DEPLOYMENT, facts, alert=alert, check=None)
-    elif alert is not None:
-        end(session, alert, Resolution.RECOVERED, None if newest is None else facts_of_news(newest, now=now))
+    usual: int | None = None
+    is_late = condition.hours is not None and now - since >= condition.hours * HOUR
+    if condition.hours is None and now - since >= SHORTEST_WAIT:
+        hours = hours_with_records(session, rule.deployment_no)
+        usual = find_usual_gap(hours)
+        is_late = now - since >= find_wait(hours) * HOUR
+    if is_late:
+        facts = facts_of_silence(newest, since=since, now=now, usual_hours=usual)
+        confirm(session, rule, WHOLE_DEPLOYMENT, facts, figure=figure, check=None)
+    elif figure is not None:
+        end(session, figure, Resolution.RECOVERED, None if newest is None else facts_of_news(newest, now=now))
 
 
 def evaluate_evidence(database: Database) -> int:
@@ -279,10 +320,47 @@ def evaluate_evidence(database: Database) -> int:
             evidence = look_at_evidence(session, deployment_no)
             if evidence is None:
                 continue
+            with guarded(session, deployment_no=deployment_no):
+                _end_some_group(session, deployment_no, evidence)
             for no in rule_nos(session, deployment_no, [RuleKind.EVIDENCE]):
                 with guarded(session, rule_no=no):
                     _apply(session, no, evidence)
+            with guarded(session, deployment_no=deployment_no):
+                finish(session, deployment_no)
     return len(waiting)
+
+
+_ENDS = {"named": Resolution.NAMED, "resolved": Resolution.RECOVERED}
+
+
+def _end_some_group(session: Session, deployment_no: int, evidence: DeploymentEvidence) -> None:
+    """Ends the alert on some group with its alarm; once a group is named, the alert is that on this group."""
+    alert = find_unresolved(session, deployment_no, AlertKind.SOME_GROUP)
+    if alert is None:
+        return
+    same = alert.facts["model_revision"] == evidence.model_revision
+    opened = [find_hour_start(alarm.opened).isoformat() for alarm in evidence.era.alarms]
+    alarm = (
+        evidence.era.alarms[opened.index(str(alert.facts["since"]))]
+        if same and alert.facts["since"] in opened
+        else None
+    )
+    if alarm is not None and alarm.ended is None:
+        return
+    resolution = _ENDS.get("" if alarm is None else str(alarm.end), Resolution.SUPERSEDED)
+    for figure in alert.figures:
+        if figure.ended_at is None:
+            end(session, figure, resolution, facts_of_its_end(alarm, resolution))
+    named = [
+        state
+        for state in evidence.comparisons
+        if state.state is State.UNFAIR
+        and state.group is not None
+        and find_unresolved(session, deployment_no, AlertKind.UNFAIR, state.attribute, state.group) is None
+    ]
+    if resolution is Resolution.NAMED and named:
+        first = max(named, key=lambda state: state.log_evidence)
+        name_alert(session, alert, first.attribute, str(first.group))
 
 
 def _apply(session: Session, rule_no: int, evidence: DeploymentEvidence) -> None:
@@ -290,38 +368,41 @@ def _apply(session: Session, rule_no: int, evidence: DeploymentEvidence) -> None
     condition = rule.content.condition
     if not isinstance(condition, EvidenceCondition):
         return
-    unresolved = {alert.subject: alert for alert in unresolved_of_rule(session, rule.no)}
+    present = {figure.subject: figure for figure in open_figures_of_rule(session, rule.no)}
+    some_group = present.pop(WHOLE_DEPLOYMENT, None)
     # Another model revision, or another comparison.
-    ended = find_ended(session, [str(alert.facts.get("comparison_id")) for alert in unresolved.values()])
-    for subject, alert in list(unresolved.items()):
+    ended = find_ended(session, [str(figure.facts.get("comparison_id")) for figure in present.values()])
+    for subject, figure in list(present.items()):
         if (
-            alert.facts.get("model_revision") != evidence.model_revision
-            or alert.facts.get("comparison_id") in ended
+            figure.facts.get("model_revision") != evidence.model_revision
+            or figure.facts.get("comparison_id") in ended
         ):
-            end(session, alert, Resolution.SUPERSEDED)
-            del unresolved[subject]
+            end(session, figure, Resolution.SUPERSEDED)
+            del present[subject]
     by_subject: dict[AlertSubject, list[ComparisonState]] = {}
+    is_about_all = True
     for state in evidence.comparisons:
         subject = read_row(AlertSubject, state)
+        is_about_all &= condition.covers(subject)
         if state.group is not None and condition.covers(subject):
             by_subject.setdefault(subject, []).append(state)
+    alarm = evidence.era.open_alarm
+    # It may be a comparison that the rule is not about.
+    if alarm is not None and is_about_all:
+        facts = facts_of_some_group(evidence, alarm)
+        confirm(session, rule, WHOLE_DEPLOYMENT, facts, figure=some_group, check=None)
     for subject, sides in by_subject.items():
         if any(side.is_stale for side in sides):
             continue
-        present = unresolved.get(subject)
+        present_figure = present.get(subject)
         opened = next((side for side in sides if side.state is State.UNFAIR), None)
         if opened is not None:
-            confirmed = confirm(
-                session, rule, subject, facts_of_evidence(opened, evidence), alert=present, check=None
-            )
+            facts = facts_of_evidence(opened, evidence)
+            confirmed = confirm(session, rule, subject, facts, figure=present_figure, check=None)
             if confirmed is not None and opened.since is not None and opened.alarm_at is not None:
                 # A worker reads the records: that takes too long here.
                 span = Span(start=opened.since, end=opened.alarm_at)
-                queue_for_alert(session, confirmed.deployment_no, span, alert_no=confirmed.no)
-        elif present is not None:
-            end(
-                session,
-                present,
-                Resolution.RECOVERED,
-                facts_of_fair_evidence(sides, GroupWords.of(evidence.monitor)),
-            )
+                queue_for_alert(session, rule.deployment_no, span, alert_no=confirmed.alert_no)
+        elif present_figure is not None:
+            words = GroupWords.of(evidence.monitor)
+            end(session, present_figure, Resolution.RECOVERED, facts_of_fair_evidence(sides, words))

@@ -1,4 +1,7 @@
-"""Life of an alert; each step queues its own notifications."""
+"""Life of an alert and its figures; each step queues its own notifications."""
+
+from collections.abc import Sequence
+from dataclasses import replace
 
 import structlog
 from sqlalchemy.orm import Session
@@ -8,10 +11,11 @@ from ..database.binary_rows import read_row
 from ..deployments.monitor.queries import find_monitor
 from ..domain.alert import (
     Alert,
+    AlertFigure,
+    AlertKind,
     AlertState,
     AlertSubject,
     ClosingReason,
-    Event,
     EvidenceCondition,
     Resolution,
     Rule,
@@ -21,23 +25,27 @@ from ..domain.alert import (
 from ..domain.check import CheckRun, Scope
 from ..evidence.count_hours import FollowedEra
 from ..evidence.figure_state import FigureState, number_hour
-from ..evidence.queries.eras import followed_deployment, lock_evidence
-from ..evidence.queries.figure_states import Closure, add_closure, find_era_figures, replace_state
+from ..evidence.queries.eras import followed_deployment, lock_evidence, note_progress
+from ..evidence.queries.figure_states import (
+    Closure,
+    StoredFigure,
+    add_closure,
+    find_era_figures,
+    replace_state,
+)
 from ..evidence.summarise import summarise
-from .alert_facts import Facts, facts_of_closing, join_recovery
+from ..evidence.watched_figures import WatchedMetric
+from .alert_facts import CLOSED, Facts, join_recovery
 from .channels.notification_queries import queue_notifications
 from .queries import (
-    acknowledge,
-    alerts_to_remind,
-    assign,
+    alerts_by_no,
     close,
-    get_alert,
-    note_reminder,
+    end_figure,
+    list_changed,
     note_seen_again,
-    open_alert,
-    resolve,
-    unresolved_about,
-    unresolved_of_rule,
+    open_figure,
+    open_figures_of_rule,
+    resolve_ended,
 )
 from .rules.queries import delete_rule, lock_alerts
 
@@ -50,106 +58,77 @@ def confirm(
     subject: AlertSubject,
     facts: Facts,
     *,
-    alert: Alert | None,
+    figure: AlertFigure | None,
     check: CheckRun | None,
-) -> Alert | None:
-    """Opens the rule's alert about the subject, or notes that `alert` was seen again; None if none was
-    opened.
-    """
-    if alert is not None:
-        note_seen_again(session, alert, facts, check)
+) -> AlertFigure | None:
+    """Opens the rule's figure, or notes that `figure` was seen again; None if none was opened."""
+    if figure is not None:
+        note_seen_again(session, figure, facts, check)
         return None
-    opened = open_alert(session, rule, subject, facts, check)
-    if opened is not None:
-        queue_notifications(session, opened, Event.OPENED)
-        log.info(
-            "alert_opened", alert=opened.id, deployment=opened.deployment_id, rule=rule.id, kind=opened.kind
-        )
-    return opened
+    return open_figure(session, rule, subject, facts, check)
 
 
-def end(session: Session, alert: Alert, resolution: Resolution, recovery: Facts | None = None) -> None:
-    facts = alert.facts if recovery is None else join_recovery(alert.facts, recovery)
-    _tell_resolved(session, resolve(session, alert, resolution, facts), resolution)
+def end(session: Session, figure: AlertFigure, resolution: Resolution, recovery: Facts | None = None) -> None:
+    facts = figure.facts if recovery is None else join_recovery(figure.facts, recovery)
+    end_figure(session, figure, resolution, facts)
 
 
-def _tell_resolved(session: Session, alert: Alert | None, resolution: Resolution) -> None:
-    if alert is not None:
-        queue_notifications(session, alert, Event.RESOLVED)
-        log.info(
-            "alert_resolved",
-            alert=alert.id,
-            deployment=alert.deployment_id,
-            rule=alert.rule_id,
-            resolution=resolution,
-        )
-
-
-def remind(session: Session, deployment_no: int) -> None:
-    for alert in alerts_to_remind(session, deployment_no):
-        reminded = note_reminder(session, alert)
-        if reminded is not None:
-            queue_notifications(session, reminded, Event.REMINDED)
-
-
-def record_acknowledgement(
-    session: Session, alert: Alert, *, by: str, note: str | None
-) -> tuple[Alert, bool]:
-    """Returns the alert, and whether this call acknowledged it: the first person counts."""
-    acknowledged = acknowledge(session, alert, by=by, note=note)
-    if acknowledged is None:
-        present = get_alert(session, alert.id)
-        if present.state is AlertState.RESOLVED:
-            raise Conflict(f"Alert {alert.id} is resolved; there is nothing left to acknowledge.")
-        return present, False
-    queue_notifications(session, acknowledged, Event.ACKNOWLEDGED)
-    return acknowledged, True
-
-
-def record_assignment(session: Session, alert: Alert, assignee: str | None) -> tuple[Alert, bool]:
-    """Returns the alert, and whether this call assigned it.
-
-    Raises:
-        Conflict: it is resolved, and was not assigned to `assignee` before.
+def finish(session: Session, deployment_no: int) -> None:
+    """Resolves the alerts whose figures have all ended, and queues what this transaction did: one
+    notification of each kind for a channel.
     """
-    assigned = assign(session, alert, assignee)
-    if assigned is not None:
-        return assigned, True
-    present = get_alert(session, alert.id)
-    if present.assignee != assignee:
-        raise Conflict(f"Alert {alert.id} is resolved; there is nothing left to assign.")
-    return present, False
+    resolve_ended(session, deployment_no)
+    for event, alerts in list_changed(session, deployment_no).items():
+        queue_notifications(session, event, alerts)
+        for alert in alerts:
+            log.info(
+                "alert_changed",
+                change=event,
+                alert=alert.id,
+                deployment=alert.deployment_id,
+                kind=alert.kind,
+                resolution=alert.resolution,
+            )
 
 
 def close_by_hand(
-    session: Session, alert: Alert, *, by: str, note: str, reason: ClosingReason | None = None
-) -> tuple[Alert, bool]:
-    """Closes an alert of evidence, and others about the figure; its evidence begins again with the next hour.
+    session: Session, alerts: Sequence[Alert], *, by: str, note: str, reason: ClosingReason | None = None
+) -> list[Alert]:
+    """Closes alerts with evidence; that of every figure in them begins again with the next hour.
 
-    Returns the alert, and whether this call closed it: the first person counts.
+    Returns those that this call closed: the first person counts, and resolved ones stay as they are.
+
+    Raises:
+        Conflict: an unresolved one has no figure of evidence.
     """
-    if alert.kind is not RuleKind.EVIDENCE:
-        raise Conflict(
-            f"Alert {alert.id} is of the kind {alert.kind}, which is resolved automatically; only evidence "
-            "is closed by hand."
-        )
-    # Workers take the first lock alone, and never wait for either.
-    lock_evidence(session, alert.deployment_no)
-    lock_alerts(session, alert.deployment_no)
-    present = get_alert(session, alert.id)
-    if present.resolution is Resolution.CLOSED:
-        return present, False
-    if present.state is AlertState.RESOLVED:
-        raise Conflict(f"Alert {alert.id} is resolved; there is nothing left to close.")
-    _close_alarms(session, present)
-    for unresolved in unresolved_about(session, present):
-        closed = close(session, unresolved, facts_of_closing(unresolved), by=by, note=note, reason=reason)
-        _tell_resolved(session, closed, Resolution.CLOSED)
-    return get_alert(session, alert.id), True
+    numbers = sorted({alert.deployment_no for alert in alerts})
+    for deployment_no in numbers:
+        # Workers take the first lock alone, and never wait for either.
+        lock_evidence(session, deployment_no)
+        lock_alerts(session, deployment_no)
+    unresolved = [
+        alert
+        for alert in alerts_by_no(session, [alert.no for alert in alerts])
+        if alert.state is not AlertState.RESOLVED
+    ]
+    for alert in unresolved:
+        if alert.find(RuleKind.EVIDENCE) is None:
+            raise Conflict(
+                f"Alert {alert.id} has no figure of evidence and is resolved automatically; only evidence is "
+                "closed by hand."
+            )
+        _close_alarms(session, alert)
+        close(session, alert, by=by, note=note, reason=reason)
+        for figure in alert.figures:
+            if figure.ended_at is None:
+                end(session, figure, Resolution.CLOSED, CLOSED)
+    for deployment_no in numbers:
+        finish(session, deployment_no)
+    return alerts_by_no(session, [alert.no for alert in unresolved])
 
 
 def _close_alarms(session: Session, alert: Alert) -> None:
-    """Ends what is open on the figure of an alert of evidence, if it is about the present era.
+    """Ends what is open on the figures of an alert, if it is about the present era.
 
     The caller must hold the lock on the deployment's evidence: an hour added meanwhile would be lost.
     """
@@ -158,38 +137,66 @@ def _close_alarms(session: Session, alert: Alert) -> None:
     if monitor is None:
         return
     stored = find_era_figures(session, alert.deployment_no, deployment.model_revision)
-    if stored is None or alert.facts.get("model_revision") != stored.era.model_revision:
+    present = [
+        figure for figure in alert.figures if figure.kind is RuleKind.EVIDENCE and figure.ended_at is None
+    ]
+    if stored is None or all(
+        figure.facts.get("model_revision") != stored.era.model_revision for figure in present
+    ):
         return
-    followed = FollowedEra(deployment, monitor, stored.era)
+    era = stored.era
+    is_some_group = alert.kind is AlertKind.SOME_GROUP and era.open_alarm is not None
+    if is_some_group and era.counted_until is not None:
+        ended = replace(era.alarms[-1], ended=number_hour(era.counted_until) - 1, end="closed")
+        note_progress(session, era.no, alarms=[*era.alarms[:-1], ended])
+    subjects = {figure.subject for figure in present}
+    followed = FollowedEra(deployment, monitor, era)
     metrics = {metric.key: metric for metric in followed.metrics}
     for figure in stored.present:
-        key = figure.key
-        about = read_row(AlertSubject, key)
-        if about == alert.subject and figure.state and followed.compares(figure):
-            watched = metrics[figure.metric_key]
-            state = FigureState.decode(figure.state, watched)
-            for limit, follower in zip(watched.limits, state.followers, strict=True):
-                if follower.open_episode is not None:
-                    follower.close(number_hour(figure.until))
-                    # Not the hour of the clock: ended hours may still wait to be counted, and they count
-                    # after the closing.
-                    closure = Closure(key=key, direction=watched.direction(limit), hour=figure.until)
-                    add_closure(session, stored.era.no, closure, alert_no=alert.no)
-            state.restart_interval(watched)
-            replace_state(session, figure, state.encode(), summarise(watched, state))
+        if not figure.state or not followed.compares(figure):
+            continue
+        watched = metrics[figure.metric_key]
+        state = FigureState.decode(figure.state, watched)
+        if is_some_group:
+            for follower in state.followers:
+                follower.end_some_group()
+        elif read_row(AlertSubject, figure.key) in subjects:
+            _close_alarm(session, figure, watched, state, era_no=era.no, alert_no=alert.no)
+        else:
+            continue
+        replace_state(session, figure, state.encode(), summarise(watched, state))
+
+
+def _close_alarm(
+    session: Session,
+    figure: StoredFigure,
+    watched: WatchedMetric,
+    state: FigureState,
+    *,
+    era_no: int,
+    alert_no: int,
+) -> None:
+    for limit, follower in zip(watched.limits, state.followers, strict=True):
+        if follower.open_episode is not None:
+            follower.close(number_hour(figure.until))
+            # Not the hour of the clock: ended hours may still wait to be counted, and they count after the
+            # closing.
+            closure = Closure(key=figure.key, direction=watched.direction(limit), hour=figure.until)
+            add_closure(session, era_no, closure, alert_no=alert_no)
+    state.restart_interval(watched)
 
 
 def settle(session: Session, before: Rule, after: Rule) -> None:
-    """Resolves alerts that the changed rule does not cover. The caller holds the lock on the alerts."""
+    """Ends the figures that the changed rule does not cover. The caller holds the lock on the alerts."""
     condition = after.content.condition
-    for alert in unresolved_of_rule(session, after.no):
+    for figure in open_figures_of_rule(session, after.no):
         if not after.content.enabled:
-            end(session, alert, Resolution.RULE_DISABLED)
+            end(session, figure, Resolution.RULE_DISABLED)
             continue
         if condition == before.content.condition:
             continue
-        subject = alert.subject
-        is_covered = alert.kind is after.content.kind
+        subject = figure.subject
+        is_covered = figure.kind is after.content.kind
         if is_covered and isinstance(condition, VerdictCondition):
             is_covered = (
                 condition.scope is (Scope.WORST if subject.group is None else Scope.GROUP)
@@ -200,12 +207,14 @@ def settle(session: Session, before: Rule, after: Rule) -> None:
         if is_covered and isinstance(condition, EvidenceCondition):
             is_covered = condition.covers(subject)
         if not is_covered:
-            end(session, alert, Resolution.RULE_CHANGED)
+            end(session, figure, Resolution.RULE_CHANGED)
+    finish(session, after.deployment_no)
 
 
 def withdraw(session: Session, rule: Rule) -> None:
-    """Deletes the rule; its alerts are resolved and kept."""
+    """Deletes the rule; its figures end and are kept."""
     lock_alerts(session, rule.deployment_no)
-    for alert in unresolved_of_rule(session, rule.no):
-        end(session, alert, Resolution.RULE_DELETED)
+    for figure in open_figures_of_rule(session, rule.no):
+        end(session, figure, Resolution.RULE_DELETED)
+    finish(session, rule.deployment_no)
     delete_rule(session, rule)

@@ -1,4 +1,4 @@
-"""Alerts: opened once, seen again, reminded of, acknowledged, resolved; and comments on them."""
+"""Alerts and their figures: opened once, seen again, reminded of, acknowledged, resolved; and comments."""
 
 import hashlib
 import json
@@ -7,23 +7,47 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, func, or_, select, text, tuple_, update
+from sqlalchemy import ColumnElement, Select, case, exists, func, literal_column, or_, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ..base.errors import Conflict, NotFound
 from ..base.values import frozen, frozen_by_name
 from ..database.binary_rows import equal, list_column_values, page_newest, page_oldest, read_row
-from ..database.tables import AlertCommentRow, AlertRow, AlertRuleRow, CheckRow, DeploymentRow
-from ..domain.alert import Alert, AlertState, AlertSubject, ClosingReason, Resolution, Rule, RuleKind
+from ..database.tables import AlertCommentRow, AlertFigureRow, AlertRow, AlertRuleRow, CheckRow, DeploymentRow
+from ..domain.alert import (
+    WHOLE_DEPLOYMENT,
+    Alert,
+    AlertFigure,
+    AlertKind,
+    AlertState,
+    AlertSubject,
+    ClosingReason,
+    Event,
+    Resolution,
+    Rule,
+    RuleKind,
+)
 from ..domain.check import CheckRun, DataSet, Span
 from ..domain.paging import Paging
+from .gravity import rank_figure
 
 MOST_BETWEEN = 10_000
 
 _UNRESOLVED: ColumnElement[bool] = AlertRow.resolved_at.is_(None)
+_IS_OPEN: ColumnElement[bool] = AlertFigureRow.ended_at.is_(None)
+_OF_ALERT: ColumnElement[bool] = AlertFigureRow.alert_no == AlertRow.no
+_FIGURES = (
+    select(func.jsonb_agg(func.to_jsonb(literal_column("alert_figures"))))
+    .where(_OF_ALERT)
+    .correlate(AlertRow)
+    .scalar_subquery()
+)
 _SELECT: Select[Any] = select(
-    AlertRow.__table__, DeploymentRow.id.label("deployment_id"), DeploymentRow.name.label("deployment_name")
+    AlertRow.__table__,
+    DeploymentRow.id.label("deployment_id"),
+    DeploymentRow.name.label("deployment_name"),
+    _FIGURES.label("figures"),
 ).join(DeploymentRow, DeploymentRow.no == AlertRow.deployment_no)
 
 
@@ -81,10 +105,13 @@ def alerts_between(
             CheckRow.span_end >= checks.start,
             CheckRow.span_end < checks.end,
         )
-        condition |= AlertRow.opened_check_no.in_(select(CheckRow.no).where(*ends_in_checks))
-    about = {AlertRow.deployment_no: deployment_no, AlertRow.metric: metric, AlertRow.data: data}
-    statement = _SELECT.where(condition, *equal(about))
-    return _read(session, statement.order_by(AlertRow.no.desc()).limit(MOST_BETWEEN))
+        opened = AlertFigureRow.opened_check_no.in_(select(CheckRow.no).where(*ends_in_checks))
+        condition |= exists().where(_OF_ALERT, opened)
+    conditions = [AlertRow.deployment_no == deployment_no, condition]
+    about = equal({AlertFigureRow.metric: metric, AlertFigureRow.data: data})
+    if about:
+        conditions.append(exists().where(_OF_ALERT, *about))
+    return _read(session, _SELECT.where(*conditions).order_by(AlertRow.no.desc()).limit(MOST_BETWEEN))
 
 
 def present_alerts(session: Session, deployment_no: int, *, opened_in: Span | None = None) -> list[Alert]:
@@ -98,68 +125,148 @@ def present_alerts(session: Session, deployment_no: int, *, opened_in: Span | No
     return _read(session, statement.order_by(~_UNRESOLVED, AlertRow.no.desc()).limit(MOST_BETWEEN))
 
 
-def unresolved_of_rule(session: Session, rule_no: int) -> list[Alert]:
-    return _read(session, _SELECT.where(AlertRow.rule_no == rule_no, _UNRESOLVED).order_by(AlertRow.no))
+def open_figures_of_rule(session: Session, rule_no: int) -> list[AlertFigure]:
+    """Returns the figures that the rule keeps open, oldest first."""
+    statement = select(AlertFigureRow).where(AlertFigureRow.rule_no == rule_no, _IS_OPEN)
+    return [read_row(AlertFigure, row) for row in session.scalars(statement.order_by(AlertFigureRow.no))]
 
 
-def alerts_to_remind(session: Session, deployment_no: int) -> list[Alert]:
-    # On the database's clock: the machines' clocks differ.
-    hours = AlertRuleRow.config["remind_after_hours"].as_float()
-    due = (
-        func.coalesce(AlertRow.reminded_at, AlertRow.opened_at) + hours * text("interval '1 hour'")
-        <= func.now()
-    )
-    conditions = (
-        AlertRow.deployment_no == deployment_no,
-        _UNRESOLVED,
-        AlertRow.acknowledged_at.is_(None),
-        due,
-    )
-    return _read(
-        session,
-        _SELECT.join(AlertRuleRow, AlertRuleRow.no == AlertRow.rule_no)
-        .where(*conditions)
-        .order_by(AlertRow.no),
-    )
-
-
-def open_alert(
-    session: Session, rule: Rule, subject: AlertSubject, facts: dict[str, object], check: CheckRun | None
+def find_unresolved(
+    session: Session,
+    deployment_no: int,
+    kind: AlertKind,
+    attribute: str | None = None,
+    group: str | None = None,
 ) -> Alert | None:
-    """Opens an alert; None if the rule has one open about the subject."""
-    check_no = None if check is None else check.no
-    values = {
+    about = (AlertRow.deployment_no == deployment_no, AlertRow.subject == _digest(kind, attribute, group))
+    return next(iter(_read(session, _SELECT.where(*about, _UNRESOLVED))), None)
+
+
+def open_figure(
+    session: Session, rule: Rule, subject: AlertSubject, facts: dict[str, object], check: CheckRun | None
+) -> AlertFigure | None:
+    """Opens a figure, in the alert on its group or else in one that it opens; None if it is open already, or
+    was before in this alert and goes on.
+    """
+    kind = find_alert_kind(rule.content.kind, subject)
+    about = {"attribute": subject.attribute, "group": subject.group}
+    digest = _digest(kind, **about)
+    # The unique index decides between workers.
+    alert: dict[str, Any] = {
         "deployment_no": rule.deployment_no,
+        "kind": kind,
+        "subject": digest,
+        "opened_at": func.now(),
+    }
+    session.execute(
+        insert(AlertRow)
+        .values(alert | about)
+        .on_conflict_do_nothing(
+            index_elements=[AlertRow.deployment_no, AlertRow.subject], index_where=_UNRESOLVED
+        )
+    )
+    alert_no = select(AlertRow.no).where(
+        AlertRow.deployment_no == rule.deployment_no, AlertRow.subject == digest, _UNRESOLVED
+    )
+    check_no = None if check is None else check.no
+    seen: dict[str, Any] = {"facts": facts, "last_seen_at": func.now(), "last_check_no": check_no}
+    values: dict[str, Any] = {
+        "alert_no": alert_no.scalar_subquery(),
         "rule_no": rule.no,
         "rule_id": rule.id,
         "rule_name": rule.content.name,
-        "subject": _digest_subject(subject),
         "kind": rule.content.kind,
-        "facts": facts,
+        "subject": _digest(subject.data, subject.metric, subject.attribute, subject.group),
         "opened_at": func.now(),
         "opened_check_no": check_no,
-        "last_seen_at": func.now(),
-        "last_check_no": check_no,
+        **seen,
+        **list_column_values(subject),
     }
-    # The unique index decides between workers.
-    insertion = insert(AlertRow).values(values | list_column_values(subject))
-    once = insertion.on_conflict_do_nothing(
-        index_elements=[AlertRow.rule_no, AlertRow.subject], index_where=_UNRESOLVED
+    insertion = insert(AlertFigureRow).values(values)
+    again = insertion.on_conflict_do_update(
+        index_elements=[AlertFigureRow.alert_no, AlertFigureRow.rule_no, AlertFigureRow.subject],
+        set_={**seen, "ended_at": None, "resolution": None},
     )
-    no = session.scalar(once.returning(AlertRow.no))
-    return None if no is None else _read(session, _SELECT.where(AlertRow.no == no))[0]
+    row = session.scalars(
+        again.returning(AlertFigureRow), execution_options={"populate_existing": True}
+    ).one()
+    is_new = session.scalar(select(AlertFigureRow.opened_at == func.now()).where(AlertFigureRow.no == row.no))
+    return read_row(AlertFigure, row) if is_new else None
 
 
-def note_seen_again(session: Session, alert: Alert, facts: dict[str, object], check: CheckRun | None) -> None:
-    values = {"facts": facts, "last_seen_at": func.now()}
-    _change(session, alert, values if check is None else {**values, "last_check_no": check.no}, _UNRESOLVED)
+def find_alert_kind(kind: RuleKind, subject: AlertSubject) -> AlertKind:
+    if kind is RuleKind.EVIDENCE and subject == WHOLE_DEPLOYMENT:
+        return AlertKind.SOME_GROUP
+    return AlertKind.UNFAIR if kind in {RuleKind.VERDICT, RuleKind.EVIDENCE} else AlertKind(kind.value)
 
 
-def note_reminder(session: Session, alert: Alert) -> Alert | None:
-    """Notes a reminder now; None if the alert has been acknowledged or resolved meanwhile."""
-    return _change(
-        session, alert, {"reminded_at": func.now()}, _UNRESOLVED, AlertRow.acknowledged_at.is_(None)
+def note_seen_again(
+    session: Session, figure: AlertFigure, facts: dict[str, object], check: CheckRun | None
+) -> None:
+    values: dict[str, Any] = {"facts": facts, "last_seen_at": func.now()}
+    values |= {} if check is None else {"last_check_no": check.no}
+    _change_figure(session, figure, values)
+
+
+def end_figure(
+    session: Session, figure: AlertFigure, resolution: Resolution, facts: dict[str, object]
+) -> None:
+    _change_figure(session, figure, {"ended_at": func.now(), "resolution": resolution, "facts": facts})
+
+
+def resolve_ended(session: Session, deployment_no: int) -> None:
+    """Resolves the deployment's alerts whose figures have all ended, as the last of them did."""
+    last = (
+        select(AlertFigureRow.resolution)
+        .where(_OF_ALERT)
+        .order_by(AlertFigureRow.ended_at.desc(), AlertFigureRow.no)
+        .limit(1)
+        .correlate(AlertRow)
+        .scalar_subquery()
     )
+    over = (AlertRow.deployment_no == deployment_no, _UNRESOLVED, ~exists().where(_OF_ALERT, _IS_OPEN))
+    statement = update(AlertRow).where(*over).values(resolved_at=func.now(), resolution=last)
+    session.execute(statement, execution_options={"synchronize_session": False})
+
+
+def list_changed(session: Session, deployment_no: int) -> dict[Event, list[Alert]]:
+    """Returns the alerts that this transaction resolved, reminds of, or opened a figure of."""
+    now = func.now()  # of the whole transaction
+    opened = exists().where(_OF_ALERT, AlertFigureRow.opened_at == now)
+    event = case(
+        (AlertRow.resolved_at == now, Event.RESOLVED.value),
+        (AlertRow.reminded_at == now, Event.REMINDED.value),
+        (opened, Event.OPENED.value),
+    )
+    of_deployment = select(AlertRow.no, event).where(AlertRow.deployment_no == deployment_no)
+    present = of_deployment.where(_UNRESOLVED | (AlertRow.resolved_at == now), event.is_not(None))
+    events = {no: Event(name) for no, name in session.execute(present)}
+    alerts = alerts_by_no(session, list(events)) if events else []
+    return {
+        event: [alert for alert in alerts if events[alert.no] is event]
+        for event in (Event.OPENED, Event.REMINDED, Event.RESOLVED)
+    }
+
+
+def note_reminders(session: Session, deployment_no: int) -> None:
+    """Notes that people are reminded now of alerts that nobody has acknowledged, as their rules say."""
+    # On the database's clock: the machines' clocks differ.
+    hours = AlertRuleRow.config["remind_after_hours"].as_float()
+    is_due = (
+        func.coalesce(AlertRow.reminded_at, AlertRow.opened_at) + hours * text("interval '1 hour'")
+        <= func.now()
+    )
+    due = exists().where(_OF_ALERT, _IS_OPEN, AlertRuleRow.no == AlertFigureRow.rule_no, is_due)
+    unseen = (AlertRow.deployment_no == deployment_no, _UNRESOLVED, AlertRow.acknowledged_at.is_(None), due)
+    statement = update(AlertRow).where(*unseen).values(reminded_at=func.now())
+    session.execute(statement, execution_options={"synchronize_session": False})
+
+
+def name_alert(session: Session, alert: Alert, attribute: str, group: str) -> None:
+    """Makes the alert on some group that on this one, with its opening and all that people did."""
+    about = {"attribute": attribute, "group": group}
+    digest = _digest(AlertKind.UNFAIR, **about)
+    _change(session, alert, {"kind": AlertKind.UNFAIR, "subject": digest, **about}, _UNRESOLVED)
 
 
 def acknowledge(session: Session, alert: Alert, *, by: str, note: str | None) -> Alert | None:
@@ -180,74 +287,27 @@ def assign(session: Session, alert: Alert, assignee: str | None) -> Alert | None
     return _change(session, alert, values, _UNRESOLVED, AlertRow.assignee.is_distinct_from(assignee))
 
 
-def resolve(session: Session, alert: Alert, resolution: Resolution, facts: dict[str, object]) -> Alert | None:
-    """Resolves the alert; None if it was resolved before."""
-    return _change(
-        session, alert, {"resolved_at": func.now(), "resolution": resolution, "facts": facts}, _UNRESOLVED
-    )
-
-
 def note_change(session: Session, alert: Alert, change: dict[str, object]) -> Alert | None:
     """Stores why the figure changed; None if the alert was deleted."""
     return _change(session, alert, {"change": change})
 
 
-def close(
-    session: Session,
-    alert: Alert,
-    facts: dict[str, object],
-    *,
-    by: str,
-    note: str,
-    reason: ClosingReason | None,
-) -> Alert | None:
-    """Resolves the alert as closed by that person; None if it was resolved before."""
-    values = {
-        "resolved_at": func.now(),
-        "resolution": Resolution.CLOSED,
-        "facts": facts,
-        "closed_by": by,
-        "closing_note": note,
-        "closing_reason": reason,
-    }
-    return _change(session, alert, values, _UNRESOLVED)
-
-
-def unresolved_about(session: Session, alert: Alert) -> list[Alert]:
-    """Returns the unresolved alerts of the same kind and subject, oldest first."""
-    about = {"deployment_no": alert.deployment_no, "kind": alert.kind, **list_column_values(alert.subject)}
-    conditions = (getattr(AlertRow, name).is_not_distinct_from(value) for name, value in about.items())
-    return _read(session, _SELECT.where(_UNRESOLVED, *conditions).order_by(AlertRow.no))
-
-
-def find_counterparts(session: Session, alerts: Sequence[Alert], state: AlertState | None) -> list[Alert]:
-    """Returns unresolved alerts of the same rules and groups on the other data (counterfactual or as
-    logged).
-    """
-    counterpart = {DataSet.AS_LOGGED: DataSet.COUNTERFACTUAL, DataSet.COUNTERFACTUAL: DataSet.AS_LOGGED}
-    subjects = [
-        (alert.rule_no, _digest_subject(replace(alert.subject, data=counterpart[alert.subject.data])))
-        for alert in alerts
-        if alert.subject.data in counterpart and alert.resolved_at is None
-    ]
-    statement = _SELECT.where(
-        _UNRESOLVED, tuple_(AlertRow.rule_no, AlertRow.subject).in_(subjects), *_in_state(state)
-    )
-    return _read(session, statement.order_by(AlertRow.no.desc())) if subjects else []
+def close(session: Session, alert: Alert, *, by: str, note: str, reason: ClosingReason | None) -> None:
+    """Notes who closes the alert, before its figures end."""
+    _change(session, alert, {"closed_by": by, "closing_note": note, "closing_reason": reason}, _UNRESOLVED)
 
 
 def deployments_to_revisit(session: Session) -> list[int]:
-    """Returns the deployments with an open alert, or a rule about the time since the last record."""
-    stale = select(AlertRuleRow.deployment_no).where(
-        AlertRuleRow.kind == RuleKind.STALE_DATA, AlertRuleRow.enabled
-    )
-    return list(session.scalars(select(AlertRow.deployment_no).where(_UNRESOLVED).union(stale)))
+    """Returns the deployments with an open alert, or a rule about passing time."""
+    kinds = (RuleKind.STALE_DATA, RuleKind.LATE_LABELS)
+    timed = select(AlertRuleRow.deployment_no).where(AlertRuleRow.kind.in_(kinds), AlertRuleRow.enabled)
+    return list(session.scalars(select(AlertRow.deployment_no).where(_UNRESOLVED).union(timed)))
 
 
 @frozen
 class OpenAlerts:
     deployment_id: str
-    kind: RuleKind
+    kind: AlertKind
     state: AlertState
     count: int
 
@@ -263,7 +323,7 @@ def open_alerts(session: Session) -> list[OpenAlerts]:
     return [
         OpenAlerts(
             deployment_id,
-            RuleKind(kind),
+            AlertKind(kind),
             AlertState.ACKNOWLEDGED if is_acknowledged else AlertState.OPEN,
             count,
         )
@@ -271,10 +331,9 @@ def open_alerts(session: Session) -> list[OpenAlerts]:
     ]
 
 
-def _digest_subject(subject: AlertSubject) -> str:
-    # Names may be longer than the unique index takes.
-    names = [subject.data, subject.metric, subject.attribute, subject.group]
-    return hashlib.sha256(json.dumps(names).encode()).hexdigest()
+def _digest(*names: str | None, **further: str | None) -> str:
+    # Names may be longer than a unique index takes.
+    return hashlib.sha256(json.dumps([*names, *further.values()]).encode()).hexdigest()
 
 
 def _unresolved_in(span: Span) -> ColumnElement[bool]:
@@ -301,8 +360,13 @@ def _change(
     return None if no is None else _read(session, _SELECT.where(AlertRow.no == no))[0]
 
 
+def _change_figure(session: Session, figure: AlertFigure, values: dict[str, Any]) -> None:
+    session.execute(update(AlertFigureRow).where(AlertFigureRow.no == figure.no, _IS_OPEN).values(values))
+
+
 def _read(session: Session, statement: Select[Any]) -> list[Alert]:
-    return [read_row(Alert, row, subject=read_row(AlertSubject, row)) for row in session.execute(statement)]
+    alerts = [read_row(Alert, row) for row in session.execute(statement)]
+    return [replace(alert, figures=tuple(sorted(alert.figures, key=rank_figure))) for alert in alerts]
 
 
 MAX_COMMENTS = 1_000

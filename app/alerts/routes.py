@@ -1,6 +1,6 @@
 """Routes of alerts: lists, one alert as far as the caller may see it, and the work on it."""
 
-from contextlib import suppress
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
@@ -14,22 +14,24 @@ from ..access.users.user_rules import is_assignable
 from ..base.errors import Conflict, InvalidInput, NotFound
 from ..base.values import character_problem
 from ..deployments.deployment_in_address import DeploymentsIn, ReadableDeployment
-from ..domain.alert import Alert, AlertState
+from ..domain.alert import Alert, AlertState, Resolution
 from ..web.route_declarations import CONFLICT, ID_PATTERN, NOT_FOUND, NumberPaging, uuid_path
 from .bodies import (
     AcknowledgementIn,
     AcknowledgementsIn,
-    AcknowledgementsOut,
     AlertOut,
     AlertPage,
     AssignmentIn,
+    AssignmentsIn,
+    ChangedAlertsOut,
     ClosureIn,
+    ClosuresIn,
     CommentIn,
     CommentOut,
     CommentPage,
 )
-from .lifecycle import close_by_hand, record_acknowledgement, record_assignment
-from .queries import AlertFilter, alerts_page, comments_page, get_alert, put_comment
+from .queries import AlertFilter, alerts_by_no, alerts_page, comments_page, get_alert, put_comment
+from .work import Work
 
 router = APIRouter(tags=["alerts"])
 
@@ -83,7 +85,7 @@ def list_alerts(
     filters = AlertFilter(
         deployment_no=principal.deployment_no, deployment_id=deployment, state=state, attribute=attribute
     )
-    return AlertPage.of(alerts_page(session, filters, paging), paging)
+    return AlertPage.of(alerts_page(session, filters, paging), paging, AlertOut.of)
 
 
 @router.get("/v1/deployments/{deployment_id}/alerts")
@@ -97,13 +99,13 @@ def list_alerts_of_deployment(
 ) -> AlertPage:
     """Returns the deployment's alerts, newest first."""
     filters = AlertFilter(deployment_no=deployment.no, state=state, attribute=attribute)
-    return AlertPage.of(alerts_page(session, filters, paging), paging)
+    return AlertPage.of(alerts_page(session, filters, paging), paging, AlertOut.of)
 
 
 @router.get("/v1/alerts/{alert_id}", responses=NOT_FOUND)
 def read_alert(alert: ReadableAlert) -> AlertOut:
     """Returns one alert."""
-    return AlertOut.from_object(alert)
+    return AlertOut.of(alert)
 
 
 @router.post("/v1/alerts/{alert_id}/acknowledgement", responses=NOT_FOUND | CONFLICT)
@@ -120,69 +122,23 @@ def acknowledge_alert(
     The first acknowledgement counts; again changes nothing. 409 if it is resolved.
     """
     note = check_note(body.note if body else None) or None
-
-    acknowledged, _ = _acknowledge(session, deployments, principal, alert, note)
-    return AlertOut.from_object(acknowledged)
+    Work(session, deployments, principal.actor).acknowledge([alert], note)
+    return _answer_unless_over(session, alert, "acknowledge")
 
 
 @router.post("/v1/alerts/{alert_id}/closure", responses=NOT_FOUND | CONFLICT)
 def close_alert(
     principal: Manager, deployments: DeploymentsIn, alert: ManagedAlert, session: SessionIn, body: ClosureIn
 ) -> AlertOut:
-    """Closes an alert of the kind `evidence`: evidence on its figure begins again with the next hour. Closing
-    it again changes nothing.
+    """Closes an alert with evidence: that on every figure in it begins again with the next hour. Closing it
+    again changes nothing.
 
-    The first note and reason count. 409 if it is of another kind, which is resolved automatically, or
-    resolved for another reason.
+    The first note and reason count. 409 if it has no evidence and is resolved automatically, or was resolved
+    for another reason.
     """
-    note = check_note(body.note)
-    if not note:
-        raise InvalidInput("note", "must say why the alert is closed")
-
-    deployment = deployments.get_for_change(alert.deployment_id)
-    closed, is_new = close_by_hand(session, alert, by=principal.actor, note=note, reason=body.reason)
-    if is_new:
-        details = {"note": note, "reason": body.reason and body.reason.value}
-        record_activity(
-            session, principal.actor, "alert.closed", deployment, subject=alert.id, details=details
-        )
-    return AlertOut.from_object(closed)
-
-
-CommentId = Annotated[
-    str,
-    uuid_path(
-        "An id that the caller makes up for a new comment: a UUID in lower case.",
-        "7b1f0f3e-58f3-4f3b-9a53-2f6f0f0f7c21",
-    ),
-]
-
-
-@router.post("/v1/alert-acknowledgements", responses=NOT_FOUND)
-def acknowledge_alerts(
-    principal: Acknowledger, deployments: DeploymentsIn, session: SessionIn, body: AcknowledgementsIn
-) -> AcknowledgementsOut:
-    """Acknowledges several alerts with one note, all or none of them. Those that are resolved stay as they
-    are; again changes nothing.
-    """
-    note = check_note(body.note) or None
-    alerts = []
-    for index, alert_id in enumerate(body.alerts):
-        try:
-            alerts.append(require_seen(principal, session, alert_id))
-        except NotFound as error:
-            raise InvalidInput(f"alerts[{index}]", "is not the id of an alert that you see") from error
-
-    acknowledged = 0
-    # In the order of their numbers, as all code locks alerts.
-    for alert in sorted({alert.no: alert for alert in alerts}.values(), key=lambda alert: alert.no):
-        if alert.state is not AlertState.RESOLVED:
-            with suppress(Conflict):  # It was resolved since it was read a moment ago.
-                acknowledged += _acknowledge(session, deployments, principal, alert, note)[1]
-    return AcknowledgementsOut(
-        alerts=[AlertOut.from_object(get_alert(session, alert.id)) for alert in alerts],
-        acknowledged=acknowledged,
-    )
+    note = check_closing_note(body.note)
+    Work(session, deployments, principal.actor).close([alert], note, body.reason)
+    return _answer_unless_over(session, alert, "close", Resolution.CLOSED)
 
 
 @router.put("/v1/alerts/{alert_id}/assignment", responses=NOT_FOUND | CONFLICT)
@@ -194,23 +150,97 @@ def assign_alert(
     body: AssignmentIn,
 ) -> AlertOut:
     """Assigns an alert to a person, or to nobody. Again changes nothing. 409 if it is resolved."""
-    if body.assignee is not None and body.assignee != principal.actor:
-        user = (
-            users.find(session, body.assignee.removeprefix(USER)) if body.assignee.startswith(USER) else None
+    check_assignee(session, principal, body.assignee, [alert])
+    Work(session, deployments, principal.actor).assign([alert], body.assignee)
+    present = get_alert(session, alert.id)
+    return _answer_unless_over(
+        session, alert, "assign", present.resolution if present.assignee == body.assignee else None
+    )
+
+
+def _answer_unless_over(
+    session: Session, alert: Alert, verb: str, allowed: Resolution | None = None
+) -> AlertOut:
+    present = get_alert(session, alert.id)
+    if present.state is AlertState.RESOLVED and present.resolution is not allowed:
+        raise Conflict(f"Alert {alert.id} is resolved; there is nothing left to {verb}.")
+    return AlertOut.of(present)
+
+
+@router.post("/v1/alert-acknowledgements", responses=NOT_FOUND)
+def acknowledge_alerts(
+    principal: Acknowledger, deployments: DeploymentsIn, session: SessionIn, body: AcknowledgementsIn
+) -> ChangedAlertsOut:
+    """Acknowledges several alerts with one note, all or none of them. Those that are resolved stay as they
+    are; again changes nothing.
+    """
+    alerts = require_all_seen(principal, session, body.alerts)
+    note = check_note(body.note) or None
+    changed = Work(session, deployments, principal.actor).acknowledge(alerts, note)
+    return _answer(session, alerts, changed)
+
+
+@router.post("/v1/alert-assignments", responses=NOT_FOUND)
+def assign_alerts(
+    principal: Acknowledger, deployments: DeploymentsIn, session: SessionIn, body: AssignmentsIn
+) -> ChangedAlertsOut:
+    """Assigns several alerts to one person, or to nobody, all or none of them. Those that are resolved stay
+    as they are; again changes nothing.
+    """
+    alerts = require_all_seen(principal, session, body.alerts)
+    check_assignee(session, principal, body.assignee, alerts)
+    changed = Work(session, deployments, principal.actor).assign(alerts, body.assignee)
+    return _answer(session, alerts, changed)
+
+
+@router.post("/v1/alert-closures", responses=NOT_FOUND | CONFLICT)
+def close_alerts(
+    principal: Manager, deployments: DeploymentsIn, session: SessionIn, body: ClosuresIn
+) -> ChangedAlertsOut:
+    """Closes several alerts with evidence, with one note, all or none of them. Those that are resolved stay
+    as they are. 409 if one has no evidence.
+    """
+    alerts = require_all_seen(principal, session, body.alerts)
+    note = check_closing_note(body.note)
+    changed = Work(session, deployments, principal.actor).close(alerts, note, body.reason)
+    return _answer(session, alerts, changed)
+
+
+def require_all_seen(principal: Principal, session: Session, ids: Sequence[str]) -> list[Alert]:
+    alerts = []
+    for index, alert_id in enumerate(ids):
+        try:
+            alerts.append(require_seen(principal, session, alert_id))
+        except NotFound as error:
+            raise InvalidInput(f"alerts[{index}]", "is not the id of an alert that you see") from error
+    return alerts
+
+
+def check_assignee(
+    session: Session, principal: Principal, assignee: str | None, alerts: Sequence[Alert]
+) -> None:
+    if assignee is None or assignee == principal.actor:
+        return
+    user = users.find(session, assignee.removeprefix(USER)) if assignee.startswith(USER) else None
+    if user is None or not all(is_assignable(user, alert.deployment_no) for alert in alerts):
+        raise InvalidInput(
+            "assignee",
+            "must be `user:` and the name of a user who may acknowledge alerts of this deployment",
         )
-        if user is None or not is_assignable(user, alert.deployment_no):
-            raise InvalidInput(
-                "assignee",
-                "must be `user:` and the name of a user who may acknowledge alerts of this deployment",
-            )
-    assigned, is_new = record_assignment(session, alert, body.assignee)
-    if is_new:
-        deployment = deployments.by_no(alert.deployment_no)
-        details = {"assignee": body.assignee}
-        record_activity(
-            session, principal.actor, "alert.assigned", deployment, subject=alert.id, details=details
-        )
-    return AlertOut.from_object(assigned)
+
+
+def _answer(session: Session, alerts: Sequence[Alert], changed: int) -> ChangedAlertsOut:
+    present = {alert.no: alert for alert in alerts_by_no(session, [alert.no for alert in alerts])}
+    return ChangedAlertsOut(alerts=[AlertOut.of(present[alert.no]) for alert in alerts], changed=changed)
+
+
+CommentId = Annotated[
+    str,
+    uuid_path(
+        "An id that the caller makes up for a new comment: a UUID in lower case.",
+        "7b1f0f3e-58f3-4f3b-9a53-2f6f0f0f7c21",
+    ),
+]
 
 
 @router.put("/v1/alerts/{alert_id}/comments/{comment_id}", responses=NOT_FOUND | CONFLICT)
@@ -245,20 +275,6 @@ def list_alert_comments(alert: ReadableAlert, session: SessionIn, paging: Number
     return CommentPage.of(comments_page(session, alert, paging), paging)
 
 
-def _acknowledge(
-    session: Session, deployments: DeploymentsIn, principal: Principal, alert: Alert, note: str | None
-) -> tuple[Alert, bool]:
-    """Alert as it is now, and whether this call acknowledged it. Raises Conflict."""
-    acknowledged, is_new = record_acknowledgement(session, alert, by=principal.actor, note=note)
-    if is_new:
-        deployment = deployments.by_no(alert.deployment_no)
-        details = {"note": note}
-        record_activity(
-            session, principal.actor, "alert.acknowledged", deployment, subject=alert.id, details=details
-        )
-    return acknowledged, is_new
-
-
 def check_note(text: str | None, field: str = "note") -> str:
     """Text without spaces around it; line breaks are allowed."""
     stripped = (text or "").strip()
@@ -266,3 +282,10 @@ def check_note(text: str | None, field: str = "note") -> str:
     if wrong is not None:
         raise InvalidInput(field, wrong)
     return stripped
+
+
+def check_closing_note(text: str) -> str:
+    note = check_note(text)
+    if not note:
+        raise InvalidInput("note", "must say why the alert is closed")
+    return note

@@ -25,20 +25,19 @@ sentence.
 
 
 def headline(body: Mapping[str, Any]) -> str:
-    about = body["alert"]
-    if about is None:
+    alerts = body["alerts"]
+    if not alerts:
         report = body.get("report")
         if report is None:
             return "Test of an alert channel"
         happened = "Report" if report["state"] == "ready" else "Report failed"
         return _line(f"{happened}: {report['deployment_name']}: {report['schedule_name']}", _MOST_HEADLINE)
-    # Messages queued by an earlier version have no names.
-    named = " / ".join(
-        str(name)
-        for name in (about["attribute"], about.get("group_name") or about["group"])
-        if name is not None
-    )
-    what = f"{_HAPPENED[body['event']]}: {about['deployment_name']}: {about['rule_name']}"
+    happened = _HAPPENED[body["event"]]
+    if body["count"] > 1:
+        return _line(f"{happened}: {body['deployment_name']}: {body['count']:,} alerts", _MOST_HEADLINE)
+    (alert,) = alerts
+    named = " / ".join(str(name) for name in (alert["attribute"], alert["group_name"]) if name is not None)
+    what = f"{happened}: {body['deployment_name']}: {alert['rule_name']}"
     return _line(f"{what}: {named}" if named else what, _MOST_HEADLINE)
 
 
@@ -47,63 +46,103 @@ def sentence(body: Mapping[str, Any]) -> str:
 
 
 def facts(body: Mapping[str, Any]) -> list[tuple[str, str]]:
-    about = body["alert"]
-    if about is None:
+    """Lines of a message, each with its name; of several alerts, a line for each."""
+    alerts = body["alerts"]
+    if not alerts:
         return _report_facts(body.get("report"))
-    # Of a resolved alert, the figures that show that it has passed.
-    figures = {**about["facts"], **(about["facts"].get("recovery") or {})}
+    if body["count"] == 1:
+        return _facts_of_alert(body, alerts[0])
+    lines = [("Deployment", _name_deployment(body))]
+    for alert in alerts:
+        known = dict(_facts_of_alert(body, alert))
+        text = "; ".join(f"{name.lower()}: {known[name]}" for name in _IN_SHORT if name in known)
+        named = alert["group"] is not None
+        lines.append((f"{alert['group_name']} ({alert['attribute']})" if named else alert["rule_name"], text))
+    lines.append(("Page", body["path"]))
+    return [(_line(name, _MOST_HEADLINE), _line(text, _MOST_SENTENCE)) for name, text in lines]
+
+
+_IN_SHORT = ("Metric", "Value", "Limits", "Records", "Since", "Assigned to", "Note", "Resolved", "Page")
+"""Facts of an alert among several."""
+
+
+def _name_deployment(body: Mapping[str, Any]) -> str:
+    return f"{body['deployment_name']} ({body['deployment_id']})"
+
+
+def _write_value(figures: Mapping[str, Any]) -> str | None:
     value, lower, upper = (_number(figures.get(name)) for name in ("value", "lower", "upper"))
-    if value is not None and (lower is not None or upper is not None):
-        value = f"{value}, interval {lower or 'open'} to {upper or 'open'}"
-    least = _number(figures.get("lower_limit"))
-    highest = _number(figures.get("upper_limit"))
-    limits = None if least is None and highest is None else f"{least} to {highest}"
-    if (least is None) != (highest is None):
-        limits = f"at most {highest}" if least is None else f"at least {least}"
+    if lower is None and upper is None:
+        return value
+    interval = f"interval {lower or 'open'} to {upper or 'open'}"
+    return interval if value is None else f"{value}, {interval}"
+
+
+def _write_limits(figures: Mapping[str, Any]) -> str | None:
+    least, highest = (_number(figures.get(name)) for name in ("lower_limit", "upper_limit"))
+    if least is None or highest is None:
+        return f"at least {least}" if least is not None else highest and f"at most {highest}"
+    return f"{least} to {highest}"
+
+
+def _write_records(figures: Mapping[str, Any]) -> str | None:
+    monitored, reference = figures.get("n_monitored"), figures.get("n_reference")
+    if monitored is None or reference is None:
+        return None if figures.get("n") is None else f"{figures['n']:,} records"
+    return f"{monitored:,.0f} monitored and {reference:,.0f} reference records"
+
+
+def _facts_of_alert(body: Mapping[str, Any], alert: Mapping[str, Any]) -> list[tuple[str, str]]:
+    # Of a resolved alert, the figures that show that it has passed.
+    figures = {**alert["facts"], **(alert["facts"].get("recovery") or {})}
     side = figures.get("disadvantaged")
     group = figures.get("display_disadvantaged_group") or figures.get("disadvantaged_group")
     if group is not None and figures.get("scope") != "worst_pair":
         side = f"{group} ({side})"
 
-    change = about.get("change") or {}
-    reason = about.get("closing_reason")
+    change = alert["change"] or {}
+    reason = alert["closing_reason"]
     reason = "" if reason is None else f" ({str(reason).replace('_', ' ')})"
-    label = about["group"]
-    name = about.get("group_name")
+    label, name = alert["group"], alert["group_name"]
     named = [
-        ("Deployment", f"{about['deployment_name']} ({about['deployment_id']})"),
-        ("Rule", f"{about['rule_name']} ({about['rule_id']})"),
-        ("Attribute", about["attribute"]),
-        ("Group", label if name in {None, label} else f"{name} ({label})"),
-        ("Metric", about["metric"] and f"{about['metric']}, {about['data'].replace('_', ' ')}"),
-        ("Value", value),
-        ("Limits", limits),
-        ("Records", figures.get("n")),
+        ("Deployment", _name_deployment(body)),
+        ("Rule", f"{alert['rule_name']} ({alert['rule_id']})"),
+        ("Attribute", alert["attribute"]),
+        ("Group", label if name == label else f"{name} ({label})"),
+        ("Metric", alert["metric"] and f"{alert['metric']}, {alert['data'].replace('_', ' ')}"),
+        ("Value", _write_value(figures)),
+        ("Limits", _write_limits(figures)),
+        ("Records", _write_records(figures)),
+        ("Since", figures.get("started") or figures.get("since")),
         ("Counted", figures.get("counted")),
         ("Verdict", VERDICT_WORDS.get(figures.get("verdict")) if figures.get("verdict") else None),
         ("At a disadvantage", side),
+        ("Figures", alert["figures"] if alert["figures"] > 1 else None),
         ("Check", figures.get("check_id")),
         ("Checks in a row", figures.get("checks_in_a_row")),
-        ("Opened", about["opened_at"]),
-        ("Last seen", about["last_seen_at"]),
+        ("Opened", alert["opened_at"]),
+        ("Last seen", alert["last_seen_at"]),
         (
             "Acknowledged",
-            about["acknowledged_by"] and f"by {about['acknowledged_by']} at {about['acknowledged_at']}",
+            alert["acknowledged_by"] and f"by {alert['acknowledged_by']} at {alert['acknowledged_at']}",
         ),
-        ("Note", about["note"]),
-        ("Assigned to", about.get("assignee")),
+        ("Note", alert["note"]),
+        ("Assigned to", alert["assignee"] or "nobody"),
         (
             "Resolved",
-            about["resolved_at"] and f"{about['resolved_at']}, {str(about['resolution']).replace('_', ' ')}",
+            alert["resolved_at"] and f"{alert['resolved_at']}, {str(alert['resolution']).replace('_', ' ')}",
         ),
-        ("Closed", about.get("closed_by") and f"by {about['closed_by']}{reason}: {about['closing_note']}"),
+        (
+            "Closed",
+            alert["closed_by"] and f"by {alert['closed_by']}{reason}: {alert['closing_note']}",
+        ),
         (
             "Why it changed",
             None
             if body["event"] == "explained"
             else change.get("display_sentence") or change.get("sentence"),
         ),
-        ("Page", about["path"]),
+        ("Page", alert["path"]),
     ]
     longer = ("Counted", "Why it changed")
     return [

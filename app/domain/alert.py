@@ -17,6 +17,17 @@ class RuleKind(StrEnum):
     EVIDENCE = "evidence"
     STALE_DATA = "stale_data"
     FAILED_CHECKS = "failed_checks"
+    LATE_LABELS = "late_labels"
+
+
+class AlertKind(StrEnum):
+    """The subject of an alert: a group that is unfair, or one of the whole deployment."""
+
+    UNFAIR = "unfair"
+    SOME_GROUP = "some_group"
+    STALE_DATA = "stale_data"
+    FAILED_CHECKS = "failed_checks"
+    LATE_LABELS = "late_labels"
 
 
 class AlertingVerdict(StrEnum):
@@ -37,12 +48,13 @@ class AlertState(StrEnum):
 
 
 class Resolution(StrEnum):
-    """The reason why an alert is over: its cause has passed, a person closed it, or no rule asks about it
-    any more.
+    """The reason why an alert, or a figure of it, is over: its cause has passed, a person closed it, or no
+    rule asks about it any more. Some group's is `named` once it is clear which group it is.
     """
 
     RECOVERED = "recovered"
     NO_LONGER_WATCHED = "no_longer_watched"
+    NAMED = "named"
     SUPERSEDED = "superseded"
     CLOSED = "closed"
     RULE_CHANGED = "rule_changed"
@@ -89,7 +101,14 @@ class VerdictCondition:
 
 @frozen_by_name
 class StaleDataCondition:
-    hours: int
+    """No record for so many hours; None: for twice the usual gap between records."""
+
+    hours: int | None = None
+
+
+@frozen_by_name
+class LateLabelsCondition:
+    """Labels that are due by their usual delay are missing."""
 
 
 @frozen_by_name
@@ -118,13 +137,16 @@ class EvidenceCondition:
         )
 
 
-Condition = VerdictCondition | EvidenceCondition | StaleDataCondition | FailedChecksCondition
+Condition = (
+    VerdictCondition | EvidenceCondition | StaleDataCondition | FailedChecksCondition | LateLabelsCondition
+)
 
 CONDITIONS = {
     RuleKind.VERDICT: VerdictCondition,
     RuleKind.EVIDENCE: EvidenceCondition,
     RuleKind.STALE_DATA: StaleDataCondition,
     RuleKind.FAILED_CHECKS: FailedChecksCondition,
+    RuleKind.LATE_LABELS: LateLabelsCondition,
 }
 
 
@@ -162,10 +184,11 @@ DEFAULT_RULE_ID = "unfair"
 
 DEFAULT_RULES = {
     DEFAULT_RULE_ID: RuleContent(name="Unfair outcomes", condition=EvidenceCondition()),
-    "failed-checks": RuleContent(name="Failed checks", condition=FailedChecksCondition()),
-    "no-records": RuleContent(name="No records", condition=StaleDataCondition(hours=72)),
+    "failed-checks": RuleContent(name="Failed checks", condition=FailedChecksCondition(checks_in_a_row=2)),
+    "no-records": RuleContent(name="No records", condition=StaleDataCondition()),
+    "late-labels": RuleContent(name="Late labels", condition=LateLabelsCondition()),
 }
-"""Rules of a new deployment, by id; a weekend without records is none of the last."""
+"""Rules of a new deployment, by id."""
 
 
 @frozen_by_name
@@ -180,13 +203,46 @@ WHOLE_DEPLOYMENT = AlertSubject()
 
 
 @frozen_by_name
-class Alert:
-    """One alert, from its opening to its resolution.
+class AlertFigure:
+    """One figure of an alert, as a rule last saw it; of a kind of the whole deployment, the fault.
 
-    `facts` hold what a notification says of it: `sentence`, `at`, `since`, `check_id`, `checks_in_a_row`;
-    of a verdict also `value`, `lower`, `upper`, `n`, `verdict`, `lower_limit`, `upper_limit` and the
-    `details` of the sentence. `assignee` is the person or key that works on it. `change` says why the
-    figure of an alert on evidence changed; None until known. `rule_no` is None once the rule is deleted.
+    `facts` hold what is said of it: `sentence`, `at`, `since`; of a figure also `value`, `lower`, `upper`,
+    `n_monitored`, `n_reference`, `lower_limit`, `upper_limit`, `direction`. `rule_no` is None once the rule
+    is deleted. A figure that holds again before its alert is over goes on.
+    """
+
+    no: int
+    alert_no: int
+    rule_no: int | None
+    rule_id: str
+    rule_name: str
+    kind: RuleKind
+    data: DataSet | None
+    metric: str | None
+    attribute: str | None
+    group: str | None
+    facts: dict[str, object]
+    opened_at: datetime
+    last_seen_at: datetime
+    ended_at: datetime | None = None
+    resolution: Resolution | None = None
+
+    @property
+    def subject(self) -> AlertSubject:
+        return AlertSubject(data=self.data, metric=self.metric, attribute=self.attribute, group=self.group)
+
+    @property
+    def sentence(self) -> str:
+        return display_sentence(self.facts)
+
+
+@frozen_by_name
+class Alert:
+    """All that is wrong with one group of a deployment, or with the deployment, from the first figure to the
+    end of the last.
+
+    Of `figures` the worst open one comes first; its facts are those of the alert. `assignee` is the person or
+    key that works on it. `change` says why a figure of evidence changed; None until known.
     """
 
     no: int
@@ -194,14 +250,11 @@ class Alert:
     deployment_no: int
     deployment_id: str
     deployment_name: str
-    rule_no: int | None
-    rule_id: str
-    rule_name: str
-    kind: RuleKind
-    subject: AlertSubject
-    facts: dict[str, object]
+    kind: AlertKind
+    attribute: str | None
+    group: str | None
+    figures: tuple[AlertFigure, ...]
     opened_at: datetime
-    last_seen_at: datetime
     reminded_at: datetime | None
     acknowledged_at: datetime | None
     acknowledged_by: str | None
@@ -216,19 +269,38 @@ class Alert:
     assigned_at: datetime | None = None
 
     @property
+    def worst(self) -> AlertFigure:
+        return self.figures[0]
+
+    @property
+    def facts(self) -> dict[str, object]:
+        return self.worst.facts
+
+    @property
+    def last_seen_at(self) -> datetime:
+        return max(figure.last_seen_at for figure in self.figures)
+
+    @property
     def group_name(self) -> str | None:
         name = self.facts.get("display_group")
-        return self.subject.group if name is None else str(name)
+        return self.group if name is None else str(name)
 
     @property
     def sentence(self) -> str:
-        return display_sentence(self.facts)
+        return self.worst.sentence
 
     @property
     def state(self) -> AlertState:
         if self.resolved_at:
             return AlertState.RESOLVED
         return AlertState.ACKNOWLEDGED if self.acknowledged_at else AlertState.OPEN
+
+    def is_about(self, metric: str | None, data: DataSet | None) -> bool:
+        return any((figure.metric, figure.data) == (metric, data) for figure in self.figures)
+
+    def find(self, kind: RuleKind) -> AlertFigure | None:
+        """The worst figure that rules of that kind are about."""
+        return next((figure for figure in self.figures if figure.kind is kind), None)
 
 
 def display_sentence(facts: Mapping[str, object]) -> str:

@@ -113,9 +113,7 @@ def list_needs(overview: Overview, *, now: datetime, may_manage: bool, may_ackno
         if deployment.unacknowledged is not None and deployment.state is not DeploymentState.FAILING:
             alerts = deployment.unacknowledged.alerts
             verb, page = (
-                ("Show alert", "")
-                if alerts == 1
-                else (_name_review(deployment.unacknowledged), "/alerts?state=open")
+                ("Show alert", "") if alerts == 1 else (f"Review {alerts} alerts", "/alerts?state=open")
             )
             if alerts == 1:
                 address = f"/alerts/{deployment.unacknowledged.alert_id}"
@@ -139,12 +137,6 @@ def list_needs(overview: Overview, *, now: datetime, may_manage: bool, may_ackno
     )
     total = len(needing) + (silence is not None and bool(overview.every))
     return Needs(tuple(lines[:MOST_LINES]), total, waiting)
-
-
-def _name_review(waiting: Unacknowledged) -> str:
-    if waiting.lines == waiting.alerts:
-        return f"Review {waiting.alerts} alerts"
-    return f"Review {waiting.alerts} alerts on {waiting.lines} line{'' if waiting.lines == 1 else 's'}"
 
 
 def is_needing(deployment: DeploymentOverview) -> bool:

@@ -52,7 +52,7 @@ _ENTRIES = f"""
            {_select_counts("success", 'coalesce(o."window", s."window")')}, coalesce(o."window",
                s."window")->'near_twins' AS notes,
            u.state AS under_way, coalesce(n.logged_at, f.newest) AS newest_record_at,
-           coalesce(a.open_alerts, 0) AS open_alerts, coalesce(a.unseen, 0) AS unseen, a.unseen_lines,
+           coalesce(a.open_alerts, 0) AS open_alerts, coalesce(a.unseen, 0) AS unseen,
                a.unseen_since, a.unseen_id,
            coalesce(a.unassigned, 0) AS unassigned, m.config->'names' AS names,
            CASE WHEN %(only_no)s::int IS NOT NULL
@@ -94,9 +94,6 @@ _ENTRIES = f"""
     LEFT JOIN (
         SELECT w.deployment_no, count(*) AS open_alerts, count(*) FILTER (WHERE w.acknowledged_at IS NULL)
             AS unseen,
-               count(DISTINCT (w.rule_no, w.rule_id, w.kind, w.metric, w.attribute, w."group",
-                               CASE WHEN w.data IN ('as_logged', 'counterfactual') THEN 0 ELSE w.no END))
-                   FILTER (WHERE w.acknowledged_at IS NULL) AS unseen_lines,
                count(*) FILTER (WHERE w.acknowledged_at IS NULL AND w.assignee IS NULL) AS unassigned,
                min(w.opened_at) FILTER (WHERE w.acknowledged_at IS NULL) AS unseen_since,
                (array_agg(w.id ORDER BY w.opened_at, w.no) FILTER (WHERE w.acknowledged_at IS NULL))[1]
@@ -133,7 +130,6 @@ def _read_entry(row: Any) -> OverviewEntry:  # noqa: ANN401 - a row of _ENTRIES
         if row.unseen_id is None
         else Unacknowledged(
             alerts=row.unseen,
-            lines=row.unseen_lines,
             since=row.unseen_since,
             alert_id=row.unseen_id,
             unassigned=row.unassigned,

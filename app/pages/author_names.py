@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from sqlalchemy.orm import Session
 
 from ..access.keys.queries import name_keys
-from ..access.principals import USER
+from ..access.principals import USER, Principal
+from ..access.users.user_rules import list_assignees
 
 _SCHEDULE = "schedule"
 
@@ -24,3 +25,11 @@ def people(session: Session, actors: Iterable[str | None]) -> dict[str, str]:
         else:
             names[actor] = f"{keys[actor]} (key {actor})" if actor in keys else f"key {actor}"
     return names
+
+
+def offer_assignees(session: Session, principal: Principal, deployment_no: int | None) -> dict[str, str]:
+    """People who may be assigned, the caller first; without a deployment, those who see all."""
+    others = {f"{USER}{name}": name for name in list_assignees(session, deployment_no)}
+    return {principal.actor: "me"} | {
+        actor: name for actor, name in others.items() if actor != principal.actor
+    }

@@ -71,6 +71,7 @@ HOLDS_NO_RECORD = {
     "attributions": "shares in gaps, and sentences of ours",
     "subgroup_scans": "figures of groups, and sentences of ours",
     "alerts": "figures of groups",
+    "alert_figures": "figures of groups",
     "notifications": "figures of groups, and what receivers answered",
     "check_tables": "counts of groups",
     "check_days": "numbers of checks; a trigger empties the reason when that of a check of the day changes",

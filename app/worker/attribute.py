@@ -13,7 +13,7 @@ from datetime import datetime
 import numpy as np
 import pyarrow as pa
 
-from ..alerts.channels.notification_queries import queue_notifications
+from ..alerts.channels.notification_queries import queue_explanation
 from ..alerts.queries import alerts_by_no, note_change
 from ..base.clock import HOUR
 from ..base.errors import InvalidInput, NotFound
@@ -25,7 +25,7 @@ from ..database.binary_rows import list_column_values
 from ..database.engine import ArrowReader, Database, Sealer, arrow_reader
 from ..deployments.monitor.queries import find_monitor
 from ..deployments.queries import Deployments, hold_deployment
-from ..domain.alert import Alert, Event
+from ..domain.alert import Alert, RuleKind
 from ..domain.check import Progress, Span, Trigger
 from ..domain.deployment import Deployment
 from ..domain.groups import GroupWords
@@ -233,7 +233,7 @@ def perform_attribution(
             columns |= {} if named == plain else {"display_sentence": say_change(named)}
             changed = note_change(session, alerts[0], columns | list_column_values(plain))
             if changed is not None and changed.resolved_at is None and plain.is_known:
-                queue_notifications(session, changed, Event.EXPLAINED)
+                queue_explanation(session, changed)
 
 
 def _divide_by_cells(
@@ -253,18 +253,18 @@ def _divide_by_cells(
 def _explain_alert(
     run: AttributionRun, deployment: Deployment, monitor: Monitor, alert: Alert, database: Database
 ) -> AttributionResult:
-    about = alert.subject
-    comparison = None if about.attribute is None else find_comparison(monitor, about.attribute)
-    if comparison is None or about.group is None:
+    comparison = None if alert.attribute is None else find_comparison(monitor, alert.attribute)
+    if comparison is None or alert.group is None:
         raise InvalidInput(
             "attributes",
-            f"no longer include {about.attribute}, which the alert is about; its change cannot be explained "
+            f"no longer include {alert.attribute}, which the alert is about; its change cannot be explained "
             "any more",
         )
-    revision = str(alert.facts.get("model_revision", deployment.model_revision))
-    first_hour = alert.facts.get("counted_from")
+    figure = alert.find(RuleKind.EVIDENCE) or alert.worst
+    revision = str(figure.facts.get("model_revision", deployment.model_revision))
+    first_hour = figure.facts.get("counted_from")
     alerted = AlertedGroup(
-        comparison, about.group, None if first_hour is None else datetime.fromisoformat(str(first_hour))
+        comparison, alert.group, None if first_hour is None else datetime.fromisoformat(str(first_hour))
     )
     with arrow_reader(database) as reader:
         return explain_alert(reader, replace(deployment, model_revision=revision), monitor, alerted, run.span)

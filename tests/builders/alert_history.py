@@ -128,10 +128,9 @@ class History:
     def let_pass(self, duration: timedelta) -> None:
         """Moves all alerts and the deployment into the past, as if so much time had gone by."""
         with self.database.transaction() as session:
-            session.execute(
-                text("UPDATE alerts SET opened_at = opened_at - :d, reminded_at = reminded_at - :d, last_seen_at = last_seen_at - :d"),
-                {"d": duration},
-            )
+            session.execute(text("UPDATE alerts SET opened_at = opened_at - :d, reminded_at = reminded_at - :d"), {"d": duration})
+            figures = "UPDATE alert_figures SET opened_at = opened_at - :d, last_seen_at = last_seen_at - :d"
+            session.execute(text(figures), {"d": duration})
             session.execute(text("UPDATE deployments SET created_at = created_at - :d"), {"d": duration})
 
     def alerts(self) -> list[Alert]:
@@ -145,10 +144,16 @@ class History:
         return alert
 
     def told(self) -> list[tuple[str, str | None]]:
-        """The events that were told, each with the group it is about, oldest first."""
+        """The events that were told, each with the groups it is about, oldest first."""
         with self.database.transaction() as session:
             rows = session.scalars(select(NotificationRow).order_by(NotificationRow.no))
-            return [(row.event, row.body["alert"]["group"]) for row in rows]
+            return [(row.event, alert["group"]) for row in rows for alert in row.body["alerts"]]
+
+    def messages(self) -> list[tuple[str, int]]:
+        """The events that were told, each with its number of alerts, oldest first."""
+        with self.database.transaction() as session:
+            rows = session.scalars(select(NotificationRow).order_by(NotificationRow.no))
+            return [(row.event, row.body["count"]) for row in rows]
 
     def execute(self, statement: LiteralString, *values: str) -> None:
         """Changes the stored state behind everybody's back."""

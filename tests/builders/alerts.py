@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from app.alerts.rules.queries import put_rule
 from app.database.engine import Database
-from app.domain.alert import Alert, AlertSubject, RuleContent, RuleKind, VerdictCondition
+from app.domain.alert import Alert, AlertFigure, AlertKind, RuleContent, RuleKind, VerdictCondition
 from app.domain.check import DataSet
 
 OPENED_AT = datetime(2026, 7, 1, 13, tzinfo=UTC)
@@ -18,6 +18,8 @@ FACTS: dict[str, object] = {
     "lower": 0.55,
     "upper": 0.7,
     "n": 1200,
+    "n_monitored": 400,
+    "n_reference": 800,
     "counted": "1,200 of 1,210 records counted; left out: Sex unknown 10.",
     "verdict": "unfair",
     "lower_limit": 0.8,
@@ -25,8 +27,33 @@ FACTS: dict[str, object] = {
 }
 
 
+def figure_of(*, no: int = 1, rule_no: int | None = 1, group: str | None = "female", facts: dict[str, object] | None = None) -> AlertFigure:
+    """An open figure of an unfair group."""
+    return AlertFigure(
+        no=no,
+        alert_no=no,
+        rule_no=rule_no,
+        rule_id="unfair",
+        rule_name="Unfair outcomes",
+        kind=RuleKind.VERDICT,
+        data=DataSet.AS_LOGGED,
+        metric="disparate_impact",
+        attribute="Sex",
+        group=group,
+        facts=FACTS if facts is None else facts,
+        opened_at=OPENED_AT,
+        last_seen_at=OPENED_AT,
+    )
+
+
 def alert_of(
-    *, no: int = 1, deployment_no: int = 1, rule_no: int = 1, group: str = "female", facts: dict[str, object] | None = None
+    *,
+    no: int = 1,
+    deployment_no: int = 1,
+    rule_no: int = 1,
+    group: str = "female",
+    facts: dict[str, object] | None = None,
+    figures: tuple[AlertFigure, ...] = (),
 ) -> Alert:
     """An open alert of an unfair group."""
     return Alert(
@@ -35,14 +62,11 @@ def alert_of(
         deployment_no=deployment_no,
         deployment_id="loans-0",
         deployment_name="Loans",
-        rule_no=rule_no,
-        rule_id="unfair",
-        rule_name="Unfair outcomes",
-        kind=RuleKind.VERDICT,
-        subject=AlertSubject(data=DataSet.AS_LOGGED, metric="disparate_impact", attribute="Sex", group=group),
-        facts=FACTS if facts is None else facts,
+        kind=AlertKind.UNFAIR,
+        attribute="Sex",
+        group=group,
+        figures=figures or (figure_of(no=no, rule_no=rule_no, group=group, facts=facts),),
         opened_at=OPENED_AT,
-        last_seen_at=OPENED_AT,
         reminded_at=None,
         acknowledged_at=None,
         acknowledged_by=None,

@@ -28,7 +28,6 @@ class Open:
 
 
 OPEN = {
-    "20-alert-storm/try.py": Open(EVIDENCE),
     # The folder's rule for fair is older: of 0.802 (0.789 to 0.815) with a limit of 0.8 it is not sure.
     "stat-28-what-stays/try.py": Open("fairness.md, section 6", ("direct: with everything else equal",)),
 }

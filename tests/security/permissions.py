@@ -157,8 +157,11 @@ _RULES: dict[Rule, tuple[str, ...]] = {
         *("putMitigation", "fitMitigationProfile", "putAlertRule", "deleteAlertRule", "sendOpenAlertsOfRule", "testEndpoint"),
         *("putReportSchedule", "deleteReportSchedule", "requestKeptReport"),
     ),
-    Rule(Needed.ACKNOWLEDGE, Reach.SEEN): ("acknowledgeAlert", "acknowledgeAlerts", "assignAlert", "putAlertComment"),
-    Rule(Needed.MANAGE, Reach.SEEN): ("closeAlert",),
+    Rule(Needed.ACKNOWLEDGE, Reach.SEEN): ("acknowledgeAlert", "acknowledgeAlerts", "assignAlert", "assignAlerts", "putAlertComment"),
+    Rule(Needed.MANAGE, Reach.SEEN): (
+        "closeAlert",
+        "closeAlerts",
+    ),
     Rule(Needed.MANAGE, Reach.WHOLE): (
         *("createDeployment", "testNewEndpoint", "putAlertChannel", "readAlertChannel", "deleteAlertChannel", "testAlertChannel"),
         *("listAlertChannels", "sendOpenAlerts", "listNotifications", "readNotification"),

@@ -125,11 +125,11 @@ def bound_number(session: Session, identity: Identity) -> int | None:
 MOST_ASSIGNEES = 500
 
 
-def is_assignable(user: User, deployment_no: int) -> bool:
+def is_assignable(user: User, deployment_no: int | None) -> bool:
     may_acknowledge = Permission.ACKNOWLEDGE in user.role.permissions
     return may_acknowledge and user.disabled_at is None and user.deployment_no in {None, deployment_no}
 
 
-def list_assignees(session: Session, deployment_no: int) -> list[str]:
+def list_assignees(session: Session, deployment_no: int | None) -> list[str]:
     listed = users.page(session, Paging(MOST_ASSIGNEES))
     return sorted(user.name for user in listed if is_assignable(user, deployment_no))

@@ -25,7 +25,7 @@ _STORED = {
 _SENT = {
     "id": "7b0f4a86-0c52-4a3e-8a34-9d1f3c2b7e55",
     "event": "opened",
-    "alert_id": "5f0c7a52-6d0e-4a52-9a53-0d1f3c2b7e11",
+    "alerts": ["5f0c7a52-6d0e-4a52-9a53-0d1f3c2b7e11"],
     "state": "waiting",
     "attempts": 3,
     "last_error": "The receiver alerts.example.com answered 503 Service Unavailable.",
@@ -109,14 +109,14 @@ class OpenAlertsIn(In):
 
 
 class OpenAlertsSentOut(Out):
-    """The result of sending the open alerts. Each becomes a notification `opened`, with the alert as it is
-    now.
+    """The result of sending the open alerts: a notification `opened` for each deployment, with the alerts as
+    they are now.
     """
 
     model_config = example({"queued": 2, "sent_before": 1, "left": 0})
 
     queued: int
-    """Notifications that were queued."""
+    """Alerts that were queued."""
 
     sent_before: int
     """Open alerts that were left out, because a notification of them was queued or sent before."""
@@ -149,8 +149,8 @@ class NotificationOut(Out):
     """Also the idempotency key that a webhook is sent, and part of the Message-ID of an e-mail."""
 
     event: Event
-    alert_id: str | None
-    """Null for a test."""
+    alerts: list[str] = read_from("alert_ids")
+    """Ids of the alerts that it is about, also of those that it only counts; none of a test."""
 
     state: NotificationState
     """`waiting` and `refused` (the receiver finds fault with the content) are still tried; `sent` and

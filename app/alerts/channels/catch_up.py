@@ -7,7 +7,7 @@ from ...domain.alert import Event
 from ..rules.queries import lock_alerts
 from .bodies import OpenAlertsSentOut
 from .channel import Channel
-from .notification_queries import queue_notification
+from .notification_queries import queue_alerts
 from .queries import find_channel_for_change
 from .unsent_queries import concerned_deployments, count_open, lock_open_alerts
 
@@ -29,8 +29,7 @@ def send_open_alerts(
     if find_channel_for_change(session, channel.id) is None:
         raise NotFound("alert channel", channel.id)
     waiting = lock_open_alerts(session, channel, rule_no, with_sent=again)
-    for alert in waiting[:MOST_AT_ONCE]:
-        queue_notification(session, channel, alert, Event.OPENED)
+    queue_alerts(session, channel.no, Event.OPENED, waiting[:MOST_AT_ONCE])
     queued = min(len(waiting), MOST_AT_ONCE)
     sent_before = count_open(session, channel, rule_no) - len(waiting)
     return OpenAlertsSentOut(queued=queued, sent_before=sent_before, left=len(waiting) - queued)

@@ -160,8 +160,8 @@ def alert_mail(body: Mapping[str, Any], *, sender: str, to: Sequence[str]) -> Em
     mail["To"] = ", ".join(to)
     mail["Date"] = format_datetime(datetime.fromisoformat(body["timestamp"]))
     mail["Message-ID"] = f"<{body['id']}@{domain}>"
-    if body["alert"] is not None:
-        mail["References"] = f"<alert-{body['alert']['id']}@{domain}>"
+    if body["count"] == 1:
+        mail["References"] = f"<alert-{body['alerts'][0]['id']}@{domain}>"
     mail["Auto-Submitted"] = "auto-generated"
     lines = [
         sentence(body),

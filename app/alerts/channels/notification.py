@@ -1,7 +1,7 @@
 """Notifications of alerts: messages, and the state of their delivery."""
 
 import uuid
-from dataclasses import asdict
+from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -26,7 +26,7 @@ class NotificationState(StrEnum):
 
 @frozen_by_name
 class Notification:
-    """One message to one channel. `id` is the same in every attempt; `alert_id` is None for a test.
+    """One message to one channel. `id` is the same in every attempt; a test has no `alert_ids`.
 
     `next_attempt_at` is None once it is over; during an attempt it is the time from which that attempt
     counts as lost.
@@ -36,7 +36,7 @@ class Notification:
     id: str
     channel_no: int
     channel_id: str
-    alert_id: str | None
+    alert_ids: Sequence[str]
     event: Event
     body: dict[str, Any]
     state: NotificationState
@@ -47,38 +47,59 @@ class Notification:
     sent_at: datetime | None
 
 
+MOST_LISTED = 5
+"""Max alerts that a message describes, the worst."""
+
 _MEMBERS = (
-    *("id", "state", "deployment_id", "deployment_name", "rule_id", "rule_name", "kind", "group_name"),
-    *("opened_at", "last_seen_at", "acknowledged_at", "acknowledged_by", "note", "resolved_at", "resolution"),
-    *("closed_by", "closing_note", "closing_reason", "assignee", "facts", "change"),
+    *("id", "state", "kind", "attribute", "group", "group_name", "opened_at", "last_seen_at"),
+    *("acknowledged_at", "acknowledged_by", "note", "resolved_at", "resolution", "closed_by", "closing_note"),
+    *("closing_reason", "assignee", "change"),
 )
-"""Members of an alert that receivers get, in addition to those of its subject."""
+"""Members of an alert that receivers get, in addition to those of its worst figure."""
+
+_OF_FIGURE = ("rule_id", "rule_name", "data", "metric", "facts")
+
+_HAPPENED = {
+    Event.OPENED: "alerts were opened",
+    Event.REMINDED: "alerts are not acknowledged",
+    Event.ACKNOWLEDGED: "alerts were acknowledged",
+    Event.RESOLVED: "alerts were resolved",
+}
 
 
-def alert_message(alert: Alert, event: Event, *, now: datetime) -> dict[str, Any]:
-    about = (
-        {name: getattr(alert, name) for name in _MEMBERS}
-        | asdict(alert.subject)
-        | {"path": f"/alerts/{alert.id}"}
-    )
-    worded = alert.change if event is Event.EXPLAINED and alert.change is not None else alert.facts
-    return new_message(
-        event,
-        now=now,
-        sentence=str(worded.get("sentence", "")),
-        display=display_sentence(worded),
-        about=about,
-    )
+def alert_message(event: Event, alerts: Sequence[Alert], *, now: datetime) -> dict[str, Any]:
+    """Message about alerts of one deployment, the worst first."""
+    first = alerts[0]
+    worded = first.change if event is Event.EXPLAINED and first.change is not None else first.facts
+    sentence, display = str(worded.get("sentence", "")), display_sentence(worded)
+    path = f"/alerts/{first.id}"
+    if len(alerts) > 1:
+        path = f"/deployments/{first.deployment_id}/alerts"
+        sentence = f"{len(alerts):,} {_HAPPENED[event]}."
+        if len(alerts) > MOST_LISTED:
+            sentence = f"{sentence[:-1]}; these are the {MOST_LISTED} worst. The page lists all."
+        display = sentence
+    return new_message(event, now=now, sentence=sentence, display=display) | {
+        "deployment_id": first.deployment_id,
+        "deployment_name": first.deployment_name,
+        "path": path,
+        "count": len(alerts),
+        "alerts": [_describe(alert) for alert in alerts[:MOST_LISTED]],
+    }
+
+
+def _describe(alert: Alert) -> dict[str, Any]:
+    members = {name: getattr(alert, name) for name in _MEMBERS}
+    worst = {name: getattr(alert.worst, name) for name in _OF_FIGURE}
+    return {**members, **worst, "figures": len(alert.figures), "path": f"/alerts/{alert.id}"}
 
 
 def message_of_test(*, now: datetime) -> dict[str, Any]:
-    return new_message(Event.TEST, now=now, sentence=TEST_SENTENCE, display=TEST_SENTENCE, about=None)
+    return new_message(Event.TEST, now=now, sentence=TEST_SENTENCE, display=TEST_SENTENCE)
 
 
-def new_message(
-    event: Event, *, now: datetime, sentence: str, display: str, about: dict[str, Any] | None
-) -> dict[str, Any]:
-    """Returns a message with an id of its own, which becomes JSON once it is stored."""
+def new_message(event: Event, *, now: datetime, sentence: str, display: str) -> dict[str, Any]:
+    """Returns a message without alerts, with an id of its own, which becomes JSON once it is stored."""
     return {
         "type": f"alert.{event.value}",
         "id": str(uuid.uuid4()),
@@ -86,5 +107,6 @@ def new_message(
         "timestamp": now,
         "sentence": sentence,
         "display_sentence": display,
-        "alert": about,
+        "count": 0,
+        "alerts": [],
     }

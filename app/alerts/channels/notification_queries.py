@@ -1,21 +1,30 @@
 """Notifications: written in the transaction of their event, claimed and ended by senders."""
 
 import uuid
+from collections import defaultdict
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import delete, exists, func, insert, select, text, update
-from sqlalchemy.orm import Session
+from sqlalchemy import any_, delete, exists, func, insert, literal, select, text, update
+from sqlalchemy.orm import Session, aliased
 
 from ...base.errors import require_present
 from ...base.values import frozen_by_name
 from ...database.binary_rows import page_newest, read_row
 from ...database.engine import current_time
 from ...database.leased_rows import HeldRow, lease_row, write_held
-from ...database.tables import AlertChannelRow, AlertRow, AlertRuleChannelRow, NotificationRow
-from ...domain.alert import Alert, Event
+from ...database.tables import (
+    AlertChannelRow,
+    AlertFigureRow,
+    AlertRow,
+    AlertRuleChannelRow,
+    AlertRuleRow,
+    NotificationRow,
+)
+from ...domain.alert import Alert, Event, Resolution
 from ...domain.paging import Paging
+from ..gravity import rank_alert
 from .attempt import KEPT
 from .channel import Channel
 from .notification import Notification, NotificationState, alert_message, message_of_test
@@ -29,10 +38,10 @@ _NEXT = text("""
     CROSS JOIN LATERAL (
         (SELECT w.no FROM notifications w
          WHERE w.channel_no = c.no AND w.claimable_at IS NOT NULL AND w.state = 'waiting'
-             AND w.alert_no IS NOT NULL
+             AND w.deployment_no IS NOT NULL
            AND NOT EXISTS (
                SELECT FROM notifications e
-               WHERE e.channel_no = c.no AND e.claimable_at IS NOT NULL AND e.alert_no = w.alert_no
+               WHERE e.channel_no = c.no AND e.claimable_at IS NOT NULL AND e.alert_nos && w.alert_nos
                    AND e.no < w.no AND e.state = 'refused')
          ORDER BY w.no LIMIT 1)
         UNION ALL
@@ -41,7 +50,7 @@ _NEXT = text("""
          ORDER BY r.no LIMIT 1)
         UNION ALL
         (SELECT t.no FROM notifications t
-         WHERE t.channel_no = c.no AND t.claimable_at <= now() AND t.alert_no IS NULL
+         WHERE t.channel_no = c.no AND t.claimable_at <= now() AND t.deployment_no IS NULL
          ORDER BY t.no LIMIT 1)
     ) AS head
     JOIN notifications n ON n.no = head.no
@@ -56,7 +65,7 @@ _NEXT = text("""
 """The next notification to send.
 
 Only the head of each channel's queue is looked at, so a dead channel holds up no other. One refused for
-its content leaves the queue, with all later ones of its alert. A test is in no queue. One channel is sent
+its content leaves the queue, with all later ones of its alerts. A test is in no queue. One channel is sent
 one at a time. `claimable_at` is repeated because Postgres checks it again on a row that changed before it
 could be locked.
 """
@@ -69,27 +78,73 @@ class ClaimedNotification:
     token: str
 
 
-def queue_notifications(session: Session, alert: Alert, event: Event) -> int:
-    """Queues a notification for each channel, in the transaction that changes the alert; returns how many."""
-    channels = select(AlertChannelRow.no).join(
-        AlertRuleChannelRow, AlertRuleChannelRow.channel_no == AlertChannelRow.no
+def queue_notifications(session: Session, event: Event, alerts: Sequence[Alert]) -> None:
+    """Queues one notification of each deployment's alerts for each channel that their rules name, in the
+    transaction that changes the alerts.
+
+    Of what was opened, a channel gets what it was not sent before; an alert on some group that becomes that
+    on a named one is sent again.
+    """
+    if not alerts:
+        return
+    named = (
+        select(AlertRuleChannelRow.channel_no, AlertFigureRow.alert_no)
+        .join(AlertFigureRow, AlertFigureRow.rule_no == AlertRuleChannelRow.rule_no)
+        .where(AlertFigureRow.alert_no.in_([alert.no for alert in alerts]))
     )
+    if event is Event.OPENED:
+        is_sent = exists().where(
+            NotificationRow.deployment_no == AlertRuleRow.deployment_no,
+            NotificationRow.channel_no == AlertRuleChannelRow.channel_no,
+            AlertFigureRow.alert_no == any_(NotificationRow.alert_nos),
+        )
+        other = aliased(AlertFigureRow)
+        is_named = exists().where(
+            other.alert_no == AlertFigureRow.alert_no,
+            other.resolution == Resolution.NAMED,
+            other.ended_at == func.now(),
+        )
+        is_new = AlertFigureRow.opened_at == func.now()
+        named = named.join(AlertRuleRow, AlertRuleRow.no == AlertRuleChannelRow.rule_no)
+        named = named.where(is_new, ~is_sent | is_named)
+    numbers: dict[int, set[int]] = defaultdict(set)
+    for channel_no, alert_no in session.execute(named):
+        numbers[channel_no].add(alert_no)
     # A channel that is being deleted must not be written to.
-    present = channels.where(AlertRuleChannelRow.rule_no == alert.rule_no).with_for_update(
-        read=True, key_share=True, of=AlertChannelRow
+    present = (
+        select(AlertChannelRow.no)
+        .where(AlertChannelRow.no.in_(numbers))
+        .order_by(AlertChannelRow.no)
+        .with_for_update(read=True, key_share=True)
     )
-    nos = session.scalars(present.order_by(AlertChannelRow.no)).all()
+    for channel_no in session.scalars(present).all() if numbers else ():
+        queue_alerts(
+            session, channel_no, event, [alert for alert in alerts if alert.no in numbers[channel_no]]
+        )
+
+
+def queue_alerts(session: Session, channel_no: int, event: Event, alerts: Sequence[Alert]) -> None:
+    """Queues one notification of each deployment's alerts as they are now. The caller holds the channel."""
     now = current_time(session)
-    for no in nos:
-        _insert(session, no, event, alert_message(alert, event, now=now), alert_no=alert.no)
-    return len(nos)
+    by_deployment: dict[int, list[Alert]] = defaultdict(list)
+    for alert in sorted(alerts, key=rank_alert):
+        by_deployment[alert.deployment_no].append(alert)
+    for deployment_no, of_deployment in by_deployment.items():
+        message = alert_message(event, of_deployment, now=now)
+        numbers = [alert.no for alert in of_deployment]
+        _insert(session, channel_no, event, message, deployment_no=deployment_no, alert_nos=numbers)
 
 
-def queue_notification(session: Session, channel: Channel, alert: Alert, event: Event) -> None:
-    """Queues one notification of the alert as it is now. The caller holds the channel."""
-    _insert(
-        session, channel.no, event, alert_message(alert, event, now=current_time(session)), alert_no=alert.no
+def queue_explanation(session: Session, alert: Alert) -> None:
+    """Queues why the alert's figure changed, unless it was opened with others: so many would follow."""
+    was_joined = exists().where(
+        NotificationRow.deployment_no == alert.deployment_no,
+        NotificationRow.event == Event.OPENED,
+        literal(alert.no) == any_(NotificationRow.alert_nos),
+        func.cardinality(NotificationRow.alert_nos) > 1,
     )
+    if not session.scalar(select(was_joined)):
+        queue_notifications(session, Event.EXPLAINED, [alert])
 
 
 def queue_test(session: Session, channel: Channel) -> Notification:
@@ -101,14 +156,14 @@ def queue_test(session: Session, channel: Channel) -> Notification:
     )
     require_present(session.scalar(present), "alert channel", channel.id)
     message = message_of_test(now=current_time(session))
-    _insert(session, channel.no, Event.TEST, message, alert_no=None)
+    _insert(session, channel.no, Event.TEST, message)
     return get_notification(session, channel, message["id"])
 
 
 def queue_message(session: Session, channel_nos: Sequence[int], message: dict[str, Any]) -> None:
     """Queues a report's message to each channel. The caller holds the channels."""
     for no in channel_nos:
-        _insert(session, no, Event.REPORT, {**message, "id": str(uuid.uuid4())}, alert_no=None)
+        _insert(session, no, Event.REPORT, {**message, "id": str(uuid.uuid4())})
 
 
 def end_pauses(session: Session, channel: Channel) -> None:
@@ -168,8 +223,12 @@ def record_failed(
 
 
 def forget_old(session: Session) -> int:
-    """Deletes ended notifications older than KEPT, unless their alert is open, a few at a time."""
-    is_open = exists().where(AlertRow.no == NotificationRow.alert_no, AlertRow.resolved_at.is_(None))
+    """Deletes ended notifications older than KEPT, unless an alert of theirs is open, a few at a time."""
+    is_open = exists().where(
+        AlertRow.deployment_no == NotificationRow.deployment_no,
+        AlertRow.no == any_(NotificationRow.alert_nos),
+        AlertRow.resolved_at.is_(None),
+    )
     # Postgres may run a subquery again for each row: minutes for a thousand.
     oldest = (
         select(NotificationRow.no)
@@ -209,16 +268,18 @@ def notification_page(session: Session, channel: Channel, paging: Paging) -> lis
     ]
 
 
-_SELECT = (
-    select(
-        NotificationRow.__table__,
-        NotificationRow.claimable_at.label("next_attempt_at"),
-        AlertChannelRow.id.label("channel_id"),
-        AlertRow.id.label("alert_id"),
-    )
-    .join(AlertChannelRow, AlertChannelRow.no == NotificationRow.channel_no)
-    .outerjoin(AlertRow, AlertRow.no == NotificationRow.alert_no)
+_ALERT_IDS = (
+    select(func.coalesce(func.array_agg(AlertRow.id), text("'{}'")))
+    .where(AlertRow.no == any_(NotificationRow.alert_nos))
+    .correlate(NotificationRow)
+    .scalar_subquery()
 )
+_SELECT = select(
+    NotificationRow.__table__,
+    NotificationRow.claimable_at.label("next_attempt_at"),
+    AlertChannelRow.id.label("channel_id"),
+    _ALERT_IDS.label("alert_ids"),
+).join(AlertChannelRow, AlertChannelRow.no == NotificationRow.channel_no)
 
 
 def _one(session: Session, *conditions: Any) -> Notification | None:  # noqa: ANN401 - column expressions
@@ -227,12 +288,19 @@ def _one(session: Session, *conditions: Any) -> Notification | None:  # noqa: AN
 
 
 def _insert(
-    session: Session, channel_no: int, event: Event, message: dict[str, Any], *, alert_no: int | None
+    session: Session,
+    channel_no: int,
+    event: Event,
+    message: dict[str, Any],
+    *,
+    deployment_no: int | None = None,
+    alert_nos: Sequence[int] = (),
 ) -> None:
     values = {
         "id": message["id"],
         "channel_no": channel_no,
-        "alert_no": alert_no,
+        "deployment_no": deployment_no,
+        "alert_nos": list(alert_nos),
         "event": event,
         "body": message,
         "state": NotificationState.WAITING,

@@ -165,7 +165,7 @@ def send_open_alerts_to_channel(
             principal.actor,
             "alert_channel.open_alerts_sent",
             subject=channel.id,
-            details={"notifications": sent.queued},
+            details={"alerts": sent.queued},
         )
     return sent
 

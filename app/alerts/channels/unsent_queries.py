@@ -4,13 +4,15 @@ Sent: a notification was queued for it and not given up.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
-from sqlalchemy import ColumnElement, exists, func, select
+from sqlalchemy import ColumnElement, Select, any_, exists, func, select
 from sqlalchemy.orm import Session
 
 from ...base.values import frozen
 from ...database.tables import (
     AlertChannelRow,
+    AlertFigureRow,
     AlertRow,
     AlertRuleChannelRow,
     AlertRuleRow,
@@ -23,12 +25,15 @@ from .channel import Channel
 from .notification import NotificationState
 
 _OPEN = AlertRow.resolved_at.is_(None)
-_NAMES = AlertRuleChannelRow.rule_no == AlertRow.rule_no
+_OF_RULE = (AlertFigureRow.alert_no == AlertRow.no) & AlertFigureRow.ended_at.is_(None)
+_NAMES = AlertRuleChannelRow.rule_no == AlertFigureRow.rule_no
 _SENT = exists().where(
-    NotificationRow.alert_no == AlertRow.no,
+    NotificationRow.deployment_no == AlertRow.deployment_no,
+    AlertRow.no == any_(NotificationRow.alert_nos),
     NotificationRow.channel_no == AlertRuleChannelRow.channel_no,
     NotificationRow.state != NotificationState.GIVEN_UP,
 )
+_COUNT = func.count(AlertRow.no.distinct())
 
 
 @frozen
@@ -49,9 +54,10 @@ class RuleWithAlerts:
 
 def unsent(session: Session, *, deployment_no: int | None = None) -> list[Unsent]:
     statement = (
-        select(AlertChannelRow.id, AlertRuleChannelRow.rule_no, func.count())
+        select(AlertChannelRow.id, AlertRuleChannelRow.rule_no, _COUNT)
         .join(AlertRuleChannelRow, AlertRuleChannelRow.channel_no == AlertChannelRow.no)
-        .join(AlertRow, _NAMES)
+        .join(AlertFigureRow, _NAMES)
+        .join(AlertRow, _OF_RULE)
         .where(_OPEN, ~_SENT)
         .group_by(AlertChannelRow.id, AlertRuleChannelRow.rule_no)
         .order_by(AlertChannelRow.id, AlertRuleChannelRow.rule_no)
@@ -79,10 +85,11 @@ def rules_with_open_alerts(session: Session) -> list[RuleWithAlerts]:
             DeploymentRow.name,
             AlertRuleRow.id,
             AlertRuleRow.config["name"].as_string(),
-            func.count(),
+            _COUNT,
         )
         .join(AlertRuleRow, AlertRuleRow.deployment_no == DeploymentRow.no)
-        .join(AlertRow, AlertRow.rule_no == AlertRuleRow.no)
+        .join(AlertFigureRow, AlertFigureRow.rule_no == AlertRuleRow.no)
+        .join(AlertRow, _OF_RULE)
         .where(_OPEN)
         .group_by(DeploymentRow.no, AlertRuleRow.no)
         .order_by(DeploymentRow.id, AlertRuleRow.id)
@@ -92,20 +99,13 @@ def rules_with_open_alerts(session: Session) -> list[RuleWithAlerts]:
 
 def concerned_deployments(session: Session, channel: Channel, rule_no: int | None) -> list[int]:
     """Returns deployments with open alerts of rules (or that rule) that name the channel, in order."""
-    statement = (
-        select(AlertRow.deployment_no).join(AlertRuleChannelRow, _NAMES).where(*_open_for(channel, rule_no))
-    )
+    statement = _join_channels(select(AlertRow.deployment_no)).where(*_open_for(channel, rule_no))
     return list(session.scalars(statement.distinct().order_by(AlertRow.deployment_no)))
 
 
 def count_open(session: Session, channel: Channel, rule_no: int | None) -> int:
-    statement = (
-        select(func.count())
-        .select_from(AlertRow)
-        .join(AlertRuleChannelRow, _NAMES)
-        .where(*_open_for(channel, rule_no))
-    )
-    return session.scalars(statement).one()
+    counted = _join_channels(select(_COUNT)).where(*_open_for(channel, rule_no))
+    return session.scalar(counted) or 0
 
 
 def lock_open_alerts(
@@ -113,16 +113,15 @@ def lock_open_alerts(
 ) -> Sequence[Alert]:
     """Locks open alerts of rules that name the channel, oldest first; `with_sent`: all."""
     not_sent = () if with_sent else (~_SENT,)
-    statement = (
-        select(AlertRow.no)
-        .join(AlertRuleChannelRow, _NAMES)
-        .where(*_open_for(channel, rule_no), *not_sent)
-        .order_by(AlertRow.no)
-    )
-    nos = session.scalars(statement.with_for_update(key_share=True, of=AlertRow)).all()
-    return alerts_by_no(session, nos)
+    nos = _join_channels(select(AlertRow.no)).where(*_open_for(channel, rule_no), *not_sent)
+    statement = select(AlertRow.no).where(AlertRow.no.in_(nos)).order_by(AlertRow.no)
+    return alerts_by_no(session, session.scalars(statement.with_for_update(key_share=True)).all())
+
+
+def _join_channels(statement: Select[Any]) -> Select[Any]:
+    return statement.select_from(AlertRow).join(AlertFigureRow, _OF_RULE).join(AlertRuleChannelRow, _NAMES)
 
 
 def _open_for(channel: Channel, rule_no: int | None) -> Sequence[ColumnElement[bool]]:
-    of_rule = () if rule_no is None else (AlertRow.rule_no == rule_no,)
+    of_rule = () if rule_no is None else (AlertFigureRow.rule_no == rule_no,)
     return (_OPEN, AlertRuleChannelRow.channel_no == channel.no, *of_rule)

@@ -67,7 +67,7 @@ class VerdictConditionIn(In):
     """Attributes, or intersections as their names joined by ' × '. Left out: all that the monitor has."""
 
     scope: FromText[Scope] = _DEFAULT.scope
-    """`group`: an alert for each group. `worst`: one alert, on the group furthest out, whichever it is."""
+    """`group`: each group. `worst`: the group furthest out of an attribute, whichever it is."""
 
     checks_in_a_row: _Row = 1
 
@@ -92,8 +92,8 @@ class StaleDataConditionIn(In):
     """No payload record is logged."""
 
     kind: Literal["stale_data"]
-    hours: int = Field(json_schema_extra=_HOURS)
-    """For how many hours."""
+    hours: int | None = Field(default=None, json_schema_extra=_HOURS)
+    """For how many hours. Null: for twice the usual gap between records."""
 
 
 class FailedChecksConditionIn(In):
@@ -105,8 +105,18 @@ class FailedChecksConditionIn(In):
     checks_in_a_row: _Row = 1
 
 
+class LateLabelsConditionIn(In):
+    """Labels that are due by their usual delay are missing."""
+
+    kind: Literal["late_labels"]
+
+
 AnyCondition = Annotated[
-    VerdictConditionIn | EvidenceConditionIn | StaleDataConditionIn | FailedChecksConditionIn,
+    VerdictConditionIn
+    | EvidenceConditionIn
+    | StaleDataConditionIn
+    | FailedChecksConditionIn
+    | LateLabelsConditionIn,
     Field(discriminator="kind", description="When an alert is opened."),
 ]
 ChannelId = Annotated[str, Field(pattern=ID_PATTERN, examples=["risk-team"])]

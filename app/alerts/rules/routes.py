@@ -112,7 +112,7 @@ def send_open_alerts_of_rule(
         if result.queued
     }
     if queued:
-        details = {"notifications": queued}
+        details = {"alerts": queued}
         record_activity(
             session,
             principal.actor,

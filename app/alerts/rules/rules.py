@@ -4,7 +4,13 @@ from collections.abc import Iterator, Sequence
 
 from ...base.errors import FieldProblem
 from ...base.values import name_problem
-from ...domain.alert import EvidenceCondition, RuleContent, StaleDataCondition, VerdictCondition
+from ...domain.alert import (
+    EvidenceCondition,
+    LateLabelsCondition,
+    RuleContent,
+    StaleDataCondition,
+    VerdictCondition,
+)
 from ...domain.check import DataSet, Scope
 from ...domain.deployment import RecordSchema
 from ...domain.monitor import Comparison
@@ -35,8 +41,11 @@ def rule_problems(content: RuleContent, schema: RecordSchema) -> list[FieldProbl
     problems += _check_list("channels", content.channels, MAX_CHANNELS, least=0)
 
     condition = content.condition
+    if isinstance(condition, LateLabelsCondition):
+        return problems
     if isinstance(condition, StaleDataCondition):
-        return [*problems, *check_bounds("condition.hours", condition.hours, MAX_HOURS)]
+        hours = condition.hours
+        return problems if hours is None else [*problems, *check_bounds("condition.hours", hours, MAX_HOURS)]
     if isinstance(condition, EvidenceCondition):
         return [*problems, *_check_evidence_condition(condition, schema)]
     problems += check_bounds("condition.checks_in_a_row", condition.checks_in_a_row, MAX_IN_A_ROW)

@@ -74,8 +74,7 @@ def series_chart(
     marks = [
         alert
         for alert in alerts
-        if (alert.subject.metric, alert.subject.data, alert.subject.attribute)
-        == (series.metric, series.data, series.attribute)
+        if alert.attribute == series.attribute and alert.is_about(series.metric, series.data)
     ]
     marks = sorted(marks, key=attrgetter("opened_at"))[-MOST_ALERTS:]
     moments = [point.at for group in series.groups for point in group.points] + [
@@ -94,7 +93,7 @@ def series_chart(
     if marks:
         for mark in marks:
             x = drawing.across(axis.percent(mark.opened_at) / 100)
-            text = write_text(f"{format_moment(mark.opened_at)}: {mark.sentence or mark.rule_name}")
+            text = write_text(f"{format_moment(mark.opened_at)}: {mark.sentence or mark.worst.rule_name}")
             triangle = f'<path d="M-5 1H5L0 10z" fill="{look.unfair}"><title>{text}</title></path>'
             drawing.add(
                 f'<svg aria-hidden="true" x="{x}" y="{drawing.height:g}" width="1" height="10" '

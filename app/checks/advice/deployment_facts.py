@@ -45,12 +45,10 @@ class Success(msgspec.Struct, frozen=True, kw_only=True):
 class Unacknowledged:
     """Open alerts that are not acknowledged: how many, and the oldest, `alert_id`.
 
-    `unassigned` are assigned to nobody. `lines`: a group's figures, logged and counterfactual, of one rule
-    are one line.
+    `unassigned` are assigned to nobody.
     """
 
     alerts: int
-    lines: int
     since: datetime
     alert_id: str
     unassigned: int

@@ -1,6 +1,7 @@
-"""Alert rules, alerts, channels, notifications."""
+"""Alert rules, alerts and their figures, channels, notifications."""
 
-from sqlalchemy import Index, UniqueConstraint, text
+from sqlalchemy import ARRAY, BigInteger, Index, UniqueConstraint, text
+from sqlalchemy.orm import Mapped, mapped_column
 
 from .base import (
     AlertNo,
@@ -10,7 +11,6 @@ from .base import (
     Int,
     JsonObject,
     MadeId,
-    OptionalAlertNo,
     OptionalBytes,
     OptionalInt,
     OptionalInt64,
@@ -67,42 +67,32 @@ class AlertRuleChannelRow(Row):
 
 
 class AlertRow(Row):
-    """One alert. `subject` is a digest: names may be longer than an index takes.
+    """One alert: a group, or the whole deployment, and what people do about it. `subject` is a digest of
+    kind, attribute and group: names may be longer than an index takes.
 
-    The unique index opens an alert once. It outlives its rule, whose id and name it keeps. `change` says
-    why its figure changed.
+    The unique index opens an alert once. `change` says why its figures changed.
     """
 
     __tablename__ = "alerts"
     __table_args__ = (
         Index(
             "alerts_one_open_idx",
-            "rule_no",
+            "deployment_no",
             "subject",
             unique=True,
             postgresql_where=text("resolved_at IS NULL"),
         ),
         Index("alerts_deployment_no_no_idx", "deployment_no", "no"),
-        Index("alerts_open_idx", "deployment_no", postgresql_where=text("resolved_at IS NULL")),
     )
 
     no: RowNo
     id: MadeId
     deployment_no: DeploymentNo
-    rule_no: OptionalInt = refers_to("alert_rules.no", ondelete="SET NULL")
-    rule_id: Text
-    rule_name: Text
-    subject: Text
     kind: Text
     attribute: OptionalText
     group: OptionalText
-    metric: OptionalText
-    data: OptionalText
-    facts: JsonObject
+    subject: Text
     opened_at: Time
-    opened_check_no: OptionalInt64
-    last_seen_at: Time
-    last_check_no: OptionalInt64
     reminded_at: OptionalTime
     acknowledged_at: OptionalTime
     acknowledged_by: OptionalText
@@ -115,6 +105,37 @@ class AlertRow(Row):
     closing_reason: OptionalText
     assignee: OptionalText
     assigned_at: OptionalTime
+
+
+class AlertFigureRow(Row):
+    """One figure of an alert that a rule is about, or one fault of the deployment. `subject` is a digest of
+    its parts. It outlives its rule, whose id and name it keeps.
+    """
+
+    __tablename__ = "alert_figures"
+    __table_args__ = (
+        UniqueConstraint("alert_no", "rule_no", "subject"),
+        Index("alert_figures_open_idx", "rule_no", postgresql_where=text("ended_at IS NULL")),
+    )
+
+    no: RowNo
+    alert_no: AlertNo
+    rule_no: OptionalInt = refers_to("alert_rules.no", ondelete="SET NULL")
+    rule_id: Text
+    rule_name: Text
+    kind: Text
+    subject: Text
+    data: OptionalText
+    metric: OptionalText
+    attribute: OptionalText
+    group: OptionalText
+    facts: JsonObject
+    opened_at: Time
+    opened_check_no: OptionalInt64
+    last_seen_at: Time
+    last_check_no: OptionalInt64
+    ended_at: OptionalTime
+    resolution: OptionalText
 
 
 class AlertCommentRow(Row):
@@ -134,7 +155,8 @@ class AlertCommentRow(Row):
 class NotificationRow(QueuedRow):
     """One message to one channel, written in the transaction that causes it.
 
-    `id` is the idempotency key. `alert_no` is NULL for a test.
+    `id` is the idempotency key. `alert_nos` are its alerts, all of one deployment; a test and a report have
+    neither.
     """
 
     __tablename__ = "notifications"
@@ -148,11 +170,12 @@ class NotificationRow(QueuedRow):
         ),
         Index("notifications_leased_idx", "channel_no", postgresql_where=text("lease_token IS NOT NULL")),
         Index("notifications_channel_no_no_idx", "channel_no", "no"),
-        Index("notifications_alert_no_idx", "alert_no"),
+        Index("notifications_deployment_no_idx", "deployment_no"),
     )
 
     channel_no: Int = refers_to("alert_channels.no")
-    alert_no: OptionalAlertNo
+    deployment_no: Mapped[int | None] = refers_to("deployments.no")
+    alert_nos: Mapped[list[int]] = mapped_column(ARRAY(BigInteger), server_default=text("'{}'"))
     event: Text
     body: JsonObject
     last_error: OptionalText

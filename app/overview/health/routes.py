@@ -17,7 +17,7 @@ from ...access.principals import Permission, Principal
 from ...alerts.queries import OpenAlerts, open_alerts
 from ...base.errors import Unavailable
 from ...base.telemetry.prometheus import exposition
-from ...domain.alert import AlertState, RuleKind
+from ...domain.alert import AlertKind, AlertState
 from ...web.body import Out
 from ...web.route_declarations import Answers, answers
 from .queries import count_checks, is_migrated, vitals
@@ -102,7 +102,7 @@ class _Gauges(Collector):
 
 
 def alert_gauge(alerts: Sequence[OpenAlerts]) -> GaugeMetricFamily:
-    """At most (`MOST_DEPLOYMENTS` + 1) × kinds of rules × two states; a deployment without an alert has none.
+    """At most (`MOST_DEPLOYMENTS` + 1) × kinds of alerts × two states; a deployment without an alert has none.
 
     The others always have series, even of 0, so that the name is never absent.
     """
@@ -113,7 +113,7 @@ def alert_gauge(alerts: Sequence[OpenAlerts]) -> GaugeMetricFamily:
     for counted in alerts:
         totals[counted.deployment_id] += counted.count
     shown = set(sorted(totals, key=lambda deployment: (-totals[deployment], deployment))[:MOST_DEPLOYMENTS])
-    series = Counter({(OTHERS, kind.value, state): 0 for kind in RuleKind for state in _STATES.values()})
+    series = Counter({(OTHERS, kind.value, state): 0 for kind in AlertKind for state in _STATES.values()})
     for counted in alerts:
         name = counted.deployment_id if counted.deployment_id in shown else OTHERS
         series[name, counted.kind.value, _STATES[counted.state]] += counted.count

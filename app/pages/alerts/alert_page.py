@@ -8,11 +8,9 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from ...access.gate.caller import SHOWS_RECORDS, NowIn, Reader, SessionIn
-from ...access.principals import USER
-from ...access.users.user_rules import list_assignees
-from ...alerts.queries import comments_page, find_counterparts, get_alert
+from ...alerts.queries import comments_page, get_alert
 from ...base.errors import NotFound
-from ...domain.alert import ClosingReason
+from ...domain.alert import ClosingReason, RuleKind
 from ...domain.check import DataSet
 from ...domain.paging import Paging
 from ...evidence.attribution import words as attribution_words
@@ -20,13 +18,13 @@ from ...evidence.attribution.queries import attribution_of_alert
 from ...evidence.queries.eras import followed_deployment
 from ...records.record_list import RecordsWanted
 from ...sources.stored.record_queries import RecordCount
-from ..author_names import people
+from ..author_names import offer_assignees, people
 from ..deployment.trend import draw_trend
 from ..range_bar import KEEPS_RANGE
 from ..record import words as record_words
 from ..record.filter_form import write_query
 from ..render import page
-from .alert_lines import affected_records, format_alert_figure, read_affected, read_trend
+from .alert_figures import affected_records, format_figure, read_affected, read_trend
 
 router = APIRouter(include_in_schema=False)
 
@@ -68,35 +66,35 @@ def alert_page(
     if not principal.sees(alert.deployment_no):
         raise NotFound("alert", alert_id)
     comments = comments_page(session, alert, Paging(MOST_COMMENTS + 1))
-    trend = read_trend(session, alert)
-    query = affected_records(alert) if principal.may_read_records else None
+    worst = alert.worst
+    trend = read_trend(session, alert.deployment_no, worst)
+    query = affected_records(worst) if principal.may_read_records else None
     is_in_files = followed_deployment(session, alert.deployment_no).payload is not None
     limits = [alert.facts.get(name) for name in ("lower_limit", "upper_limit")]
     bounds = [float(limit) if isinstance(limit, int | float) else None for limit in limits]
-    assignees = {f"{USER}{name}": name for name in list_assignees(session, alert.deployment_no)}
     values = {
         "alert": alert,
         "is_in_files": is_in_files,
-        "facts": alert.facts,
-        "figure": format_alert_figure(alert),
-        "others": find_counterparts(session, [alert], None),
+        "worst": worst,
+        "facts": worst.facts,
+        "format_figure": format_figure,
         "explained": attribution_of_alert(session, alert.no),
         "attribution_words": attribution_words,
         "trend": trend,
         "picture": trend
-        and draw_trend(trend.points, metric=str(alert.subject.metric), limits=bounds, begun=trend.begun),
+        and draw_trend(trend.points, metric=str(worst.metric), limits=bounds, begun=trend.begun),
         "records": None if is_in_files else read_affected(session, alert, query),
         "say_affected": say_affected,
         "wanted": query,
         "records_query": "" if query is None else urlencode(write_query(query)),
-        "is_counterfactual": alert.subject.data is DataSet.COUNTERFACTUAL,
+        "has_evidence": alert.find(RuleKind.EVIDENCE) is not None,
+        "is_counterfactual": worst.data is DataSet.COUNTERFACTUAL,
         "record_words": record_words,
         "comments": comments[:MOST_COMMENTS],
         "has_more_comments": len(comments) > MOST_COMMENTS,
         # Made here, so that a form that is sent twice stores one comment.
         "comment_id": uuid.uuid4(),
-        "assignees": {principal.actor: "me"}
-        | {actor: name for actor, name in assignees.items() if actor != principal.actor},
+        "assignees": offer_assignees(session, principal, alert.deployment_no),
         "own": principal.actor,
         "reasons": REASONS,
         "names": people(

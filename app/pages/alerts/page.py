@@ -1,7 +1,8 @@
 """Lists of alerts, rules and channels."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
 from typing import Annotated
 from urllib.parse import urlencode
 
@@ -11,7 +12,7 @@ from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from ...access.gate.caller import NowIn, Reader, SessionIn
-from ...access.principals import Permission
+from ...access.principals import Permission, Principal
 from ...alerts import queries as alerts
 from ...alerts.channels import unsent_queries as open_alerts
 from ...alerts.channels.channel import ChannelKind
@@ -23,17 +24,18 @@ from ...alerts.rules.queries import rules_page
 from ...base.values import frozen
 from ...charts.time_ranges import RangePreset
 from ...deployments.deployment_in_address import Watched
-from ...domain.alert import AlertState, RuleKind
+from ...domain.alert import AlertFigure, AlertState, ClosingReason, RuleKind
 from ...domain.check import DataSet
 from ...domain.monitor import list_comparisons
 from ...domain.paging import Paging
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.e_values.state_words import SINGLE_CHECKS_ALARM
 from ...web.route_declarations import NumberCursor, cut
-from ..author_names import people
+from ..author_names import offer_assignees, people
 from ..range_bar import KEEPS_RANGE, build_bar, chosen_span, find_kept_range
 from ..render import page
-from .alert_lines import AlertsOfDeployment, list_lines
+from .alert_figures import AlertsOfDeployment, ListedFigure, format_figure, group_alerts
+from .alert_page import REASONS
 
 router = APIRouter(include_in_schema=False)
 
@@ -71,7 +73,7 @@ def alerts_page(
         deployment_no=principal.deployment_no, deployment_id=chosen.deployment or None, state=chosen.state
     )
     values = {
-        "listed": _list_alerts(session, query, chosen, before_no),
+        "listed": _list_alerts(session, principal, query, chosen, before_no),
         "chosen": chosen,
         "states": STATES,
         "now": now,
@@ -134,7 +136,7 @@ def deployment_alerts_page(
     values = {
         "deployment": deployment,
         "bar": build_bar(request, time_range, span, usual=RangePreset.ALL),
-        "listed": _list_alerts(session, query, chosen, before_no),
+        "listed": _list_alerts(session, principal, query, chosen, before_no),
         "rules": rules,
         "not_sent": not_sent,
         "attributes": []
@@ -158,24 +160,26 @@ def deployment_alerts_page(
 
 @frozen
 class Listed:
-    """Alerts by deployment, the query of older ones, and names of the people who work on them."""
+    """Alerts by deployment, the query of older ones, names of the people who work on them, and who may."""
 
     deployments: Sequence[AlertsOfDeployment]
     older: str | None
     names: Mapping[str, str]
+    assignees: Mapping[str, str]
+    format_figure: Callable[[AlertFigure], ListedFigure] = format_figure
+    reasons: Mapping[ClosingReason, str] = field(default_factory=lambda: REASONS)
 
 
-def _list_alerts(session: Session, filters: AlertFilter, chosen: ChosenAlerts, before_no: int) -> Listed:
+def _list_alerts(
+    session: Session, principal: Principal, filters: AlertFilter, chosen: ChosenAlerts, before_no: int
+) -> Listed:
     """The gravest first; pages go on by age."""
     paging = Paging(SHOWN + 1, before_no)
     newest, cursor = cut(alerts.alerts_page(session, filters, paging), paging)
-    listed = list_lines(session, newest, filters.state)
-    names = people(
-        session, (who for deployment in listed for line in deployment.lines for who in line.assignees)
-    )
-    if cursor is None:
-        return Listed(listed, None, names)
-    query = {"deployment": chosen.deployment, "cursor": cursor} | (
-        {} if chosen.state is None else {"state": chosen.state.value}
-    )
-    return Listed(listed, f"?{urlencode(query)}", names)
+    names = people(session, (who for alert in newest for who in (alert.assignee, alert.acknowledged_by)))
+    assignees = offer_assignees(session, principal, filters.deployment_no)
+    older = None
+    if cursor is not None:
+        query = {"deployment": chosen.deployment, "cursor": cursor}
+        older = f"?{urlencode(query | ({} if chosen.state is None else {'state': chosen.state.value}))}"
+    return Listed(group_alerts(newest), older, names, assignees)

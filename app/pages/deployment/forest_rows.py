@@ -23,7 +23,7 @@ from ...checks.views.explain_figure import Explanation, explain
 from ...checks.views.headlines import NOT_TOGETHER, read_together
 from ...checks.views.headlines import word_figure as worded
 from ...domain.alert import Alert, AlertState
-from ...domain.check import DataSet, Measurement
+from ...domain.check import Measurement
 from ...evidence.attribution import words as attribution_words
 from ...evidence.attribution.attribution import AttributedGap, AttributionRun
 from ...evidence.words import list_notes, note_first_hour
@@ -70,13 +70,12 @@ class Drawer:
 
 
 def live_alerts(alerts: Sequence[Alert]) -> list[Alert]:
-    """Those that are not over, on records as logged first; among them open before acknowledged."""
-    live = [
+    """Those that are not over, open before acknowledged."""
+    return [
         alert
         for state in (AlertState.OPEN, AlertState.ACKNOWLEDGED)
         for alert in [alert for alert in alerts if alert.state is state][:MOST_ALERTS]
     ]
-    return sorted(live, key=lambda alert: alert.subject.data != DataSet.AS_LOGGED)
 
 
 def open_drawer(
@@ -105,7 +104,7 @@ def open_drawer(
 
 
 def is_about(alert: Alert, row: ForestRow) -> bool:
-    return alert.subject.attribute == row.attribute and alert.subject.group in {row.group, None}
+    return alert.attribute == row.attribute and alert.group in {row.group, None}
 
 
 def find_records(forest: Forest, row: ForestRow, **members: str) -> str:

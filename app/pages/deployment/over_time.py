@@ -351,15 +351,12 @@ def _show_panel(
 
 
 def _is_about(alert: Alert, panel: TimePanel, timeline: Timeline) -> bool:
-    about = alert.subject
-    if (
-        panel.scope is not Scope.GROUP
-        or about.attribute != panel.attribute
-        or about.metric != timeline.metric
-        or about.data != timeline.data
-    ):
-        return False
-    return about.group is None or about.group == panel.group
+    return (
+        panel.scope is Scope.GROUP
+        and alert.attribute == panel.attribute
+        and alert.group in {panel.group, None}
+        and alert.is_about(timeline.metric, timeline.data)
+    )
 
 
 def _list_events(timeline: Timeline, deployment_id: str, axis: TimeAxis) -> list[TimeEvent]:
@@ -386,7 +383,7 @@ def _list_events(timeline: Timeline, deployment_id: str, axis: TimeAxis) -> list
                 f"First check with version {change.monitor} of the monitor, after {change.monitor_before}",
             )
     for alert in timeline.alerts:
-        add(alert.opened_at, "alert", alert.sentence or alert.rule_name, f"/alerts/{alert.id}")
+        add(alert.opened_at, "alert", alert.sentence or alert.worst.rule_name, f"/alerts/{alert.id}")
     link = f"/deployments/{deployment_id}/checks"
     for step in timeline.checks:
         if step.failed:

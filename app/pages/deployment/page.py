@@ -17,6 +17,7 @@ from ...checks.schedule.words import choose_notice
 from ...checks.views.view_source import notes_of_check, read_present
 from ...deployments.deployment_in_address import Watched
 from ...deployments.monitor.both_sides import missing_sides
+from ...domain.alert import AlertKind
 from ...evidence.attribution.queries import newest_of_gaps
 from ...evidence.present_state import look_at_era
 from ...evidence.queries.eras import FollowedDeployment
@@ -117,6 +118,7 @@ def fairness_page(
         "words": check_words,
         "missing": missing_sides(monitor),
         "names": names,
+        "some_group": [alert for alert in live if alert.kind is AlertKind.SOME_GROUP],
         "configured": CONFIGURED,
         "chart": charts[0] if charts else None,
         "drawer_chart": None if opened is None else charts[-1],

@@ -3,10 +3,11 @@
    <form data-api="PATCH /v1/users/ada" data-after="reload"> … <p class="problem" data-problem hidden></p> </form>
 
    A control's name is its place in the body (`channels`, `endpoint.url`, `attributes[0].threshold`). `data-as`: text (default; an empty
-   one is left out), number, integer, lines (a list), json, set (checked boxes of that name; with `data-many` each word), flag, values (groups
-   of `data-type`, see values.js), names (see group_names.js), persons (see persons.js), day (the end of a date, in UTC). `data-keep-empty` sends an empty text as
+   one is left out), number, integer, lines (a list), json, set (checked boxes of that name), flag, values (groups of `data-type`, see
+   values.js), names (see group_names.js), persons (see persons.js), day (the end of a date, in UTC). `data-keep-empty` sends an empty text as
    null. `data-in-path` fills {its name} in the address; `data-must-be` has to be typed to confirm. `data-after`: reload, none (an event
-   `done` with the answer), or an address in which {name} is filled from the answer. `data-ask` is a question to be confirmed first. */
+   `done` with the answer), or an address in which {name} is filled from the answer. `data-ask` is a question to be confirmed first.
+   A button may have its own `data-api`, `data-ask` and `data-deed`: controls in `data-only="some deeds"` are sent by these alone. */
 import { Problem, exchange, say, showProblem } from "./api.js";
 import { exactNumber, readExact, writeExact } from "./exact.js";
 import { readGroupNames } from "./group_names.js";
@@ -16,11 +17,12 @@ import { readValues } from "./values.js";
 /** Throws a `Problem` that names every control that cannot be read.
 
     @returns {Record<string, any>} */
-export function bodyOf(form) {
+export function bodyOf(form, deed) {
   const body = {};
   const faults = [];
   for (const control of form.elements) {
-    const isLeftOut = control.matches(":disabled") || "inPath" in control.dataset || (control.type === "radio" && !control.checked);
+    const deeds = control.closest("[data-only]")?.dataset.only.split(" ");
+    const isLeftOut = (deeds && !deeds.includes(deed)) || control.matches(":disabled") || "inPath" in control.dataset || (control.type === "radio" && !control.checked);
     if (!control.name || isLeftOut) continue;
     try {
       const value = valueOf(control, form);
@@ -42,7 +44,7 @@ function valueOf(control, form) {
   if (kind === "flag") return control.checked;
   if (kind === "set") {
     const checked = [...form.elements].filter((one) => one.name === control.name && one.checked && !one.matches(":disabled"));
-    const chosen = checked.flatMap((one) => ("many" in one.dataset ? one.value.split(" ") : [one.value]));
+    const chosen = checked.map((one) => one.value);
     return chosen.length === 0 && "omitEmpty" in control.dataset ? undefined : chosen;
   }
   if (kind === "persons") return readPersons(control);
@@ -224,12 +226,13 @@ export async function askExactly(method, path, body) {
   return text === "" ? null : readExact(text);
 }
 
-async function send(form) {
-  const [method, address] = form.dataset.api.split(" ");
+async function send(form, button) {
+  const [method, address] = (button?.dataset.api || form.dataset.api).split(" ");
   const path = address.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(form.elements.namedItem(name).value.trim()));
-  if (form.dataset.ask && !confirm(form.dataset.ask)) return;
+  const question = button?.dataset.ask || form.dataset.ask;
+  if (question && !confirm(question)) return;
   await attempt(form, async () => {
-    const body = bodyOf(form);
+    const body = bodyOf(form, button?.dataset.deed);
     follow(form, await askExactly(method, path, method === "DELETE" || ("bodyless" in form.dataset) ? undefined : body));
   });
 }
@@ -245,5 +248,5 @@ document.addEventListener("submit", (event) => {
   const form = /** @type {HTMLFormElement} */ (event.target);
   if (!form.dataset.api) return;
   event.preventDefault();
-  send(form);
+  send(form, event.submitter);
 });

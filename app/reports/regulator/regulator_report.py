@@ -242,7 +242,7 @@ def announce_report(session: Session, deployment: Deployment, report: KeptReport
     )
     sentence = sentence if sentence.endswith(".") else f"{sentence}."
     now = current_time(session)
-    message = new_message(Event.REPORT, now=now, sentence=sentence, display=sentence, about=None)
+    message = new_message(Event.REPORT, now=now, sentence=sentence, display=sentence)
     message["type"] = f"report.{report.state.value}"
     message["report"] = {
         "id": report.id,

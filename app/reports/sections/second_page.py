@@ -193,13 +193,17 @@ def describe_alerts(source: ReportSource) -> Iterator[str]:
 
 
 def name_subject(alert: Alert) -> str:
-    """`women (sex), disparate impact, as logged`; of a whole deployment the kind of the alert."""
-    about = alert.subject
-    if about.attribute is None:
+    """`women (sex), disparate impact, as logged`, of the worst figure; of a whole deployment the kind of the
+    alert.
+    """
+    worst = alert.worst
+    if alert.attribute is None:
         return alert.kind.value.replace("_", " ")
-    group = about.attribute if alert.group_name is None else f"{alert.group_name} ({about.attribute})"
-    data = None if about.data is None else DATA_NAMES.get(about.data, about.data.value.replace("_", " "))
-    return ", ".join(filter(None, (group, about.metric and about.metric.replace("_", " "), data)))
+    group = alert.attribute if alert.group_name is None else f"{alert.group_name} ({alert.attribute})"
+    data = None if worst.data is None else DATA_NAMES.get(worst.data, worst.data.value.replace("_", " "))
+    more = len(alert.figures) - 1
+    others = f"and {more} more figure{'' if more == 1 else 's'}" if more else None
+    return ", ".join(filter(None, (group, worst.metric and worst.metric.replace("_", " "), data, others)))
 
 
 def alert_row(alert: Alert) -> ReportedAlert:
@@ -217,7 +221,7 @@ def alert_row(alert: Alert) -> ReportedAlert:
         resolved += f" by {alert.closed_by}{note}"
     return ReportedAlert(
         opened=moment(alert.opened_at),
-        about=f"{alert.rule_name}: {name_subject(alert)}",
+        about=f"{alert.worst.rule_name}: {name_subject(alert)}",
         sentence=alert.sentence or ABSENT,
         acknowledged=acknowledged,
         resolved=resolved,
@@ -255,7 +259,8 @@ def time_rows(source: ReportSource, histories: list[History]) -> tuple[TimeRow, 
         about = [
             alert
             for alert in source.alerts
-            if alert.subject.attribute == history.attribute and alert.subject.data == history.data
+            if alert.attribute == history.attribute
+            and any(figure.data == history.data for figure in alert.figures)
         ]
         alerts = [
             axis.percent(alert.opened_at) for alert in about if span.start <= alert.opened_at <= span.end

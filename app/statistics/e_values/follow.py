@@ -175,6 +175,12 @@ class Follower:
         self.restart(hour)
         self.returning.restart()
 
+    def end_some_group(self) -> None:
+        """Begins the evidence again at the end of an alarm of some group, unless an episode is open."""
+        self.is_awaited = False
+        if self.open_episode is None:
+            self.watching.restart()
+
     def restart(self, chapter: int) -> None:
         self.chapter = chapter
         self.is_reached = False
@@ -364,10 +370,10 @@ class Together:
         self.alarms[-1].end = how
         self.past = [alarm for alarm in self.past if alarm.opened > self.alarms[-1].opened]
         for comparison in watched:
-            follower = comparison.follower
-            follower.is_awaited = False
-            if how != "named" and follower.open_episode is None:
-                follower.watching.restart()
+            if how == "named":
+                comparison.follower.is_awaited = False
+            else:
+                comparison.follower.end_some_group()
 
 
 def find_smallest_means(logs: FloatArray) -> FloatArray:

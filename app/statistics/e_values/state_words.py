@@ -138,6 +138,13 @@ class FigureStatement:
     value: float | None = None
     compared: RatesCompared | None = None
 
+    @property
+    def records(self) -> tuple[int, int] | None:
+        """Monitored and reference records of the interval."""
+        if self.compared is None:
+            return None
+        return round(self.compared.monitored[1]), round(self.compared.reference[1])
+
 
 _STATES = {
     1: FigureLabel.UNFAIR,

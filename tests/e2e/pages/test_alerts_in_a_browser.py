@@ -20,13 +20,24 @@ def visit(browser: Browser, service: RunningService) -> Iterator[Visit]:
 def test_several_alerts_are_acknowledged_together_assigned_and_commented(visit: Visit, service: RunningService) -> None:
     page = visit.go("/alerts?state=open")
     ticks = page.locator("input[name=alerts]")
-    # One tick is for all alerts of one kind about one figure.
-    opened = ticks.evaluate_all("(ticks) => ticks.flatMap((tick) => tick.value.split(' '))")
-    assert len(opened) > 1
+    opened = ticks.evaluate_all("(ticks) => ticks.map((tick) => tick.value)")
+    bar = page.locator("[data-bulk]")
+    expect(bar).to_be_hidden()
+    page.get_by_role("checkbox", name="Choose all alerts").first.focus()
+    page.keyboard.press("Space")
+    expect(bar).to_contain_text("ticked.")
+    page.keyboard.press("Escape")
+    expect(bar).to_be_hidden()
     for tick in ticks.all():
         tick.check()
-    page.get_by_text("Acknowledge the ticked alerts").first.click()
-    page.get_by_role("button", name="Acknowledge").first.click()
+    bar.get_by_label("Owner").select_option(label="me")
+    bar.get_by_role("button", name="Assign").click()
+    expect(page.locator("td[data-label='Owner, note']").first).not_to_contain_text("nobody")
+    assert all(one["assignee"] for one in service.client.get("/v1/alerts?state=open").json()["alerts"])
+    for tick in ticks.all():
+        tick.check()
+    bar.get_by_label("Note").fill("On it.")
+    bar.get_by_role("button", name="Acknowledge").click()
     expect(ticks).to_have_count(0)
     assert {alert["id"] for alert in service.client.get("/v1/alerts?state=acknowledged").json()["alerts"]} == set(opened)
 

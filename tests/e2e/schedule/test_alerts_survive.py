@@ -151,9 +151,9 @@ def test_a_receiver_that_was_down_is_told_each_alert_once_and_in_order_whatever_
     assert all(request.json == bodies[request.id] for request in told)
     by_group: dict[tuple[str, str], list[str]] = {}
     for body in bodies.values():
-        by_group.setdefault((body["alert"]["deployment_id"], body["alert"]["group"]), []).append(body["event"])
-        facts = body["alert"]["facts"].get("recovery", body["alert"]["facts"])
-        figure = installation.figure(body["alert"]["deployment_id"], facts["check_id"], body["alert"]["group"])
+        by_group.setdefault((body["alerts"][0]["deployment_id"], body["alerts"][0]["group"]), []).append(body["event"])
+        facts = body["alerts"][0]["facts"].get("recovery", body["alerts"][0]["facts"])
+        figure = installation.figure(body["alerts"][0]["deployment_id"], facts["check_id"], body["alerts"][0]["group"])
         assert {name: facts[name] for name in FIGURE} == {name: figure[name] for name in FIGURE}
         assert body["sentence"] == facts["sentence"]
         assert facts["sentence"] == f"{figure['sentence']} {figure['gap']} {figure['beyond_limit']}"

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import timedelta
 
 from sqlalchemy import insert, select, text
@@ -11,13 +12,13 @@ from app.access.secret_box import SecretBox
 from app.alerts.channels.attempt import NOTIFICATION_LEASE, Delivered, Undelivered
 from app.alerts.channels.channel import Channel, ChannelContent, ChannelKind, with_secret
 from app.alerts.channels.notification import Notification
-from app.alerts.channels.notification_queries import notification_page, queue_notifications
+from app.alerts.channels.notification_queries import notification_page, queue_alerts
 from app.alerts.channels.notifier import Notifier, Sender
 from app.alerts.channels.queries import create_channel
 from app.base.settings import Settings
 from app.calls.egress_policy import EgressPolicy
 from app.database.engine import Database
-from app.database.tables import AlertRow, AlertRuleChannelRow, AlertRuleRow
+from app.database.tables import AlertFigureRow, AlertRow, AlertRuleChannelRow, AlertRuleRow
 from app.domain.alert import Alert, Event
 from app.domain.paging import Paging
 from tests.builders.alerts import OPENED_AT, alert_of
@@ -48,21 +49,21 @@ def add_alert(database: Database, group: str = "female", facts: dict[str, object
     """One more alert of the only rule."""
     with database.transaction() as session:
         rule = session.scalars(select(AlertRuleRow)).one()
-        draft = alert_of(deployment_no=rule.deployment_no, rule_no=rule.no, group=group, facts=facts)
         no = len(session.scalars(select(AlertRow.no)).all()) + 1
-        values = {
-            "id": alert_of(no=no).id,
+        draft = alert_of(no=no, deployment_no=rule.deployment_no, rule_no=rule.no, group=group, facts=facts)
+        alert = {
+            "id": draft.id,
             "deployment_no": rule.deployment_no,
-            "rule_no": rule.no,
-            "rule_id": "unfair",
-            "rule_name": "Unfair outcomes",
-            "subject": f'{{"group": "{group}"}}',
-            "kind": "verdict",
-            "facts": draft.facts,
+            "kind": draft.kind,
+            "attribute": draft.attribute,
+            "group": group,
+            "subject": group,
             "opened_at": OPENED_AT,
-            "last_seen_at": OPENED_AT,
         }
-        stored = session.scalars(insert(AlertRow).values(values).returning(AlertRow.no)).one()
+        stored = session.scalars(insert(AlertRow).values(alert).returning(AlertRow.no)).one()
+        figure = asdict(draft.worst) | {"alert_no": stored, "subject": group}
+        del figure["no"]
+        session.execute(insert(AlertFigureRow).values(figure))
     return alert_of(no=stored, deployment_no=draft.deployment_no, rule_no=rule.no, group=group, facts=facts)
 
 
@@ -70,7 +71,8 @@ def tell(database: Database, alert: Alert, *events: Event) -> None:
     """Queues a notification of each event, each in a transaction of its own."""
     for event in events:
         with database.transaction() as session:
-            queue_notifications(session, alert, event)
+            for no in session.scalars(select(AlertRuleChannelRow.channel_no).order_by(AlertRuleChannelRow.channel_no)):
+                queue_alerts(session, no, event, [alert])
 
 
 def sender(**settings: object) -> Sender:

@@ -115,8 +115,8 @@ def test_a_notification_holds_what_the_alert_can_be_traced_by(database: Database
 
     body = receiver.received[0].json
     assert (body["type"], body["event"]) == ("alert.opened", "opened")
-    about = body["alert"]
-    assert (about["id"], about["deployment_id"], about["rule_id"], about["state"]) == (alert.id, "loans-0", "unfair", "open")
+    about = body["alerts"][0]
+    assert (about["id"], body["deployment_id"], about["rule_id"], about["state"]) == (alert.id, "loans-0", "unfair", "open")
     assert (about["metric"], about["data"], about["attribute"], about["group"]) == ("disparate_impact", "as_logged", "Sex", "female")
     assert about["facts"] == alert.facts
     assert about["opened_at"] == "2026-07-01T13:00:00Z"
@@ -195,7 +195,7 @@ def test_an_unfair_check_is_told_once_and_so_is_the_fair_one_after_it(database: 
 
     opened, resolved = (request.json for request in receiver.received)
     assert (opened["type"], resolved["type"]) == ("alert.opened", "alert.resolved")
-    assert opened["alert"]["id"] == resolved["alert"]["id"] == history.alert().id
+    assert opened["alerts"][0]["id"] == resolved["alerts"][0]["id"] == history.alert().id
     assert dict(facts(opened))["Value"] == "0.3, interval 0.25 to 0.35"
     assert dict(facts(resolved))["Value"] == "0.9, interval 0.85 to 0.95"
     assert opened["sentence"] != resolved["sentence"]

@@ -1,7 +1,6 @@
 """The line of each channel: who waits for whom, what steps aside, what is given up."""
 
 import threading
-from dataclasses import replace
 from datetime import datetime, timedelta
 from http import HTTPStatus
 
@@ -12,7 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 from app.alerts.channels.attempt import Delivered
 from app.alerts.channels.channel import ChannelContent, ChannelKind
 from app.alerts.channels.notification import NotificationState
-from app.alerts.channels.notification_queries import ClaimedNotification, get_notification, queue_notifications, queue_test
+from app.alerts.channels.notification_queries import ClaimedNotification, get_notification, queue_alerts, queue_notifications, queue_test
 from app.checks.ask_model import Report
 from app.checks.lease_queries import finish
 from app.database.engine import Database
@@ -72,7 +71,7 @@ def test_a_check_ends_while_a_receiver_hangs(database: Database) -> None:
 
 def test_what_is_refused_for_its_content_lets_other_alerts_pass_but_not_later_news_of_its_own(database: Database) -> None:
     with receiving() as receiver:
-        receiver.choose = lambda body: HTTPStatus.BAD_REQUEST if body["alert"]["group"] == "poison" else HTTPStatus.OK
+        receiver.choose = lambda body: HTTPStatus.BAD_REQUEST if body["alerts"][0]["group"] == "poison" else HTTPStatus.OK
         (channel,) = add_channels(database, webhook(receiver.url))
         poison, other = add_alert(database, "poison"), add_alert(database, "other")
         tell(database, poison, Event.OPENED)
@@ -89,7 +88,7 @@ def test_what_is_refused_for_its_content_lets_other_alerts_pass_but_not_later_ne
         with notifying(database):
             wait_until(lambda: set(states(database, channel)) == {NotificationState.SENT})
 
-    assert [(request.json["alert"]["group"], request.json["event"]) for request in receiver.received] == [
+    assert [(request.json["alerts"][0]["group"], request.json["event"]) for request in receiver.received] == [
         ("other", "opened"),
         ("other", "resolved"),
         ("poison", "opened"),
@@ -192,7 +191,7 @@ def test_a_rolled_back_transaction_tells_nothing(database: Database) -> None:
     alert = add_alert(database)
 
     with database.transaction() as session:
-        queue_notifications(session, alert, Event.OPENED)
+        queue_alerts(session, channel.no, Event.OPENED, [alert])
         session.rollback()
 
     assert sent_to(database, channel) == []
@@ -202,6 +201,8 @@ def test_a_rule_that_is_gone_or_has_no_channel_tells_nobody(database: Database) 
     (channel,) = add_channels(database, webhook("http://127.0.0.1:9/"))
     alert = add_alert(database)
 
-    tell(database, replace(alert, rule_no=None), Event.RESOLVED)
+    with database.transaction() as session:
+        session.execute(text("DELETE FROM alert_rules"))
+        queue_notifications(session, Event.RESOLVED, [alert])
 
     assert sent_to(database, channel) == []

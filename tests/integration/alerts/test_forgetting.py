@@ -38,7 +38,7 @@ def test_a_channel_that_is_deleted_in_the_moment_of_an_alert_keeps_it_from_nobod
         wait_until(lambda: history.scene.count("pg_locks WHERE NOT granted") > 0)
     evaluating.join()
 
-    assert history.alert().subject.group == "female"
+    assert history.alert().group == "female"
     assert history.told() == []
 
 
@@ -60,12 +60,13 @@ def test_an_endpoint_that_is_taken_away_resolves_the_alerts_on_copies_and_leaves
         store_measurements(session, check.no, history.no, [figure(check, "female", "unfair"), counterfactual])
     history.evaluate()
     history.tick()
-    with_endpoint = [alert.resolution for alert in history.alerts()]
+    with_endpoint = [figure.resolution for figure in history.alert().figures]
     history.execute("UPDATE deployments SET endpoint = NULL")
     history.tick()
 
     assert with_endpoint == [None, None]
-    assert {alert.subject.data: alert.resolution for alert in history.alerts()} == {
+    assert history.alert().resolution is None
+    assert {figure.data: figure.resolution for figure in history.alert().figures} == {
         DataSet.AS_LOGGED: None,
         DataSet.COUNTERFACTUAL: Resolution.NO_LONGER_WATCHED,
     }

@@ -62,7 +62,7 @@ def test_what_is_no_longer_watched_resolves_its_alert(history: History) -> None:
     history.evaluate()
     history.scene.watch(replace(MONITOR, attributes=(replace(SEX, monitored=("other",)),)))
     history.tick()
-    one_left = {alert.subject.group: alert.resolution for alert in history.alerts()}
+    one_left = {alert.group: alert.resolution for alert in history.alerts()}
     with history.database.transaction() as session:
         delete_monitor(session, history.no)
     history.tick()
@@ -79,7 +79,7 @@ def test_the_longest_names_there_may_be_fit_into_an_alert(history: History) -> N
     history.execute('UPDATE measurements SET attribute = %s, "group" = %s', name, group)
     history.evaluate()
 
-    assert (history.alert().subject.attribute, history.alert().subject.group) == (name, group)
+    assert (history.alert().attribute, history.alert().group) == (name, group)
 
 
 def test_people_are_reminded_when_it_is_time_and_not_of_what_somebody_took_on(history: History) -> None:

@@ -21,11 +21,12 @@ from app.database.engine import Database
 from app.deployments.monitor.queries import delete_monitor
 from app.deployments.queries import Deployments
 from app.domain.alert import (
+    AlertKind,
     AlertState,
     EvidenceCondition,
     FailedChecksCondition,
+    LateLabelsCondition,
     Resolution,
-    RuleKind,
     StaleDataCondition,
     VerdictCondition,
 )
@@ -68,7 +69,7 @@ def test_failed_checks_open_an_alert_after_so_many_in_a_row_and_one_that_goes_th
     history.evaluate()
 
     assert before == []
-    assert (opened.kind, opened.facts["checks_in_a_row"], opened.facts["since"]) == (RuleKind.FAILED_CHECKS, 2, utc(1))
+    assert (opened.kind, opened.facts["checks_in_a_row"], opened.facts["since"]) == (AlertKind.FAILED_CHECKS, 2, utc(1))
     assert (opened.facts["check_id"], opened.facts["failure"]) == (check.id, "scoring-failed")
     assert says(opened.facts["sentence"], "2", "500")
     assert opened.facts["sentence"] == snapshot
@@ -85,7 +86,7 @@ def test_attempts_at_the_same_check_are_one_failed_check(history: History) -> No
         history.execute("UPDATE checks SET alerts_due = true, attempts = attempts + 1")
     history.evaluate()
 
-    assert history.alert().rule_id == "at-once"
+    assert history.alert().worst.rule_id == "at-once"
     assert history.alert().facts["checks_in_a_row"] == 1
 
 
@@ -127,10 +128,11 @@ def test_a_new_deployment_has_rules_on_failed_checks_and_missing_records_which_m
 
     assert {rule.id: rule.content.condition for rule in rules} == {
         "unfair": EvidenceCondition(),
-        "failed-checks": FailedChecksCondition(),
-        "no-records": StaleDataCondition(hours=72),
+        "failed-checks": FailedChecksCondition(checks_in_a_row=2),
+        "no-records": StaleDataCondition(),
+        "late-labels": LateLabelsCondition(),
     }
-    assert [one.id for one in left] == ["unfair", "no-records"]
+    assert [one.id for one in left] == ["unfair", "no-records", "late-labels"]
 
 
 def test_a_deployment_without_a_monitor_has_no_failing_checks_any_more(history: History) -> None:
@@ -155,7 +157,7 @@ def test_records_that_stay_away_open_an_alert_that_the_next_record_resolves(hist
     history.scene.log([{"sex": "male", "prediction": 1}], now)
     history.tick()
 
-    assert opened.kind is RuleKind.STALE_DATA
+    assert opened.kind is AlertKind.STALE_DATA
     assert moment(opened.facts["since"]) == moment(opened.facts["newest_record_at"]) == last
     assert says(opened.facts["sentence"], "3", f"{last:%Y-%m-%d %H:%M}", "UTC")
     assert opened.facts["sentence"] == snapshot
@@ -219,7 +221,7 @@ def test_the_ticker_works_out_alerts_by_itself(history: History) -> None:
     finally:
         ticker.shutdown()
 
-    assert history.alert().rule_id == "failing"
+    assert history.alert().worst.rule_id == "failing"
 
 
 def test_a_database_that_is_away_is_no_reason_to_die() -> None:
@@ -257,13 +259,13 @@ def test_a_model_that_fails_is_told_and_one_that_is_unfair_when_it_is_back(datab
             _run(stage, CheckState.SUCCEEDED)
             history.evaluate()
 
-    (failed,) = (alert for alert in history.alerts() if alert.kind is RuleKind.FAILED_CHECKS)
-    unfair = [alert for alert in history.alerts() if alert.kind is RuleKind.VERDICT]
-    assert told_first == {(RuleKind.FAILED_CHECKS, AlertState.OPEN), (RuleKind.VERDICT, AlertState.OPEN)}
+    (failed,) = (alert for alert in history.alerts() if alert.kind is AlertKind.FAILED_CHECKS)
+    (unfair,) = (alert.figures for alert in history.alerts() if alert.kind is AlertKind.UNFAIR)
+    assert told_first == {(AlertKind.FAILED_CHECKS, AlertState.OPEN), (AlertKind.UNFAIR, AlertState.OPEN)}
     assert failed.state is AlertState.RESOLVED
     assert "422" in str(failed.facts["reason"])
-    assert {(alert.subject.data, alert.subject.group) for alert in unfair} == {("as_logged", "female"), ("counterfactual", "female")}
-    assert {alert.facts["value"] for alert in unfair} == {0.0}
+    assert {(figure.data, figure.group) for figure in unfair} == {("as_logged", "female"), ("counterfactual", "female")}
+    assert {figure.facts["value"] for figure in unfair} == {0.0}
 
 
 def _rules_of(stage: Scene) -> History:
@@ -324,7 +326,7 @@ def test_a_deployment_that_is_being_deleted_holds_nobody_up_and_loses_nothing_if
     history.tick()
 
     assert during == []
-    assert {alert.rule_id for alert in history.alerts()} == {"failing", "silence"}
+    assert {alert.worst.rule_id for alert in history.alerts()} == {"failing", "silence"}
 
 
 def _delete_and_change_ones_mind(history: History) -> None:
@@ -344,7 +346,7 @@ def test_a_deployment_that_is_locked_before_its_checks_are_deleted_keeps_its_che
     after = history.evaluate()
 
     assert (during, after) == (0, 1)
-    assert history.alert().rule_id == "failing"
+    assert history.alert().worst.rule_id == "failing"
 
 
 def test_a_deployment_that_the_database_gives_up_on_does_not_hold_up_the_others_for_ever(

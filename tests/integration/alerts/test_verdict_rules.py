@@ -27,7 +27,7 @@ def test_an_unfair_group_opens_one_alert_that_says_everything(history: History) 
 
     alert = history.alert()
     assert done == 1
-    assert (alert.state, alert.subject.group, alert.subject.attribute, alert.rule_id) == (AlertState.OPEN, "female", "sex", "unfair")
+    assert (alert.state, alert.group, alert.attribute, alert.worst.rule_id) == (AlertState.OPEN, "female", "sex", "unfair")
     assert history.told() == [("opened", "female")]
     facts = alert.facts
     assert (facts["check_id"], facts["at"], facts["since"], facts["checks_in_a_row"]) == (check.id, utc(1), utc(1), 1)
@@ -81,7 +81,7 @@ def test_what_is_not_surely_unfair_opens_nothing_and_what_is_not_fair_resolves_n
     history.ends(1, {"female": word, "other": word})
     history.evaluate()
 
-    assert (history.alert().subject.group, history.alert().state) == ("other", AlertState.OPEN)
+    assert (history.alert().group, history.alert().state) == ("other", AlertState.OPEN)
     assert history.alert().facts["checks_in_a_row"] == 1
 
 
@@ -179,7 +179,7 @@ def test_a_late_check_of_an_earlier_hour_changes_nothing(history: History) -> No
     done = history.evaluate()
 
     assert done == 1
-    assert (history.alert().subject.group, history.alert().state) == ("other", AlertState.OPEN)
+    assert (history.alert().group, history.alert().state) == ("other", AlertState.OPEN)
 
 
 def test_a_check_for_now_speaks_as_an_hourly_one_does(history: History) -> None:
@@ -197,7 +197,7 @@ def test_the_worst_group_has_one_alert_whichever_group_it_is(history: History) -
         history.execute('UPDATE measurements SET worst_of = 2 WHERE "group" = %s AND check_no = (SELECT max(no) FROM checks)', worst)
         history.evaluate()
 
-    assert (history.alert().subject.group, history.alert().facts["checks_in_a_row"]) == (None, 2)
+    assert (history.alert().group, history.alert().facts["checks_in_a_row"]) == (None, 2)
 
 
 def test_a_rule_of_other_data_metrics_or_attributes_is_silent(history: History) -> None:
@@ -249,7 +249,7 @@ def test_a_rule_that_breaks_stops_neither_the_other_rules_nor_later_checks(histo
     done = history.evaluate()
 
     assert done == 2
-    assert {alert.rule_id for alert in history.alerts()} == {"aaa"}
+    assert {alert.worst.rule_id for alert in history.alerts()} == {"aaa"}
     assert [group for _, group in history.told()] == ["female", "other"]
 
 
@@ -275,7 +275,7 @@ def test_a_check_that_cannot_be_read_does_not_stop_those_behind_it(history: Hist
     done = history.evaluate()
 
     assert done == 2
-    assert [(alert.subject.group, alert.facts["check_id"] == broken.id) for alert in history.alerts()] == [("other", False)]
+    assert [(alert.group, alert.facts["check_id"] == broken.id) for alert in history.alerts()] == [("other", False)]
 
 
 def test_a_check_that_runs_again_by_now_is_looked_at_when_it_ends(history: History) -> None:

@@ -180,7 +180,7 @@ def test_a_test_arrives_signed_with_the_secret_that_was_shown(service: RunningSe
         found = ended(service.client, queued.headers["Location"])
 
     assert (queued.status_code, queued.json()["state"], queued.json()["event"]) == (202, "waiting", "test")
-    assert (found["state"], found["attempts"], found["alert_id"], found["last_error"]) == ("sent", 1, None, None)
+    assert (found["state"], found["attempts"], found["alerts"], found["last_error"]) == ("sent", 1, [], None)
     (request,) = receiver.received
     assert request.json["type"] == "alert.test"
     assert request.id == found["id"]

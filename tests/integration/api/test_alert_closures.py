@@ -65,14 +65,14 @@ def test_an_alert_is_opened_resolved_opened_again_closed_by_hand_and_superseded_
 
     follow(stage, 30)
     (first,) = alerts(service)
-    assert (first["state"], first["kind"], first["rule_id"]) == ("open", "evidence", "unfair")
-    assert says(first["facts"]["sentence"], "0.8", "unfair since", "2026-03-03")
-    assert first["facts"]["sentence"] == snapshot
+    assert (first["state"], first["kind"], first["figures"][0]["rule_id"]) == ("open", "unfair", "unfair")
+    assert says(first["figures"][0]["facts"]["sentence"], "0.8", "since 2026-03-03")
+    assert first["figures"][0]["facts"]["sentence"] == snapshot
 
     follow(stage, 72)
     (first,) = alerts(service)
     assert (first["resolution"], first["closed_by"]) == ("recovered", None)
-    assert says(first["facts"]["sentence"], "2026-03-03")
+    assert says(first["figures"][0]["facts"]["sentence"], "2026-03-03")
 
     follow(stage, 84)
     first, second = alerts(service)
@@ -84,7 +84,7 @@ def test_an_alert_is_opened_resolved_opened_again_closed_by_hand_and_superseded_
     assert (body["state"], body["resolution"]) == ("resolved", "closed")
     assert body["closing_note"] == NOTE["note"].strip()
     assert body["closed_by"]
-    assert body["facts"]["sentence"].startswith("Closed by hand.")
+    assert body["figures"][0]["facts"]["sentence"].startswith("Closed by hand.")
     assert again.json() == body
     answer = service.client.get("/v1/deployments/a-model/evidence").json()["comparisons"][0]
     assert (answer["state"], answer["log_evidence"]) == ("undecided", 0.0)
@@ -156,4 +156,4 @@ def test_counting_the_past_again_may_end_an_alarm_and_the_alert_says_so(
     (alert,) = alerts(service)
 
     assert alert["resolution"] == "recovered"
-    assert alert["facts"]["sentence"] == snapshot
+    assert alert["figures"][0]["facts"]["sentence"] == snapshot

@@ -35,12 +35,13 @@ def put(service: RunningService, rule: object, rule_id: str = "mine", **request:
     return service.client.put(f"{RULES}/{rule_id}", content=json.dumps(rule), headers=headers, **request)
 
 
-def test_a_deployment_starts_with_rules_about_evidence_checks_without_figures_and_missing_records(service: RunningService) -> None:
+def test_a_deployment_starts_with_rules_about_evidence_failed_checks_missing_records_and_late_labels(service: RunningService) -> None:
     answer = service.client.get(RULES)
 
-    rule, failed, missing = answer.json()["alert_rules"]
-    assert (failed["id"], failed["condition"]) == ("failed-checks", {"kind": "failed_checks", "checks_in_a_row": 1})
-    assert (missing["id"], missing["condition"]) == ("no-records", {"kind": "stale_data", "hours": 72})
+    rule, failed, missing, late = answer.json()["alert_rules"]
+    assert (failed["id"], failed["condition"]) == ("failed-checks", {"kind": "failed_checks", "checks_in_a_row": 2})
+    assert (missing["id"], missing["condition"]) == ("no-records", {"kind": "stale_data", "hours": None})
+    assert (late["id"], late["condition"]) == ("late-labels", {"kind": "late_labels"})
     assert (rule["id"], rule["version"], rule["enabled"], rule["channels"], rule["remind_after_hours"]) == ("unfair", 1, True, [], 24)
     assert rule["condition"] == {
         "kind": "evidence",
@@ -56,7 +57,7 @@ def test_the_default_rule_can_be_deleted_and_stays_away(service: RunningService,
     again = service.client.delete(f"{RULES}/unfair")
 
     assert (gone.status_code, again.status_code) == (204, 404)
-    assert [rule["id"] for rule in service.client.get(RULES).json()["alert_rules"]] == ["failed-checks", "no-records"]
+    assert [rule["id"] for rule in service.client.get(RULES).json()["alert_rules"]] == ["failed-checks", "no-records", "late-labels"]
 
 
 def test_putting_the_same_rule_again_changes_nothing_and_other_content_makes_the_next_version(service: RunningService) -> None:
@@ -76,7 +77,13 @@ def test_rules_come_in_pages(service: RunningService) -> None:
     first = service.client.get(RULES, params={"limit": 3}).json()
     second = service.client.get(RULES, params={"limit": 3, "cursor": first["next_cursor"]}).json()
 
-    assert [rule["id"] for page in (first, second) for rule in page["alert_rules"]] == ["unfair", "failed-checks", "no-records", "mine"]
+    assert [rule["id"] for page in (first, second) for rule in page["alert_rules"]] == [
+        "unfair",
+        "failed-checks",
+        "no-records",
+        "late-labels",
+        "mine",
+    ]
     assert second["next_cursor"] is None
 
 
@@ -143,7 +150,7 @@ def test_a_rule_with_a_fault_is_refused_with_its_place(service: RunningService, 
         {"name": "x"},
         {"name": "x", "condition": None},
         {"name": "x", "condition": {"kind": "weather"}},
-        {"name": "x", "condition": {"kind": "stale_data"}},
+        {"name": "x", "condition": {"kind": "late_labels", "hours": 6}},
         {"name": "x", "condition": {"kind": "stale_data", "hours": "6"}},
         {"name": "x", "condition": {"kind": "stale_data", "hours": 6.5}},
         {"name": "x", "condition": {"kind": "stale_data", "hours": 6, "metrics": []}},

@@ -59,10 +59,10 @@ def test_several_alerts_are_acknowledged_by_one_request_and_again_changes_nothin
     second = acknowledge(service, ids, headers=service.as_(Role.MANAGE))
 
     body = first.raise_for_status().json()
-    assert (body["acknowledged"], [alert["id"] for alert in body["alerts"]]) == (2, [*reversed(ids), ids[0]])
-    assert {(alert["state"], alert["note"]) for alert in body["alerts"]} == {("acknowledged", "On it.")}
-    assert {alert["assignee"] for alert in body["alerts"]} == {body["alerts"][0]["acknowledged_by"]}
-    assert (second.json()["acknowledged"], {alert["acknowledged_by"] for alert in second.json()["alerts"]}) == (
+    assert (body["changed"], [one["id"] for one in body["alerts"]]) == (2, [*reversed(ids), ids[0]])
+    assert {(one["state"], one["note"]) for one in body["alerts"]} == {("acknowledged", "On it.")}
+    assert {one["assignee"] for one in body["alerts"]} == {body["alerts"][0]["acknowledged_by"]}
+    assert (second.json()["changed"], {one["acknowledged_by"] for one in second.json()["alerts"]}) == (
         0,
         {body["alerts"][0]["acknowledged_by"]},
     )
@@ -75,7 +75,7 @@ def test_an_alert_that_was_resolved_meanwhile_is_left_as_it_is(service: RunningS
     history.evaluate()
     body = acknowledge(service, ids).raise_for_status().json()
 
-    assert (body["acknowledged"], [alert["state"] for alert in body["alerts"]]) == (1, ["resolved", "acknowledged"])
+    assert (body["changed"], [one["state"] for one in body["alerts"]]) == (1, ["resolved", "acknowledged"])
 
 
 def test_all_alerts_are_acknowledged_or_none(service: RunningService, history: History) -> None:
@@ -96,7 +96,7 @@ def test_who_may_read_acknowledges_and_who_logs_does_not(service: RunningService
     alert = history.alerts()[0]
 
     assert acknowledge(service, [alert.id], headers=service.as_(Role.INGEST)).status_code == 403
-    assert acknowledge(service, [alert.id], headers=service.as_(Role.READ)).json()["acknowledged"] == 1
+    assert acknowledge(service, [alert.id], headers=service.as_(Role.READ)).json()["changed"] == 1
 
 
 def test_an_alert_is_assigned_to_a_person_and_to_nobody(service: RunningService, history: History) -> None:
@@ -135,6 +135,37 @@ def test_a_resolved_alert_is_assigned_to_nobody_else(service: RunningService, hi
 
     assert service.client.put(f"/v1/alerts/{alert}/assignment", json={"assignee": "user:ada"}).status_code == 200
     assert service.client.put(f"/v1/alerts/{alert}/assignment", json={"assignee": None}).status_code == 409
+
+
+def test_several_alerts_are_assigned_by_one_request_all_or_none(service: RunningService, history: History) -> None:
+    ids = [alert.id for alert in history.alerts()]
+
+    def assign(assignee: object, alerts: list[str]) -> httpx.Response:
+        return service.client.post("/v1/alert-assignments", json={"alerts": alerts, "assignee": assignee})
+
+    refused = [assign("user:gone", ids), assign("user:ada", [*ids, UNKNOWN])]
+    first, again, nobody = assign("user:ada", ids), assign("user:ada", ids), assign(None, ids[:1])
+
+    assert [answer.json()["errors"][0]["field"] for answer in refused] == ["assignee", "alerts[2]"]
+    assert [answer.json()["changed"] for answer in (first, again, nobody)] == [2, 0, 1]
+    assert [alert.assignee for alert in history.alerts()] == [None, "user:ada"]
+
+
+def test_several_alerts_are_closed_only_with_evidence_and_a_note_by_those_who_manage(service: RunningService, history: History) -> None:
+    ids = [alert.id for alert in history.alerts()]
+
+    def close(note: str, **request: Any) -> httpx.Response:  # noqa: ANN401 - httpx' own
+        return service.client.post("/v1/alert-closures", json={"alerts": ids, "note": note}, **request)
+
+    without_evidence = close("Known.")
+    history.execute("UPDATE alert_figures SET kind = 'evidence'")
+    blank, forbidden = close(" "), close("Known.", headers=service.as_(Role.READ))
+    closed, again = close("Known."), close("Another note.")
+
+    assert [answer.status_code for answer in (without_evidence, blank, forbidden)] == [409, 422, 403]
+    assert [answer.json()["changed"] for answer in (closed, again)] == [2, 0]
+    assert {(alert.resolution, alert.closing_note) for alert in history.alerts()} == {("closed", "Known.")}
+    assert activities(history, "alert.closed") == ids
 
 
 def test_comments_are_listed_oldest_first_and_stored_once(service: RunningService, history: History) -> None:

@@ -12,7 +12,7 @@ from sqlalchemy import text
 from app.access.principals import Role
 from app.alerts.queries import OpenAlerts
 from app.database.engine import Database
-from app.domain.alert import AlertState, FailedChecksCondition, RuleKind
+from app.domain.alert import AlertKind, AlertState, FailedChecksCondition
 from app.overview.health.routes import MOST_DEPLOYMENTS, OTHERS, alert_gauge
 from tests.builders.alert_history import CHANNEL, History
 from tests.builders.bodies import deployment
@@ -48,7 +48,7 @@ def service(history: History, tmp_path: Path) -> Iterator[RunningService]:
 def listed(service: RunningService, path: str = "/v1/alerts", **params: Any) -> list[tuple[str, str | None]]:  # noqa: ANN401 - a query
     answer = service.client.get(path, params=params)
     assert answer.status_code == 200, answer.text
-    return [(alert["rule_id"], alert["group"]) for alert in answer.json()["alerts"]]
+    return [(alert["figures"][0]["rule_id"], alert["group"]) for alert in answer.json()["alerts"]]
 
 
 def acknowledge(service: RunningService, alert_id: str, body: object = None, **request: Any) -> Any:  # noqa: ANN401 - httpx' own
@@ -67,8 +67,8 @@ def test_alerts_are_listed_newest_first_with_what_they_rest_on(service: RunningS
     first = answer["alerts"][-1]
     assert answer["next_cursor"] is None
     assert listed(service) == EVERY
-    assert (first["deployment_id"], first["deployment_name"], first["state"], first["kind"]) == ("a-model", "A model", "open", "verdict")
-    assert (first["metric"], first["data"], first["attribute"], first["facts"]["value"]) == ("disparate_impact", "as_logged", "sex", 0.3)
+    assert (first["deployment_id"], first["deployment_name"], first["state"], first["kind"]) == ("a-model", "A model", "open", "unfair")
+    assert (first["metric"], first["data"], first["attribute"], first["value"]) == ("disparate_impact", "as_logged", "sex", 0.3)
     assert service.client.get(f"/v1/alerts/{first['id']}").json() == first
     assert listed(service, "/v1/deployments/a-model/alerts") == EVERY
     assert listed(service, "/v1/deployments/credit-risk/alerts") == []
@@ -169,7 +169,7 @@ def test_a_deleted_rule_leaves_its_alerts_resolved_in_the_list(service: RunningS
     service.client.delete("/v1/deployments/a-model/alert-rules/unfair")
     alerts = service.client.get("/v1/alerts", params={"attribute": "sex"}).json()["alerts"]
 
-    assert [(alert["rule_id"], alert["resolution"]) for alert in alerts] == [("unfair", "rule_deleted")] * 2
+    assert [(alert["figures"][0]["rule_id"], alert["resolution"]) for alert in alerts] == [("unfair", "rule_deleted")] * 2
     assert history.told()[3:] == [("resolved", "female"), ("resolved", "other")]
 
 
@@ -188,15 +188,15 @@ def test_the_gauge_counts_alerts_that_are_not_over(service: RunningService, hist
     found = {tuple(sample.labels.values()): sample.value for sample in gauge.samples}
 
     assert {labels: value for labels, value in found.items() if value} == {
-        ("a-model", "verdict", "acknowledged"): 1,
-        ("a-model", "verdict", "unacknowledged"): 1,
+        ("a-model", "unfair", "acknowledged"): 1,
+        ("a-model", "unfair", "unacknowledged"): 1,
         ("a-model", "failed_checks", "unacknowledged"): 1,
     }
-    assert len([labels for labels in found if labels[0] == OTHERS]) == 8
+    assert len([labels for labels in found if labels[0] == OTHERS]) == 10
 
 
 def test_the_gauge_has_a_bounded_number_of_series() -> None:
-    alerts = [OpenAlerts(f"d{no}", RuleKind.VERDICT, AlertState.OPEN, 1 + (no == 700)) for no in range(701)]
+    alerts = [OpenAlerts(f"d{no}", AlertKind.UNFAIR, AlertState.OPEN, 1 + (no == 700)) for no in range(701)]
     samples = alert_gauge(alerts).samples
 
     names = {sample.labels["deployment"] for sample in samples}

@@ -77,8 +77,8 @@ def test_periods_that_ended_while_nothing_ran_are_made_up_for_once(kept: Reporte
     with database.transaction() as session:
         assert queue_due_reports(session, settling=timedelta(0)) in {0, 1}
         assert queue_due_reports(session, settling=timedelta(0)) == 0
-        bodies = session.scalars(text("SELECT body FROM notifications WHERE alert_no IS NULL ORDER BY no")).all()
-    assert [body["report"]["seal"] for body in bodies] == [report["seal"] for report in reversed(found)]
+        bodies = session.scalars(text("SELECT body FROM notifications WHERE deployment_no IS NULL ORDER BY no")).all()
+    assert [one["report"]["seal"] for one in bodies] == [one["seal"] for one in reversed(found)]
     assert bodies[0]["type"] == "report.ready"
     assert "is ready" in bodies[0]["sentence"]
 

@@ -100,14 +100,25 @@ def test_every_row_stays_but_those_of_what_went(bare: Database) -> None:
 
     assert all(before.values())
     assert before.keys() - after.keys() == WENT
-    assert after.keys() - before.keys() == {"openscale_facts", "corrections"}
+    assert after.keys() - before.keys() == {"openscale_facts", "corrections", "alert_figures"}
     columns = {table: before[table][0].keys() - rows[0].keys() for table, rows in after.items() if table in before}
     assert {table: names for table, names in columns.items() if names} == {
+        "alerts": {"rule_no", "rule_id", "rule_name", "metric", "data", "facts"} | {"opened_check_no", "last_seen_at", "last_check_no"},
         "checks": {"narrow_failure"},
+        "notifications": {"alert_no"},
         "subgroup_scans": {"candidate_no", "limit"},
     }
-    for table in after.keys() - {"measurements", "figure_days", "mitigation_settings", "openscale_facts", "corrections", "alert_rules"}:
-        members = (before[table][0].keys() & after[table][0].keys()) - ({"subject"} if table == "alerts" else set())
+    for table in after.keys() - {
+        "measurements",
+        "figure_days",
+        "mitigation_settings",
+        "openscale_facts",
+        "corrections",
+        "alert_rules",
+        "alert_figures",
+    }:
+        changed = {"alerts": {"subject", "kind"}, "notifications": {"body"}}.get(table, set())
+        members = (before[table][0].keys() & after[table][0].keys()) - changed
         of_both = [sorted(({name: row[name] for name in members} for row in rows[table]), key=repr) for rows in (before, after)]
         assert [row for row in of_both[1] if row not in of_both[0]] == [
             {name: value for name, value in row.items() if name in members} for row in after[table] if row.get("actor") == "command line"
@@ -199,7 +210,9 @@ def test_names_of_data_are_renamed_wherever_they_are_stored(bare: Database) -> N
     with psycopg.connect(bare.url) as connection:
         connection.execute('UPDATE checks SET "window" = "window" || \'{"left_out": {"payload": {"sex": 1}, "balanced": {}}}\'')
         connection.execute('UPDATE payload_records SET debiased = \'{"changed": true, "debiasing": "changed"}\'')
-        connection.execute('UPDATE notifications SET body = body || \'{"alert": {"data": "debiased"}}\'')
+        connection.execute(
+            'UPDATE notifications SET alert_no = (SELECT min(no) FROM alerts), body = body || \'{"alert": {"data": "debiased"}}\''
+        )
         connection.execute(
             """
             UPDATE monitors SET config = jsonb_set(
@@ -216,18 +229,51 @@ def test_names_of_data_are_renamed_wherever_they_are_stored(bare: Database) -> N
     assert left_out == [{"as_logged": {"sex": 1}, "counterfactual": {}}] * len(left_out) != []
     assert all(row["is_kept"] for row in rows["check_days"])
     assert [row["mitigated"] for row in rows["payload_records"]] == [{"changed": True, "mitigation": "changed"}] * 16
-    assert {row["body"]["alert"]["data"] for row in rows["notifications"]} == {"mitigated"}
+    assert {row["body"]["alerts"][0]["data"] for row in rows["notifications"]} == {"mitigated"}
     (monitor,) = rows["monitors"]
     assert monitor["config"]["metrics"] == ["balanced_accuracy", "counterfactual_disparate_impact_after"]
     assert monitor["config"]["attributes"][0]["metric_limits"] == {"counterfactual_disparate_impact_after": [0.8, None]}
     listed = [row["config"]["condition"]["data"] for row in rows["alert_rules"] if "data" in row["config"]["condition"]]
     assert listed == [["as_logged", "counterfactual", "labelled"]]
     for alert in rows["alerts"]:
-        names = [alert[name] for name in ("data", "metric", "attribute", "group")]
+        names = [alert[name] for name in ("kind", "attribute", "group")]
         assert alert["subject"] == sha256(json.dumps(names).encode()).hexdigest()
 
 
-@pytest.mark.thorough
+def test_unresolved_alerts_on_one_group_become_one_with_what_people_did_and_resolved_ones_stay(bare: Database) -> None:
+    create_filled(bare)
+    insert = """
+        INSERT INTO alerts (id, deployment_no, rule_no, rule_id, rule_name, subject, kind, attribute, "group", metric, data, facts,
+            opened_at, last_seen_at, acknowledged_at, acknowledged_by, note, assignee, resolved_at, resolution)
+        SELECT 'made-' || n, d.no, r.no, r.id, 'Made', 'subject-' || n, CASE WHEN n = 4 THEN 'stale_data' ELSE 'evidence' END,
+            CASE WHEN n < 4 THEN 'region' END, CASE WHEN n < 4 THEN 'north' END, CASE WHEN n < 4 THEN 'metric-' || n END,
+            CASE WHEN n < 4 THEN 'payload' END, '{"interval": [0.2, null]}', now(), now(), CASE WHEN n = 2 THEN now() END,
+            CASE WHEN n = 2 THEN 'user:ada' END, CASE WHEN n = 2 THEN 'On it.' END, CASE WHEN n = 2 THEN 'user:eve' END,
+            CASE WHEN n = 3 THEN now() END, CASE WHEN n = 3 THEN 'recovered' END
+        FROM (SELECT min(no) AS no FROM deployments) d JOIN alert_rules r ON r.deployment_no = d.no, generate_series(1, 4) AS n
+        WHERE r.no = (SELECT min(no) FROM alert_rules WHERE deployment_no = d.no)
+        """
+    with psycopg.connect(bare.url) as connection:
+        connection.execute(insert)
+        made = "SELECT no FROM alerts WHERE id = 'made-2'"
+        connection.execute(f"INSERT INTO alert_comments (alert_no, id, author, text) SELECT ({made}), 'a', 'user:ada', 'Look.'".encode())
+        connection.execute(f"UPDATE notifications SET alert_no = ({made})".encode())  # noqa: S608 - ours
+    upgrade(bare)
+    rows = read_rows(bare)
+    alerts = {row["id"]: row for row in rows["alerts"]}
+    figures = {alert: [row for row in rows["alert_figures"] if row["alert_no"] == alerts[alert]["no"]] for alert in alerts}
+
+    assert alerts.keys() >= {"made-1", "made-3", "made-4"}
+    assert "made-2" not in alerts
+    joined = alerts["made-1"]
+    assert (joined["kind"], joined["note"], joined["acknowledged_by"], joined["assignee"]) == ("unfair", "On it.", "user:ada", "user:eve")
+    assert {alert: len(figures[alert]) for alert in ("made-1", "made-3", "made-4")} == {"made-1": 2, "made-3": 1, "made-4": 1}
+    assert [row["facts"] for row in figures["made-1"]] == [{"lower": 0.2, "upper": None}] * 2
+    assert [row["resolution"] for row in figures["made-3"]] == ["recovered"]
+    assert joined["no"] in {row["alert_no"] for row in rows["alert_comments"]}
+    assert {tuple(row["alert_nos"]) for row in rows["notifications"]} == {(joined["no"],)}
+
+
 def test_a_migration_that_gave_way_after_its_figures_goes_on(bare: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(migrate, "FIRST_PAUSE_SECONDS", 0.05)
     create_filled(bare)

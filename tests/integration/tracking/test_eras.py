@@ -53,7 +53,7 @@ def resolutions(stage: Scene) -> list[Resolution | None]:
     """How the alerts of evidence ended, oldest first; None for an open one."""
     with stage.database.transaction() as session:
         found = alerts_page(session, AlertFilter(deployment_no=stage.deployment.no), Paging(100))
-    return [alert.resolution for alert in reversed(found) if alert.kind is RuleKind.EVIDENCE]
+    return [one.resolution for one in reversed(found) if one.find(RuleKind.EVIDENCE) is not None]
 
 
 def counted(stage: Scene, era: Era) -> dict[int, Cells]:

@@ -2,15 +2,17 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from app.alerts.evaluate import evaluate_evidence
+from app.alerts.lifecycle import close_by_hand
 from app.alerts.queries import AlertFilter, alerts_page
 from app.database.engine import Database
-from app.domain.alert import Alert, RuleKind
+from app.domain.alert import Alert, AlertKind, Resolution, RuleKind
 from app.domain.check import DataSet
 from app.domain.monitor import POOLED_GROUP, EvidenceSettings, MonitoredAttribute
 from app.domain.paging import Paging
@@ -46,7 +48,7 @@ def below(stage: Scene, group: str = "female") -> ComparisonState:
 def alerts(stage: Scene) -> list[Alert]:
     with stage.database.transaction() as session:
         found = alerts_page(session, AlertFilter(deployment_no=stage.deployment.no), Paging(100))
-    return [alert for alert in reversed(found) if alert.kind is RuleKind.EVIDENCE]
+    return [one for one in reversed(found) if one.find(RuleKind.EVIDENCE) is not None]
 
 
 def declare(stage: Scene, *, is_another: bool) -> None:
@@ -138,11 +140,20 @@ def test_monitored_groups_together_are_one_more_comparison_and_may_be_named(data
     assert pooled.state is State.UNFAIR
     assert pooled.statement is not None
     assert pooled.statement.sentence.startswith("The monitored groups of sex together get the favourable outcome")
-    assert POOLED_GROUP in {alert.subject.group for alert in alerts(stage)}
+    assert POOLED_GROUP in {alert.group for alert in alerts(stage)}
     assert look(stage).shared_by == 4
 
 
-def test_some_group_is_unfair_before_it_is_clear_which(database: Database) -> None:
+@dataclass(frozen=True)
+class Unclear:
+    """A deployment in which some group is unfair, the hour in which it is named, and the golden case."""
+
+    stage: Scene
+    case: dict[str, Any]
+    named: int
+
+
+def log_unclear(database: Database) -> Unclear:
     case = json.loads(golden("A10_evidence.json").read_text())["some_group"]["cases"][1]
     attribute = replace(ETHNICITY, monitored=("a", "b", "c", "d"))
     stage = watched(database, metrics=IMPACT, attributes=(attribute,))
@@ -157,7 +168,13 @@ def test_some_group_is_unfair_before_it_is_clear_which(database: Database) -> No
         )
     ]
     log(stage, records, first_no=1)
-    named = min(at for at in case["named_at"] if at is not None)
+    return Unclear(stage, case, min(at for at in case["named_at"] if at is not None))
+
+
+def test_some_group_is_unfair_before_it_is_clear_which(database: Database) -> None:
+    unclear = log_unclear(database)
+    stage, case, named = unclear.stage, unclear.case, unclear.named
+    hours = len(case["counts"][0])
     update(stage, START + named * HOUR)
     evidence = look(stage)
     alarm, first = evidence.era.open_alarm, evidence.era.counted_until
@@ -180,6 +197,68 @@ def test_some_group_is_unfair_before_it_is_clear_which(database: Database) -> No
         name: None if at is None else START + (at + 1) * HOUR for name, at in zip([*"abcd", POOLED_GROUP], case["named_at"], strict=True)
     }
     assert found == expected
+
+
+def follow(stage: Scene, hour: int) -> Alert:
+    """Counts the hours before that one; the newest alert."""
+    update(stage, START + hour * HOUR)
+    evaluate_evidence(stage.database)
+    return alerts(stage)[-1]
+
+
+def notify(stage: Scene) -> None:
+    with connect(stage.database.url) as connection:
+        connection.execute("INSERT INTO alert_channels (id, name, kind, config) VALUES ('risk', 'Risk', 'webhook', '{}')")
+        connection.execute("INSERT INTO alert_rule_channels SELECT r.no, c.no FROM alert_rules r, alert_channels c WHERE r.id = 'unfair'")
+
+
+def sent(stage: Scene) -> list[tuple[object, ...]]:
+    """Event, kind and group of each message, oldest first."""
+    with connect(stage.database.url) as connection:
+        rows = connection.execute("SELECT event, body FROM notifications ORDER BY no").fetchall()
+    return [(event, body["alerts"][0]["kind"], body["alerts"][0]["group"]) for event, body in rows]
+
+
+def test_some_group_is_an_alert_that_becomes_the_first_named_one_with_its_opening(database: Database) -> None:
+    unclear = log_unclear(database)
+    stage = unclear.stage
+    notify(stage)
+    opened = follow(stage, unclear.named)
+    again = follow(stage, unclear.named)
+    named = follow(stage, unclear.named + 1)
+
+    assert (opened.kind, opened.group, len(opened.facts["leading"])) == (AlertKind.SOME_GROUP, None, 3)  # type: ignore[arg-type]
+    assert opened.facts["log_evidence"] == pytest.approx(unclear.case["path"][unclear.case["some_group_at"]]["ln_G"])
+    assert "At least one of 5 comparisons is outside its limit; not yet clear which." in opened.sentence
+    assert (again.id, len(again.figures)) == (opened.id, 1)
+    assert (named.id, named.opened_at, named.kind, named.group) == (opened.id, opened.opened_at, AlertKind.UNFAIR, "c")
+    assert [figure.resolution for figure in named.figures] == [None, Resolution.NAMED]
+    assert len(alerts(stage)) == 1
+    assert sent(stage) == [("opened", "some_group", None), ("opened", "unfair", "c")]
+
+
+def test_some_group_that_is_closed_by_hand_begins_all_evidence_again(database: Database) -> None:
+    unclear = log_unclear(database)
+    stage = unclear.stage
+    opened = follow(stage, unclear.named)
+    with database.transaction() as session:
+        (closed,) = close_by_hand(session, [opened], by="user:ada", note="Known.")
+    evidence = look(stage)
+
+    assert (closed.resolution, closed.closed_by) == (Resolution.CLOSED, "user:ada")
+    assert evidence.era.alarms[-1].end == "closed"
+    assert {one.log_evidence for one in evidence.comparisons} == {0.0}
+    assert follow(stage, unclear.named).resolution is Resolution.CLOSED
+
+
+def test_some_group_ends_with_the_comparisons_that_another_monitor_has(database: Database) -> None:
+    unclear = log_unclear(database)
+    stage = unclear.stage
+    follow(stage, unclear.named)
+    stage.watch(replace(stage.monitor(), attributes=(replace(ETHNICITY, monitored=("a", "b", "c", "d"), threshold=0.7),)))
+    ended = follow(stage, unclear.named)
+
+    assert (ended.kind, ended.resolution) == (AlertKind.SOME_GROUP, Resolution.SUPERSEDED)
 
 
 def correct(stage: Scene, group: str, approved: int, hours: int) -> None:

@@ -83,7 +83,7 @@ def test_a_closed_alarm_is_closed_in_the_summary_too(database: Database) -> None
     assert counts(stage).unfair == 1
     with database.transaction() as session:
         (alert,) = alerts_page(session, AlertFilter(), Paging(100))
-        close_by_hand(session, alert, by="user:ada", note="Corrected.")
+        close_by_hand(session, [alert], by="user:ada", note="Corrected.")
 
     assert counts(stage).unfair == 0
     closed = [alarm.closed_at for comparison in look(stage) for alarm in comparison.alarms]

@@ -36,7 +36,7 @@ def alert_of(stage: Scene) -> Alert:
     """The one alert on evidence."""
     with stage.database.transaction() as session:
         found = alerts_page(session, AlertFilter(deployment_no=stage.deployment.no), Paging(100))
-    (alert,) = [notice for notice in found if notice.kind is RuleKind.EVIDENCE]
+    (alert,) = [one for one in found if one.find(RuleKind.EVIDENCE) is not None]
     return alert
 
 
@@ -64,7 +64,7 @@ def test_an_alert_is_told_at_once_and_explained_when_a_worker_has_read_the_recor
     stage = alarmed(database)
     evaluate_evidence(database)
     (queued,) = all_attributions(database, stage.deployment.no)
-    at_once = [(notice["event"], notice["alert"]["change"]) for notice in told(stage)]  # type: ignore[index]
+    at_once = [(one["event"], one["alerts"][0]["change"]) for one in told(stage)]  # type: ignore[index]
 
     run_all(database)
 

@@ -201,9 +201,9 @@ def test_alerts_say_what_is_true_and_who_is_at_a_disadvantage(one: Told, databas
         alerts = alerts_page(session, AlertFilter(), Paging(100))
 
     unfair = [m for m in one.checked.measurements if m.verdict == Verdict.UNFAIR and m.scope is Scope.GROUP and m.data is DataSet.AS_LOGGED]
-    assert {alert.subject.group for alert in alerts} == {m.group for m in unfair}
+    assert {alert.group for alert in alerts} == {m.group for m in unfair}
     for alert in alerts:
-        figure = next(m for m in unfair if m.group == alert.subject.group)
+        figure = next(m for m in unfair if m.group == alert.group)
         facts = one.facts(figure)
         read(str(alert.facts["sentence"]), facts)
         assert alert.facts["disadvantaged_group"] == figures.favoured_less(facts)
@@ -296,7 +296,7 @@ def test_no_sentence_with_display_names_names_the_wrong_side(database: Database,
         read(" ".join(unname(text) for text in said[:3]), one.facts(figure))
     for alert in alerts:
         message = plain_json(alert_message(alert, Event.OPENED, now=NOON))
-        assert alert.subject.group == "women"
+        assert alert.group == "women"
         assert unname(alert.sentence) == alert.facts["sentence"] == unname(sentence(message))
         assert headline(message).endswith(f"{ATTRIBUTE} / {CROSSED['women']}")
         assert unname(said_on(reader.get(f"/alerts/{alert.id}").text)[0]) == alert.facts["sentence"]

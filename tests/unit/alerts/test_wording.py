@@ -8,10 +8,11 @@ from syrupy.assertion import SnapshotAssertion
 from app.alerts.channels.email import alert_mail
 from app.alerts.channels.notification import alert_message, message_of_test
 from app.alerts.channels.slack import slack_body
+from app.alerts.gravity import rank_alert
 from app.alerts.words import facts, headline, sentence
 from app.base.values import FIRST, LAST
 from app.database.binary_rows import plain_json
-from app.domain.alert import AlertSubject, ClosingReason, Event, Resolution, RuleKind
+from app.domain.alert import Alert, AlertKind, ClosingReason, Event, Resolution
 from tests.builders.alerts import FACTS, alert_of
 from tests.builders.page_words import says
 
@@ -20,7 +21,9 @@ HOSTILE = "<!channel> & <https://evil.example|click> @all\r\nBcc: everybody@exam
 
 
 def body_of(event: Event = Event.OPENED, **changes: Any) -> dict[str, Any]:  # noqa: ANN401 - members of an alert
-    body: dict[str, Any] = plain_json(alert_message(replace(alert_of(), **changes), event, now=NOW))
+    of_figure = {name: changes.pop(name) for name in ("facts", "metric", "data", "rule_name") if name in changes}
+    figure = replace(alert_of().worst, **of_figure)
+    body: dict[str, Any] = plain_json(alert_message(event, [replace(alert_of(figures=(figure,)), **changes)], now=NOW))
     return body
 
 
@@ -30,7 +33,7 @@ def test_the_headline_says_what_happened_to_which_group(snapshot: SnapshotAssert
     assert says(opened, "Alert", "Loans", "female")
     assert says(resolved, "Resolved", "Loans", "female")
     assert [opened, resolved] == snapshot
-    assert headline(body_of(kind=RuleKind.STALE_DATA, subject=AlertSubject())) == "Alert: Loans: Unfair outcomes"
+    assert headline(body_of(kind=AlertKind.STALE_DATA, attribute=None, group=None)) == "Alert: Loans: Unfair outcomes"
 
 
 def test_the_facts_are_those_that_are_known() -> None:
@@ -39,6 +42,9 @@ def test_the_facts_are_those_that_are_known() -> None:
     assert found["Value"] == "0.62, interval 0.55 to 0.7"
     assert found["Limits"] == "at least 0.8"
     assert found["Metric"] == "disparate_impact, as logged"
+    assert found["Records"] == "400 monitored and 800 reference records"
+    assert found["Since"] == FACTS["since"]
+    assert found["Assigned to"] == "nobody"
     assert found["Check"] == FACTS["check_id"]
     assert found["Counted"] == FACTS["counted"]
     assert "Resolved" not in found
@@ -50,7 +56,7 @@ def test_an_absent_value_is_left_out_and_a_zero_or_one_just_outside_its_limit_is
     zero = dict(facts(body_of(facts={**FACTS, "value": 0.0, "lower": None, "lower_limit": None, "upper_limit": 1.25})))
     just_outside = dict(facts(body_of(facts={**FACTS, "value": 0.79996, "upper": None})))
 
-    assert "Value" not in absent
+    assert absent["Value"] == "interval 0.55 to 0.7"
     assert (zero["Value"], zero["Limits"]) == ("0, interval open to 0.7", "at most 1.25")
     assert just_outside["Value"] == "0.79996, interval 0.55 to open"
     below = dict(facts(body_of(facts={**FACTS, "value": -0.3, "lower": -0.49, "upper": -0.1, "lower_limit": -0.1})))
@@ -79,7 +85,7 @@ def test_an_alert_without_facts_is_still_told() -> None:
 
 
 def test_slack_shows_hostile_names_as_text() -> None:
-    body = body_of(subject=AlertSubject(attribute="Sex", group=HOSTILE), deployment_name=HOSTILE, facts={"sentence": HOSTILE})
+    body = body_of(group=HOSTILE, deployment_name=HOSTILE, facts={"sentence": HOSTILE})
 
     sent = msgspec.json.decode(slack_body(body))
 
@@ -95,7 +101,7 @@ def test_slack_shows_hostile_names_as_text() -> None:
 
 
 def test_no_name_turns_a_line_around_or_becomes_a_link() -> None:
-    body = body_of(subject=AlertSubject(attribute="Sex", group="\u202e\u2066riaf\u2069 [look](https://evil.example)"), rule_name="ליאור")
+    body = body_of(group="\u202e\u2066riaf\u2069 [look](https://evil.example)", rule_name="ליאור")
 
     shown = [headline(body), *(value for _, value in facts(body))]
 
@@ -108,7 +114,7 @@ def test_no_name_turns_a_line_around_or_becomes_a_link() -> None:
 
 def test_slack_is_sent_no_more_than_it_takes() -> None:
     long = "&" * 5000
-    body = body_of(subject=AlertSubject(attribute=long, group=long), rule_name=long, note=long, facts={**FACTS, "sentence": "<" * 5000})
+    body = body_of(attribute=long, group=long, rule_name=long, note=long, facts={**FACTS, "sentence": "<" * 5000})
 
     sent = msgspec.json.decode(slack_body(body))
 
@@ -119,9 +125,7 @@ def test_slack_is_sent_no_more_than_it_takes() -> None:
 
 
 def test_no_name_can_add_a_header_to_an_e_mail(snapshot: SnapshotAssertion) -> None:
-    body = body_of(
-        subject=AlertSubject(attribute="Sex", group=HOSTILE), deployment_name="Loans\r\nBcc: x@example.com", rule_name="a\u2028b\x00c"
-    )
+    body = body_of(group=HOSTILE, deployment_name="Loans\r\nBcc: x@example.com", rule_name="a\u2028b\x00c")
 
     mail = alert_mail(body, sender="evenhand@example.com", to=["risk@example.com"])
 
@@ -170,7 +174,7 @@ def test_display_names_word_the_message_and_the_label_stays_in_brackets(snapshot
     assert said == snapshot
     assert says(said := sentence(body), "Sex", "women", "0.62")
     assert said == snapshot
-    assert (body["sentence"], body["alert"]["group"], body["alert"]["group_name"]) == (FACTS["sentence"], "female", "women")
+    assert (body["sentence"], body["alerts"][0]["group"], body["alerts"][0]["group_name"]) == (FACTS["sentence"], "female", "women")
     assert (found["Group"], found["At a disadvantage"]) == ("women (female)", "women (monitored)")
     assert "women" in alert_mail(body, sender="evenhand@example.org", to=["a@example.org"])["Subject"]
     assert "women" in msgspec.json.decode(slack_body(body))["text"]
@@ -182,3 +186,29 @@ def test_a_message_says_who_works_on_it_and_why_it_was_closed(snapshot: Snapshot
 
     assert found["Assigned to"] == "user:ada"
     assert found["Closed"] == snapshot
+
+
+def several(count: int) -> list[Alert]:
+    """Alerts on groups of which a later one is worse."""
+    return [alert_of(no=no, group=f"branch-{no}", facts={**FACTS, "value": 0.7 - no / 100}) for no in range(1, count + 1)]
+
+
+def test_a_message_about_many_alerts_lists_the_worst_five_with_their_numbers_and_the_page_of_all(snapshot: SnapshotAssertion) -> None:
+    alerts = sorted(several(8), key=rank_alert)
+    body = plain_json(alert_message(Event.OPENED, [replace(alerts[0], assignee="user:ada", note="On it."), *alerts[1:]], now=NOW))
+    lines = facts(body)
+
+    assert (body["count"], [alert["group"] for alert in body["alerts"]]) == (8, [f"branch-{no}" for no in (8, 7, 6, 5, 4)])
+    assert [name for name, _ in lines] == ["Deployment", *(f"branch-{no} (Sex)" for no in (8, 7, 6, 5, 4)), "Page"]
+    assert says(lines[1][1], "0.62, interval 0.55 to 0.7", "at least 0.8", "400 monitored", "user:ada", "On it.")
+    assert dict(lines)["Page"] == "/deployments/loans-0/alerts"
+    assert [headline(body), sentence(body), lines[1][1].rpartition(";")[0]] == snapshot
+    assert b"branch-3" not in slack_body(body)
+
+
+def test_an_e_mail_about_many_alerts_has_a_line_for_each() -> None:
+    body = plain_json(alert_message(Event.REMINDED, several(2), now=NOW))
+    mail = alert_mail(body, sender="evenhand@example.com", to=["risk@example.com"])
+
+    assert "References" not in mail
+    assert all(f"branch-{no} (Sex): metric: disparate_impact" in mail.get_content() for no in (1, 2))

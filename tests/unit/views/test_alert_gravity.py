@@ -3,10 +3,9 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from app.domain.alert import Alert, AlertSubject, RuleKind
-from app.domain.check import DataSet
-from app.pages.alerts.alert_lines import rank_alert
-from tests.builders.alerts import FACTS, OPENED_AT, alert_of
+from app.alerts.gravity import rank_alert
+from app.domain.alert import Alert, RuleKind
+from tests.builders.alerts import FACTS, OPENED_AT, alert_of, figure_of
 
 
 def order(*alerts: Alert) -> list[int]:
@@ -14,8 +13,8 @@ def order(*alerts: Alert) -> list[int]:
 
 
 def evidence_of(no: int, lower: float | None, upper: float | None, **limits: float) -> Alert:
-    facts: dict[str, object] = {"interval": [lower, upper], "lower_limit": limits.get("below"), "upper_limit": limits.get("above")}
-    return replace(alert_of(no=no, facts=facts), kind=RuleKind.EVIDENCE)
+    facts: dict[str, object] = {"lower": lower, "upper": upper, "lower_limit": limits.get("below"), "upper_limit": limits.get("above")}
+    return alert_of(no=no, figures=(replace(figure_of(facts=facts), kind=RuleKind.EVIDENCE),))
 
 
 def test_unfair_comes_before_suspected_and_then_the_figure_furthest_beyond_its_limit() -> None:
@@ -38,7 +37,7 @@ def test_evidence_counts_by_the_end_of_its_interval_that_is_next_to_the_limit() 
 def test_open_alerts_come_first_and_those_that_are_over_keep_their_order() -> None:
     acknowledged = replace(alert_of(no=1, facts=FACTS | {"value": 0.1}), acknowledged_at=OPENED_AT)
     mild = alert_of(no=2, facts=FACTS | {"value": 0.79})
-    stale = replace(alert_of(no=3, facts={}), kind=RuleKind.STALE_DATA, subject=AlertSubject())
+    stale = alert_of(no=3, figures=(replace(figure_of(facts={}), kind=RuleKind.STALE_DATA, metric=None, data=None),))
     over = [
         replace(alert_of(no=no, facts=FACTS | {"value": value}), resolved_at=OPENED_AT + timedelta(1)) for no, value in ((5, 0.7), (4, 0.1))
     ]
@@ -47,6 +46,6 @@ def test_open_alerts_come_first_and_those_that_are_over_keep_their_order() -> No
 
 
 def test_a_metric_that_the_catalogue_does_not_have_is_no_error() -> None:
-    custom = replace(alert_of(no=1), subject=AlertSubject(data=DataSet.AS_LOGGED, metric="my_own", attribute="sex", group="female"))
+    custom = alert_of(no=1, figures=(replace(figure_of(), metric="my_own"),))
 
     assert order(custom, alert_of(no=2)) == [2, 1]

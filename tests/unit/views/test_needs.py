@@ -70,8 +70,8 @@ FAILING = replace(
 )
 
 
-def waiting(many: int = 1, hours: int = 2, assigned: int = 0, lines: int = 0) -> Unacknowledged:
-    return Unacknowledged(alerts=many, lines=lines or many, since=NOON - timedelta(hours=hours), alert_id="a-1", unassigned=many - assigned)
+def waiting(many: int = 1, hours: int = 2, assigned: int = 0) -> Unacknowledged:
+    return Unacknowledged(alerts=many, since=NOON - timedelta(hours=hours), alert_id="a-1", unassigned=many - assigned)
 
 
 def needs(*every: DeploymentOverview, workers: WorkersSeen = ANSWERING, may_manage: bool = True, may_acknowledge: bool = True) -> Needs:
@@ -116,13 +116,6 @@ def test_several_alerts_are_reviewed_and_an_acknowledged_one_is_in_somebodys_han
     assert line.sentence == snapshot
     assert (line.verb, line.acknowledges, line.address) == ("Review 2 alerts", None, "/deployments/m-1/alerts?state=open")
     assert needs(replace(UNFAIR, open_alerts=1)).total == 0
-
-
-def test_alerts_on_fewer_lines_of_the_list_are_counted_as_both() -> None:
-    (line,) = needs(replace(UNFAIR, open_alerts=7, unacknowledged=waiting(7, lines=6))).lines
-    (one,) = needs(replace(UNFAIR, open_alerts=2, unacknowledged=waiting(2, lines=1))).lines
-
-    assert (line.verb, one.verb) == ("Review 7 alerts on 6 lines", "Review 2 alerts on 1 line")
 
 
 def test_alerts_of_every_deployment_are_counted_also_where_lines_are_left_out() -> None:
