@@ -222,8 +222,8 @@ def list_remarks(evidence: DeploymentEvidence) -> Iterator[str]:
         if attribute.found_by is not None:
             yield f"{attribute.feature} was {attribute.found_by.words}; only records after that search count."
     if settings.person is not None:
-        since = era.persons[-1][0]
-        only = f"From {find_hour_start(since):%Y-%m-%d %H:%M} UTC on, only" if since else "Only"
+        number = era.persons[-1][0]
+        only = f"From {find_hour_start(number):%Y-%m-%d %H:%M} UTC on, only" if number else "Only"
         yield f"{only} the first record of each person counts; {settings.person} says whose record it is."
     if era.late_labels:
         arrived, verb = ("1 label", "does") if era.late_labels == 1 else (f"{era.late_labels:,} labels", "do")

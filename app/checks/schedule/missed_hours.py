@@ -47,7 +47,7 @@ _QUEUE = text(f"""
                (SELECT e.failure IS NULL FROM checks e
                 WHERE e.deployment_no = missed.deployment_no AND e.span_start >= missed.first
                     AND e.state IN ('succeeded', 'failed')
-                ORDER BY e.finished_at DESC LIMIT 1) AS answers
+                ORDER BY e.finished_at DESC NULLS LAST LIMIT 1) AS answers
         FROM (
             SELECT DISTINCT p.*, min(span_start) OVER (PARTITION BY deployment_no) AS first
             FROM ({_PRESENT}) p
