@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from markupsafe import Markup
-
-from ..base.values import frozen
+from msgspec import Struct
 
 Schema = Mapping[str, Any]
 METHODS = ("get", "post", "put", "patch", "delete")
@@ -27,8 +26,7 @@ _LIMITS = {
 }
 
 
-@frozen
-class ApiOperation:
+class ApiOperation(Struct, frozen=True):
     """`content` is the operation as in the document, `curl` an example of a request."""
 
     method: str
@@ -37,8 +35,7 @@ class ApiOperation:
     curl: str
 
 
-@frozen
-class ApiTag:
+class ApiTag(Struct, frozen=True):
     """Operations of a tag, and the bodies that they name, by name."""
 
     name: str

@@ -8,8 +8,8 @@ from operator import itemgetter
 from pathlib import Path
 
 from markupsafe import Markup
+from msgspec import Struct
 
-from ..base.values import frozen
 from .markdown import SlugNames, render_page
 
 HELP = "/help"
@@ -28,8 +28,7 @@ _FOLDERS = {
 }
 
 
-@frozen
-class ManualPage:
+class ManualPage(Struct, frozen=True):
     """`name` is its path without `.md`; that of the first page is empty."""
 
     name: str
@@ -38,8 +37,7 @@ class ManualPage:
     headings: list[tuple[str, str]]
 
 
-@frozen
-class ManualSection:
+class ManualSection(Struct, frozen=True):
     """Text below a heading, without marks."""
 
     title: str

@@ -1,4 +1,4 @@
-"""Markdown as HTML: raw HTML is escaped, tables scroll by the keyboard, headings have addresses."""
+"""Markdown as HTML: raw HTML but keys is escaped, tables scroll by the keyboard, headings have addresses."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -6,7 +6,7 @@ from functools import cache
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 IDS_OF_EVERY_PAGE = ("content", "said", "workers", "worker-notice")
 _NOT_IN_ADDRESSES = re.compile(r"[^\w\- ]")
@@ -75,10 +75,12 @@ def _lead_links(inline: Token, find_address: Callable[[str], str | None]) -> Non
 
 @cache
 def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    parser = MarkdownIt("commonmark").enable("table")
     parser.add_render_rule("table_open", lambda *_: f"{_SCROLLED}<table>")
     parser.add_render_rule("table_close", lambda *_: "</table></div>")
     parser.add_render_rule("fence", _render_block)
+    parser.add_render_rule("html_inline", _render_tag)
+    parser.add_render_rule("html_block", _render_tag)
     return parser
 
 
@@ -87,3 +89,8 @@ _SCROLLED = '<div class="scroll" role="group" aria-label="Table" tabindex="0">'
 
 def _render_block(_: object, tokens: Sequence[Token], position: int, *__: object) -> str:
     return Markup('<pre tabindex="0"><code>{}</code></pre>').format(tokens[position].content)
+
+
+def _render_tag(_: object, tokens: Sequence[Token], position: int, *__: object) -> str:
+    tag = tokens[position].content
+    return tag if tag in {"<kbd>", "</kbd>"} else escape(tag)

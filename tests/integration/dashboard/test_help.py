@@ -10,6 +10,7 @@ import pytest
 
 from app.access.principals import Role
 from app.pages.manual import address_of, list_pages
+from app.pages.markdown import render_text
 from tests.builders.docs_pages import DOCS, PAGES, REPOSITORY, anchors
 from tests.service import RunningService
 
@@ -80,6 +81,11 @@ def test_a_search_finds_sections_that_have_every_word(reader: httpx.Client) -> N
     assert find_broken_links(reader, ["/help?q=disparate+impact"]) == []
     assert "No section of the documentation has all of these words" in reader.get("/help", params={"q": "heartbeat zebra"}).text
     assert "<script>alert" not in reader.get("/help", params={"q": "<script>alert"}).text
+
+
+def test_of_raw_html_only_keys_of_the_keyboard_are_marked() -> None:
+    assert "<kbd>K</kbd> &lt;b&gt;" in render_text("<kbd>K</kbd> <b>x</b>")
+    assert render_text("<script>\n") == "&lt;script&gt;\n"
 
 
 def test_only_who_is_logged_in_reads_the_documentation(browser: httpx.Client, service: RunningService) -> None:
