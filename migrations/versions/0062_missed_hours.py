@@ -6,7 +6,7 @@ States of figures are not compressed, because they cannot be.
 from alembic import op
 
 revision = "0062"
-down_revision = "0060"
+down_revision = "0061"
 branch_labels = None
 depends_on = None
 
