@@ -58,7 +58,8 @@ def test_answers_files_pages_and_reports_mark_each_figure_of_labelled_records(st
     assert not any(MARK.search(one["sentence"]) for one in measured if one["data"] == "as_logged")
 
     text = read(client, page).text
-    rows = [words(row) for row in re.findall(r"<tr>.*?</tr>", text, re.DOTALL) if "labelled records" in row]
+    listed = read(client, f"{page}/measurements").text
+    rows = [words(row) for row in re.findall(r"<tr>.*?</tr>", listed, re.DOTALL) if "labelled records" in row]
     assert len(rows) == len(labelled)
     assert [row for row in rows if not MARK.search(row)] == []
     for one in labelled:
