@@ -2,8 +2,8 @@
 
 from ..formulas import conditional_disparity as conditional
 from ..formulas import distribution_distances as distributions
-from ..intervals.cautions import caution_of_strata
 from ..intervals.rate_estimates import REVERSED_DIFFERENCE
+from ..intervals.verdicts import caution_of_strata
 from .metric import (
     LABELS,
     ComparedRate,

@@ -13,12 +13,11 @@ from ...domain.check import SIDES, Details
 from ..catalogue.metric import ComparedRate, CountOf, Metric, RateOf
 from ..figure_values import Measured, Scope, Undefined, Value
 from ..group_labels import Groups, Role, of_role
-from ..intervals.cautions import caution
 from ..intervals.confusion_cells import PARTS, RATES
 from ..intervals.draws import Estimate, TableEvidence
 from ..intervals.intervals import Interval, proportion
 from ..intervals.rate_estimates import Counted, Share
-from ..intervals.verdicts import MINIMUM_GROUP_SIZE
+from ..intervals.verdicts import MINIMUM_GROUP_SIZE, caution
 
 NAMED = 3
 """Max values that name a pooled group; the rest become `…`."""
