@@ -12,7 +12,7 @@ from tests.firefox import FirefoxTab, firefox, running_firefox
 from tests.progress import wait_until
 from tests.service import RunningService
 
-HOURS = 12
+HOURS = 8
 
 
 @pytest.fixture(scope="module")
