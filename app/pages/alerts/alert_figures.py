@@ -13,6 +13,7 @@ from ...checks.result_queries import RecentFigures, recent_figures
 from ...checks.views.headlines import DATA_NAMES
 from ...domain.alert import Alert, AlertFigure, AlertState
 from ...domain.check import DataSet
+from ...domain.monitor import POOLED_GROUP
 from ...records.record_list import Records, RecordsWanted, count_matching_records, list_matching_records
 from ...sources.stored.record_queries import RecordCount
 from ...statistics.sentences.rounding import choose_joint, digits_apart, write_minus
@@ -136,7 +137,7 @@ def affected_records(about: AlertFigure) -> RecordsWanted | None:
     Of copies those that another group would turn favourable, else those with the unfavourable outcome.
     """
     facts = about.facts
-    if about.attribute is None or about.group is None:
+    if about.attribute is None or about.group in {None, POOLED_GROUP}:
         return None
     check_id = facts.get("check_id")
     until = facts.get("alarm_at")
