@@ -246,7 +246,7 @@ def pool_panels(session: Session, deployment_no: int, timeline: Timeline, period
     Raises:
         InvalidInput: these are more hours than one roll-up adds up.
     """
-    points: dict[FigureKey, Sequence[SeriesPoint]] = {}
+    points: dict[tuple[str | None, Scope, str | None], Sequence[SeriesPoint]] = {}
     for attribute in dict.fromkeys(panel.attribute for panel in timeline.panels):
         wanted = SeriesWanted(
             metric=timeline.metric,
@@ -257,17 +257,10 @@ def pool_panels(session: Session, deployment_no: int, timeline: Timeline, period
             rollup=period,
         )
         for group in build_series(session, deployment_no, wanted).groups:
-            key = FigureKey(
-                metric=timeline.metric,
-                data=timeline.data,
-                scope=group.scope,
-                attribute=attribute,
-                group=group.group,
-            )
-            points[key] = group.points
+            points[attribute, group.scope, group.group] = group.points
     panels = []
     for panel in timeline.panels:
-        pooled = points.get(panel.key(timeline))
+        pooled = points.get((panel.attribute, panel.scope, panel.group))
         steps = panel.steps if not pooled else tuple(_pool(point, period, timeline.span) for point in pooled)
         panels.append(replace(panel, steps=steps, earlier=()))
     return replace(timeline, panels=tuple(panels))

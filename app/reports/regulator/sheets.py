@@ -5,6 +5,9 @@ from enum import StrEnum
 from typing import Self
 
 from ...base.values import frozen
+from ...statistics.selections.controls_sheet import controls_sheet
+from ...statistics.selections.lending_sheet import lending_sheet
+from ...statistics.selections.probability_bounds import bounds_sheet
 from ..document import Block, Json, Paragraph, Section
 from . import check_sheets, indirect_bias, people_sheets
 from .clauses import ToolKind
@@ -74,7 +77,7 @@ class PeriodSheet(StrEnum):
         SheetRow(
             "Lending: rates and scores next to the reference",
             "lending",
-            people_sheets.make_lending,
+            lambda parts: lending_sheet(parts.people),
             people_sheets.lending_blocks,
             is_caution=True,
             counts_people=True,
@@ -86,7 +89,7 @@ class PeriodSheet(StrEnum):
         SheetRow(
             "Probabilistic categories",
             "probabilistic categories",
-            people_sheets.make_bounds,
+            lambda parts: bounds_sheet(parts.people.bounds),
             people_sheets.bounds_blocks,
             counts_people=True,
         ),
@@ -96,7 +99,7 @@ class PeriodSheet(StrEnum):
         SheetRow(
             "Given the controls",
             "controls",
-            people_sheets.make_controls,
+            lambda parts: controls_sheet(parts.people),
             people_sheets.controls_blocks,
             counts_people=True,
         ),
