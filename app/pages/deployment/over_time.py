@@ -218,7 +218,7 @@ def draw_groups(
         # A very long time keeps the steps that are stored.
         if alone is not None and span.end - span.start >= POOLED_FROM:
             with suppress(InvalidInput):
-                alone = pool_panels(session, watched.deployment.no, alone, Period.DAY)
+                alone = pool_panels(session, watched.deployment.no, alone)
         drawn.append(
             None if alone is None else show_group(alone, watched.deployment.id, zone, row.leading.since)
         )

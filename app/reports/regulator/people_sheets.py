@@ -18,8 +18,11 @@ from ...statistics.selections.category_people import (
     name_reference,
     reference_rows,
 )
+from ...statistics.selections.controls_sheet import controls_sheet
 from ...statistics.selections.four_fifths import ImpactTable
+from ...statistics.selections.lending_sheet import lending_sheet
 from ...statistics.selections.local_law_144 import LEAST_SHARE, audit_tables, list_empty_categories
+from ...statistics.selections.probability_bounds import bounds_sheet
 from ...statistics.selections.selection_json import ImpactSheet, as_json, compare_with_reference
 from ...statistics.sentences.rounding import write_minus
 from ..document import (
@@ -205,6 +208,18 @@ def is_longer_than_a_year(span: Span) -> bool:
         if is_leap_day
         else start.replace(year=start.year + 1)
     )
+
+
+def make_lending(parts: SheetParts) -> Json:
+    return lending_sheet(parts.people)
+
+
+def make_bounds(parts: SheetParts) -> Json:
+    return bounds_sheet(parts.people.bounds)
+
+
+def make_controls(parts: SheetParts) -> Json:
+    return controls_sheet(parts.people)
 
 
 def impact_blocks(sheet: Json) -> Iterator[Block]:

@@ -5,9 +5,6 @@ from enum import StrEnum
 from typing import Self
 
 from ...base.values import frozen
-from ...statistics.selections.controls_sheet import controls_sheet
-from ...statistics.selections.lending_sheet import lending_sheet
-from ...statistics.selections.probability_bounds import bounds_sheet
 from ..document import Block, Json, Paragraph, Section
 from . import check_sheets, indirect_bias, people_sheets
 from .clauses import ToolKind
@@ -77,7 +74,7 @@ class PeriodSheet(StrEnum):
         SheetRow(
             "Lending: rates and scores next to the reference",
             "lending",
-            lambda parts: lending_sheet(parts.people),
+            people_sheets.make_lending,
             people_sheets.lending_blocks,
             is_caution=True,
             counts_people=True,
@@ -89,7 +86,7 @@ class PeriodSheet(StrEnum):
         SheetRow(
             "Probabilistic categories",
             "probabilistic categories",
-            lambda parts: bounds_sheet(parts.people.bounds),
+            people_sheets.make_bounds,
             people_sheets.bounds_blocks,
             counts_people=True,
         ),
@@ -99,7 +96,7 @@ class PeriodSheet(StrEnum):
         SheetRow(
             "Given the controls",
             "controls",
-            lambda parts: controls_sheet(parts.people),
+            people_sheets.make_controls,
             people_sheets.controls_blocks,
             counts_people=True,
         ),
