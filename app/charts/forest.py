@@ -33,14 +33,11 @@ SHOWN = (*LOGGED, DataSet.COUNTERFACTUAL)
 
 @frozen_by_name
 class StripPoint:
-    """`value` and `verdict` are None where the check has no figure of the group."""
+    """Verdict of a check; None where it has no figure of the group."""
 
     check_id: str
-    at: datetime
-    value: float | None
     verdict: str | None
-    carried_forward: bool
-    is_topped_up: bool = False
+    is_topped_up: bool
 
 
 _JUDGED_AS = {
@@ -328,14 +325,10 @@ def collect_strips(recent: RecentFigures, metric: str) -> dict[FigureKey, tuple[
         strips[key] = tuple(
             StripPoint(
                 check_id=check.id,
-                at=check.at,
-                value=None if figure is None else figure.value,
-                verdict=None if figure is None else figure.verdict,
-                carried_forward=check.carried_forward,
+                verdict=comparable[check.no].verdict if check.no in comparable else None,
                 is_topped_up=check.is_topped_up,
             )
             for check in oldest_first[start:]
-            for figure in [comparable.get(check.no)]
         )
     return strips
 

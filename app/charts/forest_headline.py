@@ -69,14 +69,13 @@ class Clause:
     """Figure without a full stop, and its 95 % interval, empty where the clause has it or there is none.
 
     `own_interval` is the figure's own; all numbers have equally many decimals. `note` says which interval
-    was chosen. `is_turned`: the ratio is from the reference's side.
+    was chosen.
     """
 
     text: str
     interval: str = ""
     own_interval: str = ""
     note: str = ""
-    is_turned: bool = False
 
 
 def word_forest(forest: Forest) -> ForestHeadline:
@@ -226,30 +225,24 @@ def word_figure(
     else:
         first, second = (names.subject(row.attribute, group) for group in groups)
         text = f"{first} {names.favourable} {times} {second}"
-    return Clause(text=text, interval=interval, own_interval=own_interval, is_turned=bool(mirrored))
+    return Clause(text=text, interval=interval, own_interval=own_interval)
 
 
 def say_windows(forest: Forest, row: ForestRow) -> Iterator[str]:
     """Yields the records of the leading figure, and its state."""
     if forest.check is not None and row.n is not None and row.n_reference is not None:
-        sizes = _say_sizes(row, row.n, row.n_reference)
+        at = forest.check.measured_at.astimezone(UTC)
         scored = (
             ", each scored as both"
             if row.leading.measurement.data is DataSet.COUNTERFACTUAL and not row.is_unseen
             else ""
         )
-        yield f"In this check (up to {_say_moment(forest, forest.check.measured_at)}): {sizes}{scored}."
+        yield (
+            f"In this check (up to {format_day(at, forest.year)} {at:%H:%M} UTC): {row.n:,} records of "
+            f"{row.name} and {row.n_reference:,} of {row.reference_name}{scored}."
+        )
     if row.evidence is not None:
         yield f"State: {say_state(row.evidence)}"
-
-
-def _say_sizes(row: ForestRow, monitored: int, reference: int) -> str:
-    return f"{monitored:,} records of {row.name} and {reference:,} of {row.reference_name}"
-
-
-def _say_moment(forest: Forest, at: datetime) -> str:
-    """In UTC, with the year where that is not the check's."""
-    return f"{format_day(at, forest.year)} {at.astimezone(UTC):%H:%M} UTC"
 
 
 def capitalise(text: str) -> str:

@@ -29,7 +29,7 @@ from ..checks.days.day_queries import (
     version_changes,
     whole_days,
 )
-from ..checks.days.roll_up import Period, period_start
+from ..checks.days.roll_up import Period
 from ..domain.alert import Alert
 from ..domain.check import DataSet, FigureKey, Scope, Span
 from ..domain.groups import GroupWords
@@ -236,17 +236,14 @@ def read_timeline(
     )
 
 
-_LENGTHS = {Period.DAY: DAY, Period.WEEK: 7 * DAY, Period.MONTH: 31 * DAY}
-
-
-def pool_panels(session: Session, deployment_no: int, timeline: Timeline, period: Period) -> Timeline:
-    """The timeline with a step for each period, measured from the counts of all its hours under the present
+def pool_panels(session: Session, deployment_no: int, timeline: Timeline) -> Timeline:
+    """The timeline with a step for each day, measured from the counts of all its hours under the present
     limits; panels whose counts are not stored stay.
 
     Raises:
         InvalidInput: these are more hours than one roll-up adds up.
     """
-    points: dict[FigureKey, Sequence[SeriesPoint]] = {}
+    points: dict[tuple[str | None, Scope, str | None], Sequence[SeriesPoint]] = {}
     for attribute in dict.fromkeys(panel.attribute for panel in timeline.panels):
         wanted = SeriesWanted(
             metric=timeline.metric,
@@ -254,31 +251,22 @@ def pool_panels(session: Session, deployment_no: int, timeline: Timeline, period
             attribute=attribute,
             since=timeline.span.start,
             until=timeline.span.end,
-            rollup=period,
+            rollup=Period.DAY,
         )
         for group in build_series(session, deployment_no, wanted).groups:
-            key = FigureKey(
-                metric=timeline.metric,
-                data=timeline.data,
-                scope=group.scope,
-                attribute=attribute,
-                group=group.group,
-            )
-            points[key] = group.points
+            points[attribute, group.scope, group.group] = group.points
     panels = []
     for panel in timeline.panels:
-        pooled = points.get(panel.key(timeline))
-        steps = panel.steps if not pooled else tuple(_pool(point, period, timeline.span) for point in pooled)
+        pooled = points.get((panel.attribute, panel.scope, panel.group))
+        steps = panel.steps if not pooled else tuple(_pool(point, timeline.span) for point in pooled)
         panels.append(replace(panel, steps=steps, earlier=()))
     return replace(timeline, panels=tuple(panels))
 
 
-def _pool(point: SeriesPoint, period: Period, span: Span) -> TimeStep:
-    """A roll-up is at the start of its period."""
-    end = period_start(point.at + _LENGTHS[period], period)
-    middle = point.at + (end - point.at) / 2
-    (step,) = join_points([point._replace(at=middle)], span, DAY)
-    return step._replace(start=max(point.at, span.start), end=min(end, span.end))
+def _pool(point: SeriesPoint, span: Span) -> TimeStep:
+    """A roll-up is at the start of its day."""
+    (step,) = join_points([point._replace(at=point.at + DAY / 2)], span, DAY)
+    return step._replace(start=max(point.at, span.start), end=min(point.at + DAY, span.end))
 
 
 def join_points(points: Iterable[SeriesPoint], span: Span, step: timedelta) -> tuple[TimeStep, ...]:

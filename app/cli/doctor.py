@@ -92,11 +92,8 @@ def examine(settings: Settings) -> Iterator[Finding]:
                 yield Finding("schema", verdict, words)
                 if verdict is FAULT:
                     return
-                yield Finding("clock", *look_at_clock(session))
-                yield Finding("worker", *look_at_worker(session))
-                yield Finding("keys", *look_at_keys(session))
-                yield Finding("months", *look_at_months(session))
-                yield Finding("days", *look_at_days(session))
+                for subject, look in _OF_DATABASE.items():
+                    yield Finding(subject, *look(session))
                 yield Finding("secrets", *look_at_stored_secrets(settings, session))
                 yield from look_at_endpoints(settings, session)
     except DBAPIError as error:
@@ -199,6 +196,15 @@ def look_at_days(session: Session) -> Look:
         )
         return WARNING, f"{sentence} {advice}"
     return GOOD, sentence
+
+
+_OF_DATABASE = {
+    "clock": look_at_clock,
+    "worker": look_at_worker,
+    "keys": look_at_keys,
+    "months": look_at_months,
+    "days": look_at_days,
+}
 
 
 def look_at_stored_secrets(settings: Settings, session: Session) -> Look:

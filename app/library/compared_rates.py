@@ -20,7 +20,7 @@ from ..statistics.group_labels import BoolArray, FloatArray, IntArray, of_role
 from .frame_columns import (
     Encoded,
     check_frame,
-    checked_name,
+    checked_names,
     convert_numbers,
     encode,
     is_numeric,
@@ -53,9 +53,7 @@ def read_features(frame: DataFrame, features: Sequence[str] | str) -> tuple[Feat
     Raises:
         InvalidInput: none or too many, a repeated or missing column, or one with too many values.
     """
-    names = [
-        checked_name(name, "features") for name in ([features] if isinstance(features, str) else features)
-    ]
+    names = checked_names(features, "features")
     if not 1 <= len(names) <= MAX_PLAYERS:
         raise InvalidInput("features", f"must name 1 to {MAX_PLAYERS} columns, found {len(names)}")
     for name in names:

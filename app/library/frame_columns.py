@@ -1,6 +1,6 @@
 """One column of a frame as arrays: positions in its distinct values, or numbers."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -97,6 +97,12 @@ def checked_name(name: object, option: str) -> str:
             "names",
         )
     return name
+
+
+def checked_names(names: object, option: str) -> tuple[str, ...]:
+    """Names of columns, of a list or one; raises as `checked_name`."""
+    several = [names] if isinstance(names, str) or not isinstance(names, Iterable) else names
+    return tuple(checked_name(name, option) for name in several)
 
 
 def require_column(frame: pd.DataFrame, name: str, option: str) -> Column:

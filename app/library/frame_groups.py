@@ -1,6 +1,6 @@
 """Groups of one or several attributes, and the group of each record."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, product
 from math import prod
@@ -30,7 +30,7 @@ from .frame_columns import (
     Column,
     Encoded,
     as_listed,
-    checked_name,
+    checked_names,
     convert_some_numbers,
     count_codes,
     encode,
@@ -282,10 +282,7 @@ def attribute_names(attribute: str | Sequence[str]) -> Names:
     Raises:
         InvalidInput: too many or none, one twice, or one that is not text.
     """
-    several = (
-        [attribute] if isinstance(attribute, str) or not isinstance(attribute, Iterable) else list(attribute)
-    )
-    names = tuple(checked_name(name, "attribute") for name in several)
+    names = checked_names(attribute, "attribute")
     if not 1 <= len(names) <= max(INTERSECTION_SIZES) or len(set(names)) < len(names):
         raise InvalidInput(
             "attribute",

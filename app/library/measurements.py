@@ -1,6 +1,6 @@
 """Measurements of a pandas DataFrame, and each record's weight, stratum and score."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import KW_ONLY, InitVar, dataclass, field, replace
 from typing import Any, Literal
 
@@ -22,7 +22,7 @@ from .frame_columns import (
     Codes,
     Column,
     check_frame,
-    checked_name,
+    checked_names,
     convert_complete_numbers,
     convert_numbers,
     encode,
@@ -331,11 +331,7 @@ def _build_report(
     measured = [result for table in tables for result in _measure(table, source)]
     of_rows = {key: CATALOGUE[key].formula for key in source.keys if _is_of_rows(key)}
     if of_rows:
-        features = source.features
-        several = (
-            [features] if isinstance(features, str) or not isinstance(features, Iterable) else list(features)
-        )
-        names = [checked_name(name, "features") for name in several]
+        names = checked_names(source.features, "features")
         if not names:
             raise InvalidInput("features", "must name at least one column")
         columns = [
@@ -346,7 +342,7 @@ def _build_report(
             groups=grouping.groups,
             codes=grouping.codes.astype(int),
             features=np.column_stack(columns),
-            feature_names=tuple(names),
+            feature_names=names,
             predicted=outcomes.predicted.codes.astype(int) if outcomes.predicted else None,
             actual=outcomes.actual.codes.astype(int) if outcomes.actual else None,
         )

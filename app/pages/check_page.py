@@ -196,7 +196,7 @@ def check_page(
         values |= show_forest(
             forest, chosen, alerts, done if done is not None and done.span == check.span else None
         )
-        values |= {"newest": check, "metrics": {forest.metric: CATALOGUE[forest.metric].title}}
+        values["newest"] = check
     names = people(session, [check.created_by, *(alert.acknowledged_by for alert in alerts)])
     return page(request, "check.html", values | {"names": names})
 

@@ -238,7 +238,7 @@ def format_measurement(measurement: Measurement, least: int = _TENTHS) -> Number
     if measurement.value is None:
         return Number(ABSENT, ABSENT, measurement.reason or "no reason is known")
     if isinstance(metric.measure, RateOf) or measurement.metric in _CHANGED_SHARES:
-        return _share(measurement.value, ends, marks, least)
+        return _write(measurement.value, ends, marks, least, scale=100, unit=_PER_CENT)
     if measurement.metric in _CHANGES_OF_SHARES:
         return _write(measurement.value, ends, (), least, scale=100, unit=_POINTS, is_change=True)
     if isinstance(metric.measure, CountOf):
@@ -277,13 +277,8 @@ def round_change(changed: Change) -> ShownChange:
 def format_share(outcomes: Outcomes | SubRange) -> Number:
     if outcomes.share is None:
         return Number(ABSENT, ABSENT, outcomes.reason or "no reason is known")
-    return _share(outcomes.share, (outcomes.lower, outcomes.upper), (), _TENTHS)
-
-
-def _share(
-    value: float, ends: tuple[float | None, float | None], marks: tuple[float | None, ...], least: int
-) -> Number:
-    return _write(value, ends, marks, least, scale=100, unit=_PER_CENT)
+    ends = (outcomes.lower, outcomes.upper)
+    return _write(outcomes.share, ends, (), _TENTHS, scale=100, unit=_PER_CENT)
 
 
 def _write(

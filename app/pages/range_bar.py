@@ -19,21 +19,15 @@ MAX_MOMENT = 40
 """Max characters of a moment in an address."""
 
 PRESETS = {
-    RangePreset.DAY: "24 h",
-    RangePreset.WEEK: "7 d",
-    RangePreset.MONTH: "30 d",
-    RangePreset.QUARTER: "90 d",
-    RangePreset.YEAR: "1 y",
-    RangePreset.ALL: "All",
+    RangePreset.DAY: ("24 h", "The last 24 hours"),
+    RangePreset.WEEK: ("7 d", "The last 7 days"),
+    RangePreset.MONTH: ("30 d", "The last 30 days"),
+    RangePreset.QUARTER: ("90 d", "The last 90 days"),
+    RangePreset.YEAR: ("1 y", "The last 365 days"),
+    RangePreset.ALL: ("All", "From the first check on"),
 }
-PRESET_TITLES = {
-    RangePreset.DAY: "The last 24 hours",
-    RangePreset.WEEK: "The last 7 days",
-    RangePreset.MONTH: "The last 30 days",
-    RangePreset.QUARTER: "The last 90 days",
-    RangePreset.YEAR: "The last 365 days",
-    RangePreset.ALL: "From the first check on",
-}
+"""Text and title of the link."""
+
 EARLIER_TIMES = {
     Earlier.PERIOD: "the period before",
     Earlier.REVISION: "the model revision before",
@@ -103,10 +97,6 @@ class RangeBar:
     start: str
     end: str
 
-    @property
-    def zone(self) -> ZoneInfo:
-        return self.choice.zone
-
 
 def build_bar(
     request: Request,
@@ -140,8 +130,8 @@ def build_bar(
     present = usual if present in without else present
     bare = replace(choice, preset=None, start=None, end=None)
     presets = [
-        link(text, PRESET_TITLES[preset], replace(bare, preset=preset), is_chosen=preset is present)
-        for preset, text in PRESETS.items()
+        link(*texts, replace(bare, preset=preset), is_chosen=preset is present)
+        for preset, texts in PRESETS.items()
         if preset not in without
     ]
     earlier_times = [

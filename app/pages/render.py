@@ -20,7 +20,7 @@ from ..access.principals import Permission
 from ..base.clock import utc_now
 from ..base.errors import Unavailable
 from ..charts.time_ranges import RangeChoice, RangePreset
-from ..checks.schedule.words import WorkerNotice, choose_notice
+from ..checks.schedule.words import choose_notice
 from ..checks.schedule.worker_queries import workers_seen
 from ..domain.deployment import NOT_READ, Deployment
 from . import words as wording
@@ -103,7 +103,9 @@ def page(
         context["is_checked_here"] = template == "configure.html" and "check" in values["shown"]
     # A page that has read the workers itself passes the notice along.
     if "worker_notice" not in values:
-        context["worker_notice"] = None if is_unread else _read(request, _read_worker_notice)
+        context["worker_notice"] = (
+            None if is_unread else _read(request, lambda session: choose_notice(workers_seen(session)))
+        )
     content = _ENVIRONMENT.get_template(template).render(context)
     if choice is not None:
         content = keep_range(content, choice)
@@ -112,10 +114,6 @@ def page(
         status,
         headers={"Content-Security-Policy": CONTENT_POLICY, "Referrer-Policy": REFERRER_POLICY},
     )
-
-
-def _read_worker_notice(session: Session) -> WorkerNotice | None:
-    return choose_notice(workers_seen(session))
 
 
 def _read(request: Request, read: Callable[[Session], _Read]) -> _Read | None:

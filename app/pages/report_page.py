@@ -153,12 +153,13 @@ def find_problem(chosen: ChosenContent, deployment: Deployment, monitor: Monitor
         return ""
     try:
         mappings = parse_mappings(chosen.categories) if chosen.categories.strip() else ()
-        names = (tuple(chosen.attribute or ()), tuple(chosen.control or ()))
-        choose_controls(
-            deployment,
-            monitor,
-            SheetsWanted(sheets=(), attributes=names[0], controls=names[1], categories=mappings),
+        wanted = SheetsWanted(
+            sheets=(),
+            attributes=tuple(chosen.attribute or ()),
+            controls=tuple(chosen.control or ()),
+            categories=mappings,
         )
+        choose_controls(deployment, monitor, wanted)
     except InvalidInput as error:
         return str(error)
     return ""

@@ -35,11 +35,6 @@ def figure(value: float | None, digits: int = 2) -> str:
     return ABSENT if value is None else write_minus(f"{value:.{digits}f}")
 
 
-def share(value: float | None) -> str:
-    """`63.2 %`."""
-    return ABSENT if value is None else f"{100 * value:.1f} %"
-
-
 def count(value: float | None) -> str:
     """`12,345`, with thin groups."""
     if value is None:
@@ -146,7 +141,6 @@ FILTERS = {
     "whole": whole,
     "percent": percent,
     "figure": figure,
-    "share": share,
     "count": count,
     "interval": interval,
     "limits": limits,

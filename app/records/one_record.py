@@ -40,7 +40,7 @@ def record_details(
     """
     record = require_present(find_record(session, deployment_no, record_id), "payload record", record_id)
     lens = open_lens(session, deployment_no)
-    window = None if check_id is None else window_of_check(session, deployment_no, check_id)
+    window = window_of_check(session, deployment_no, check_id)
     (summary,) = summaries(session, deployment_no, [record], lens, window)
     feedback = None
     if (stored := find_feedback(session, deployment_no, record_id)) is not None:

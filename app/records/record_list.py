@@ -101,7 +101,7 @@ def list_matching_records(session: Session, deployment_no: int, query: RecordsWa
         attribute or group, or the place is of another sort. Conflict: there is no monitor.
     """
     lens = open_lens(session, deployment_no)
-    window = None if query.check_id is None else window_of_check(session, deployment_no, query.check_id)
+    window = window_of_check(session, deployment_no, query.check_id)
     if window is not None and window.oldest is None:
         return Records(records=(), next_place=None)
     condition = build_record_filter(query, lens, window)
@@ -132,7 +132,7 @@ def count_matching_records(
     Raises:
         NotFound, InvalidInput, Conflict: as `records_of`.
     """
-    window = None if query.check_id is None else window_of_check(session, deployment_no, query.check_id)
+    window = window_of_check(session, deployment_no, query.check_id)
     if window is not None and window.oldest is None:
         return RecordCount(records=0, is_least=False)
     condition = build_record_filter(query, open_lens(session, deployment_no), window)

@@ -106,19 +106,22 @@ def filters(
     )
 
 
-def wanted_records(
+def filtered_records(
     filtered: Annotated[RecordsWanted, Depends(filters)],
     *,
     check: CheckId = None,
     since: OptionalMoment = None,
     until: OptionalMoment = None,
+) -> RecordsWanted:
+    return replace(filtered, check_id=check, since=in_utc("since", since), until=in_utc("until", until))
+
+
+def wanted_records(
+    filtered: Annotated[RecordsWanted, Depends(filtered_records)],
     limit: Limit = 100,
     cursor: PlaceCursor = None,
 ) -> RecordsWanted:
-    after = read_record_cursor(cursor, filtered.sort)
-    earliest = in_utc("since", since)
-    latest = in_utc("until", until)
-    return replace(filtered, check_id=check, since=earliest, until=latest, after=after, limit=limit)
+    return replace(filtered, after=read_record_cursor(cursor, filtered.sort), limit=limit)
 
 
 @router.get("", dependencies=[READS_RECORDS])
@@ -187,16 +190,6 @@ def _write_row(
     return [write_cell(cell, is_raw=is_raw) for cell in cells]
 
 
-def _filtered_records(
-    filtered: Annotated[RecordsWanted, Depends(filters)],
-    *,
-    check: CheckId = None,
-    since: OptionalMoment = None,
-    until: OptionalMoment = None,
-) -> RecordsWanted:
-    return replace(filtered, check_id=check, since=in_utc("since", since), until=in_utc("until", until))
-
-
 @export_router.get(
     "/payload-records.csv",
     response_class=CsvAnswer,
@@ -207,7 +200,7 @@ def export_payload_records(
     deployment: ReadableDeployment,
     session: SessionIn,
     services: ServicesIn,
-    filtered: Annotated[RecordsWanted, Depends(_filtered_records)],
+    filtered: Annotated[RecordsWanted, Depends(filtered_records)],
     limit: RowLimit = None,
     *,
     raw: Raw = False,

@@ -26,7 +26,8 @@ from ..checks.routes import CheckId
 from ..checks.views.measurement_bodies import derive_members
 from ..deployments.deployment_in_address import ReadableDeployment
 from ..deployments.noted_exports import exported
-from ..domain.check import Measurement, Span
+from ..domain.check import CheckRun, Measurement, Span
+from ..domain.deployment import Deployment
 from ..domain.paging import Paging
 from ..records.csv_streams import CsvAnswer, CsvPiece, send_csv
 from ..web.route_declarations import OptionalMoment, in_utc
@@ -71,6 +72,12 @@ class WantedFile:
         ),
     ] = False
 
+    def order(
+        self, deployment: Deployment, of: CheckRun | Span, principal: Principal, now: datetime
+    ) -> Order:
+        made = make_stamp(principal, now)
+        return Order(deployment=deployment, of=of, made=made, form=self.form, has_annex=self.annex)
+
 
 def wanted_period(now: NowIn, *, since: OptionalMoment = None, until: OptionalMoment = None) -> Span:
     """Period; without `until` up to now, without `since` the 30 days before."""
@@ -111,14 +118,8 @@ async def report_check(
     `json` is the data that the report is made from; the report names the SHA-256 of these bytes.
     """
     check = await run_in_threadpool(get, session, deployment.no, check_id)
-    order = Order(
-        deployment=deployment,
-        of=check,
-        made=make_stamp(principal, now),
-        form=options.form,
-        has_annex=options.annex,
-    )
-    return send_file(await reports.make(order), options.form, f"{deployment.id}-{check.id}")
+    file = await reports.make(options.order(deployment, check, principal, now))
+    return send_file(file, options.form, f"{deployment.id}-{check.id}")
 
 
 @router.get("/report.{form}", response_class=ReportFile, responses=FILES, dependencies=_MAKES_REPORT)
@@ -136,14 +137,8 @@ async def report_period(
     Without `until` up to now, without `since` the 30 days before `until`.
     """
     name = f"{deployment.id}-{period.start:%Y%m%d}-{period.end:%Y%m%d}"
-    order = Order(
-        deployment=deployment,
-        of=period,
-        made=make_stamp(principal, now),
-        form=options.form,
-        has_annex=options.annex,
-    )
-    return send_file(await reports.make(order), options.form, name)
+    file = await reports.make(options.order(deployment, period, principal, now))
+    return send_file(file, options.form, name)
 
 
 @router.get(

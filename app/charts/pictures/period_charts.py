@@ -200,23 +200,20 @@ def _notes(series: Series, step: timedelta, pictures: Sequence[PanelPicture], *,
     per = f"one bar a {_name_unit(series.rollup)}"
     if step > HOUR:
         per = f"each bar from the lowest to the highest check of {count_step(step)}"
-    return " ".join(
+    notes = (
         (
-            (
-                f"{data_title[0].upper()}{data_title[1:]}; {per}, in the colour of the verdict. Grey: 95 % "
-                "intervals; shaded: the fair range."
-            ),
-            *(["Hollow: carried forward."] if any(picture.carried for picture in pictures) else []),
-            *(["Dark at the bottom: checks without figures."] if series.gaps else []),
-            *(["Triangle: alert opened."] if has_alerts else []),
-            *(
-                [f"The first {MOST_PANELS} of {len(series.groups)} groups."]
-                if len(series.groups) > MOST_PANELS
-                else []
-            ),
-            "Time in UTC.",
-        )
+            f"{data_title[0].upper()}{data_title[1:]}; {per}, in the colour of the verdict. Grey: 95 % "
+            "intervals; shaded: the fair range."
+        ),
+        "Hollow: carried forward." if any(picture.carried for picture in pictures) else "",
+        "Dark at the bottom: checks without figures." if series.gaps else "",
+        "Triangle: alert opened." if has_alerts else "",
+        f"The first {MOST_PANELS} of {len(series.groups)} groups."
+        if len(series.groups) > MOST_PANELS
+        else "",
+        "Time in UTC.",
     )
+    return " ".join(filter(None, notes))
 
 
 def _describe(series: Series, sentences: Sequence[str]) -> str:
@@ -226,13 +223,13 @@ def _describe(series: Series, sentences: Sequence[str]) -> str:
         for pair, _ in groupby(points, key=attrgetter("lower_limit", "upper_limit"))
         if pair != (None, None)
     ]
-    description = [
+    description = (
         f"{heading(series)} on {DATA_TITLES[series.data]}",
-        *([f"fair range {', then '.join(map(limits_in_words, limits))}"] if limits else []),
+        f"fair range {', then '.join(map(limits_in_words, limits))}" if limits else "",
         *sentences,
-        *([f"{len(series.gaps):,} checks without figures"] if series.gaps else []),
-    ]
-    return ". ".join(description) + ". The table next to it has the figures."
+        f"{len(series.gaps):,} checks without figures" if series.gaps else "",
+    )
+    return ". ".join(filter(None, description)) + ". The table next to it has the figures."
 
 
 def _titles(series: Series, picture: PanelPicture) -> str:

@@ -264,8 +264,8 @@ class CheckWindow:
         return "span" if at >= self.span.start else "additional"
 
 
-def window_of_check(session: Session, deployment_no: int, check_id: str) -> CheckWindow:
-    """Window of the check's figures; of one carried forward, that of its origin.
+def window_of_check(session: Session, deployment_no: int, check_id: str | None) -> CheckWindow | None:
+    """Window of the check's figures, if one is named; of one carried forward, that of its origin.
 
     It goes by times and counts: records placed into past hours after the check are taken for its own.
 
@@ -273,6 +273,8 @@ def window_of_check(session: Session, deployment_no: int, check_id: str) -> Chec
         NotFound: the deployment has no check of that id.
         InvalidInput: the check has not read any records.
     """
+    if check_id is None:
+        return None
     check = get(session, deployment_no, check_id)
     if check.carried_from:
         check = get(session, deployment_no, check.carried_from)

@@ -15,9 +15,7 @@ from ...access.issuer.issuer_log_in import CallbackIn
 from ...access.issuer.verify_token import MAX_TOKEN_CHARACTERS
 from ...base.errors import EvenhandError, NotFound, Unauthenticated
 from ...web.client_address import name_client
-from ...web.problems import find_kind
-from ..render import page
-from .login_page import lead_on, log_in_values, own_path
+from .login_page import lead_on, own_path, refuse_log_in
 
 router = APIRouter(include_in_schema=False)
 
@@ -32,12 +30,7 @@ async def begin_log_in(request: Request, services: ServicesIn, now: NowIn, next:
     try:
         address, cookie = await services.oidc.begin(own_path(next), now=now)
     except EvenhandError as error:
-        return page(
-            request,
-            "login.html",
-            log_in_values(services, next) | {"problem": str(error)},
-            status=find_kind(error).status,
-        )
+        return refuse_log_in(request, services, next, error)
     response = RedirectResponse(address, status_code=HTTPStatus.SEE_OTHER)
     response.set_cookie(
         pending_cookie(request.scope),
@@ -98,12 +91,7 @@ async def end_log_in(
             sent, pending_log_in(request.scope), now=now, address=address, client=name_client(address)
         )
     except EvenhandError as refused:
-        response: Response = page(
-            request,
-            "login.html",
-            log_in_values(services, "/") | {"problem": str(refused)},
-            status=find_kind(refused).status,
-        )
+        response = refuse_log_in(request, services, "/", refused)
     else:
         response = lead_on(request, token, own_path(path), seconds=services.oidc.lasts)
     response.delete_cookie(

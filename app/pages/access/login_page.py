@@ -63,9 +63,15 @@ async def log_in(
                 services, name.strip(), password, address=address, client=name_client(address)
             )
     except EvenhandError as error:
-        values = log_in_values(services, next) | {"name": name, "problem": str(error)}
-        return page(request, "login.html", values, status=find_kind(error).status)
+        return refuse_log_in(request, services, next, error, name)
     return lead_on(request, token, own_path(next), seconds=int(sessions.LASTS.total_seconds()))
+
+
+def refuse_log_in(
+    request: Request, services: Services, path: str, error: EvenhandError, name: str = ""
+) -> Response:
+    values = log_in_values(services, path) | {"name": name, "problem": str(error)}
+    return page(request, "login.html", values, status=find_kind(error).status)
 
 
 def lead_on(request: Request, token: str, path: str, *, seconds: int) -> Response:

@@ -2,27 +2,30 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
 
 from sqlalchemy.orm import Session
 
 from ...alerts.gravity import rank_alert, read_number
 from ...base.errors import Conflict, InvalidInput, NotFound
 from ...base.values import frozen_by_name
-from ...charts.forest import StripPoint, collect_strips
-from ...checks.result_queries import RecentFigures, recent_figures
+from ...charts.timeline import read_timeline
+from ...checks.days.day_queries import FiguresWanted
 from ...checks.views.headlines import DATA_NAMES
+from ...deployments.monitor.queries import find_monitor
 from ...domain.alert import Alert, AlertFigure, AlertState
-from ...domain.check import DataSet
+from ...domain.check import DataSet, FigureKey, Span
+from ...domain.groups import GroupWords
 from ...domain.monitor import POOLED_GROUP
 from ...records.record_list import Records, RecordsWanted, count_matching_records, list_matching_records
 from ...sources.stored.record_queries import RecordCount
 from ...statistics.sentences.rounding import choose_joint, digits_apart, write_minus
+from ..deployment.over_time import ShownTimeline, keep_group, show_group
 
 _HUNDREDTHS = 2
 
 AROUND = timedelta(hours=48)
-"""Time before and after an alert that its trend shows."""
-_MOST_CHECKS = 2 * 48 + 1
+"""Time before and after an alert that its chart shows."""
 SHOWN_RECORDS = 5
 MOST_COUNTED = 10_000
 """Max affected records that are counted."""
@@ -93,42 +96,30 @@ def format_figure(figure: AlertFigure) -> ListedFigure:
     )
 
 
-@frozen_by_name
-class AlertTrend:
-    """Oldest first; `begun` is the place of the first one from `since` on."""
-
-    since: datetime
-    points: tuple[StripPoint, ...]
-    begun: int | None
-
-
 def start_of_figure(figure: AlertFigure) -> datetime:
     since = figure.facts.get("since")
     return datetime.fromisoformat(since) if isinstance(since, str) else figure.opened_at
 
 
-def read_trend(session: Session, deployment_no: int, about: AlertFigure) -> AlertTrend | None:
-    """None for a figure of no single group, or without a value there."""
-    since = start_of_figure(about)
+def draw_alert(session: Session, alert: Alert, zone: ZoneInfo, now: datetime) -> ShownTimeline | None:
+    """Worst figure around its start; None for one of no single group, or without a value there."""
+    about = alert.worst
     if about.data is None or about.metric is None or about.group is None:
         return None
-    latest = recent_figures(session, deployment_no, about.metric, most=_MOST_CHECKS, until=since + AROUND)
-    checks = [check for check in latest.checks if check.at >= since - AROUND]
-    numbers = {check.no for check in checks}
-    recent = [
-        figure
-        for figure in latest.figures
-        if figure.check_no in numbers
-        and (figure.data, figure.attribute, figure.group) == (about.data, about.attribute, about.group)
-    ]
-    points = next(iter(collect_strips(RecentFigures(checks, recent), about.metric).values()), ())
-    if not any(point.value is not None for point in points):
-        return None
-    return AlertTrend(
-        since=since,
-        points=points,
-        begun=next((no for no, point in enumerate(points) if point.at >= since), None),
+    since = start_of_figure(about)
+    timeline = read_timeline(
+        session,
+        alert.deployment_no,
+        Span(start=since - AROUND, end=min(since + AROUND, now)),
+        FiguresWanted(metric=about.metric, data=about.data),
+        words=GroupWords.of(find_monitor(session, alert.deployment_no)),
+        alerts=[alert],
     )
+    key = FigureKey(metric=about.metric, data=about.data, attribute=about.attribute, group=about.group)
+    alone = keep_group(timeline, key)
+    if alone is None or all(step.value is None for step in alone.panels[0].steps):
+        return None
+    return show_group(alone, alert.deployment_id, zone, since)
 
 
 def affected_records(about: AlertFigure) -> RecordsWanted | None:

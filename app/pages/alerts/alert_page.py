@@ -19,12 +19,11 @@ from ...evidence.queries.eras import followed_deployment
 from ...records.record_list import RecordsWanted
 from ...sources.stored.record_queries import RecordCount
 from ..author_names import offer_assignees, people
-from ..deployment.trend import draw_trend
-from ..range_bar import KEEPS_RANGE
+from ..range_bar import RangeIn
 from ..record import words as record_words
 from ..record.filter_form import write_query
 from ..render import page
-from .alert_figures import affected_records, format_figure, read_affected, read_trend
+from .alert_figures import affected_records, draw_alert, format_figure, read_affected, start_of_figure
 
 router = APIRouter(include_in_schema=False)
 
@@ -55,9 +54,9 @@ def say_affected(listed: int, count: RecordCount, query: RecordsWanted) -> str:
     )
 
 
-@router.get("/alerts/{alert_id}", dependencies=[KEEPS_RANGE, SHOWS_RECORDS])
+@router.get("/alerts/{alert_id}", dependencies=[SHOWS_RECORDS])
 def alert_page(
-    request: Request, principal: Reader, session: SessionIn, now: NowIn, alert_id: str
+    request: Request, principal: Reader, session: SessionIn, now: NowIn, time_range: RangeIn, alert_id: str
 ) -> Response:
     if not _ID.fullmatch(alert_id):
         raise NotFound("alert", alert_id)
@@ -67,11 +66,8 @@ def alert_page(
         raise NotFound("alert", alert_id)
     comments = comments_page(session, alert, Paging(MOST_COMMENTS + 1))
     worst = alert.worst
-    trend = read_trend(session, alert.deployment_no, worst)
     query = affected_records(worst) if principal.may_read_records else None
     is_in_files = followed_deployment(session, alert.deployment_no).payload is not None
-    limits = [alert.facts.get(name) for name in ("lower_limit", "upper_limit")]
-    bounds = [float(limit) if isinstance(limit, int | float) else None for limit in limits]
     values = {
         "alert": alert,
         "is_in_files": is_in_files,
@@ -80,9 +76,8 @@ def alert_page(
         "format_figure": format_figure,
         "explained": attribution_of_alert(session, alert.no),
         "attribution_words": attribution_words,
-        "trend": trend,
-        "picture": trend
-        and draw_trend(trend.points, metric=str(worst.metric), limits=bounds, begun=trend.begun),
+        "chart": draw_alert(session, alert, time_range.zone, now),
+        "since": start_of_figure(worst),
         "records": None if is_in_files else read_affected(session, alert, query),
         "say_affected": say_affected,
         "wanted": query,

@@ -214,27 +214,29 @@ def draw_groups(
                 words=GroupWords.of(watched.monitor),
                 alerts=alerts,
             )
-        timeline = timelines[key.data]
-        panel = next(
-            (
-                panel
-                for panel in timeline.panels
-                if (panel.scope, panel.attribute, panel.group) == (Scope.GROUP, key.attribute, key.group)
-            ),
-            None,
-        )
-        if panel is None:
-            drawn.append(None)
-            continue
-        about = tuple(alert for alert in timeline.alerts if _is_about(alert, panel, timeline))
-        alone = replace(timeline, panels=(panel,), accuracy=None, alerts=about)
+        alone = keep_group(timelines[key.data], key)
         # A very long time keeps the steps that are stored.
-        if span.end - span.start >= POOLED_FROM:
+        if alone is not None and span.end - span.start >= POOLED_FROM:
             with suppress(InvalidInput):
-                alone = pool_panels(session, watched.deployment.no, alone, Period.DAY)
-        since = {} if row.leading.since is None else {key: row.leading.since}
-        drawn.append(show_timeline(alone, watched.deployment.id, zone, since=since, height=HEIGHT_OF_ONE))
+                alone = pool_panels(session, watched.deployment.no, alone)
+        drawn.append(
+            None if alone is None else show_group(alone, watched.deployment.id, zone, row.leading.since)
+        )
     return drawn
+
+
+def keep_group(timeline: Timeline, key: FigureKey) -> Timeline | None:
+    """Timeline of that figure alone, with the alerts about it; None without one in it."""
+    for panel in timeline.panels:
+        if panel.key(timeline) == key:
+            about = tuple(alert for alert in timeline.alerts if _is_about(alert, panel, timeline))
+            return replace(timeline, panels=(panel,), accuracy=None, alerts=about)
+    return None
+
+
+def show_group(alone: Timeline, deployment_id: str, zone: ZoneInfo, since: datetime | None) -> ShownTimeline:
+    onsets = NO_ONSETS if since is None else {alone.panels[0].key(alone): since}
+    return show_timeline(alone, deployment_id, zone, since=onsets, height=HEIGHT_OF_ONE)
 
 
 def show_timeline(

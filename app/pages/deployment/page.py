@@ -24,7 +24,6 @@ from ...evidence.queries.eras import FollowedDeployment
 from ...evidence.words import describe_evidence
 from ...overview.fleet import look_at_deployment
 from ...records.second_look.words import say_effect
-from ...statistics.catalogue import CATALOGUE
 from .. import check_words
 from ..author_names import people
 from ..header import make_header
@@ -112,7 +111,6 @@ def fairness_page(
         "missing_records": () if newest is None else notes_of_check(session, newest, forest.attribute),
         **show_forest(forest, chosen, live, attributed),
         "effect": effect,
-        "metrics": {metric: CATALOGUE[metric].title} if metric in CATALOGUE else {},
         "evidence_in_short": [] if evidence is None else describe_evidence(evidence),
         "guarantee": "" if evidence is None else evidence.guarantee,
         "words": check_words,

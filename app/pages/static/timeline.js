@@ -67,7 +67,7 @@ function start(timeline, tip) {
     const moment = (x) => new Date(Math.round((begin + (x / 1000) * (end - begin)) / 60) * 60000);
     const [from, to] = [moment(Math.min(first, last)), moment(Math.max(first, last))];
     if (to <= from) return;
-    const address = new URL(location.href);
+    const address = new URL(timeline.dataset.opens ?? location.href, location.href);
     address.searchParams.delete("range");
     address.searchParams.set("from", `${from.toISOString().slice(0, 16)}Z`);
     address.searchParams.set("to", `${to.toISOString().slice(0, 16)}Z`);

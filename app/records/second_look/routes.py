@@ -62,10 +62,6 @@ def wanted_flags(
     )
 
 
-def read_flag_cursor(cursor: PlaceCursor = None) -> FlagPlace | None:
-    return read_place_cursor(cursor, FlagPlace)
-
-
 Wanted = Annotated[FlaggedFilter, Depends(wanted_flags)]
 
 
@@ -74,7 +70,7 @@ def list_flagged_records(
     deployment: ReadableDeployment,
     session: SessionIn,
     filters: Wanted,
-    after: Annotated[FlagPlace | None, Depends(read_flag_cursor)],
+    cursor: PlaceCursor = None,
     limit: Limit = 100,
 ) -> FlaggedPage:
     """Returns records whose outcome would, or would probably, differ with a reference value: largest gap of
@@ -82,6 +78,7 @@ def list_flagged_records(
 
     `since` <= `logged_at` < `until`. Checks flag records; each record and attribute is listed once.
     """
+    after = read_place_cursor(cursor, FlagPlace)
     flags = flagged_page(session, deployment.no, filters, after=after, limit=limit + 1)
     names = GroupWords.of(find_monitor(session, deployment.no))
     page = flags.items[:limit]

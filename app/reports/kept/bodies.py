@@ -72,9 +72,6 @@ class CategoriesIn(In):
     reference: str | None = None
     """Category with weights that the others are compared with; null: ranges of the rates only."""
 
-    def to_mapping(self, attribute: str) -> CategoryMapping:
-        return CategoryMapping(attribute=attribute, **self.model_dump())
-
 
 class WantedSheetsIn(In):
     """Content of a report. Members that are left out get their default."""
@@ -98,7 +95,10 @@ class WantedSheetsIn(In):
     """Categories by attribute, or by the title of a table of weights."""
 
     def to_wanted(self) -> SheetsWanted:
-        categories = [category.to_mapping(name) for name, category in self.categories.items()]
+        categories = [
+            CategoryMapping(attribute=name, **category.model_dump())
+            for name, category in self.categories.items()
+        ]
         return self.read_as(
             SheetsWanted, sheets=choose_sheets(self.sheets, self.preset), categories=categories
         )

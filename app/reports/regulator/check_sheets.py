@@ -102,7 +102,11 @@ def flip_sheet(parts: SheetParts) -> Json:
 def flip_blocks(sheet: Json) -> Iterator[Block]:
     yield from _introduce(sheet)
     columns = (
-        FigureColumn(FLIP_RATE, "Flips", _share_and_ends),
+        FigureColumn(
+            FLIP_RATE,
+            "Flips",
+            lambda row: add_ends(share(row["value"]), share_interval(row["low"], row["high"])),
+        ),
         FigureColumn(FLIP_RATE, "Gained", lambda row: share(row["gained"])),
         FigureColumn(FLIP_RATE, "Lost", lambda row: share(row["lost"])),
     )
@@ -141,7 +145,11 @@ def alternative_blocks(sheet: Json) -> Iterator[Block]:
     accuracies = (
         FigureColumn("accuracy_before", "Accuracy before", _share_of),
         FigureColumn("accuracy_after", "Accuracy after", _share_of),
-        FigureColumn("accuracy_change", "Change, in points", _points_and_ends),
+        FigureColumn(
+            "accuracy_change",
+            "Change, in points",
+            lambda row: add_ends(points(row["value"]), points_interval(row["low"], row["high"])),
+        ),
     )
     note = "Accuracy of the outcomes, on records with a ground-truth label."
     yield from _tabulate_figures("Cost or gain in accuracy", sheet["rows"], accuracies, note)
@@ -230,13 +238,5 @@ def _share_of(row: Json) -> str:
     return share(row["value"])
 
 
-def _share_and_ends(row: Json) -> str:
-    return add_ends(share(row["value"]), share_interval(row["low"], row["high"]))
-
-
 def _number_and_ends(row: Json) -> str:
     return number_and_ends(row["value"], row["low"], row["high"])
-
-
-def _points_and_ends(row: Json) -> str:
-    return add_ends(points(row["value"]), points_interval(row["low"], row["high"]))

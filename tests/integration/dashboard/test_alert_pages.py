@@ -98,7 +98,7 @@ def test_an_alert_has_its_trend_its_records_its_names_and_what_people_say(
     assert "Assigned to ada" in said
     assert "4 checks from" in said
     assert said == snapshot
-    assert 'class="begun"' in page
+    assert 'class="onset"' in page
     assert "&lt;b&gt;Prices&lt;/b&gt;\nchanged." in page
     records = re.findall(r'href="(/deployments/a-model/transactions/[^"]+)"', page)
     assert len(records) == 5

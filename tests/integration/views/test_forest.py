@@ -86,8 +86,10 @@ def test_a_strip_reads_the_newest_checks_only_in_a_fixed_number_of_statements(st
     newest = stage.check(NOON)
     repeat_check(stage, newest, [NOON - hours * HOUR for hours in range(1, STRIP_CHECKS + 2)])
     after_all = statements_after(STRIP_CHECKS + 2)
-    (row,) = look(stage).rows
+    forest = look(stage)
+    (row,) = forest.rows
 
     assert len(row.strip) == STRIP_CHECKS
-    assert row.strip[-1].at == NOON + HOUR
+    assert forest.checks[0].at == NOON + HOUR
+    assert row.strip[-1].check_id == forest.checks[0].id
     assert after_one == after_all
