@@ -107,7 +107,7 @@ def tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ssl.SSLCont
 def delivered(url: str) -> Delivered | Undelivered:
     server = read_mail_server(Settings(smtp_url=url, smtp_sender=SENDER))  # type: ignore[arg-type]
     assert server is not None
-    body = plain_json(alert_message(alert_of(), Event.OPENED, now=datetime.now(UTC)))
+    body = plain_json(alert_message(Event.OPENED, [alert_of()], now=datetime.now(UTC)))
     return send_mail(alert_mail(body, sender=SENDER, to=TO), server)
 
 

@@ -295,7 +295,7 @@ def test_no_sentence_with_display_names_names_the_wrong_side(database: Database,
         said = said_on(reader.get(f"{address}?attribute={ATTRIBUTE}&group=women").text)
         read(" ".join(unname(text) for text in said[:3]), one.facts(figure))
     for alert in alerts:
-        message = plain_json(alert_message(alert, Event.OPENED, now=NOON))
+        message = plain_json(alert_message(Event.OPENED, [alert], now=NOON))
         assert alert.group == "women"
         assert unname(alert.sentence) == alert.facts["sentence"] == unname(sentence(message))
         assert headline(message).endswith(f"{ATTRIBUTE} / {CROSSED['women']}")

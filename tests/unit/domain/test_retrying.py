@@ -52,7 +52,7 @@ def notification(event: Event, created_at: datetime) -> Notification:
         id="1",
         channel_no=1,
         channel_id="on-call",
-        alert_id=None,
+        alert_ids=(),
         event=event,
         body={},
         state=NotificationState.WAITING,
