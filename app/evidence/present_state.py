@@ -42,7 +42,7 @@ from ..statistics.group_labels import IntArray
 from ..statistics.intervals.verdicts import Verdict
 from ..statistics.measures.labelled_figures import LabelCounts
 from ..statistics.sentences.left_out import CountedRecords
-from .count_hours import FollowedEra
+from .count_hours import FollowedEra, explain_vanished, sum_records
 from .figure_state import (
     Course,
     FigureState,
@@ -53,12 +53,10 @@ from .figure_state import (
     read_series,
     weigh_together,
 )
-from .left_out_of_hours import explain_vanished, sum_records
 from .queries.changed_hours import count_corrections
 from .queries.eras import Era, FollowedDeployment, followed_deployment
-from .queries.figure_states import EraFigures, StoredFigure, find_era_figures
+from .queries.figure_states import Alarm, EraFigures, LimitSummary, StoredFigure, find_era_figures
 from .queries.hour_counts import Cells, CountedPlace, PlaceHours, hours_of_places, sum_cells
-from .queries.summaries import Alarm, LimitSummary
 from .settle import Budget, choose_counted_end, count_lag_hours
 from .summarise import summarise
 from .watched_figures import WatchedMetric

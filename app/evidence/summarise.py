@@ -4,7 +4,7 @@ from ..statistics.e_values.follow import Episode
 from ..statistics.e_values.onset import Onset
 from ..statistics.e_values.state_words import State
 from .figure_state import FigureState, find_hour_start, number_hour
-from .queries.summaries import Alarm, LimitSummary
+from .queries.figure_states import Alarm, LimitSummary
 from .watched_figures import WatchedMetric
 
 

@@ -48,12 +48,14 @@ from .queries.figure_states import KnownFigure, change_figures, known_figures
 from .queries.hour_counts import (
     CountedHour,
     CountedPlace,
+    add_late_labels,
+    count_late_labels,
     count_logged,
     counted_hours,
     next_record_hour,
     replace_hours,
+    replace_late_labels,
 )
-from .queries.late_labels import add_late_labels, count_late_labels, replace_late_labels
 from .random_order import in_random_order
 from .settle import settle_figures, take_forward
 

@@ -30,7 +30,6 @@ from ..domain.check import Progress, Span, Trigger
 from ..domain.deployment import Deployment
 from ..domain.groups import GroupWords
 from ..domain.monitor import Comparison, Monitor, find_comparison
-from ..evidence.attribution.ask_hybrids import HybridScorer
 from ..evidence.attribution.attribution import (
     AttributionCost,
     AttributionResult,
@@ -49,7 +48,7 @@ from ..evidence.attribution.compared_records import (
     read_window_records,
 )
 from ..evidence.attribution.feature_cells import DividedFeatures, divide_gaps
-from ..evidence.attribution.model_questions import attribution_seed, plan_attribution
+from ..evidence.attribution.model_questions import HybridScorer, attribution_seed, plan_attribution
 from ..evidence.attribution.queries import finish_attribution, note_cost
 from ..evidence.attribution.words import say_change
 from ..sources.stored.window_queries import newest_payload

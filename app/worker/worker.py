@@ -43,11 +43,9 @@ from ..domain.check import CheckRun, CheckState, Failure
 from ..mitigation.window.mitigate_window import mitigate_window
 from ..sources.tables.engines import open_engine
 from .attribute import perform_attribution
-from .attributor import ATTRIBUTORS, Attributor
-from .held_work import HeldWork, leased_check
-from .looks import look_for_reports
+from .attributor import ATTRIBUTORS, Attributor, HeldWork, leased_check
+from .looks import MAX_JOBS, look_for_reports, start_ticker
 from .slots import Slot, Slots
-from .ticker import MAX_JOBS, start_ticker
 
 STOP_SECONDS = 10.0
 """Max seconds that a stopping worker waits for its checks, which were released before."""

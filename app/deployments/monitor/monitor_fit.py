@@ -7,8 +7,7 @@ from sqlalchemy.orm import Session
 from ...base.errors import FieldProblem, InvalidInput
 from ...domain.deployment import Deployment
 from ...domain.monitor import Monitor, Schedule
-from ..training.donor_values import donor_problems
-from ..training.unseen_groups import find_unseen
+from ..training.unseen_groups import donor_problems, find_unseen
 from .doubted_features import chance_warnings
 from .queries import find_monitor_problems
 

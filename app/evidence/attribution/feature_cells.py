@@ -9,9 +9,9 @@ from ...domain.deployment import Column
 from ...statistics.attribution.cell_parts import divide_difference, resample_parts
 from ...statistics.attribution.feature_bins import count_cells
 from ...statistics.group_labels import FloatArray, IntArray
-from .ask_hybrids import as_part
 from .attribution import AttributedGap, CellsOfFeature
 from .compared_records import WindowRecords, read_cells
+from .model_questions import as_part
 
 
 class DividedFeatures:

@@ -9,8 +9,8 @@ from starlette.responses import Response
 
 from ...access.gate.caller import SHOWS_RECORDS, NowIn, SessionIn
 from ...alerts.channels.channel import ChannelKind
+from ...alerts.channels.notification_queries import named_channels
 from ...alerts.channels.queries import channel_page
-from ...alerts.channels.unsent_queries import named_channels
 from ...base.errors import NotFound
 from ...base.values import GroupValue, Range, canonical
 from ...calls.certificates import CertificateFacts, describe_certificates

@@ -18,7 +18,7 @@ from app.database.engine import Database
 from app.domain.alert import Event, Resolution, VerdictCondition
 from app.domain.check import CheckState, DataSet
 from app.domain.deployment import Endpoint
-from app.worker.ticker import tick
+from app.worker.looks import tick
 from tests.builders.alert_history import CHANNEL, COLUMNS, MONITOR, History, figure
 from tests.integration.alerts.telling import add_alert, add_channels, let_pass, sent_to, tell, webhook
 from tests.progress import wait_until
