@@ -7,8 +7,8 @@ from ..access.audit.activity_queries import changes_between
 from ..base.strict_json import JsonObject
 from ..domain.monitor import Monitor
 from .bodies import definition_json
-from .definition import Definition
 from .monitor.bodies import MonitorIn, MonitorOut
+from .queries import Definition
 from .training.training_facts import TrainingSummary
 
 _OF_MONITOR = {"version", *MonitorIn.model_fields}

@@ -35,8 +35,7 @@ from ..statistics.tables.record_kinds import CounterfactualCells
 from .first_records import ChoosesRecords
 from .queries.eras import Era, FollowedDeployment
 from .queries.figure_states import KnownFigure
-from .queries.hour_counts import COUNTED, Cells, CountedHour, CountedPlace
-from .queries.hour_records import labels_between, records_between
+from .queries.hour_counts import COUNTED, Cells, CountedHour, CountedPlace, labels_between, records_between
 from .watched_figures import WatchedMetric, watched_metrics
 
 Definition = dict[str, Any]

@@ -15,10 +15,9 @@ from ..base.clock import HOUR, monotonic_seconds
 from ..base.values import frozen
 from ..domain.check import DataSet, FigureKey, Span
 from ..domain.monitor import POOLED_GROUP, Monitor
+from ..statistics.e_values.betting import UNSTEADINESS_HOURS
 from ..statistics.e_values.follow import Together
 from ..statistics.e_values.nulls import Hours, Side
-from ..statistics.e_values.unsteadiness import UNSTEADINESS_HOURS
-from .close_alarm import select_closed
 from .count_hours import FollowedEra
 from .figure_state import (
     Course,
@@ -54,7 +53,7 @@ from .queries.hour_counts import (
     read_first_hour,
     read_first_hours,
 )
-from .summarise import read_episode, summarise
+from .summarise import read_episode, select_closed, summarise
 from .watched_figures import WatchedMetric
 
 

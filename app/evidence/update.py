@@ -30,16 +30,17 @@ from .count_files import HoursInFiles
 from .count_hours import FollowedEra, count_labels, count_pairs, count_payload
 from .figure_state import number_hour
 from .first_records import FirstRecords
-from .queries.changed_hours import changed_hours, forget_changes
 from .queries.eras import (
     Era,
     begin_era,
+    changed_hours,
     checked_hours,
     counterfactual_tables,
     current_hour_bound,
     deployments_to_follow,
     find_era,
     followed_deployment,
+    forget_changes,
     forget_unfollowed_changes,
     note_progress,
     try_lock_evidence,

@@ -47,14 +47,19 @@ from ..evidence.attribution.compared_records import (
     read_as_monitored,
     read_window_records,
 )
-from ..evidence.attribution.feature_cells import DividedFeatures, divide_gaps
-from ..evidence.attribution.model_questions import HybridScorer, attribution_seed, plan_attribution
+from ..evidence.attribution.model_questions import (
+    DividedFeatures,
+    HybridScorer,
+    attribution_seed,
+    divide_gaps,
+    plan_attribution,
+)
 from ..evidence.attribution.queries import finish_attribution, note_cost
 from ..evidence.attribution.words import say_change
 from ..sources.stored.window_queries import newest_payload
-from ..statistics.attribution.change_of_gap import explain_change_of_gap
+from ..statistics.attribution.cell_parts import explain_change_of_gap
 from ..statistics.attribution.feature_bins import count_cells
-from ..statistics.attribution.sampled_pairs import MIN_UNITS
+from ..statistics.attribution.hybrid_values import MIN_UNITS
 from ..statistics.group_labels import IntArray
 
 

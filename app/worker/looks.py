@@ -1,12 +1,18 @@
-"""The ticker and its jobs, which look for work. If the database is away, the next look goes on."""
+"""The ticker and its jobs, which look for work. If the database is away, the next look goes on.
 
+Notices when the machine's clock is set back, after which jobs would wait for times that they know.
+"""
+
+import threading
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 import structlog
+from apscheduler.events import EVENT_SCHEDULER_SHUTDOWN
 from apscheduler.schedulers.background import BackgroundScheduler
+from apscheduler.schedulers.base import BaseScheduler
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
@@ -14,7 +20,7 @@ from sqlalchemy.orm import Session
 from ..access.audit.event_queries import AuditEvent, audit_line, seal_events
 from ..alerts.channels.notification_queries import forget_old
 from ..alerts.evaluate import evaluate_ended_checks, evaluate_evidence, evaluate_passing_time
-from ..base.clock import HOUR, floor_to_day, floor_to_hour, utc_now
+from ..base.clock import HOUR, floor_to_day, floor_to_hour, monotonic_seconds, utc_now
 from ..base.errors import InvalidInput, LeaseLost, SetupError, Unavailable
 from ..checks.days.roll_up import keep_next_day
 from ..checks.queries import queue_scheduled
@@ -53,7 +59,50 @@ from ..sources.stored.minute_counts import fold_counts
 from ..sources.stored.window_queries import note_changed_hours
 from ..sources.tables.allowed_locations import Root
 from ..sources.tables.own_files import NO_PLACES, OwnPlaces
-from .clock_watch import watch_clock
+
+LOOK_SECONDS = 5.0
+
+TOLERANCE = timedelta(seconds=2)
+"""A clock corrected bit by bit is not set back."""
+
+
+class ClockWatch:
+    """Compares the machine's clock with a monotonic one."""
+
+    def __init__(
+        self,
+        scheduler: BaseScheduler,
+        *,
+        now: Callable[[], datetime] = utc_now,
+        elapsed: Callable[[], float] = monotonic_seconds,
+    ) -> None:
+        self._scheduler, self._now, self._elapsed = scheduler, now, elapsed
+        self._seen_at, self._seen_elapsed = now(), elapsed()
+
+    def look(self) -> None:
+        """Runs all jobs now if the clock was set back since the last look."""
+        now = self._now()
+        elapsed = self._elapsed()
+        set_back = self._seen_at + timedelta(seconds=elapsed - self._seen_elapsed) - now
+        self._seen_at, self._seen_elapsed = now, elapsed
+        if set_back <= TOLERANCE:
+            return
+        log.warning("clock_set_back", seconds=round(set_back.total_seconds(), 1))
+        for job in self._scheduler.get_jobs():
+            job.modify(next_run_time=now)
+
+
+def watch_clock(scheduler: BaseScheduler) -> None:
+    ended = threading.Event()
+    watch = ClockWatch(scheduler)
+
+    def keep_looking() -> None:
+        while not ended.wait(LOOK_SECONDS):
+            watch.look()
+
+    scheduler.add_listener(lambda _event: ended.set(), EVENT_SCHEDULER_SHUTDOWN)
+    threading.Thread(target=keep_looking, name="clock", daemon=True).start()
+
 
 GRACE = timedelta(seconds=30)
 """Time between the end of an hour and its check: longer than any write that could still add records to

@@ -36,7 +36,7 @@ from ..checks.ask_model import Report, Waiting
 from ..checks.check import perform_check
 from ..checks.lease_queries import CHECK_POLICY, CheckPolicy, claim, finish
 from ..checks.queries import get
-from ..checks.schedule.listener import exposed_on, name_installation
+from ..checks.schedule.worker_queries import exposed_on, name_installation
 from ..checks.window.window import TablePlaces
 from ..database.engine import Database
 from ..domain.check import CheckRun, CheckState, Failure

@@ -41,9 +41,8 @@ from ...domain.alert import Alert, Event, Resolution
 from ...domain.paging import Paging
 from ..gravity import rank_alert
 from ..queries import alerts_by_no
-from .attempt import KEPT
 from .channel import Channel
-from .notification import Notification, NotificationState, alert_message, message_of_test
+from .notification import KEPT, Notification, NotificationState, alert_message, message_of_test
 from .queries import channel_by_no
 
 FORGOTTEN_AT_ONCE = 1000

@@ -7,8 +7,7 @@ from enum import StrEnum
 
 from ...base.values import GroupValue, Range, Scalar, fold, frozen, name_value
 from ...domain.monitor import Monitor, Outcome, OutcomeRule
-from .column_names import split_words
-from .vocabulary import read_words
+from .column_names import read_words, split_words
 
 MAX_LABELS = 20
 

@@ -6,8 +6,7 @@ from enum import IntEnum
 from functools import lru_cache
 
 from ...base.values import GroupValue, frozen, name_value
-from .column_names import split_words
-from .vocabulary import NO_ANSWERS
+from .column_names import NO_ANSWERS, split_words
 
 ENOUGH = 0.95
 """Min share of the records whose value must be recognised."""

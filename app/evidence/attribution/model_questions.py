@@ -1,6 +1,8 @@
 """Questions to the model about hybrids of a window's records, their cost in rows, and the answers.
 
 No transaction is open meanwhile; features are read in short ones.
+
+Parts of a window's gaps by the cells of each feature, without a model.
 """
 
 import hashlib
@@ -23,27 +25,34 @@ from ...domain.monitor_rules import MAX_ATTRIBUTED_ROWS
 from ...sources.arrays.association import measure_strengths
 from ...sources.arrays.column_cells import OutcomeClassifier
 from ...sources.stored.window_queries import read_record_features
+from ...statistics.attribution.cell_parts import divide_difference, resample_parts
+from ...statistics.attribution.feature_bins import count_cells
 from ...statistics.attribution.hybrid_values import (
     MAX_PLAYERS,
+    MIN_UNITS,
     Answered,
     HybridPlan,
+    RecordPairs,
+    carry_gap,
     count_hybrids,
+    count_pairs,
+    draw_pairs,
+    join_players,
     plan_hybrids,
     usual_pairs,
 )
-from ...statistics.attribution.players import join_players
-from ...statistics.attribution.sampled_pairs import MIN_UNITS, RecordPairs, carry_gap, count_pairs, draw_pairs
 from ...statistics.group_labels import MISSING, FloatArray, IntArray
 from .attribution import (
     AttributedGap,
     AttributionCost,
     AttributionLimits,
+    CellsOfFeature,
     HybridShares,
     PartOfGap,
     ResampledUnits,
     ShareOfPlayer,
 )
-from .compared_records import GapRecords, WindowRecords
+from .compared_records import GapRecords, WindowRecords, read_cells
 from .queries import keep_answers, read_answers
 
 MAX_ASSOCIATED = 2_000
@@ -315,3 +324,56 @@ def _mix(reference: Row, monitored: Row, players: Sequence[Sequence[int]], mask:
             for position in player:
                 row[position] = monitored[position]
     return row
+
+
+class DividedFeatures:
+    """Features that divide a window's records into cells; `left_out` ones have too many values."""
+
+    def __init__(self, records: WindowRecords) -> None:
+        contents = [(column, read_cells(records, column)) for column in records.deployment.schema.features]
+        self._contents = [(column, content) for column, content in contents if content is not None]
+        self.left_out = tuple(column.name for column, content in contents if content is None)
+
+    def __iter__(self) -> Iterator[tuple[Column, IntArray | FloatArray]]:
+        return iter(self._contents)
+
+
+def divide_gaps(
+    records: WindowRecords,
+    features: DividedFeatures,
+    comparisons: Sequence[Sequence[str]] | None = None,
+    *,
+    seed: int = 0,
+) -> tuple[AttributedGap, ...]:
+    """Parts of the comparisons' gaps (None: of each attribute by itself) by feature.
+
+    Raises:
+        InvalidInput: the monitor has no such comparison.
+    """
+    rng = np.random.default_rng([seed, 2])
+    gaps = []
+    for gap in records.list_gaps(comparisons):
+        cells = []
+        for column, content in features:
+            # Bins of the compared records alone: other groups would move them.
+            of_monitored, of_reference = count_cells(
+                content, records.is_favourable, (gap.monitored, gap.reference)
+            )
+            division = divide_difference(of_monitored, of_reference)
+            ends = resample_parts(of_monitored, of_reference, rng)
+            who, how, no_counterpart = (
+                as_part(*division_part)
+                for division_part in zip(division.stacked().tolist(), ends.low, ends.high, strict=True)
+            )
+            used = int(((of_monitored.records > 0) | (of_reference.records > 0)).sum())
+            cells.append(
+                CellsOfFeature(
+                    feature=column.name,
+                    cells=used,
+                    who_applies=who,
+                    how_treated=how,
+                    no_counterpart=no_counterpart,
+                )
+            )
+        gaps.append(replace(records.measure_gap(gap), cells=tuple(cells)))
+    return tuple(gaps)

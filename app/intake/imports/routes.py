@@ -30,7 +30,7 @@ from ..logging.service import Ingestion
 from ..volume.arrival_queries import MissingTotals, put_missing
 from ..writing.write_target import Target
 from .bodies import ImportReportOut
-from .import_layouts import ImportLayout, find_layout
+from .flat_tables import ImportLayout, find_layout
 from .import_report import ImportReport, RejectedRow
 from .input_file import ColumnNames, ImportSubject, InputFile, reopen
 from .run_import import Checkpoint, run_import

@@ -21,7 +21,7 @@ from ...base.values import frozen
 from ...domain.arrival import LogKind
 from ...domain.record import Receipt
 from ..logging.ingest_plan import MAX_RECORD_BYTES
-from .import_layouts import ImportLayout
+from .flat_tables import ImportLayout
 from .import_report import ImportReport, RejectedRow
 from .input_file import ImportRow, ImportSubject, InputFile, RowRefused, quoted
 

@@ -14,11 +14,10 @@ import numpy as np
 
 from ...base.values import frozen, frozen_arrays
 from .betting import Past, weigh_claims
-from .change_detector import HOURS_OF_A_YEAR, Detector
+from .change_detector import HOURS_OF_A_YEAR, Detector, FairnessProof
 from .confidence import MIN_MONITORED_RECORDS, MIN_REFERENCE_RECORDS
 from .nulls import FloatArray, Hours, Limit
 from .onset import Onset, find_onset
-from .proof_of_fairness import FairnessProof
 from .state_words import EvidenceState
 
 _LOG_YEAR = math.log(HOURS_OF_A_YEAR)

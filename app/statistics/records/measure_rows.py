@@ -24,8 +24,7 @@ from ..measures.measure_rates import (
     with_caution,
 )
 from ..measures.worst_group import NO_LIMITS, AllLimits, mark_worst
-from .flip_test import flips
-from .neighbours import Points, neighbour_shares, standardise
+from .flip_test import Points, flips, neighbour_shares, standardise
 from .rich_subgroup import Kind, rich_subgroup
 from .row_data import UNCLASSIFIED, RowData, most_records
 

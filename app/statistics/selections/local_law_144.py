@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 
 from ...base.values import frozen
-from .category_people import Category, CategoryTable, highest_rate, name_category
-from .category_schemes import SCHEMES
+from .category_people import SCHEMES, Category, CategoryTable, highest_rate, name_category
 
 LEAST_SHARE = 0.02
 """Share of the data below which a category may be left out (6 RCNY 5-301 d)."""

@@ -7,8 +7,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import text
 
-from app.alerts.channels.attempt import KEPT, NOTIFICATION_LEASE
-from app.alerts.channels.notification import NotificationState
+from app.alerts.channels.notification import KEPT, NOTIFICATION_LEASE, NotificationState
 from app.alerts.channels.notification_queries import FORGOTTEN_AT_ONCE, claim, forget_old, queue_test, record_sent
 from app.alerts.channels.queries import delete_channel
 from app.base.errors import NotFound

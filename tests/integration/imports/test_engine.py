@@ -13,7 +13,7 @@ from app.cli.import_service import ImportService
 from app.domain.arrival import LogKind
 from app.domain.record import Receipt
 from app.intake.imports import run_import as engine
-from app.intake.imports.import_layouts import ImportLayout, find_layout
+from app.intake.imports.flat_tables import ImportLayout, find_layout
 from app.intake.imports.import_report import ImportReport, RejectedRow
 from app.intake.imports.input_file import InputFile
 from app.intake.imports.run_import import Checkpoint, CheckpointFile, run_import, subject_members

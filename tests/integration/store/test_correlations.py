@@ -8,8 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from app.database.engine import Database
-from app.deployments.definition import Definition
-from app.deployments.queries import Deployments
+from app.deployments.queries import Definition, Deployments
 from app.deployments.training.queries import delete_training_data, read_associations, read_donor_features, read_donors, store_training_data
 from app.deployments.training.training_facts import (
     NOT_CORRECTED,
