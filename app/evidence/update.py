@@ -263,11 +263,11 @@ class _Step:
         any_due = [self._count_new(), self._count_new_labels()]
         if self.are_hours_left:
             return True
-        forward = take_forward(self.session, self.followed, self._figures)
+        late = take_forward(self.session, self.followed, self._figures)
         # Counting may have found an earlier first record of a person: the former one's hour must be counted
         # again.
-        self.is_complete = forward.is_complete and not self.has_displaced
-        return any(any_due) or forward.figures > 0
+        self.is_complete = not self.has_displaced
+        return any(any_due) or late > 0
 
     def _recount(self) -> bool:
         """Counts again the first changed hour and those that follow without a gap; False without any."""

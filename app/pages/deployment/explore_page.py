@@ -28,7 +28,7 @@ from ...evidence.present_state import ComparisonState, DeploymentEvidence, look_
 from ...evidence.queries.eras import FollowedDeployment
 from ...evidence.subgroups.scan_queries import SubgroupScan, read_result, read_scans, say_scan
 from ...evidence.subgroups.watch_group import choose_name, find_watched, watching_problem
-from ...evidence.words import list_notes, name_figure, order_by_gravity, say_limit
+from ...evidence.words import list_notes, name_figure, rank_gravity, say_limit
 from ...overview.fleet import look_at_deployment
 from ...statistics.scan.scan_results import SearchResult
 from ...statistics.scan.search_subgroup import MAX_FEATURES, MIN_RECORDS
@@ -188,7 +188,7 @@ def list_figures(comparisons: Sequence[ComparisonState]) -> list[tuple[Compariso
     for state in comparisons:
         limits.setdefault(state.key, []).append(say_limit(state))
     figures: dict[FigureKey, ComparisonState] = {}
-    for state in order_by_gravity(comparisons):
+    for state in sorted(comparisons, key=rank_gravity):
         figures.setdefault(state.key, state)
     return [(state, ", ".join(limits[key])) for key, state in figures.items()]
 

@@ -116,11 +116,6 @@ class FairnessProof:
         self.start = self.shown = None
 
     @property
-    def log_product(self) -> float:
-        """Ln of the mean product of the alternatives."""
-        return log_mean(self.products)
-
-    @property
     def since(self) -> int | None:
         """First hour of the evidence that shows it fair; None if it is not shown now."""
         return None if self.shown is None else self.shown[0]
