@@ -9,7 +9,7 @@ from ..domain.monitor import Monitor
 from .bodies import definition_json
 from .monitor.bodies import MonitorIn, MonitorOut
 from .queries import Definition
-from .training.training_facts import TrainingSummary
+from .training.queries import TrainingSummary
 
 _OF_MONITOR = {"version", *MonitorIn.model_fields}
 

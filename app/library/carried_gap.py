@@ -9,8 +9,7 @@ import pandas as pd
 
 from ..base.errors import InvalidInput
 from ..base.values import frozen, frozen_arrays, frozen_by_name
-from ..statistics.attribution.cell_parts import divide_difference, resample_parts
-from ..statistics.attribution.feature_bins import MIN_BINS, count_cells
+from ..statistics.attribution.cell_parts import MIN_BINS, count_cells, divide_difference, resample_parts
 from ..statistics.attribution.hybrid_values import (
     Answered,
     CarriedGap,

@@ -21,8 +21,7 @@ from ..checks.subject import require_column
 from ..checks.window.window import BEGINNING
 from ..database.engine import Database, arrow_reader
 from ..deployments.mitigation_queries import newest_profile, store_profile
-from ..deployments.training.queries import read_donor_digests, read_donors
-from ..deployments.training.training_facts import Donors
+from ..deployments.training.queries import Donors, read_donor_digests, read_donors
 from ..deployments.training.unseen_groups import (
     GroupDonors,
     describe_missing_field,

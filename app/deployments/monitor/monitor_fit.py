@@ -21,8 +21,7 @@ from ...domain.deployment import Deployment
 from ...domain.monitor import Limits, Monitor, Schedule
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.measures.worst_group import both_sides, mirrored_ratio
-from ..training.queries import read_associations
-from ..training.training_facts import NOT_CORRECTED, Association
+from ..training.queries import NOT_CORRECTED, Association, read_associations
 from ..training.unseen_groups import donor_problems, find_unseen
 from .queries import find_monitor_problems
 

@@ -8,7 +8,7 @@ from .attribute_kinds import NO_ANSWER, KindRow, ValueNature
 from .category_groups import match_places
 from .column_names import KINDS, NO, YES, NameMatch, fold, match_name, split_words, unfit_reason
 from .group_choice import match_ages
-from .value_match import ENOUGH, MAX_VALUES, Fit, ValueMatch, holds_phrase, is_no_answer, list_values
+from .suggested_outcomes import ENOUGH, MAX_VALUES, Fit, ValueMatch, holds_phrase, is_no_answer, list_values
 
 MAX_CATEGORY_LENGTH = 80
 

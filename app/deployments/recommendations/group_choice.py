@@ -16,9 +16,9 @@ from ...domain.monitor import DEFAULT_THRESHOLD, Outcome, OutcomeRule
 from ...statistics.intervals.intervals import log_ratio, wilson
 from ...statistics.intervals.verdicts import MINIMUM_GROUP_SIZE
 from ..training.from_distributions import Inexact, classify_cell_label, find_bounds
-from ..training.training_facts import Cell, Distribution
+from ..training.queries import Cell, Distribution
 from .attribute_kinds import NO_ANSWER, Split
-from .value_match import ENOUGH, Fit, ValueMatch, is_no_answer, list_values
+from .suggested_outcomes import ENOUGH, Fit, ValueMatch, is_no_answer, list_values
 
 Role = Literal["monitored", "reference", "neither"]
 

@@ -32,8 +32,7 @@ from ...sources.arrays.read_records import typed_value
 from ...sources.stored.newest_record import newest_values
 from ...statistics.group_labels import NEITHER
 from .from_distributions import Inexact, classify_cell_label, find_bounds
-from .queries import find_training_summary, read_distributions, read_donor_features
-from .training_facts import Donor, Donors
+from .queries import Donor, Donors, find_training_summary, read_distributions, read_donor_features
 
 MOST_REPRESENTATIVES = 20
 

@@ -25,8 +25,7 @@ from ...domain.monitor_rules import MAX_ATTRIBUTED_ROWS
 from ...sources.arrays.association import measure_strengths
 from ...sources.arrays.column_cells import OutcomeClassifier
 from ...sources.stored.window_queries import read_record_features
-from ...statistics.attribution.cell_parts import divide_difference, resample_parts
-from ...statistics.attribution.feature_bins import count_cells
+from ...statistics.attribution.cell_parts import count_cells, divide_difference, resample_parts
 from ...statistics.attribution.hybrid_values import (
     MAX_PLAYERS,
     MIN_UNITS,
