@@ -36,7 +36,7 @@ from .checks import routes as checks
 from .checks import training_routes as training_measurements
 from .checks.endpoint_test import routes as endpoint_tests
 from .checks.schedule import routes as workers
-from .checks.schedule.listener import name_installation, record_listener
+from .checks.schedule.worker_queries import name_installation, record_listener
 from .deployments import activity_routes as activities
 from .deployments import routes as deployments
 from .deployments.monitor import correlation_routes as correlated_features

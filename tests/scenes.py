@@ -21,9 +21,8 @@ from app.checks.window.window import NO_TABLES, TablePlaces
 from app.database.engine import Database
 from app.database.partitions import ensure_months
 from app.database.tables import CheckRow
-from app.deployments.definition import Definition, build_definition
 from app.deployments.monitor.queries import find_monitor, put_monitor
-from app.deployments.queries import Deployments
+from app.deployments.queries import Definition, Deployments, build_definition
 from app.domain.check import CheckRun, CheckState, Measurement, Progress, Span, Trigger
 from app.domain.deployment import Column, Deployment, Endpoint, FieldKind, FieldType, OutputFields, ProblemType
 from app.domain.monitor import Monitor

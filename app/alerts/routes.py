@@ -30,8 +30,8 @@ from .bodies import (
     CommentOut,
     CommentPage,
 )
+from .lifecycle import Work
 from .queries import AlertFilter, alerts_by_no, alerts_page, comments_page, get_alert, put_comment
-from .work import Work
 
 router = APIRouter(tags=["alerts"])
 

@@ -9,8 +9,8 @@ from ..domain.check import CheckRun, CheckState, DataSet, Span, Trigger
 from ..web.body import In, Out, PageOut, example, read_from
 from ..web.route_declarations import Timestamp
 from .advice.advice import Cause, Outlook, advice_on_check
-from .correction import CorrectedCount
 from .counting.left_out_of_check import LEFT_OUT
+from .result_queries import CorrectedCount
 from .views.measurement_bodies import MEASUREMENT, RECORDS, RECORDS_MEANING, MeasurementOut
 
 _WINDOW = {

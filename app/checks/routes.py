@@ -13,7 +13,6 @@ from ..domain.check import CheckState
 from ..web.route_declarations import CONFLICT, NumberPaging, name_location, uuid_path
 from .advice.advice import read_outlook
 from .bodies import CheckDetailsOut, CheckIn, CheckOut, CheckPage, TableOut, TablesOut
-from .correction import count_corrected
 from .queries import (
     get,
     page,
@@ -21,7 +20,7 @@ from .queries import (
     request_cancel,
     request_check,
 )
-from .result_queries import read_headline_measurements, read_stored_tables
+from .result_queries import count_corrected, read_headline_measurements, read_stored_tables
 from .views.bodies import CheckViewOut, ViewStateOut, ViewStatesOut
 from .views.build_views import check_view, list_views
 from .views.headlines import headlines

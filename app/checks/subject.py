@@ -10,9 +10,8 @@ from ..database.engine import Database, Sealer
 from ..deployments.mitigation_queries import newest_profile, read_mitigation_settings
 from ..deployments.monitor.queries import find_monitor
 from ..deployments.queries import Deployments
-from ..deployments.training.donor_values import GroupDonors, describe_missing_field, donors_of_groups
-from ..deployments.training.queries import read_associations, read_donors
-from ..deployments.training.training_facts import Association, Donors
+from ..deployments.training.queries import Association, Donors, read_associations, read_donors
+from ..deployments.training.unseen_groups import GroupDonors, describe_missing_field, donors_of_groups
 from ..domain.check import CheckRun
 from ..domain.deployment import Column, Deployment, FieldKind
 from ..domain.mitigation import MitigationSettings

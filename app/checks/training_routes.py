@@ -9,9 +9,13 @@ from ..access.gate.caller import SessionIn
 from ..base.errors import Conflict
 from ..deployments.deployment_in_address import ReadableDeployment
 from ..deployments.monitor.queries import find_monitor
-from ..deployments.training.queries import read_distributions, read_label_tables, require_summary
-from ..deployments.training.tables_of_monitor import present_tables
-from ..deployments.training.training_facts import TrainingData
+from ..deployments.training.from_distributions import present_tables
+from ..deployments.training.queries import (
+    TrainingData,
+    read_distributions,
+    read_label_tables,
+    require_summary,
+)
 from ..domain.check import DataSet, Measurement
 from ..domain.deployment import Deployment
 from ..domain.monitor import Monitor

@@ -16,7 +16,7 @@ from ..base.values import frozen
 from ..domain.arrival import LogKind, RecordSource
 from ..domain.deployment import Endpoint, OutputFields, ProblemType, RecordSchema
 from ..domain.record import Receipt
-from ..intake.imports.import_report import RejectedRow
+from ..intake.imports.run_import import RejectedRow
 
 TIMEOUT_SECONDS = 60
 PAUSES = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 8.0)

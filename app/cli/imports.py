@@ -23,12 +23,10 @@ from ..domain.arrival import LogKind
 from ..domain.check import CheckState
 from ..domain.record_times import TimeRule, parse_moment
 from ..intake.imports.clarify_files import ClarifyChoices, ClarifyConfig, list_violations
-from ..intake.imports.flat_tables import is_bento_schema, read_bento_schema
-from ..intake.imports.import_layouts import ImportLayout, find_layout
-from ..intake.imports.import_report import ImportReport
+from ..intake.imports.flat_tables import ImportLayout, find_layout, is_bento_schema, read_bento_schema
 from ..intake.imports.input_file import ColumnNames, ImportSubject, InputFile
 from ..intake.imports.month_files import read_head
-from ..intake.imports.run_import import CheckpointFile, run_import, subject_members
+from ..intake.imports.run_import import CheckpointFile, ImportReport, run_import, subject_members
 from .import_service import ImportService, open_client
 from .library.metrics_files import Encoding, Text, TimeFormat
 

@@ -1,21 +1,228 @@
-"""A deployment as a body."""
+"""A deployment as a body.
+
+Columns of records as bodies.
+
+Tables of files of a batch deployment as bodies.
+"""
 
 from datetime import date, datetime
+from typing import Annotated, Literal
 
 import msgspec
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 from pydantic_core import to_jsonable_python
 
 from ..base.strict_json import JsonObject
-from ..domain.deployment import Deployment, ProblemType
+from ..domain.deployment import (
+    FILE_FORMATS,
+    Column,
+    Deployment,
+    FieldKind,
+    FieldType,
+    ProblemType,
+    StorageKind,
+    TableFormat,
+)
 from ..domain.record_times import parse_moment
 from ..web.body import NOT_BLANK, FromText, In, NextPageCursor, Out, PageOut, Patch, example, read_from
 from ..web.route_declarations import ID_PATTERN
-from ..web.value_bodies import ScalarJson
-from .column_bodies import ColumnIn, ColumnOut
-from .definition import Definition
+from ..web.value_bodies import GroupValueJson, ScalarJson
 from .endpoint_bodies import EndpointHealthOut, EndpointIn, EndpointOut, EndpointPatch
-from .file_table_bodies import FeedbackTableIn, FeedbackTableOut, PayloadTableIn, PayloadTableOut
+from .queries import Definition
+
+_PAYLOAD_EXAMPLE = {
+    "source": "table",
+    "format": "parquet",
+    "location": "/lake/credit/scores",
+    "partition_by": "day",
+    "columns": {
+        "id": "application",
+        "scored_at": "scored_at",
+        "features": {"LoanAmount": "loan_amount"},
+        "meta": {},
+        "prediction": "decision",
+        "probability": None,
+        "label": None,
+        "model_revision": None,
+    },
+}
+
+
+def _require_files(value: object) -> object:
+    if value not in FILE_FORMATS:
+        raise ValueError(
+            f"must be one of {', '.join(FILE_FORMATS)}: export the rows of another table, such as one of a "
+            "database, to such files, one for"
+            " each hour or day, and name their folder, or log the records by REST"
+        )
+    return value
+
+
+FormatIn = Annotated[
+    Literal[TableFormat.PARQUET, TableFormat.DELTA, TableFormat.ICEBERG], BeforeValidator(_require_files)
+]
+
+
+class PayloadColumnsIn(In):
+    """Names of the table's columns. Features and meta fields that are not named have a column of their own
+    name.
+    """
+
+    id: str = "id"
+    scored_at: str = "scored_at"
+    """Timestamps with a time zone; windows are cut by them."""
+
+    features: dict[str, str] = Field(default_factory=dict)
+    meta: dict[str, str] = Field(default_factory=dict)
+    prediction: str = "prediction"
+    probability: str | None = None
+    label: str | None = None
+    """The decoded form of the prediction."""
+
+    model_revision: str | None = None
+    """Absent: all records are of the deployment's present revision."""
+
+
+class _TableIn(In):
+    source: Literal["table"]
+    format: FormatIn = TableFormat.PARQUET
+    location: str = Field(max_length=2000, json_schema_extra={"minLength": 1})
+    """A folder, given by its whole path or its address in an object store, within those that the operator
+    allows (`EVENHAND_TABLE_ROOTS`)."""
+
+    partition_by: str | None = None
+    """A column that is part of the files' paths, as in `day=2026-07-01/part-0.parquet`."""
+
+
+class PayloadTableIn(_TableIn):
+    """A table of files with scoring records. A row is a record; ids must differ."""
+
+    model_config = example(_PAYLOAD_EXAMPLE)
+
+    columns: PayloadColumnsIn = PayloadColumnsIn()
+
+
+class FeedbackColumnsIn(In):
+    """Names of the table's columns."""
+
+    id: str = "id"
+    """The id of the payload record."""
+
+    observed_at: str = "observed_at"
+    """Timestamps with a time zone: when the label was known."""
+
+    label: str = "label"
+
+
+class FeedbackTableIn(_TableIn):
+    """A table of files with ground-truth labels."""
+
+    columns: FeedbackColumnsIn = FeedbackColumnsIn()
+
+
+class PayloadColumnsOut(Out):
+    """Names of the table's columns."""
+
+    id: str
+    scored_at: str
+    features: dict[str, str]
+    meta: dict[str, str]
+    prediction: str
+    probability: str | None
+    label: str | None
+    model_revision: str | None
+
+
+class _TableOut(Out):
+    source: Literal["table"]
+    format: TableFormat
+    location: str
+    partition_by: str | None
+
+
+class PayloadTableOut(_TableOut):
+    """A table of files with scoring records."""
+
+    columns: PayloadColumnsOut
+
+
+class FeedbackColumnsOut(Out):
+    """Names of the table's columns."""
+
+    id: str
+    observed_at: str
+    label: str
+
+
+class FeedbackTableOut(_TableOut):
+    """A table of files with ground-truth labels."""
+
+    columns: FeedbackColumnsOut
+
+
+_SENT = "The type of the values that are sent; text is stored."
+_GROUPS = (
+    "For the kind `groups`: the label of the first group that has a value is stored instead of it, "
+    "and null for a value in no group."
+)
+
+
+class ColumnGroupIn(In):
+    """Values that are stored under one label: values, or ranges `[lo, hi]` of numbers."""
+
+    label: str = Field(max_length=200, json_schema_extra={"minLength": 1, "pattern": NOT_BLANK})
+    values: list[GroupValueJson] = Field(json_schema_extra={"minItems": 1})
+
+
+class StorageIn(In):
+    """The form in which a protected column is stored."""
+
+    kind: FromText[StorageKind]
+    sent: FromText[FieldType] = Field(FieldType.STRING, description=_SENT)
+    groups: list[ColumnGroupIn] = Field(default_factory=list, description=_GROUPS)
+
+
+class ColumnIn(In):
+    """One column. `kind` left out: categorical for text and booleans, numeric for numbers."""
+
+    name: str = Field(max_length=200, json_schema_extra={"minLength": 1, "pattern": NOT_BLANK})
+    type: FromText[FieldType]
+    kind: FromText[FieldKind | None] = None
+    storage: StorageIn | None = None
+    """Left out, values are stored as they are sent. `pseudonym`: a keyed pseudonym is stored, the same for
+    equal values. `groups`: only the label of the value's group is stored. The column's type is then
+    `string`. Not for features of a deployment with an endpoint."""
+
+    def to_domain(self) -> Column:
+        numbers = self.type in {FieldType.INTEGER, FieldType.NUMBER}
+        kind = self.kind or (FieldKind.NUMERIC if numbers else FieldKind.CATEGORICAL)
+        return self.read_as(Column, kind=kind)
+
+
+class ColumnGroupOut(Out):
+    """Values that are stored under one label."""
+
+    label: str
+    values: list[GroupValueJson]
+
+
+class StorageOut(Out):
+    """The form in which a protected column is stored."""
+
+    kind: StorageKind
+    sent: FieldType = Field(description=_SENT)
+    groups: list[ColumnGroupOut] = Field(description=_GROUPS)
+
+
+class ColumnOut(Out):
+    """One column."""
+
+    name: str
+    type: FieldType
+    kind: FieldKind
+    storage: StorageOut | None
+    """Null: values are stored as they are sent."""
+
 
 _COLUMNS = [
     {"name": "Age", "type": "integer"},

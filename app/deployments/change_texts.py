@@ -7,9 +7,9 @@ from ..access.audit.activity_queries import changes_between
 from ..base.strict_json import JsonObject
 from ..domain.monitor import Monitor
 from .bodies import definition_json
-from .definition import Definition
 from .monitor.bodies import MonitorIn, MonitorOut
-from .training.training_facts import TrainingSummary
+from .queries import Definition
+from .training.queries import TrainingSummary
 
 _OF_MONITOR = {"version", *MonitorIn.model_fields}
 

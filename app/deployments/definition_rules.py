@@ -18,7 +18,7 @@ from ..domain.deployment import (
 )
 from ..domain.repeated_rules import check_bounds
 from ..domain.storage_rules import storage_problems
-from .definition import Definition
+from .queries import Definition
 
 MAX_PAGE_SIZE = 10_000
 MAX_CONCURRENCY = 64

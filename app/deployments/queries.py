@@ -1,4 +1,7 @@
-"""Stored deployments; endpoints' secrets are sealed on the way in."""
+"""Stored deployments; endpoints' secrets are sealed on the way in.
+
+The content of a deployment: everything but what the store adds (numbers, versions, times).
+"""
 
 import json
 import os
@@ -12,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from ..base.errors import Conflict, require_present
 from ..base.strict_json import JsonObject
-from ..base.values import frozen
+from ..base.values import frozen, frozen_by_name
 from ..database.binary_rows import equal, page_oldest, read_row
 from ..database.engine import Sealer
 from ..database.reseal import begin_sealing
@@ -40,18 +43,30 @@ from ..domain.deployment import (
     OPEN_FOR,
     OPENS_AFTER,
     BreakerState,
+    Column,
     Deployment,
     Endpoint,
     EndpointHealth,
+    ModelFacts,
     RecordSchema,
     RecordTables,
     has_protected,
 )
 from ..domain.monitor import Monitor
 from ..domain.paging import Paging
-from .definition import Definition, build_definition
 from .listed_file_queries import read_tables
 from .monitor.queries import read_monitor
+
+
+@frozen_by_name
+class Definition(ModelFacts):
+    features: tuple[Column, ...]
+    meta: tuple[Column, ...]
+
+
+def build_definition(deployment: Deployment) -> Definition:
+    return read_row(Definition, deployment, features=deployment.schema.features, meta=deployment.schema.meta)
+
 
 IS_OPEN = EndpointFailureRow.open_until.between(func.now(), func.now() + OPEN_FOR).label("is_open")
 """Whether the breaker of a row is open now; NULL if it never was."""

@@ -18,6 +18,7 @@ from ..statistics.e_values.betting import (
     MIN_RECENT_REFERENCE_RECORDS,
     MOST_OLDER_HOURS,
     RATE_HOURS,
+    UNSTEADINESS_HOURS,
     Past,
     look_back,
     repeat_hours,
@@ -42,7 +43,6 @@ from ..statistics.e_values.paired_bets import (
     pair_hours,
     weigh_pairs,
 )
-from ..statistics.e_values.unsteadiness import UNSTEADINESS_HOURS
 from ..statistics.group_labels import IntArray
 from .queries.hour_counts import Cells
 from .watched_figures import RateDefinition, WatchedMetric

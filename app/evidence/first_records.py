@@ -13,7 +13,7 @@ from ..base.clock import floor_to_hour
 from ..base.values import canonical
 from ..sources.arrays.column_cells import stored_cells
 from ..statistics.group_labels import MISSING
-from .queries.late_labels import Placed, first_records, store_first_records
+from .queries.hour_counts import Placed, first_records, store_first_records
 
 
 @dataclass

@@ -12,16 +12,17 @@ from sqlalchemy.orm import Session
 
 from ..base.clock import HOUR, floor_to_day
 from ..base.values import frozen_arrays, frozen_by_name
-from ..checks.correction import CorrectedCount, describe_corrected
+from ..checks.result_queries import CorrectedCount, describe_corrected
 from ..deployments.monitor.queries import find_monitor
 from ..domain.check import DataSet, FigureKey, Span
 from ..domain.groups import GroupWords
 from ..domain.monitor import POOLED_GROUP, Monitor
 from ..statistics.catalogue import CATALOGUE
+from ..statistics.e_values.betting import UNSTEADINESS_HOURS
+from ..statistics.e_values.change_detector import QUIET_HOURS, is_quiet
 from ..statistics.e_values.expected_hours import EvidenceProgress, expect_more_hours, expect_more_paired_hours
 from ..statistics.e_values.nulls import Hours, Limit, Scale, UnfairSide
 from ..statistics.e_values.onset import Onset
-from ..statistics.e_values.quiet_alarm import QUIET_HOURS, is_quiet
 from ..statistics.e_values.state_words import (
     DAY,
     FAVOURABLE_RATE,
@@ -37,12 +38,11 @@ from ..statistics.e_values.state_words import (
     say_start,
 )
 from ..statistics.e_values.tell_figure import EndedHours, tell_figure
-from ..statistics.e_values.unsteadiness import UNSTEADINESS_HOURS
 from ..statistics.group_labels import IntArray
 from ..statistics.intervals.verdicts import Verdict
 from ..statistics.measures.labelled_figures import LabelCounts
 from ..statistics.sentences.left_out import CountedRecords
-from .count_hours import FollowedEra
+from .count_hours import FollowedEra, explain_vanished, sum_records
 from .figure_state import (
     Course,
     FigureState,
@@ -53,12 +53,9 @@ from .figure_state import (
     read_series,
     weigh_together,
 )
-from .left_out_of_hours import explain_vanished, sum_records
-from .queries.changed_hours import count_corrections
-from .queries.eras import Era, FollowedDeployment, followed_deployment
-from .queries.figure_states import EraFigures, StoredFigure, find_era_figures
+from .queries.eras import Era, FollowedDeployment, count_corrections, followed_deployment
+from .queries.figure_states import Alarm, EraFigures, LimitSummary, StoredFigure, find_era_figures
 from .queries.hour_counts import Cells, CountedPlace, PlaceHours, hours_of_places, sum_cells
-from .queries.summaries import Alarm, LimitSummary
 from .settle import Budget, choose_counted_end, count_lag_hours
 from .summarise import summarise
 from .watched_figures import WatchedMetric

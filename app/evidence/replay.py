@@ -13,7 +13,6 @@ from ..domain.check import Span
 from ..statistics.e_values.change_detector import log_mean
 from ..statistics.e_values.follow import Followed, Together, WeighedHour, follow_together
 from ..statistics.e_values.nulls import UnfairSide
-from .close_alarm import select_closed
 from .count_hours import FollowedEra
 from .figure_state import (
     Course,
@@ -34,7 +33,7 @@ from .queries.figure_states import (
 )
 from .queries.hour_counts import read_first_hours
 from .settle import Budget, count_lag_hours, load_series
-from .summarise import read_episode
+from .summarise import read_episode, select_closed
 
 
 @frozen_by_name

@@ -15,10 +15,9 @@ from ..base.clock import HOUR, monotonic_seconds
 from ..base.values import frozen
 from ..domain.check import DataSet, FigureKey, Span
 from ..domain.monitor import POOLED_GROUP, Monitor
+from ..statistics.e_values.betting import UNSTEADINESS_HOURS
 from ..statistics.e_values.follow import Together
 from ..statistics.e_values.nulls import Hours, Side
-from ..statistics.e_values.unsteadiness import UNSTEADINESS_HOURS
-from .close_alarm import select_closed
 from .count_hours import FollowedEra
 from .figure_state import (
     Course,
@@ -54,7 +53,7 @@ from .queries.hour_counts import (
     read_first_hour,
     read_first_hours,
 )
-from .summarise import read_episode, summarise
+from .summarise import read_episode, select_closed, summarise
 from .watched_figures import WatchedMetric
 
 
@@ -212,26 +211,20 @@ class Budget:
         return math.log(self.hours * max(self.total(hour), 1))
 
 
-@frozen
-class Forward:
-    figures: int
-    is_complete: bool
-
-
 QUIET_SECONDS = 5.0
 """Time without a statement after which a computation sends one."""
 
 
-def take_forward(session: Session, followed: FollowedEra, figures: Sequence[KnownFigure]) -> Forward:
-    """Brings the era's figures up to their last counted hour.
+def take_forward(session: Session, followed: FollowedEra, figures: Sequence[KnownFigure]) -> int:
+    """Brings the era's figures up to their last counted hour; returns how many were late.
 
     They share one budget, so all are computed again from the start where the counts of one have changed.
     """
-    due = [_Due(*hours) for hours in _find_hours(session, followed, figures)]
+    due = list(_find_due(session, followed, figures))
     is_again = any(each.figure.is_stale for each in due) or _breaks_order(session, followed, due)
     late = sum(each.figure.is_stale or each.figure.until < each.end for each in due)
     if not late:
-        return Forward(0, is_complete=True)
+        return 0
     budget = Budget.of(figures, ended_figures(session, followed.era.no), followed)
     for figure in figures:
         if figure.definition is None:
@@ -265,7 +258,7 @@ def take_forward(session: Session, followed: FollowedEra, figures: Sequence[Know
             reached.append(ReachedState(no=figure.no, state=state, summary=summary, until=each.end))
     store_states(session, reached)
     note_progress(session, followed.era.no, alerts_due=True, alarms=together.alarms)
-    return Forward(late, is_complete=True)
+    return late
 
 
 def _breaks_order(session: Session, followed: FollowedEra, due: Sequence["_Due"]) -> bool:
@@ -307,23 +300,19 @@ class _Due:
     end: datetime
 
 
-def _find_hours(
-    session: Session, followed: FollowedEra, figures: Sequence[KnownFigure]
-) -> Iterator[tuple[WatchedMetric, KnownFigure, datetime]]:
+def _find_due(session: Session, followed: FollowedEra, figures: Sequence[KnownFigure]) -> Iterator[_Due]:
     by_metric: dict[tuple[CountedPlace, str], list[KnownFigure]] = defaultdict(list)
     for figure in figures:
         by_metric[figure.metric_key].append(figure)
     for watched in followed.metrics:
         several = by_metric[watched.key]
-        end = find_counted_end(session, followed, watched.place) if several else None
+        data = watched.place.data
+        is_paired = several and data is DataSet.COUNTERFACTUAL
+        last = last_hour(session, followed.era.no, watched.place) if is_paired else None
+        end = choose_counted_end(followed.era, data, last)
         for figure in several:
             start = figure.first_hour if figure.is_stale else figure.until
-            yield watched, figure, max(start, end or start)
-
-
-def find_counted_end(session: Session, followed: FollowedEra, place: CountedPlace) -> datetime | None:
-    last = last_hour(session, followed.era.no, place) if place.data is DataSet.COUNTERFACTUAL else None
-    return choose_counted_end(followed.era, place.data, last)
+            yield _Due(watched, figure, max(start, end or start))
 
 
 def choose_counted_end(era: Era, data: DataSet, last: datetime | None) -> datetime | None:

@@ -1,10 +1,16 @@
-"""State of a figure at each of its limits, in short."""
+"""State of a figure at each of its limits, in short.
 
+Hours before which people closed alarms.
+"""
+
+from collections.abc import Sequence
+
+from ..domain.check import FigureKey
 from ..statistics.e_values.follow import Episode
 from ..statistics.e_values.onset import Onset
 from ..statistics.e_values.state_words import State
-from .figure_state import FigureState, find_hour_start, number_hour
-from .queries.summaries import Alarm, LimitSummary
+from .figure_state import Closed, FigureState, find_hour_start, number_hour
+from .queries.figure_states import Alarm, Closure, LimitSummary
 from .watched_figures import WatchedMetric
 
 
@@ -60,3 +66,15 @@ def read_episode(alarm: Alarm) -> Episode:
         closed=None if alarm.closed_at is None else number_hour(alarm.closed_at),
         found=None if alarm.found_at is None else number_hour(alarm.found_at),
     )
+
+
+def select_closed(closures: Sequence[Closure], watched: WatchedMetric, key: FigureKey) -> Closed:
+    """Hours before which a person closed an alarm of the figure, by direction."""
+    return {
+        limit.direction: frozenset(
+            number_hour(closure.hour)
+            for closure in closures
+            if closure.key == key and closure.direction is watched.direction(limit)
+        )
+        for limit in watched.limits
+    }

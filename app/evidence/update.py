@@ -30,16 +30,17 @@ from .count_files import HoursInFiles
 from .count_hours import FollowedEra, count_labels, count_pairs, count_payload
 from .figure_state import number_hour
 from .first_records import FirstRecords
-from .queries.changed_hours import changed_hours, forget_changes
 from .queries.eras import (
     Era,
     begin_era,
+    changed_hours,
     checked_hours,
     counterfactual_tables,
     current_hour_bound,
     deployments_to_follow,
     find_era,
     followed_deployment,
+    forget_changes,
     forget_unfollowed_changes,
     note_progress,
     try_lock_evidence,
@@ -48,12 +49,14 @@ from .queries.figure_states import KnownFigure, change_figures, known_figures
 from .queries.hour_counts import (
     CountedHour,
     CountedPlace,
+    add_late_labels,
+    count_late_labels,
     count_logged,
     counted_hours,
     next_record_hour,
     replace_hours,
+    replace_late_labels,
 )
-from .queries.late_labels import add_late_labels, count_late_labels, replace_late_labels
 from .random_order import in_random_order
 from .settle import settle_figures, take_forward
 
@@ -260,11 +263,11 @@ class _Step:
         any_due = [self._count_new(), self._count_new_labels()]
         if self.are_hours_left:
             return True
-        forward = take_forward(self.session, self.followed, self._figures)
+        late = take_forward(self.session, self.followed, self._figures)
         # Counting may have found an earlier first record of a person: the former one's hour must be counted
         # again.
-        self.is_complete = forward.is_complete and not self.has_displaced
-        return any(any_due) or forward.figures > 0
+        self.is_complete = not self.has_displaced
+        return any(any_due) or late > 0
 
     def _recount(self) -> bool:
         """Counts again the first changed hour and those that follow without a gap; False without any."""

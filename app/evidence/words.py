@@ -157,11 +157,6 @@ def describe_evidence(evidence: DeploymentEvidence) -> list[str]:
     return [sum_up(evidence.comparisons), *list_remarks(evidence)]
 
 
-def order_by_gravity(comparisons: Sequence[ComparisonState]) -> list[ComparisonState]:
-    """The gravest state first, those of one state in their order."""
-    return sorted(comparisons, key=rank_gravity)
-
-
 def rank_gravity(comparison: ComparisonState) -> int:
     """Sort key of a figure's state, 0 for the gravest."""
     return _GRAVEST.index(comparison.statement.state)
@@ -172,7 +167,7 @@ def list_figures(comparisons: Sequence[ComparisonState]) -> list[ComparisonState
     sides: dict[FigureKey, list[ComparisonState]] = defaultdict(list)
     for comparison in comparisons:
         sides[comparison.key].append(comparison)
-    return order_by_gravity([find_leading(of_figure) for of_figure in sides.values()])
+    return sorted(map(find_leading, sides.values()), key=rank_gravity)
 
 
 def find_leading(sides: Sequence[ComparisonState]) -> ComparisonState:

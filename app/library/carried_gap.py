@@ -9,10 +9,17 @@ import pandas as pd
 
 from ..base.errors import InvalidInput
 from ..base.values import frozen, frozen_arrays, frozen_by_name
-from ..statistics.attribution.cell_parts import divide_difference, resample_parts
-from ..statistics.attribution.feature_bins import MIN_BINS, count_cells
-from ..statistics.attribution.hybrid_values import Answered, HybridPlan, plan_hybrids, usual_pairs
-from ..statistics.attribution.sampled_pairs import CarriedGap, RecordPairs, carry_gap, draw_pairs
+from ..statistics.attribution.cell_parts import MIN_BINS, count_cells, divide_difference, resample_parts
+from ..statistics.attribution.hybrid_values import (
+    Answered,
+    CarriedGap,
+    HybridPlan,
+    RecordPairs,
+    carry_gap,
+    draw_pairs,
+    plan_hybrids,
+    usual_pairs,
+)
 from ..statistics.group_labels import IntArray
 from .compared_rates import ComparedRecords, as_rates, check_bins, list_players, read_compared
 from .frame_outcomes import OutcomeLists, classify_outcomes

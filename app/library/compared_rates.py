@@ -12,10 +12,8 @@ from ..base.errors import InvalidInput
 from ..base.values import frozen, frozen_arrays, frozen_by_name
 from ..domain.record_times import parse_moment
 from ..sources.arrays.association import measure_strengths
-from ..statistics.attribution.change_of_gap import GapChange, explain_change_of_gap
-from ..statistics.attribution.feature_bins import MIN_BINS, count_cells
-from ..statistics.attribution.hybrid_values import MAX_PLAYERS
-from ..statistics.attribution.players import join_players
+from ..statistics.attribution.cell_parts import MIN_BINS, GapChange, count_cells, explain_change_of_gap
+from ..statistics.attribution.hybrid_values import MAX_PLAYERS, join_players
 from ..statistics.group_labels import BoolArray, FloatArray, IntArray, of_role
 from .frame_columns import (
     Encoded,

@@ -14,8 +14,7 @@ from ..statistics.figure_values import Measured
 from ..statistics.group_labels import NEITHER, FloatArray, Groups, as_groups
 from ..statistics.measures.labelled_figures import judge_labels
 from ..statistics.measures.measure import measure_as_logged, measure_labelled, measure_training
-from ..statistics.records.measure_rows import measure_rows
-from ..statistics.records.row_data import RowData
+from ..statistics.records.measure_rows import RowData, measure_rows
 from ..statistics.tables.count_table import GroupCounts, LabelledCells
 from ..statistics.tables.strata_counts import MOST_STRATA, RecordStrata, slices
 from .frame_columns import (

@@ -14,18 +14,18 @@ from ..statistics.group_labels import NEITHER, ComparedGroup, IntArray, cross
 from ..statistics.selections.category_people import (
     AttributeCategories,
     Category,
+    CategoryMapping,
     CategoryTable,
     Control,
     CountedPeople,
     divide_numbers,
     has_many_numbers,
     highest_rate,
+    require_mappings,
 )
-from ..statistics.selections.category_schemes import CategoryMapping, require_mappings
 from ..statistics.selections.controls_sheet import controls_sheet
-from ..statistics.selections.four_fifths import ImpactTable
+from ..statistics.selections.four_fifths import LEAST_SHARE, ImpactTable, audit_tables
 from ..statistics.selections.lending_sheet import lending_sheet
-from ..statistics.selections.local_law_144 import LEAST_SHARE, audit_tables
 from ..statistics.selections.probability_bounds import bound_categories, bounds_sheet
 from ..statistics.selections.selection_json import (
     ImpactSheet,

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from ..deployments.bias_detector import ALL_TOGETHER, DetectorVersion
+from ..deployments.mitigation_queries import ALL_TOGETHER, DetectorVersion
 from ..domain.mitigation import ONLY_DIRECT, DetectorUse, MitigationSettings, Mode
 from ..domain.monitor import Monitor
 from ..web.body import FromText, In, Out, example, read_from

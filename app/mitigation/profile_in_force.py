@@ -21,14 +21,13 @@ from ..checks.subject import require_column
 from ..checks.window.window import BEGINNING
 from ..database.engine import Database, arrow_reader
 from ..deployments.mitigation_queries import newest_profile, store_profile
-from ..deployments.training.donor_values import (
+from ..deployments.training.queries import Donors, read_donor_digests, read_donors
+from ..deployments.training.unseen_groups import (
     GroupDonors,
     describe_missing_field,
     donors_of_groups,
     representative_donors,
 )
-from ..deployments.training.queries import read_donor_digests, read_donors
-from ..deployments.training.training_facts import Donors
 from ..domain.check import Span
 from ..domain.deployment import Deployment, FieldType
 from ..domain.groups import in_order

@@ -29,7 +29,7 @@ from ..database.binary_rows import read_row
 from ..domain.check import CheckState, Measurement
 from ..domain.groups import GroupWords
 from ..domain.monitor import Schedule
-from ..evidence.queries.summaries import EvidenceCounts, evidence_counts
+from ..evidence.queries.figure_states import EvidenceCounts, evidence_counts
 from ..statistics.intervals.verdicts import ON_FAIRNESS
 from .judge import NOTHING_JUDGED, JudgedBy, WorstGroup, judge, judge_measured
 from .queries import GroupKey, TrendPoint, count_records, overview_entries, trends

@@ -6,7 +6,7 @@ from ..base.clock import HOUR
 from ..base.values import frozen, frozen_by_name
 from ..checks.advice.advice import Cause
 from ..checks.advice.deployment_facts import Unacknowledged
-from ..checks.schedule.words import describe_silence
+from ..checks.schedule.worker_queries import describe_silence
 from ..domain.check import DataSet
 from ..statistics.sentences.rounding import digits_apart, write_minus
 from .fleet import URGENCY, DeploymentOverview, DeploymentState, Overview, OverviewSort, rank_deployment

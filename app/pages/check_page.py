@@ -29,7 +29,7 @@ from ..checks.views.headlines import IMPACT
 from ..checks.views.view_shapes import GroupShare, ViewKind
 from ..checks.views.view_source import counted_check
 from ..deployments.deployment_in_address import ReadableDeployment, Watched
-from ..deployments.monitor.both_sides import missing_sides
+from ..deployments.monitor.monitor_fit import missing_sides
 from ..domain.alert import Alert
 from ..domain.check import CheckRun, CheckState, DataSet, FigureKey, Measurement, Scope
 from ..domain.deployment import Deployment

@@ -14,8 +14,8 @@ from ..access.principals import Permission
 from ..base.clock import floor_to_minute
 from ..base.values import frozen_by_name
 from ..charts.pictures.axes import LogAxis
-from ..checks.schedule.words import choose_notice
-from ..evidence.queries.summaries import EvidenceCounts
+from ..checks.schedule.worker_queries import choose_notice
+from ..evidence.queries.figure_states import EvidenceCounts
 from ..overview.fleet import DeploymentState, OverviewSort, OverviewWanted, overview
 from ..overview.judge import HEADLINE, WorstGroup
 from ..overview.needs import lasting, list_needs

@@ -20,8 +20,7 @@ from ..access.principals import Permission
 from ..base.clock import utc_now
 from ..base.errors import Unavailable
 from ..charts.time_ranges import RangeChoice, RangePreset
-from ..checks.schedule.words import choose_notice
-from ..checks.schedule.worker_queries import workers_seen
+from ..checks.schedule.worker_queries import choose_notice, workers_seen
 from ..domain.deployment import NOT_READ, Deployment
 from . import words as wording
 from .assets import asset_url

@@ -27,7 +27,7 @@ from ..reports.regulator.regulator_report import ReportForm
 from ..reports.regulator.report_data import choose_controls
 from ..reports.regulator.sheets import PeriodSheet
 from ..retention.queries import read_retention_policy
-from ..statistics.selections.category_schemes import (
+from ..statistics.selections.category_people import (
     EXAMPLE_MAPPING,
     MAX_MAPPING_LENGTH,
     SCHEMES,

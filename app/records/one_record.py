@@ -6,9 +6,8 @@ from ..base.errors import InvalidInput, require_present
 from ..base.values import Range, frozen_by_name, shown_value
 from ..checks.copies.copy_outcomes import CopyTarget
 from ..checks.views.view_source import window_of_check
-from ..deployments.training.donor_values import donors_of_groups
-from ..deployments.training.queries import read_donors
-from ..deployments.training.training_facts import Donors
+from ..deployments.training.queries import Donors, read_donors
+from ..deployments.training.unseen_groups import donors_of_groups
 from ..domain.deployment import RecordSchema
 from ..domain.groups import Group
 from ..sources.arrays.read_records import typed_value

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from .. import VERSION
 from ..library.selections import SelectionReport
-from ..statistics.selections.local_law_144 import AuditSheet, list_empty_categories
+from ..statistics.selections.four_fifths import AuditSheet, list_empty_categories
 from ..statistics.selections.selection_presets import NOTICE, SheetName
 from .document import Block, Bullets, Document, Made, Paragraph, Section, caution
 from .regulator.people_sheets import tabulate_audit

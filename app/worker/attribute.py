@@ -21,7 +21,7 @@ from ..base.values import frozen
 from ..calls.egress_policy import EgressPolicy
 from ..checks.ask_model import Calls, Egress, ModelOfCheck, Report
 from ..checks.window.window import BEGINNING, BoolArray, PayloadWindow
-from ..database.binary_rows import list_column_values
+from ..database.binary_rows import list_column_values, read_row
 from ..database.engine import ArrowReader, Database, Sealer, arrow_reader
 from ..deployments.monitor.queries import find_monitor
 from ..deployments.queries import Deployments, hold_deployment
@@ -30,7 +30,6 @@ from ..domain.check import Progress, Span, Trigger
 from ..domain.deployment import Deployment
 from ..domain.groups import GroupWords
 from ..domain.monitor import Comparison, Monitor, find_comparison
-from ..evidence.attribution.ask_hybrids import HybridScorer
 from ..evidence.attribution.attribution import (
     AttributionCost,
     AttributionResult,
@@ -48,14 +47,18 @@ from ..evidence.attribution.compared_records import (
     read_as_monitored,
     read_window_records,
 )
-from ..evidence.attribution.feature_cells import DividedFeatures, divide_gaps
-from ..evidence.attribution.model_questions import attribution_seed, plan_attribution
+from ..evidence.attribution.model_questions import (
+    DividedFeatures,
+    HybridScorer,
+    attribution_seed,
+    divide_gaps,
+    plan_attribution,
+)
 from ..evidence.attribution.queries import finish_attribution, note_cost
 from ..evidence.attribution.words import say_change
 from ..sources.stored.window_queries import newest_payload
-from ..statistics.attribution.change_of_gap import explain_change_of_gap
-from ..statistics.attribution.feature_bins import count_cells
-from ..statistics.attribution.sampled_pairs import MIN_UNITS
+from ..statistics.attribution.cell_parts import count_cells, explain_change_of_gap
+from ..statistics.attribution.hybrid_values import MIN_UNITS
 from ..statistics.group_labels import IntArray
 
 
@@ -115,17 +118,11 @@ def explain_alert(
         rates = change.of_difference
         ratio = change.of_log_ratio
         if rates is not None:
-            changes.append(
-                ChangedParts(
-                    feature=column.name,
-                    who_asked=rates.who_asked,
-                    how_answered=rates.how_answered,
-                    no_counterpart=rates.no_counterpart,
-                    who_asked_log_ratio=None if ratio is None else ratio.who_asked,
-                    how_answered_log_ratio=None if ratio is None else ratio.how_answered,
-                    no_counterpart_log_ratio=None if ratio is None else ratio.no_counterpart,
-                )
-            )
+            ratios = {
+                f"{name}_log_ratio": None if ratio is None else getattr(ratio, name)
+                for name in ("who_asked", "how_answered", "no_counterpart")
+            }
+            changes.append(read_row(ChangedParts, rates, feature=column.name, **ratios))
     changed = ChangedGap(
         attribute=alerted.comparison.label,
         group=alerted.group,

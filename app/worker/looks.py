@@ -1,32 +1,108 @@
-"""Jobs of the ticker that look for work. If the database is away, the next look goes on."""
+"""The ticker and its jobs, which look for work. If the database is away, the next look goes on.
 
+Notices when the machine's clock is set back, after which jobs would wait for times that they know.
+"""
+
+import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 import structlog
+from apscheduler.events import EVENT_SCHEDULER_SHUTDOWN
+from apscheduler.schedulers.background import BackgroundScheduler
+from apscheduler.schedulers.base import BaseScheduler
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
+from ..access.audit.event_queries import AuditEvent, audit_line, seal_events
+from ..alerts.channels.notification_queries import forget_old
 from ..alerts.evaluate import evaluate_ended_checks, evaluate_evidence, evaluate_passing_time
-from ..base.clock import HOUR, floor_to_day, floor_to_hour
-from ..base.errors import LeaseLost, Unavailable
+from ..base.clock import HOUR, floor_to_day, floor_to_hour, monotonic_seconds, utc_now
+from ..base.errors import InvalidInput, LeaseLost, SetupError, Unavailable
 from ..checks.days.roll_up import keep_next_day
 from ..checks.queries import queue_scheduled
-from ..checks.schedule.worker_queries import record_beat
-from ..checks.window.window import TablePlaces
+from ..checks.schedule.missed_hours import queue_missed
+from ..checks.schedule.worker_queries import BEAT_SECONDS, record_beat
+from ..checks.window.window import NO_TABLES, TablePlaces
 from ..database.engine import Database, Sealer, current_time
+from ..database.leased_rows import shorten_waits
+from ..database.partitions import ensure_coming_months
+from ..deployments.listed_file_queries import (
+    PAYLOAD,
+    FiledDeployment,
+    deployments_with_tables,
+    find_changes,
+    queue_changed_batches,
+    queue_changed_spans,
+    read_hours,
+    store_listing,
+    stored_files,
+)
+from ..deployments.monitor.queries import find_monitor
+from ..deployments.queries import hold_deployment
 from ..domain.check import Span
+from ..domain.deployment import PayloadTable, TableFormat
+from ..domain.monitor import Schedule
 from ..evidence.attribution.queries import queue_nightly
+from ..evidence.queries.hour_counts import counted_hours, last_counted
 from ..evidence.subgroups.scan_deployment import run_next_scan
 from ..evidence.update import update_evidence
+from ..intake.volume.arrival_queries import fold_arrivals
 from ..reports.kept.queries import queue_due_reports
 from ..reports.kept.schedules import SETTLING
 from ..retention.erase import perform_erasures
 from ..retention.expire import apply_policies
+from ..sources.stored.minute_counts import fold_counts
+from ..sources.stored.window_queries import note_changed_hours
+from ..sources.tables.allowed_locations import Root
 from ..sources.tables.own_files import NO_PLACES, OwnPlaces
+
+LOOK_SECONDS = 5.0
+
+TOLERANCE = timedelta(seconds=2)
+"""A clock corrected bit by bit is not set back."""
+
+
+class ClockWatch:
+    """Compares the machine's clock with a monotonic one."""
+
+    def __init__(
+        self,
+        scheduler: BaseScheduler,
+        *,
+        now: Callable[[], datetime] = utc_now,
+        elapsed: Callable[[], float] = monotonic_seconds,
+    ) -> None:
+        self._scheduler, self._now, self._elapsed = scheduler, now, elapsed
+        self._seen_at, self._seen_elapsed = now(), elapsed()
+
+    def look(self) -> None:
+        """Runs all jobs now if the clock was set back since the last look."""
+        now = self._now()
+        elapsed = self._elapsed()
+        set_back = self._seen_at + timedelta(seconds=elapsed - self._seen_elapsed) - now
+        self._seen_at, self._seen_elapsed = now, elapsed
+        if set_back <= TOLERANCE:
+            return
+        log.warning("clock_set_back", seconds=round(set_back.total_seconds(), 1))
+        for job in self._scheduler.get_jobs():
+            job.modify(next_run_time=now)
+
+
+def watch_clock(scheduler: BaseScheduler) -> None:
+    ended = threading.Event()
+    watch = ClockWatch(scheduler)
+
+    def keep_looking() -> None:
+        while not ended.wait(LOOK_SECONDS):
+            watch.look()
+
+    scheduler.add_listener(lambda _event: ended.set(), EVENT_SCHEDULER_SHUTDOWN)
+    threading.Thread(target=keep_looking, name="clock", daemon=True).start()
+
 
 GRACE = timedelta(seconds=30)
 """Time between the end of an hour and its check: longer than any write that could still add records to
@@ -170,3 +246,156 @@ def alone(database: Database, lock: int) -> Iterator[bool]:
         finally:
             if is_alone:
                 connection.execute(text("SELECT pg_advisory_unlock(:lock)"), {"lock": lock})
+
+
+def look_for_late_files(database: Database, roots: Sequence[Root]) -> int:
+    """Lists every table and queues the checks of what has changed; returns their number."""
+    queued = 0
+    with delayed_as("listing_failed"):
+        with database.transaction() as session:
+            deployments = deployments_with_tables(session)
+        for deployment in deployments:
+            for side, table in deployment.tables.items():
+                if table.format is not TableFormat.JDBC:
+                    queued += _list_table(database, deployment, side, roots)
+    if queued:
+        log.info("checks_queued_for_files", count=queued)
+    return queued
+
+
+def _list_table(database: Database, deployment: FiledDeployment, side: str, roots: Sequence[Root]) -> int:
+    table = deployment.tables[side]
+    with database.transaction() as session:
+        stored = stored_files(session, deployment.no, side)
+        counted_until = last_counted(session, deployment.no)
+    try:
+        # Outside of a transaction: it may take minutes.
+        changes = find_changes(table, roots, side, stored)
+    except (InvalidInput, SetupError) as error:
+        log.warning("table_not_listed", deployment=deployment.id, reason=str(error))
+        return 0
+    if not changes.files:
+        return 0
+    hours: set[datetime] = set()
+    if isinstance(table, PayloadTable) and counted_until is not None:
+        hours.update(*(read_hours(table, file, counted_until) for file in changes.new))
+    with database.transaction() as session:
+        # Another worker may have listed it meanwhile.
+        if (
+            not hold_deployment(session, deployment.no, alone=True)
+            or stored_files(session, deployment.no, side) != stored
+        ):
+            return 0
+        store_listing(
+            session, deployment.no, side, new=changes.new, removed=[file.path for file in changes.replaced]
+        )
+        monitor = find_monitor(session, deployment.no)
+        if monitor is not None:
+            # A label counts in the hour of its record, which its horizon says how far back to look for.
+            horizon = timedelta(hours=0 if side == PAYLOAD else monitor.evidence.label_horizon_hours)
+            spans = [
+                Span(start=file.oldest - horizon, end=file.newest)
+                for file in (changes.replaced if side == PAYLOAD else changes.files)
+                if file.oldest is not None and file.newest is not None
+            ]
+            note_changed_hours(
+                session, deployment.no, sorted({*hours, *counted_hours(session, deployment.no, spans)})
+            )
+        if monitor is None or monitor.schedule is Schedule.OFF:
+            return 0
+        if monitor.schedule is Schedule.BATCH:
+            return queue_changed_batches(
+                session,
+                deployment.no,
+                sorted({file.batch for file in changes.files if file.batch is not None}),
+            )
+        return queue_changed_spans(session, deployment.no, side, changes.files)
+
+
+TICK_SECOND = 35
+"""Second of each minute: a little after an hour's check has become due."""
+
+ALERTS_SECOND = 50
+
+MAX_JOBS = 12
+"""Jobs of `start_ticker`, and `look_for_reports` of the worker: each may hold a connection."""
+
+
+def start_ticker(
+    database: Database, *, worker_id: str, places: TablePlaces = NO_TABLES
+) -> BackgroundScheduler:
+    """Starts a scheduler that ticks now and every minute, and sends heartbeats, until shut down."""
+    scheduler = BackgroundScheduler(
+        timezone="UTC", job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
+    )
+    now = utc_now()
+    worker = (database, worker_id)
+    scheduler.add_job(beat, "interval", worker, seconds=BEAT_SECONDS, next_run_time=now)
+    scheduler.add_job(tick, "cron", (database,), second=TICK_SECOND, next_run_time=now)
+    scheduler.add_job(look_at_the_clock, "cron", (database,), second=ALERTS_SECOND)
+    pauses = {
+        look_for_ended_checks: 5,
+        look_for_evidence: 10,
+        look_for_ended_days: 60,
+        look_for_scans: 10,
+    }
+    for look, pause in pauses.items():
+        scheduler.add_job(look, "interval", (database,), seconds=pause)
+    own_files = (database, OwnPlaces(places.roots, places.answers))
+    scheduler.add_job(look_for_erasures, "interval", own_files, seconds=10)
+    scheduler.add_job(look_for_aged_records, "interval", own_files, hours=1, next_run_time=now)
+    if places.roots:
+        scheduler.add_job(
+            look_for_late_files,
+            "interval",
+            (database, places.roots),
+            minutes=1,
+            next_run_time=now,
+        )
+        # A job of its own: it may read files for minutes.
+        scheduler.add_job(
+            look_for_evidence, "interval", (database, places), id="evidence-in-files", minutes=1
+        )
+    scheduler.start()
+    watch_clock(scheduler)
+    return scheduler
+
+
+def tick(database: Database) -> None:
+    """Queues what is due, creates partitions, deletes old notifications, adds up counts, seals and prints
+    audit events.
+    """
+    try:
+        with database.transaction() as session:
+            shorten_waits(session)
+            now = current_time(session)
+            queued = queue_due_checks(session, now) + queue_missed(session)
+        with database.transaction() as session:
+            nightly = queue_due_attributions(session, now)
+        with database.transaction() as session:
+            ensure_coming_months(session, now)
+        for clean_up in (forget_old, fold_counts, fold_arrivals):
+            with database.transaction() as session:
+                clean_up(session)
+        with database.transaction() as session:
+            sealed = seal_events(session)
+    except (Unavailable, SQLAlchemyError) as error:
+        log.warning("tick_failed", error=str(error))
+        return
+    _print_events(sealed)
+    if queued:
+        log.info("checks_queued", count=queued)
+    if nightly:
+        log.info("attributions_queued", count=nightly)
+
+
+def _print_events(sealed: Sequence[AuditEvent]) -> None:
+    """Call it after the commit. By copies outside the database, `evenhand audit verify` notices a cut end
+    of the chain.
+    """
+    for event in sealed:
+        try:
+            print(audit_line(event), flush=True)  # noqa: T201 - does nothing without a standard output
+        except OSError as error:
+            log.warning("audit_not_printed", position=event.position, error=str(error))
+            return

@@ -36,18 +36,16 @@ from ..checks.ask_model import Report, Waiting
 from ..checks.check import perform_check
 from ..checks.lease_queries import CHECK_POLICY, CheckPolicy, claim, finish
 from ..checks.queries import get
-from ..checks.schedule.listener import exposed_on, name_installation
+from ..checks.schedule.worker_queries import exposed_on, name_installation
 from ..checks.window.window import TablePlaces
 from ..database.engine import Database
 from ..domain.check import CheckRun, CheckState, Failure
 from ..mitigation.window.mitigate_window import mitigate_window
 from ..sources.tables.engines import open_engine
 from .attribute import perform_attribution
-from .attributor import ATTRIBUTORS, Attributor
-from .held_work import HeldWork, leased_check
-from .looks import look_for_reports
+from .attributor import ATTRIBUTORS, Attributor, HeldWork, leased_check
+from .looks import MAX_JOBS, look_for_reports, start_ticker
 from .slots import Slot, Slots
-from .ticker import MAX_JOBS, start_ticker
 
 STOP_SECONDS = 10.0
 """Max seconds that a stopping worker waits for its checks, which were released before."""

@@ -14,8 +14,7 @@ from app.database.embedded.embedded_server import embedded_postgres
 from app.database.engine import Database
 from app.database.migrations import upgrade
 from app.database.partitions import ensure_coming_months
-from app.deployments.definition import Definition
-from app.deployments.queries import Deployments
+from app.deployments.queries import Definition, Deployments
 from app.domain.deployment import Column, Deployment, Endpoint, FieldKind, FieldType, OutputFields, ProblemType
 
 

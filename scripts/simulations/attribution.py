@@ -5,8 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from app.statistics.attribution.cell_parts import divide_difference
-from app.statistics.attribution.feature_bins import bin_numbers
+from app.statistics.attribution.cell_parts import bin_numbers, divide_difference
 from app.statistics.attribution.hybrid_values import count_hybrids, usual_pairs
 from tests.builders.attribution_worlds import SHARES, approve, carry, count_covered, draw_one_number, draw_window
 from tests.builders.trials import Trial, run_worlds

@@ -20,9 +20,8 @@ from app.base.values import Range, Scalar
 from app.calls.egress_policy import OPEN
 from app.checks.endpoint_test.endpoint_test import Question, find_format
 from app.database.engine import Database
-from app.deployments.definition import Definition
 from app.deployments.monitor.queries import put_monitor
-from app.deployments.queries import Deployments
+from app.deployments.queries import Definition, Deployments
 from app.domain.deployment import Endpoint, FieldKind, FieldType, OutputFields
 from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
 from app.intake.writing.write_target import read_target

@@ -7,8 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.statistics.attribution.cell_parts import CellCounts
-from app.statistics.attribution.hybrid_values import Answered, HybridPlan, plan_hybrids
-from app.statistics.attribution.sampled_pairs import CarriedGap, RecordPairs, carry_gap, draw_pairs
+from app.statistics.attribution.hybrid_values import Answered, CarriedGap, HybridPlan, RecordPairs, carry_gap, draw_pairs, plan_hybrids
 from app.statistics.group_labels import FloatArray, IntArray
 
 Model = Callable[[FloatArray], FloatArray]

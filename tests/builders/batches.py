@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 from app.database.engine import Database
-from app.deployments.definition import Definition
-from app.deployments.queries import Deployments
+from app.deployments.queries import Definition, Deployments
 from app.domain.arrival import RecordSource
 from app.domain.deployment import Column, FieldKind, FieldType, OutputFields, ProblemType
 from app.intake.logging.log_request import LogRequest

@@ -25,8 +25,7 @@ from app.database.embedded.embedded_server import EmbeddedPostgres
 from app.database.engine import Database
 from app.database.migrations import upgrade
 from app.database.partitions import ensure_coming_months
-from app.deployments.definition import Definition
-from app.deployments.queries import Deployments
+from app.deployments.queries import Definition, Deployments
 from app.domain.deployment import Column, Endpoint, FieldKind, FieldType, OutputFields, ProblemType
 from tests.builders.disks import BALLAST, fill_disk, mounted_disk
 from tests.models.rules import RuleScorer

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from app.deployments.training.process_upload import Upload, process_file
-from app.deployments.training.queries import store_training_data
-from app.deployments.training.training_facts import TrainingForm
+from app.deployments.training.queries import TrainingForm, store_training_data
 from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.monitor import MonitoredAttribute
 from tests.scenes import NOON, Scene

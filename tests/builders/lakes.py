@@ -10,9 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from app.checks.window.window import TablePlaces
-from app.deployments.definition import build_definition
 from app.deployments.monitor.queries import put_monitor
-from app.deployments.queries import Deployments
+from app.deployments.queries import Deployments, build_definition
 from app.domain.deployment import FeedbackTable, PayloadColumns, PayloadTable, TableFormat
 from tests.scenes import PlainSealer, Result, Scene
 

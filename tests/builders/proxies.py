@@ -15,8 +15,7 @@ import pandas as pd
 
 from app.database.engine import Database
 from app.deployments.training.process_upload import Upload, process_file
-from app.deployments.training.queries import store_training_data
-from app.deployments.training.training_facts import Association, TrainingForm
+from app.deployments.training.queries import Association, TrainingForm, store_training_data
 from app.domain.deployment import Column, Endpoint, FieldKind, FieldType
 from app.domain.monitor import Monitor, MonitoredAttribute
 from tests.builders.applicants import monitor_of

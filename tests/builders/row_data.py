@@ -5,8 +5,7 @@ import numpy as np
 from app.statistics.catalogue import CATALOGUE, Data
 from app.statistics.figure_values import Measured
 from app.statistics.group_labels import as_groups
-from app.statistics.records.measure_rows import measure_rows
-from app.statistics.records.row_data import RowData
+from app.statistics.records.measure_rows import RowData, measure_rows
 
 ROWS = ["counterfactual_flip_test", "consistency", "prediction_consistency", "rich_subgroup_false_positive", "rich_subgroup_false_negative"]
 GROUPS = as_groups([("Female", "monitored"), ("Diverse", "monitored"), ("Male", "reference")])

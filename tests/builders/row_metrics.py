@@ -2,9 +2,8 @@ import numpy as np
 import numpy.typing as npt
 
 from app.statistics.group_labels import FloatArray, IntArray
-from app.statistics.records.flip_test import flips
+from app.statistics.records.flip_test import flips, standardise
 from app.statistics.records.measure_rows import Neighbourhood, agreement
-from app.statistics.records.neighbours import standardise
 
 
 def consistency(features: FloatArray, favoured: IntArray, *, scaled: bool = True) -> float:

@@ -20,9 +20,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from pyarrow import fs
 
 from app.checks.window.window import TablePlaces
-from app.deployments.definition import build_definition
 from app.deployments.monitor.queries import put_monitor
-from app.deployments.queries import Deployments
+from app.deployments.queries import Deployments, build_definition
 from app.sources.tables import allowed_locations as locations
 from app.sources.tables.engines import Engine, LocalEngine
 from tests.builders.lakes import Lake

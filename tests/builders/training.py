@@ -2,8 +2,7 @@
 
 from datetime import datetime
 
-from app.deployments.training.queries import store_training_data
-from app.deployments.training.training_facts import Cell, Distribution, TrainingData, TrainingForm, TrainingSummary
+from app.deployments.training.queries import Cell, Distribution, TrainingData, TrainingForm, TrainingSummary, store_training_data
 from tests.scenes import NOON, Scene
 
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from app.cli.reports.report import command
 from app.reports import pdf_file as pdf
-from app.statistics.selections.category_schemes import CategoryMapping
+from app.statistics.selections.category_people import CategoryMapping
 from app.statistics.selections.probability_bounds import bound_categories
 from tests.golden import golden
 

@@ -7,9 +7,8 @@ from ...domain.alert import Event
 from ..rules.queries import lock_alerts
 from .bodies import OpenAlertsSentOut
 from .channel import Channel
-from .notification_queries import queue_alerts
+from .notification_queries import concerned_deployments, count_open, lock_open_alerts, queue_alerts
 from .queries import find_channel_for_change
-from .unsent_queries import concerned_deployments, count_open, lock_open_alerts
 
 MOST_AT_ONCE = 500
 """Max alerts that one request queues, the oldest first."""

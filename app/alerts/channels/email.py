@@ -26,7 +26,7 @@ from ...base.values import frozen_by_name
 from ...calls.credentials import redacted
 from ...domain.deployment import Credentials, CredentialsKind
 from ..words import facts, headline, sentence
-from .attempt import Attempt, Delivered, Undelivered
+from .notification import Attempt, Delivered, Undelivered
 from .protocol import ChannelFields, ChannelProtocol
 
 TIMEOUT_SECONDS = 20.0

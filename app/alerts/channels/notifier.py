@@ -16,9 +16,16 @@ from ...base.telemetry.prometheus import notifications as counter
 from ...calls.egress_policy import EgressPolicy
 from ...database.engine import Database, Sealer, current_time
 from ...domain.alert import Event
-from .attempt import NOTIFICATION_LEASE, Attempt, Delivered, Undelivered, pause_after, state_after_failure
 from .channel import ChannelKind
-from .notification import NotificationState
+from .notification import (
+    NOTIFICATION_LEASE,
+    Attempt,
+    Delivered,
+    NotificationState,
+    Undelivered,
+    pause_after,
+    state_after_failure,
+)
 from .notification_queries import ClaimedNotification, claim, end_pauses, record_failed, record_sent
 
 SENDERS = 4

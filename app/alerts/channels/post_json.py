@@ -10,7 +10,7 @@ from ...base.errors import EndpointRefused
 from ...calls.call_failures import excerpt, failure_of_error, failure_of_status
 from ...calls.egress_policy import EgressPolicy, parse_url
 from ...calls.pinned_transport import PinnedTransport, Resolver, resolve
-from .attempt import Delivered, Undelivered
+from .notification import Delivered, Undelivered
 
 TIMEOUT_SECONDS = 10.0
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from ...base.errors import FieldProblem
 from ...base.settings import Settings
 from ...base.values import character_problem, frozen_by_name
-from .attempt import Attempt, Delivered, Undelivered
+from .notification import Attempt, Delivered, Undelivered
 
 MAX_URL = 2000
 

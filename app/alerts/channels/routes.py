@@ -30,7 +30,7 @@ from .bodies import (
 )
 from .catch_up import send_open_alerts
 from .channel import Channel, content_problems, with_secret
-from .notification_queries import end_pauses, get_notification, notification_page, queue_test
+from .notification_queries import end_pauses, get_notification, notification_page, queue_test, unsent
 from .queries import (
     change_channel,
     channel_page,
@@ -39,7 +39,6 @@ from .queries import (
     find_channel_for_change,
     get_channel,
 )
-from .unsent_queries import unsent
 
 router = APIRouter(prefix="/v1/alert-channels", tags=["alerts"])
 

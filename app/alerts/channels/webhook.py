@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from .attempt import Attempt, Delivered, Undelivered
+from .notification import Attempt, Delivered, Undelivered
 from .post_json import post_json
 from .protocol import ChannelProtocol
 

@@ -15,8 +15,7 @@ from ...domain.groups import MISSPELLED
 from ...domain.monitor import Schedule
 from ...statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Verdict
 from ..queries import under_way
-from ..schedule.words import choose_notice, describe_silence
-from ..schedule.worker_queries import WorkersSeen, WorkerState, workers_seen
+from ..schedule.worker_queries import WorkersSeen, WorkerState, choose_notice, describe_silence, workers_seen
 from .deployment_facts import Compared, EndedCheck, GroupFigure, OverviewEntry, Success
 
 STALE_AFTER = timedelta(hours=24)

@@ -20,7 +20,7 @@ from scipy.special import comb
 from ...base.errors import InvalidInput
 from ...base.values import Range, Scalar, canonical, frozen, frozen_arrays
 from ...calls.scoring.scoring_client import Refusal
-from ...deployments.training.donor_values import GroupDonors, require_donors
+from ...deployments.training.unseen_groups import GroupDonors, require_donors
 from ...domain.check import DataSet, Measurement
 from ...domain.deployment import Column, FieldType
 from ...domain.groups import MOST_REFERENCE_VALUES, EverybodyElse, Group

@@ -17,8 +17,7 @@ from ...deployments.monitor.queries import find_monitor
 from ...deployments.queries import Deployments
 from ...deployments.routes import checked_definition
 from ...domain.deployment import Column
-from ...intake.logging.checked_records import RecordRefused
-from ...intake.logging.ingest_plan import Columns
+from ...intake.logging.ingest_plan import Columns, RecordRefused
 from ...sources.stored.newest_record import newest_record
 from ...sources.stored.record_queries import StoredRecord
 from ...web.route_declarations import CONFLICT

@@ -3,8 +3,7 @@
 from datetime import datetime
 
 from ...web.body import Out, example
-from .words import RUNBOOK, choose_notice
-from .worker_queries import WorkersSeen, WorkerState
+from .worker_queries import RUNBOOK, WorkersSeen, WorkerState, choose_notice
 
 _SILENT = {
     "state": "silent",

@@ -1,14 +1,20 @@
-"""Workers by their heartbeats, on the database's clock: without one no check runs and no alert is sent."""
+"""Workers by their heartbeats, on the database's clock: without one no check runs and no alert is sent.
 
-from datetime import datetime, timedelta
+The address of the service, for workers elsewhere, and the installation's name.
+
+Words for the time in which no worker answers.
+"""
+
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import delete, func, select, text
 from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.orm import Session
 
 from ...base.values import frozen_by_name
-from ...database.tables import WorkerRow
+from ...database.tables import ListenerRow, WorkerRow
 
 BEAT_SECONDS = 10
 
@@ -61,3 +67,74 @@ def workers_seen(session: Session, *, silent_after: timedelta = SILENT_AFTER) ->
         select(func.count().filter(answers), func.max(WorkerRow.beat_at))
     ).one()
     return WorkersSeen(answering=answering, last_seen_at=last_seen_at)
+
+
+_ONLY = 1
+
+
+def record_listener(session: Session, exposed_on: str | None) -> None:
+    """Notes the address on which other machines reach the service; None: loopback only."""
+    values = {"exposed_on": exposed_on, "started_at": func.now()}
+    session.execute(
+        insert(ListenerRow)
+        .values(no=_ONLY, **values)
+        .on_conflict_do_update(index_elements=[ListenerRow.no], set_=values)
+    )
+
+
+def exposed_on(session: Session) -> str | None:
+    """Returns the address that was noted last; None also if the service never started."""
+    return session.scalar(select(ListenerRow.exposed_on).where(ListenerRow.no == _ONLY))
+
+
+def name_installation(session: Session) -> str | None:
+    """Returns a name that only this database has; None where the server does not let everybody read it."""
+    named = "SELECT system_identifier || ' ' || oid FROM pg_control_system(), pg_database"
+    try:
+        with session.begin_nested():
+            return str(session.scalar(text(f"{named} WHERE datname = current_database()")))
+    except ProgrammingError:
+        return None
+
+
+RUNBOOK = "docs/operations/runbook.md#no-worker-answers"
+"""Section that says what to do."""
+
+_SILENT = (
+    "No worker has answered since {since}. Checks and alerts wait; logging goes on, and nothing that "
+    "is logged is lost."
+)
+_NEVER_SEEN = (
+    "No worker has answered yet. Checks and alerts wait; logging goes on, and nothing that is logged is lost."
+)
+_START = "Start one with evenhand worker, or with evenhand serve, which runs one itself."
+_START_AGAIN = (
+    "The end of the worker's log says why it stopped. Start it again with evenhand worker or evenhand serve."
+)
+
+
+@frozen_by_name
+class WorkerNotice:
+    sentence: str
+    next_step: str
+
+
+def choose_notice(workers: WorkersSeen) -> WorkerNotice | None:
+    """None while a worker answers."""
+    match workers.state:
+        case WorkerState.ANSWERING:
+            return None
+        case WorkerState.NEVER_SEEN:
+            return WorkerNotice(sentence=_NEVER_SEEN, next_step=_START)
+        case WorkerState.SILENT:
+            at = workers.last_seen_at
+            since = (
+                "a time that is not known" if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+            )
+            return WorkerNotice(sentence=_SILENT.format(since=since), next_step=_START_AGAIN)
+
+
+def describe_silence(workers: WorkersSeen) -> str | None:
+    """First sentence of the notice, for texts that go on; None while a worker answers."""
+    notice = choose_notice(workers)
+    return f"{notice.sentence.partition('. ')[0]}." if notice else None

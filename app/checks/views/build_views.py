@@ -8,9 +8,14 @@ from sqlalchemy.orm import Session
 
 from ...base.errors import NotFound
 from ...deployments.monitor.queries import find_monitor
-from ...deployments.training.queries import find_training_summary, read_distributions, read_label_tables
-from ...deployments.training.tables_of_monitor import Present, present_tables
-from ...deployments.training.training_facts import TrainingData, TrainingSummary
+from ...deployments.training.from_distributions import Present, present_tables
+from ...deployments.training.queries import (
+    TrainingData,
+    TrainingSummary,
+    find_training_summary,
+    read_distributions,
+    read_label_tables,
+)
 from ...domain.check import CheckRun, CheckState, DataSet, FigureKey, Measurement
 from ...domain.deployment import Deployment
 from ...domain.groups import GroupWords

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
-from ...deployments.monitor.doubted_features import notes_on_doubts
+from ...deployments.monitor.monitor_fit import notes_on_doubts
 from ...domain.check import DataSet, Scope
 from ...domain.mitigation import ONLY_DIRECT
 from ...domain.monitor import Comparison

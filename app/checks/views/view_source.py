@@ -22,12 +22,11 @@ from ...sources.stored.window_queries import NotStored, count_not_stored
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.sentences.left_out import list_lines, name_lost
 from ..copies.copy_outcomes import with_not_scored
-from ..correction import count_corrected, describe_corrected
 from ..counting.left_out_of_check import LEFT_OUT
 from ..counting.tabulate import ADDITIONAL, TABLE_TYPES, Table, merge_revisions, merged, table_data
 from ..measure import measure_table
 from ..queries import SELECT_RUNS, get, select_under_way, to_run
-from ..result_queries import read_measurements, read_stored_tables
+from ..result_queries import count_corrected, describe_corrected, read_measurements, read_stored_tables
 from ..window.window_records import ERASED_RECORDS, LABELS_OF_SOME, SAMPLING
 
 _NOBODY = OutcomeRule(favourable=(), unfavourable=())

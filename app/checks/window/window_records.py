@@ -16,7 +16,7 @@ from ...base.errors import InvalidInput
 from ...base.values import frozen, frozen_arrays
 from ...calls.scoring.scoring_client import Refusal
 from ...database.engine import Database
-from ...deployments.monitor.doubted_features import describe_doubts
+from ...deployments.monitor.monitor_fit import describe_doubts
 from ...deployments.monitor.queries import is_needed, picked_on
 from ...domain.check import DataSet, Measurement, Progress
 from ...domain.deployment import Deployment, ProblemType

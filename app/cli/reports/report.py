@@ -9,8 +9,8 @@ from typer import Argument, Context, Exit, Option, Typer, echo
 from ...base.errors import InvalidInput
 from ...library.selections import report_selections
 from ...reports.regulator.clauses import ToolKind
-from ...statistics.selections.category_schemes import CategoryMapping, parse_mappings
-from ...statistics.selections.local_law_144 import LEAST_SHARE
+from ...statistics.selections.category_people import CategoryMapping, parse_mappings
+from ...statistics.selections.four_fifths import LEAST_SHARE
 from ...statistics.selections.selection_presets import PresetName
 from ..library.metrics_files import (
     Declared,

@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from ...web.body import Out, example
-from ..training.training_facts import AssociationMeasure
+from ..training.queries import AssociationMeasure
 from ..training.training_limits import LEAST_STRENGTH
 
 _FEATURES = [

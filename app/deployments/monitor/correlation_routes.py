@@ -7,10 +7,15 @@ from fastapi import APIRouter, Query
 from ...access.gate.caller import SessionIn
 from ...base.errors import InvalidInput
 from ..deployment_in_address import ReadableDeployment
-from ..training.queries import read_associations, read_donor_features, require_summary
-from ..training.training_facts import RECOMMENDED_ABOVE, TrainingForm
+from ..training.queries import (
+    RECOMMENDED_ABOVE,
+    TrainingForm,
+    read_associations,
+    read_donor_features,
+    require_summary,
+)
 from .correlation_bodies import CorrelatedFeatureOut, CorrelatedFeaturesOut
-from .doubted_features import chance_warning
+from .monitor_fit import chance_warning
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/correlated-features", tags=["training data"])
 

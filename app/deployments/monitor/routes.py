@@ -16,9 +16,13 @@ from ..change_texts import monitor_changes
 from ..deployment_in_address import LockedDeployment, ReadableDeployment
 from ..validate_only import ValidateOnly, kept_unless
 from .bodies import BothSidesIn, ListedMonitorOut, MonitorIn, MonitorOut, MonitorPage
-from .both_sides import watching_both_sides
-from .declaration import keep_declaration
-from .monitor_fit import fitting_problems, keep_origins, monitor_warnings
+from .monitor_fit import (
+    fitting_problems,
+    keep_declaration,
+    keep_origins,
+    monitor_warnings,
+    watching_both_sides,
+)
 from .queries import delete_monitor, find_monitor, has_evidence, page_of_monitors, put_monitor
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/fairness-monitor", tags=["fairness monitor"])

@@ -26,7 +26,7 @@ from .group_choice import (
     build_share,
     warn_of_small_groups,
 )
-from .value_match import ENOUGH, Fit, ValueMatch, list_values
+from .suggested_outcomes import ENOUGH, Fit, ValueMatch, list_values
 
 PAIR = 2
 

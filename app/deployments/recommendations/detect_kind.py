@@ -4,12 +4,11 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from ...base.values import GroupValue, Range, frozen, name_value, read_number
-from .age_ranges import match_ages
 from .attribute_kinds import NO_ANSWER, KindRow, ValueNature
 from .category_groups import match_places
-from .column_names import NameMatch, fold, match_name, split_words, unfit_reason
-from .value_match import ENOUGH, MAX_VALUES, Fit, ValueMatch, holds_phrase, is_no_answer, list_values
-from .vocabulary import KINDS, NO, YES
+from .column_names import KINDS, NO, YES, NameMatch, fold, match_name, split_words, unfit_reason
+from .group_choice import match_ages
+from .suggested_outcomes import ENOUGH, MAX_VALUES, Fit, ValueMatch, holds_phrase, is_no_answer, list_values
 
 MAX_CATEGORY_LENGTH = 80
 

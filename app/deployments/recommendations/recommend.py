@@ -16,15 +16,12 @@ from ...domain.deployment import Deployment, FieldKind, ProblemType, StorageKind
 from ...domain.monitor import DEFAULT_THRESHOLD, Monitor, MonitoredAttribute, OutcomeRule
 from ...sources.stored.newest_record import SampledRecord, newest_records
 from ...statistics.measures.worst_group import mirrored_ratio
-from ..training.queries import find_training_summary, read_distributions
-from ..training.training_facts import Cell, Distribution, TrainingSummary
-from .age_ranges import choose_ages, is_band
+from ..training.queries import Cell, Distribution, TrainingSummary, find_training_summary, read_distributions
 from .attribute_kinds import Kind, ValueNature
 from .category_groups import choose_categories, choose_places
 from .detect_kind import Confidence, Detected, Dismissed, detect, is_named
-from .group_choice import CountsOrigin, GroupChoice, NoChoice, Observed, Source
-from .suggested_outcomes import OutcomesOrigin, RecommendedOutcomes, determine_outcomes
-from .value_match import MAX_VALUES
+from .group_choice import CountsOrigin, GroupChoice, NoChoice, Observed, Source, choose_ages, is_band
+from .suggested_outcomes import MAX_VALUES, OutcomesOrigin, RecommendedOutcomes, determine_outcomes
 
 DEFAULT_UPPER_THRESHOLD = mirrored_ratio(DEFAULT_THRESHOLD)
 

@@ -11,8 +11,7 @@ from ...base.errors import InvalidInput
 from ..change_texts import monitor_changes
 from ..deployment_in_address import LockedDeployment, ReadableDeployment
 from ..monitor.bodies import MonitorOut
-from ..monitor.declaration import keep_declaration
-from ..monitor.monitor_fit import fitting_problems, monitor_warnings
+from ..monitor.monitor_fit import fitting_problems, keep_declaration, monitor_warnings
 from ..monitor.queries import find_monitor, put_monitor
 from .bodies import AcceptRecommendationsIn, RecommendedMonitorsOut
 from .recommend import locate_problems, merge_into_monitor, recommend_for

@@ -1,5 +1,7 @@
 """Count tables made from distributions that show every record's group and outcome, and labels that are in
 neither outcome list.
+
+Count tables for the monitor as it is now, made from the stored facts of an upload.
 """
 
 from collections import Counter, defaultdict
@@ -12,11 +14,11 @@ from ...base.errors import InvalidInput
 from ...base.values import GroupValue, Range, canonical, frozen, name_value, read_number, spelled
 from ...domain.deployment import Column, RecordSchema
 from ...domain.groups import NEITHER, Group, combine_groups, list_groups, positions
-from ...domain.monitor import Monitor, MonitoredAttribute, Outcome, OutcomeRule
+from ...domain.monitor import Comparison, Monitor, MonitoredAttribute, Outcome, OutcomeRule
 from ...statistics.group_labels import as_groups, cross
 from ...statistics.tables.count_table import GroupCounts
 from ...statistics.tables.strata_counts import MOST_STRATA, PlacedCells, Strata, Weighting, sum_cells
-from .training_facts import Cell, Distribution
+from .queries import Cell, Distribution, TrainingData, counted_by, watched
 
 FEWEST_SHOWN = 5
 """Records that a value, or a label, must have to be shown to roles that see figures only."""
@@ -236,3 +238,70 @@ def _known(labels: Distribution) -> list[Cell]:
 def _listed(values: tuple[GroupValue, ...]) -> str:
     shown = ", ".join(f"{spelled(value):.{_SHOWN}}" for value in values[:MOST_EXAMPLES])
     return f"{shown} and {len(values) - MOST_EXAMPLES} more" if len(values) > MOST_EXAMPLES else shown
+
+
+AGAIN = "upload the training data again"
+NO_STRATA = "the monitor names no strata, within which it compares"
+
+
+@frozen
+class Present:
+    """The table of a comparison; or why there is none. `no_strata` says why a table has no strata."""
+
+    comparison: Comparison
+    table: GroupCounts | None
+    reason: str = ""
+    no_strata: str = NO_STRATA
+
+
+def present_tables(data: TrainingData, monitor: Monitor, schema: RecordSchema) -> list[Present]:
+    """One for each attribute and each intersection of the monitor.
+
+    A table that was counted from rows under the same outcomes, groups and strata is used as it is; any
+    other is made from the distributions, if they show it exactly.
+    """
+    tables = []
+    for attributes in watched(monitor):
+        needed = counted_by(monitor, attributes)
+        counted = next(
+            (table for table in data.tables if replace(table.counted_by, strata=needed.strata) == needed),
+            None,
+        )
+        if counted is not None and counted.counted_by.strata == needed.strata:
+            if counted.cells is None:
+                tables.append(Present(needed.comparison, None, counted.reason or ""))
+            else:
+                table = GroupCounts.from_json(counted.cells)
+                tables.append(Present(needed.comparison, table, no_strata=counted.reason or NO_STRATA))
+            continue
+        present = _make_table(data, monitor, schema, attributes)
+        if present.table is None or (present.table.strata is None and needed.strata is not None):
+            without = (
+                NO_STRATA
+                if needed.strata is None
+                else f"the labels were not counted within the values of {needed.strata}; {AGAIN}"
+            )
+            present = replace(present, no_strata=without)
+            if counted is not None and counted.cells is not None:
+                table = replace(GroupCounts.from_json(counted.cells), strata=None)
+                present = Present(needed.comparison, table, no_strata=without)
+        tables.append(present)
+    return tables
+
+
+def _make_table(
+    data: TrainingData, monitor: Monitor, schema: RecordSchema, attributes: tuple[MonitoredAttribute, ...]
+) -> Present:
+    comparison = Comparison(tuple(attribute.feature for attribute in attributes))
+    reason = f"how the labels fall between the groups of {comparison.label} was not counted; {AGAIN}"
+    for strata in dict.fromkeys([monitor.strata, None]):
+        needed = {*comparison.features, *filter(None, [strata])}
+        for distribution in data.distributions:
+            if distribution.cells and needed <= set(distribution.columns):
+                try:
+                    return Present(
+                        comparison, build_table(distribution, attributes, monitor, schema, strata=strata)
+                    )
+                except Inexact as error:
+                    reason = f"{error}; {AGAIN}"
+    return Present(comparison, None, reason)

@@ -25,8 +25,7 @@ from ...statistics.tables.count_table import GroupCounts
 from ...statistics.tables.strata_counts import RecordStrata
 from .associate_columns import Axis, Correlations, CountedBins, Tally, Values
 from .from_distributions import require_outcomes
-from .read_pieces import LABEL, Layout, Part, Piece, Seen, Survey, find_layout, read_pieces, survey_file
-from .training_facts import (
+from .queries import (
     Correlated,
     CountedBy,
     Distribution,
@@ -39,6 +38,7 @@ from .training_facts import (
     counted_by,
     watched,
 )
+from .read_pieces import LABEL, Layout, Part, Piece, Seen, Survey, find_layout, read_pieces, survey_file
 from .training_limits import (
     BINS,
     DONORS,

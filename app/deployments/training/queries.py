@@ -1,13 +1,19 @@
-"""Stored training data, and their correlations."""
+"""Stored training data, and their correlations.
+
+Stored facts about a model's training data: distributions of values and labels, and never a whole row.
+"""
 
 from collections.abc import Collection
-from typing import Any
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, NamedTuple
 
 import msgspec
 from sqlalchemy import delete, insert, select
 from sqlalchemy.orm import Session
 
 from ...base.errors import require_present
+from ...base.values import GroupValue, Scalar, frozen, frozen_by_name, name_value
 from ...database.binary_rows import list_column_values, read_row
 from ...database.tables import (
     TrainingCorrelationRow,
@@ -16,17 +22,203 @@ from ...database.tables import (
     TrainingTableRow,
 )
 from ...domain.deployment import Deployment, FieldType
-from .training_facts import (
-    NOT_CORRECTED,
-    Association,
-    AssociationMeasure,
-    Distribution,
-    Donor,
-    Donors,
-    LabelTable,
-    TrainingData,
-    TrainingSummary,
+from ...domain.monitor import Comparison, Monitor, MonitoredAttribute, list_comparisons, outcome_texts
+
+
+class TrainingForm(StrEnum):
+    """The form in which training data were sent."""
+
+    CSV = "csv"
+    PARQUET = "parquet"
+    DISTRIBUTION = "distribution"
+
+
+class Cell(NamedTuple):
+    """Records that have these values (in the order of the distribution's columns) and this label; None is a
+    missing one.
+
+    `weight` is the sum of their weights, `squares` of the weights' squares; both None where records carry
+    none.
+    """
+
+    values: tuple[GroupValue | None, ...]
+    label: GroupValue | None
+    records: int
+    weight: float | None = None
+    squares: float | None = None
+
+
+@frozen
+class Distribution:
+    """Counts of the values of a column, or of several together, and of the labels that occur with them.
+
+    `note` says what is coarse or left out; None if every value has its own cell.
+    """
+
+    columns: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    note: str | None = None
+
+
+@frozen_by_name
+class TrainingSummary:
+    """One upload. `labels` is the distribution of the label by itself, `absent` the meta fields that were
+    not in it.
+    """
+
+    form: TrainingForm
+    label: str
+    weight: str | None
+    records: int
+    schema_version: int
+    labels: Distribution
+    absent: tuple[str, ...]
+    processed_at: datetime
+    processing_seconds: float
+
+
+@frozen_by_name
+class CountedBy:
+    """Inputs of a count table of labels: a monitor with the same ones has the same table."""
+
+    favourable: tuple[str, ...]
+    unfavourable: tuple[str, ...]
+    groups: tuple[tuple[str, tuple[str, ...], tuple[str, ...] | None], ...]
+    strata: str | None
+
+    @property
+    def comparison(self) -> Comparison:
+        return Comparison(tuple(feature for feature, _, _ in self.groups))
+
+
+@frozen
+class LabelTable:
+    """A count table of labels, `cells` in its JSON form.
+
+    `reason` says why there is no table (`cells` None), or why it has no strata though it should.
+    """
+
+    counted_by: CountedBy
+    cells: dict[str, Any] | None
+    reason: str | None = None
+
+
+class AssociationMeasure(StrEnum):
+    """The measure of the association of two columns, from 0 to 1: by whether they are categories or
+    quantities.
+    """
+
+    CRAMERS_V = "cramers_v"
+    CORRELATION_RATIO = "correlation_ratio"
+    ABSOLUTE_PEARSON = "absolute_pearson"
+
+
+RECOMMENDED_ABOVE = 0.1
+
+NOT_CORRECTED = (
+    "the training data were uploaded when strengths were not yet corrected for chance; upload them again"
 )
+
+
+@frozen_by_name
+class Association:
+    """The association of a feature with a meta field; without a strength, `reason` says why.
+
+    `strength` is corrected for chance, and 95 of 100 shuffles stay below `chance_level` on its scale: both
+    0 to 1. Earlier versions measured `uncorrected` alone. `records` have a value in both, `left_out` are
+    the others.
+    """
+
+    feature: str
+    measure: AssociationMeasure
+    strength: float | None = None
+    chance_level: float | None = None
+    uncorrected: float | None = None
+    records: int
+    left_out: int
+    reason: str | None = None
+
+    @property
+    def is_corrected(self) -> bool:
+        """Whether the association was compared with chance where it could be measured at all."""
+        return self.strength is not None or self.uncorrected is None
+
+    @property
+    def is_above_chance(self) -> bool:
+        return (
+            self.strength is not None and self.chance_level is not None and self.strength > self.chance_level
+        )
+
+    @property
+    def is_within_chance(self) -> bool:
+        return self.strength is not None and not self.is_above_chance
+
+    def is_recommended(self, *, above: float = RECOMMENDED_ABOVE) -> bool:
+        return self.strength is not None and self.strength > above and self.is_above_chance
+
+
+@frozen
+class Donor:
+    """Part of one training record: its value of a meta field, and of the donors' features, None where it had
+    none.
+
+    It represents `records` training records: of a frequent value a smaller part is kept than of a rare one.
+    """
+
+    value: Scalar
+    records: float
+    features: tuple[Scalar | None, ...]
+
+
+@frozen
+class Donors:
+    """The kept parts, from which the features correlated with a meta field are redrawn together. Others
+    have another `digest`.
+    """
+
+    features: tuple[tuple[str, FieldType], ...]
+    donors: tuple[Donor, ...]
+    digest: str
+
+
+@frozen
+class Correlated:
+    attribute: str
+    associations: tuple[Association, ...]
+    donors: Donors
+
+
+@frozen
+class TrainingData:
+    """Everything that is kept of one upload. A ready distribution has no rows, so nothing in it is
+    `correlated`.
+    """
+
+    summary: TrainingSummary
+    distributions: tuple[Distribution, ...]
+    tables: tuple[LabelTable, ...]
+    correlated: tuple[Correlated, ...] = ()
+
+
+def counted_by(monitor: Monitor, attributes: tuple[MonitoredAttribute, ...]) -> CountedBy:
+    return CountedBy(
+        favourable=tuple(outcome_texts(monitor.outcomes.favourable)),
+        unfavourable=tuple(outcome_texts(monitor.outcomes.unfavourable)),
+        groups=tuple(
+            (
+                attribute.feature,
+                tuple(sorted(map(name_value, attribute.monitored))),
+                None if attribute.reference is None else tuple(sorted(map(name_value, attribute.reference))),
+            )
+            for attribute in attributes
+        ),
+        strata=monitor.strata,
+    )
+
+
+def watched(monitor: Monitor) -> list[tuple[MonitoredAttribute, ...]]:
+    """Each attribute of the monitor by itself, then its intersections."""
+    return [tuple(comparison.members(monitor)) for comparison in list_comparisons(monitor)]
 
 
 def store_training_data(session: Session, deployment_no: int, data: TrainingData) -> None:

@@ -14,7 +14,7 @@ from ...domain.monitor_rules import fits_type
 from ...domain.repeated_rules import number_problem
 from ...domain.stored_forms import stored_form_problem
 from .from_distributions import require_outcomes
-from .training_facts import Cell, Distribution, TrainingData, TrainingForm, TrainingSummary
+from .queries import Cell, Distribution, TrainingData, TrainingForm, TrainingSummary
 from .training_limits import LONGEST_VALUE, MOST_COLUMNS, MOST_COUNTED, MOST_PROBLEMS
 from .typed_column import is_quantity
 

@@ -26,6 +26,8 @@ from ..queries import Deployments
 from .bodies import TrainingDataOut, TrainingDistributionsIn, TrainingSummaryOut
 from .process_upload import Upload, process_file
 from .queries import (
+    TrainingData,
+    TrainingForm,
     delete_training_data,
     find_training_summary,
     read_distributions,
@@ -33,7 +35,6 @@ from .queries import (
     store_training_data,
 )
 from .ready_distribution import process_distributions
-from .training_facts import TrainingData, TrainingForm
 from .training_limits import MAX_DISTRIBUTION_BYTES, MAX_FILE_BYTES
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/training-data", tags=["training data"])

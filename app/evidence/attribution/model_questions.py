@@ -1,29 +1,58 @@
-"""Questions to the model about a window's gaps, and their cost in rows."""
+"""Questions to the model about hybrids of a window's records, their cost in rows, and the answers.
 
+No transaction is open meanwhile; features are read in short ones.
+
+Parts of a window's gaps by the cells of each feature, without a model.
+"""
+
+import hashlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
+import msgspec
 import numpy as np
 
 from ...base.errors import InvalidInput
 from ...base.values import Scalar, canonical, frozen_arrays, read_number
-from ...database.engine import ArrowReader
+from ...calls.scoring.scoring_client import Refusal
+from ...checks.ask_model import ModelOfCheck
+from ...database.engine import ArrowReader, Database, arrow_reader
+from ...domain.check import Progress
 from ...domain.deployment import Column, FieldKind
-from ...domain.monitor import Monitor
+from ...domain.monitor import Monitor, Outcome
 from ...domain.monitor_rules import MAX_ATTRIBUTED_ROWS
 from ...sources.arrays.association import measure_strengths
+from ...sources.arrays.column_cells import OutcomeClassifier
 from ...sources.stored.window_queries import read_record_features
+from ...statistics.attribution.cell_parts import count_cells, divide_difference, resample_parts
 from ...statistics.attribution.hybrid_values import (
     MAX_PLAYERS,
+    MIN_UNITS,
+    Answered,
     HybridPlan,
+    RecordPairs,
+    carry_gap,
     count_hybrids,
+    count_pairs,
+    draw_pairs,
+    join_players,
     plan_hybrids,
     usual_pairs,
 )
-from ...statistics.attribution.players import join_players
-from ...statistics.attribution.sampled_pairs import MIN_UNITS, RecordPairs, count_pairs, draw_pairs
 from ...statistics.group_labels import MISSING, FloatArray, IntArray
-from .attribution import AttributionCost, AttributionLimits
-from .compared_records import GapRecords, WindowRecords
+from .attribution import (
+    AttributedGap,
+    AttributionCost,
+    AttributionLimits,
+    CellsOfFeature,
+    HybridShares,
+    PartOfGap,
+    ResampledUnits,
+    ShareOfPlayer,
+)
+from .compared_records import GapRecords, WindowRecords, read_cells
+from .queries import keep_answers, read_answers
 
 MAX_ASSOCIATED = 2_000
 """Max records, the newest, by which correlated features are found."""
@@ -152,3 +181,198 @@ def _read_column(column: Column, values: Sequence[Scalar | None]) -> IntArray | 
 def attribution_seed(monitor: Monitor) -> int:
     """Seed of the pairs and the resampling, as one that numpy takes."""
     return monitor.seed % 2**63
+
+
+Row: TypeAlias = "list[Scalar | None]"
+
+
+@dataclass
+class HybridScorer:
+    """Asks about the hybrids of a plan; `asked` counts rows, each once.
+
+    Answers are kept under the attribution's number, part by part, for a worker that takes it over.
+    """
+
+    database: Database
+    records: WindowRecords
+    model: ModelOfCheck
+    attribution_no: int
+    part: int = 0
+    asked: int = 0
+
+    def attribute(self, plan: AttributionPlan, *, seed: int = 0) -> tuple[AttributedGap, ...]:
+        """Shares in each gap. A pair with a refused or unclassified hybrid is left out.
+
+        Raises:
+            ScoringFailed: the model gave no usable answer to some page, or took no row at all.
+        """
+        rng = np.random.default_rng([seed, 1])
+        records = self.records
+        names = [column.name for column in records.deployment.schema.features]
+        logged = np.where(records.is_classified, records.is_favourable, np.nan).astype(np.float64)
+        gaps = []
+        for questions in plan.questions:
+            answers = self._ask(questions, plan)
+            as_logged, hybrids = np.split(answers, [len(questions.own)])
+            # The pairs' own records keep their logged outcomes, so that the shares sum to the logged gap.
+            answered = Answered(
+                logged[questions.reference],
+                logged[questions.monitored],
+                hybrids.reshape(questions.plan.masks.shape),
+            )
+            gap = records.measure_gap(questions.gap)
+            carried = carry_gap(questions.pairs, questions.plan, answered, gap_of_window=gap.gap, rng=rng)
+            if carried is None:
+                gaps.append(gap)
+                continue
+            shares = [
+                ShareOfPlayer(
+                    features=tuple(names[position] for position in player), share=as_part(share, low, high)
+                )
+                for player, share, low, high in zip(
+                    plan.players, carried.shares, carried.ends.low, carried.ends.high, strict=True
+                )
+            ]
+            hybrid_shares = HybridShares(
+                gap_of_pairs=carried.gap_of_pairs,
+                sum_of_shares=float(carried.shares.sum()),
+                sampling=carried.sampling,
+                pairs=carried.pairs,
+                pairs_left_out=carried.left_out,
+                resampled=ResampledUnits.RECORDS if questions.pairs.are_reused else ResampledUnits.PAIRS,
+                compared=len(questions.own),
+                differing=int((as_logged != logged[questions.own]).sum()),
+                shares=tuple(sorted(shares, key=lambda feature: -abs(feature.share.value))),
+            )
+            gaps.append(replace(gap, hybrids=hybrid_shares))
+        return tuple(gaps)
+
+    def _ask(self, questions: GapQuestions, plan: AttributionPlan) -> FloatArray:
+        """Outcome of each row, those of records as they are first; NaN where there is none."""
+        answers = bytearray()
+        deployment = self.records.deployment
+        monitor = self.records.read.monitor
+        classify = OutcomeClassifier(monitor.outcomes)
+        url = deployment.endpoint and deployment.endpoint.url
+        for rows in self._build_rows(questions, plan):
+            question = hashlib.sha256(
+                msgspec.json.encode([deployment.model_revision, url, monitor.version, rows])
+            ).digest()
+            with self.database.transaction() as session:
+                kept_outcomes = read_answers(session, self.attribution_no, self.part, question=question)
+            if kept_outcomes is None:
+                progress = Progress(step="asking the model about hybrids", done=self.asked, total=plan.rows)
+                scored = self.model.score(rows, progress)
+                kept_outcomes = bytes(
+                    Outcome.UNCLASSIFIED if isinstance(answer, Refusal) else classify(answer.outcome_value)
+                    for answer in scored
+                )
+                with self.database.transaction() as session:
+                    keep_answers(
+                        session, self.attribution_no, self.part, question=question, outcomes=kept_outcomes
+                    )
+            answers += kept_outcomes
+            self.asked += len(rows)
+            self.part += 1
+        outcomes = np.frombuffer(answers, np.uint8)
+        return np.where(outcomes == Outcome.UNCLASSIFIED, np.nan, outcomes).astype(np.float64)
+
+    def _build_rows(self, questions: GapQuestions, plan: AttributionPlan) -> Iterator[list[Row]]:
+        hybrids = questions.plan.masks.shape[1]
+        window = self.records.window
+        masks = np.concatenate([np.zeros(len(questions.own), np.int64), questions.plan.masks.ravel()])
+        sources = np.array(
+            [
+                np.concatenate([questions.own, np.repeat(side, hybrids)])
+                for side in (questions.reference, questions.monitored)
+            ]
+        )
+        record_nos = window.record_nos()
+        for chunk in questions.chunks():
+            rows = np.unique(sources[:, chunk])
+            with arrow_reader(self.database) as reader:
+                features = read_record_features(
+                    reader, self.records.deployment.no, window.reach(), record_nos[rows].tolist()
+                )
+            yield [
+                _mix(
+                    features[int(record_nos[reference])],
+                    features[int(record_nos[monitored])],
+                    plan.players,
+                    mask,
+                )
+                for reference, monitored, mask in zip(
+                    *sources[:, chunk].tolist(), masks[chunk].tolist(), strict=True
+                )
+            ]
+
+
+def as_part(value: float, low: float, high: float) -> PartOfGap:
+    """Part with its interval; NaN is an unknown end."""
+    is_known = not np.isnan([low, high]).any()
+    return PartOfGap(
+        value=float(value), low=float(low) if is_known else None, high=float(high) if is_known else None
+    )
+
+
+def _mix(reference: Row, monitored: Row, players: Sequence[Sequence[int]], mask: int) -> Row:
+    # A copy, because a record's features serve many hybrids.
+    row = list(reference)
+    for number, player in enumerate(players):
+        if mask >> number & 1:
+            for position in player:
+                row[position] = monitored[position]
+    return row
+
+
+class DividedFeatures:
+    """Features that divide a window's records into cells; `left_out` ones have too many values."""
+
+    def __init__(self, records: WindowRecords) -> None:
+        contents = [(column, read_cells(records, column)) for column in records.deployment.schema.features]
+        self._contents = [(column, content) for column, content in contents if content is not None]
+        self.left_out = tuple(column.name for column, content in contents if content is None)
+
+    def __iter__(self) -> Iterator[tuple[Column, IntArray | FloatArray]]:
+        return iter(self._contents)
+
+
+def divide_gaps(
+    records: WindowRecords,
+    features: DividedFeatures,
+    comparisons: Sequence[Sequence[str]] | None = None,
+    *,
+    seed: int = 0,
+) -> tuple[AttributedGap, ...]:
+    """Parts of the comparisons' gaps (None: of each attribute by itself) by feature.
+
+    Raises:
+        InvalidInput: the monitor has no such comparison.
+    """
+    rng = np.random.default_rng([seed, 2])
+    gaps = []
+    for gap in records.list_gaps(comparisons):
+        cells = []
+        for column, content in features:
+            # Bins of the compared records alone: other groups would move them.
+            of_monitored, of_reference = count_cells(
+                content, records.is_favourable, (gap.monitored, gap.reference)
+            )
+            division = divide_difference(of_monitored, of_reference)
+            ends = resample_parts(of_monitored, of_reference, rng)
+            who, how, no_counterpart = (
+                as_part(*division_part)
+                for division_part in zip(division.stacked().tolist(), ends.low, ends.high, strict=True)
+            )
+            used = int(((of_monitored.records > 0) | (of_reference.records > 0)).sum())
+            cells.append(
+                CellsOfFeature(
+                    feature=column.name,
+                    cells=used,
+                    who_applies=who,
+                    how_treated=how,
+                    no_counterpart=no_counterpart,
+                )
+            )
+        gaps.append(replace(records.measure_gap(gap), cells=tuple(cells)))
+    return tuple(gaps)

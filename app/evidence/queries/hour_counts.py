@@ -1,17 +1,25 @@
-"""Counts of whole hours."""
+"""Counts of whole hours, and labels that arrived later than their horizon, by the hour of their record.
+
+Reads all records and labels of whole hours.
+"""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
+import pyarrow as pa
 from sqlalchemy import Row, delete, select, text, tuple_
 from sqlalchemy.orm import Session
 
 from ...base.values import frozen, frozen_by_name
 from ...database.binary_rows import list_column_values, read_row
-from ...database.tables import EvidenceHourRow
+from ...database.engine import ArrowReader, Parameter
+from ...database.tables import EvidenceHourRow, EvidencePersonRow
 from ...domain.check import DataSet, Span
+from ...sources.stored.window_queries import WindowQuery
+from .eras import Era
 
 Cells = list[list[Any]]
 """A list for each group: label, role, numbers; of payload also of records left out, as `tabulate_payload`
@@ -253,3 +261,147 @@ def count_logged(session: Session, deployment_no: int, span: Span) -> int:
         {"no": deployment_no, "start": span.start, "end": span.end},
     ).scalar_one()
     return records
+
+
+_IS_LATE = """f.usable_at > p.logged_at + make_interval(secs => :horizon) AND p.model_revision = :revision
+      AND (cast(:starts_at AS timestamptz) IS NULL OR p.logged_at >= :starts_at)"""
+
+_ARRIVED = f"""
+    SELECT date_trunc('hour', p.logged_at, 'UTC'), count(*)
+    FROM feedback_records f
+    JOIN payload_records p ON (p.deployment_no, p.logged_at, p.record_no) = (f.deployment_no,
+        f.record_logged_at, f.record_no)
+    WHERE f.deployment_no = :no AND f.usable_at >= :start AND f.usable_at < :end AND {_IS_LATE} GROUP BY 1
+"""  # noqa: S608 - nothing of it comes from outside
+
+# The label is looked up by the whole key for each record.
+_LOGGED = f"""
+    SELECT date_trunc('hour', p.logged_at, 'UTC'), count(*)
+    FROM payload_records p
+    CROSS JOIN LATERAL (SELECT * FROM feedback_records f WHERE f.deployment_no = p.deployment_no
+        AND f.feedback_id = p.record_id
+                        AND f.record_no = p.record_no OFFSET 0) f
+    WHERE p.deployment_no = :no AND p.logged_at >= :start AND p.logged_at < :end AND f.usable_at < :before
+        AND {_IS_LATE} GROUP BY 1
+"""  # noqa: S608 - as above
+
+LateLabels = Mapping[datetime, int]
+
+
+def count_late_labels(
+    session: Session, deployment_no: int, era: Era, span: Span, horizon: timedelta, *, arrived: bool
+) -> LateLabels:
+    """Returns labels of the era's records later than `horizon`: that `arrived` in the span, or else of its
+    hours' records, by now.
+    """
+    values = {
+        "no": deployment_no,
+        "start": span.start,
+        "end": span.end,
+        "before": era.counted_until,
+        "revision": era.model_revision,
+        "starts_at": era.starts_at,
+        "horizon": horizon.total_seconds(),
+    }
+    rows = session.execute(text(_ARRIVED if arrived else _LOGGED), values)
+    return {hour: count for hour, count in rows}  # noqa: C416 - rows are no pairs to mypy
+
+
+def add_late_labels(session: Session, era_no: int, late_labels: LateLabels) -> None:
+    if not late_labels:
+        return
+    statement = text(
+        """INSERT INTO evidence_late_labels AS l (era_no, hour, labels) VALUES (:era, :hour, :labels)
+           ON CONFLICT (era_no, hour) DO UPDATE SET labels = l.labels + excluded.labels"""
+    )
+    session.execute(
+        statement, [{"era": era_no, "hour": hour, "labels": labels} for hour, labels in late_labels.items()]
+    )
+
+
+def replace_late_labels(session: Session, era_no: int, hours: Span, late_labels: LateLabels) -> None:
+    statement = text(
+        "DELETE FROM evidence_late_labels WHERE era_no = :era AND hour >= :start AND hour < :end"
+    )
+    session.execute(statement, {"era": era_no, "start": hours.start, "end": hours.end})
+    add_late_labels(session, era_no, late_labels)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Placed:
+    """Place of a record in the order of the log."""
+
+    logged_at: datetime
+    record_no: int
+
+
+def first_records(session: Session, era_no: int, people: Sequence[bytes]) -> Mapping[bytes, Placed]:
+    rows = session.scalars(
+        select(EvidencePersonRow).where(
+            EvidencePersonRow.era_no == era_no, EvidencePersonRow.person.in_(people)
+        )
+    )
+    return {row.person: read_row(Placed, row) for row in rows.all()}
+
+
+def store_first_records(session: Session, era_no: int, first_records: Mapping[bytes, Placed]) -> None:
+    if not first_records:
+        return
+    statement = text(
+        """INSERT INTO evidence_people (era_no, person, logged_at, record_no) VALUES (:era, :person, :logged_at, :record_no)
+           ON CONFLICT (era_no, person) DO UPDATE SET logged_at = excluded.logged_at,
+               record_no = excluded.record_no"""
+    )
+    people = sorted(first_records.items())
+    session.execute(
+        statement,
+        [{"era": era_no, "person": person, **list_column_values(placed)} for person, placed in people],
+    )
+    session.expire_all()
+
+
+_RECORDS = """
+    FROM payload_records p
+    WHERE p.deployment_no = $1 AND p.schema_version = $2 AND p.logged_at >= $3 AND p.logged_at < $4
+        AND p.model_revision = $5
+"""
+
+# By the whole key for each record: a label may come months after it.
+_LABELS = """
+    FROM payload_records p
+    CROSS JOIN LATERAL (SELECT * FROM feedback_records f WHERE f.deployment_no = p.deployment_no
+        AND f.feedback_id = p.record_id
+                        AND f.record_no = p.record_no OFFSET 0) f
+    WHERE p.deployment_no = $1 AND p.schema_version = $2 AND p.logged_at >= $3 AND p.logged_at < $4
+        AND p.model_revision = $5
+      AND f.usable_at <= p.logged_at + make_interval(secs => $6::text::float8)
+"""
+_COLUMNS = "p.record_no, p.logged_at, p.sample_rate, coalesce(p.label, p.prediction)::text AS outcome"
+
+
+def records_between(reader: ArrowReader, query: WindowQuery, span: Span, model_revision: str) -> pa.Table:
+    """Returns the records of that schema version and model revision, oldest first.
+
+    Columns: record_no, logged_at, sample_rate (NULL: 1), outcome (JSON text), value_0 ….
+    """
+    # Only positions of columns are written into the statement, never a name or a value.
+    statement = (
+        f"SELECT {_COLUMNS} {query.values('p.features', 'p.meta')} {_RECORDS} ORDER BY p.logged_at, "
+        "p.record_no"
+    )
+    return reader.table(statement, _parameters(query, span, model_revision))
+
+
+def labels_between(
+    reader: ArrowReader, query: WindowQuery, span: Span, model_revision: str, horizon: timedelta
+) -> pa.Table:
+    """Returns the records whose label was there within `horizon`, with one more column: label (JSON text)."""
+    statement = (
+        f"SELECT {_COLUMNS}, f.label::text AS label {query.values('p.features', 'p.meta')} "
+        f"{_LABELS} ORDER BY p.logged_at, p.record_no"
+    )
+    return reader.table(statement, [*_parameters(query, span, model_revision), str(horizon.total_seconds())])
+
+
+def _parameters(query: WindowQuery, span: Span, model_revision: str) -> list[Parameter]:
+    return [query.deployment_no, query.schema.version, span.start, span.end, model_revision]

@@ -11,9 +11,8 @@ from ...domain.monitor import Monitor
 from ...statistics.e_values.nulls import UnfairSide
 from ...statistics.scan.scan_results import FoundGroup
 from ...web.body import FollowingCursor, FromText, In, Out, PageOut, example, read_from
-from .present_candidates import read_result, say_scan
-from .scan_queries import SubgroupScan
-from .scan_request import SCANNED_HOURS
+from .scan_deployment import SCANNED_HOURS
+from .scan_queries import SubgroupScan, read_result, say_scan
 from .watch_group import find_watched
 
 _SCAN: dict[str, Any] = {

@@ -1,4 +1,7 @@
-"""One scan of a deployment: read the last days once, search, and store the result."""
+"""One scan of a deployment: read the last days once, search, and store the result.
+
+Requests for scans, checked against the deployment.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,13 +11,15 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from sqlalchemy.orm import Session
 
 from ...base.clock import HOUR
-from ...base.errors import Conflict
+from ...base.errors import Conflict, InvalidInput
 from ...base.values import Scalar, canonical, frozen_arrays
 from ...database.engine import ArrowReader, Database, arrow_reader
 from ...deployments.monitor.queries import find_monitor
 from ...domain.check import Span
+from ...domain.deployment import RecordSchema
 from ...domain.monitor import Outcome
 from ...sources.arrays.column_cells import outcome_codes, stored_cells
 from ...sources.arrays.count_alike import choose_alike
@@ -28,8 +33,7 @@ from ...statistics.sentences.left_out import CountedRecords, count_records
 from ..count_hours import FollowedEra, number_hours
 from ..first_records import ChoosesRecords, FirstRecords
 from ..queries.eras import find_era, followed_deployment
-from ..queries.hour_counts import count_logged
-from ..queries.hour_records import records_between
+from ..queries.hour_counts import count_logged, records_between
 from .scan_queries import SubgroupScan, claim_scan, end_scan, last_bins
 
 MOST_RECORDS = 200_000
@@ -202,4 +206,38 @@ def read_features(
             {name: columns[name].filter(mask) for name in names},
             (outcomes == Outcome.FAVOURABLE)[counts],
             records,
+        )
+
+
+SCANNED_HOURS = 720
+"""Hours before a scan whose records it reads."""
+
+
+def check_scan(
+    session: Session, deployment_no: int, schema: RecordSchema, features: Sequence[str] | None
+) -> None:
+    """Checks that features can be scanned; None: those of the deployment.
+
+    Raises:
+        InvalidInput: too many, or one is repeated, no column, or says whose record it is.
+        Conflict: the deployment has no monitor.
+    """
+    monitor = find_monitor(session, deployment_no)
+    listed = features or ()
+    if features is not None and not 1 <= len(features) <= MAX_FEATURES:
+        raise InvalidInput("features", f"must name 1 to {MAX_FEATURES} columns, found {len(features)}")
+    for position, name in enumerate(listed):
+        if name in listed[:position]:
+            raise InvalidInput(f"features[{position}]", f"{name!r} is named twice")
+        if schema.column(name) is None:
+            raise InvalidInput(
+                f"features[{position}]", f"{name!r} is not a feature or meta field of the deployment"
+            )
+        if monitor is not None and name == monitor.evidence.person:
+            raise InvalidInput(
+                f"features[{position}]", f"{name!r} says whose record it is, so it makes no subgroup"
+            )
+    if monitor is None:
+        raise Conflict(
+            "The deployment has no fairness monitor, which says what is favourable. Set one first."
         )

@@ -1,9 +1,13 @@
-"""Scans for subgroups: queue and results."""
+"""Scans for subgroups: queue and results.
+
+Scans as they are shown.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+import msgspec
 from sqlalchemy import func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
@@ -14,6 +18,7 @@ from ...database.binary_rows import page_newest, read_row
 from ...database.leased_rows import HeldRow, lease_row, write_held
 from ...database.tables import SubgroupScanRow
 from ...domain.paging import Paging
+from ...statistics.scan.scan_results import SearchResult, say_search
 
 LEASE = timedelta(minutes=15)
 MAX_ATTEMPTS = 3
@@ -112,3 +117,35 @@ def last_bins(session: Session, deployment_no: int) -> list[Any]:
         SubgroupScanRow.deployment_no == deployment_no, SubgroupScanRow.bins.is_not(None)
     )
     return session.scalar(statement.order_by(SubgroupScanRow.no.desc()).limit(1)) or []
+
+
+FOUND_BEFORE = "It found a group, which this version of Evenhand does not show. Request the scan again."
+"""Words of a scan of an earlier version, whose result does not name its group."""
+
+
+def read_result(scan: SubgroupScan) -> SearchResult | None:
+    """Result of a scan; None unless it succeeded. That of an earlier version has no group."""
+    stored = scan.result
+    bins = scan.bins
+    if stored is None or bins is None:
+        return None
+    defaults: dict[str, Any] = {
+        "group": None,
+        "features": [binned["feature"] for binned in bins],
+        "direction": scan.direction,
+    }
+    return msgspec.convert(defaults | stored, SearchResult)
+
+
+def say_scan(scan: SubgroupScan) -> str:
+    if scan.state == "queued":
+        return "The scan waits for a worker."
+    if scan.state == "running":
+        return "The scan is running."
+    result = read_result(scan)
+    if result is None:
+        return scan.reason or "The scan failed."
+    if scan.result is not None and "inside_records" in scan.result:
+        return FOUND_BEFORE
+    counted = [scan.result["counted"]["text"]] if scan.result is not None and "counted" in scan.result else []
+    return " ".join([*counted, say_search(result, left_out=(scan.features or [])[len(result.features) :])])

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from ...web.body import Out, example
-from .import_report import ImportReport
+from .run_import import ImportReport
 
 
 class RejectedRowOut(Out):

@@ -22,8 +22,8 @@ from ...deployments.training.typed_column import ParquetFile
 from ...domain.arrival import LogKind
 from ...domain.deployment import Endpoint, OutputFields, RecordSchema
 from ...domain.record_times import Impossible, TimeRule, TimeTally
-from ..logging.checked_records import RecordRefused
 from ..logging.decode_body import decoded_json, require_decodable
+from ..logging.ingest_plan import RecordRefused
 
 MAX_QUOTED = 60
 """Max characters of a value in a reason."""

@@ -17,7 +17,7 @@ from ...base.errors import InvalidInput, SetupError
 from ...base.strict_json import JsonObject
 from ...domain.arrival import LogKind
 from ...domain.deployment import OutputFields, ProblemType, RecordSchema, StorageKind
-from ..logging.checked_records import OPTIONAL_COLUMNS
+from ..logging.ingest_plan import OPTIONAL_COLUMNS
 from .input_file import ImportRow, ImportSubject, InputFile, RowRefused, quoted, read_time
 from .logged_calls import read_rows
 

@@ -30,10 +30,9 @@ from ..logging.service import Ingestion
 from ..volume.arrival_queries import MissingTotals, put_missing
 from ..writing.write_target import Target
 from .bodies import ImportReportOut
-from .import_layouts import ImportLayout, find_layout
-from .import_report import ImportReport, RejectedRow
+from .flat_tables import ImportLayout, find_layout
 from .input_file import ColumnNames, ImportSubject, InputFile, reopen
-from .run_import import Checkpoint, run_import
+from .run_import import Checkpoint, ImportReport, RejectedRow, run_import
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/imports", tags=["records"])
 

@@ -1,16 +1,20 @@
-"""An import: rows are read, sent in batches, noted as done; what is sent twice is stored once."""
+"""An import: rows are read, sent in batches, noted as done; what is sent twice is stored once.
+
+The report of an import.
+"""
 
 import hashlib
 import json
 import math
 import os
+import re
 import sys
 import uuid
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, astuple
-from datetime import datetime
+from dataclasses import asdict, astuple, dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -21,9 +25,75 @@ from ...base.values import frozen
 from ...domain.arrival import LogKind
 from ...domain.record import Receipt
 from ..logging.ingest_plan import MAX_RECORD_BYTES
-from .import_layouts import ImportLayout
-from .import_report import ImportReport, RejectedRow
+from .flat_tables import ImportLayout
 from .input_file import ImportRow, ImportSubject, InputFile, RowRefused, quoted
+
+MAX_LISTED = 1000
+
+MAX_REASONS = 200
+
+_VALUE = re.compile(r"(, found .*|; .*|:? '.*)$", re.DOTALL)
+
+
+@frozen
+class RejectedRow:
+    """A row that was not stored. `line` is counted from 1."""
+
+    file: str
+    line: int
+    field: str
+    reason: str
+
+
+@dataclass
+class ImportReport:
+    """Numbers of rows: read = accepted + duplicate + rejected.
+
+    A duplicate was stored before. A rounded probability, a hair outside [0, 1], became 0 or 1.
+    `rejections` are the first, `warnings` rows that no figure counts. Times are ISO 8601 in UTC.
+    """
+
+    read: int = 0
+    accepted: int = 0
+    duplicate: int = 0
+    rejected: int = 0
+    rounded_probabilities: int = 0
+    earliest: str | None = None
+    latest: str | None = None
+    reasons: Counter[str] = field(default_factory=Counter)
+    rejections: list[RejectedRow] = field(default_factory=list)
+    warnings: Counter[str] = field(default_factory=Counter)
+
+    def reject(self, row: RejectedRow) -> None:
+        self.rejected += 1
+        if len(self.rejections) < MAX_LISTED:
+            self.rejections.append(row)
+        # Without the value, so that equal faults of a million rows are one line.
+        reason = f"{row.field}: {_VALUE.sub('', row.reason)}"
+        self.reasons[reason if reason in self.reasons or len(self.reasons) < MAX_REASONS else "other"] += 1
+
+    def note_time(self, time: datetime) -> None:
+        text = time.astimezone(UTC).isoformat(timespec="microseconds")
+        self.earliest = min(self.earliest or text, text)
+        self.latest = max(self.latest or text, text)
+
+    def members(self) -> JsonObject:
+        return vars(self) | {
+            "reasons": dict(self.reasons.most_common()),
+            "rejections": list(map(asdict, self.rejections)),
+        }
+
+    @classmethod
+    def of(cls, members: JsonObject) -> "ImportReport":
+        rejections = [RejectedRow(**row) for row in members["rejections"]]
+        return cls(
+            **members
+            | {
+                "reasons": Counter(members["reasons"]),
+                "rejections": rejections,
+                "warnings": Counter(members["warnings"]),
+            }
+        )
 
 
 class Checkpoint:
@@ -264,8 +334,8 @@ def _send(lines: Sequence[_Line], sink: ImportSink, report: ImportReport, checkp
     )
     faults = [(rejection.index, rejection.field, rejection.reason) for rejection in receipt.rejections]
     faults += [(conflict.index, "id", conflict.reason) for conflict in receipt.conflicts]
-    for index, field, reason in sorted(faults):
-        _reject(lines[index].row, field, reason, report, checkpoint)
+    for index, name, reason in sorted(faults):
+        _reject(lines[index].row, name, reason, report, checkpoint)
 
 
 def _reject(

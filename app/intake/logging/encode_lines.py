@@ -13,8 +13,7 @@ from ...domain.record import Rejection
 from ...sources.stored.minute_counts import is_counted
 from ..writing.write_batches import Batch, PayloadBatch
 from ..writing.writer import FEEDBACK_COLUMNS, KEY_COLUMNS, RECORD_COLUMNS
-from .checked_records import OPTIONAL_COLUMNS, Checked, CheckedPayload
-from .ingest_plan import MAX_RECORD_BYTES, IngestPlan, StatedTimes
+from .ingest_plan import MAX_RECORD_BYTES, OPTIONAL_COLUMNS, Checked, CheckedPayload, IngestPlan, StatedTimes
 
 NULL = "\\N"
 

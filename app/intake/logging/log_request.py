@@ -1,7 +1,11 @@
-"""One request's body in any of its forms, read and checked."""
+"""One request's body in any of its forms, read and checked.
+
+Warnings of a receipt: ids that look alike, and labels and predictions that no figure counts.
+"""
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -10,15 +14,84 @@ from msgspec import Struct
 from ...base.encodings import UTF_8, decode_parts
 from ...base.errors import InvalidInput, TooLarge
 from ...base.strict_json import JsonObject
-from ...base.values import quote_names
+from ...base.values import Range, Scalar, name_value, nearest, quote_names
 from ...domain.arrival import RecordSource
-from ...domain.cells import Json, parse_label, parse_probability, parse_text
+from ...domain.cells import Json, parse_label, parse_probability, parse_text, shown
 from ...domain.deployment import Column
-from .checked_records import Checked, CheckedPayload, RecordRefused
+from ...domain.groups import normalize_look
+from ...domain.monitor import Outcome
+from ...domain.record import ReceiptWarning
 from .decode_body import MAX_BODY_BYTES, decoded_json, decompressed, require_decodable
-from .ingest_plan import MAX_RECORDS, IngestPlan, StatedTimes
+from .ingest_plan import MAX_RECORDS, Checked, CheckedPayload, IngestPlan, RecordRefused, StatedTimes
 from .model_call import check_pairs
 from .native_records import check_feedback, check_payload
+
+MAX_WARNINGS = 10
+
+
+def find_warnings(checked: Checked, plan: IngestPlan) -> Sequence[ReceiptWarning]:
+    """Warnings of accepted records."""
+    return [*_find_alike_ids(checked.ids), *_find_unlisted(checked, plan)]
+
+
+def _find_alike_ids(ids: Sequence[str | None]) -> list[ReceiptWarning]:
+    """Ids that look like another one of the request: two forms of a letter, a letter of another alphabet,
+    a character that cannot be seen.
+    """
+    texts = dict.fromkeys(record_id for record_id in ids if record_id is not None)
+    if all(text.isascii() for text in texts):
+        return []
+    alike: dict[str, list[str]] = {}
+    for text in texts:
+        alike.setdefault(normalize_look(text), []).append(text)
+    return [
+        ReceiptWarning(
+            "id",
+            len(twins),
+            f"{', '.join(map(ascii, twins))} look alike, and are different ids",
+        )
+        for twins in alike.values()
+        if not all(text.isascii() for text in twins) and len(twins) > 1
+    ][:MAX_WARNINGS]
+
+
+def _find_unlisted(checked: Checked, plan: IngestPlan) -> Sequence[ReceiptWarning]:
+    """Labels and predictions that are in no outcome list of the monitor, the most frequent first."""
+    outcomes = plan.target.outcomes
+    classify = plan.classify
+    predictions = checked.predictions
+    if outcomes is None or classify is None:
+        return ()
+    if isinstance(checked, CheckedPayload):
+        # The decoded form counts, where there is one.
+        predictions = [
+            prediction for prediction, label in zip(predictions, checked.labels, strict=True) if label is None
+        ]
+    answers = [("label", label) for label in checked.labels] + [
+        ("prediction", prediction) for prediction in predictions
+    ]
+    unlisted = Counter(
+        (name, answer)
+        for name, answer in answers
+        if answer is not None and classify(answer) is Outcome.UNCLASSIFIED
+    )
+    listed = {
+        name_value(value): value
+        for value in (*outcomes.favourable, *outcomes.unfavourable)
+        if not isinstance(value, Range)
+    }
+    return [
+        ReceiptWarning(name, records, _describe(answer, listed))
+        for (name, answer), records in unlisted.most_common(MAX_WARNINGS)
+    ]
+
+
+def _describe(answer: Scalar, listed: dict[str, Scalar]) -> str:
+    near = nearest(name_value(answer), listed)
+    return f"{shown(answer)} is in neither outcome list" + (
+        "" if near is None else f"; did you mean {shown(listed[near])}?"
+    )
+
 
 LABEL = "label"
 

@@ -20,11 +20,9 @@ from ...payloads.read_call import join_call, read_call
 from ...payloads.registry import PAIRED, bind_codec, candidates, codec_named, codec_of_form, find_form
 from ...payloads.request_pairs import LoggedTable, read_stated
 from ...payloads.wire import name_kind
-from .checked_records import CheckedPayload, RecordRefused
 from .decode_body import MAX_BODY_BYTES, decompressed, require_decodable
-from .ingest_plan import MAX_RECORDS, IngestPlan, StatedTimes, describe_missing
-from .named_rows import Refusals, check_rows, check_values, pick_columns
-from .native_records import read_optional, stated_moment
+from .ingest_plan import MAX_RECORDS, CheckedPayload, IngestPlan, RecordRefused, StatedTimes, describe_missing
+from .native_records import Refusals, check_rows, check_values, pick_columns, read_optional, stated_moment
 
 _BINARY = "application/octet-stream"
 

@@ -31,13 +31,11 @@ from ..writing.write_batches import (
     WriteOutcome,
 )
 from ..writing.write_target import Target, read_target
-from .checked_records import Checked, CheckedPayload
 from .decode_body import INLINE_BYTES, MAX_BODY_BYTES, read_bounded
 from .encode_lines import feedback_batch, find_large, payload_batch, reject
-from .ingest_plan import IngestPlan, StatedTimes, plan_for
-from .log_request import LogRequest, read_feedback, read_payload
+from .ingest_plan import Checked, CheckedPayload, IngestPlan, StatedTimes, plan_for
+from .log_request import LogRequest, find_warnings, read_feedback, read_payload
 from .model_call import Exchange, read_exchange
-from .receipt_warnings import find_warnings
 from .rejection_counts import RejectedPart, RejectionLog, classify_rejection
 
 _ATTEMPTS = 5

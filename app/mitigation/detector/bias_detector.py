@@ -24,8 +24,13 @@ from sqlalchemy.orm import Session
 
 from ...base.errors import InvalidInput
 from ...base.values import Scalar, canonical, frozen, frozen_arrays, read_number
-from ...deployments.bias_detector import ALL_TOGETHER, DetectorCounts, DetectorQuality, QualityFigure
-from ...deployments.mitigation_queries import find_detector_model
+from ...deployments.mitigation_queries import (
+    ALL_TOGETHER,
+    DetectorCounts,
+    DetectorQuality,
+    QualityFigure,
+    find_detector_model,
+)
 from ...domain.deployment import Column, FieldKind
 from ...statistics.formulas.score_figures import ranking, ranking_limits
 from ...statistics.group_labels import FloatArray

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...base.values import frozen, frozen_arrays
-from ...deployments.bias_detector import ALL_TOGETHER, DetectorCounts, DetectorVersion
-from ...deployments.mitigation_queries import NewDetector
+from ...deployments.mitigation_queries import ALL_TOGETHER, DetectorCounts, DetectorVersion, NewDetector
 from ...domain.deployment import Column
 from ...statistics.group_labels import FloatArray
 from .bias_detector import (

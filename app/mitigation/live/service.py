@@ -23,8 +23,8 @@ from ...base.values import frozen
 from ...calls.scoring.live_model import LiveModel, LiveModels
 from ...domain.cells import CellRefused, probability, scalar
 from ...domain.record import Prediction
-from ...intake.logging.checked_records import CheckedPayload
 from ...intake.logging.decode_body import INLINE_BYTES, read_bounded
+from ...intake.logging.ingest_plan import CheckedPayload
 from ...intake.logging.service import Ingestion
 from ...intake.writing.write_batches import StaleTarget, WriteOutcome
 from ...payloads.codec import JSON, Form

@@ -17,8 +17,13 @@ from ...checks.measure import measure_table
 from ...checks.subject import Subject
 from ...checks.window.window_records import PROBABILITY, CheckEvidence, Labelled
 from ...database.engine import ArrowReader, Database, arrow_reader
-from ...deployments.bias_detector import ALL_TOGETHER
-from ...deployments.mitigation_queries import NewDetector, newest_detectors, store_detectors, usable_versions
+from ...deployments.mitigation_queries import (
+    ALL_TOGETHER,
+    NewDetector,
+    newest_detectors,
+    store_detectors,
+    usable_versions,
+)
 from ...deployments.monitor.queries import picked_on, stored_on
 from ...domain.check import DataSet, Span
 from ...domain.mitigation import AttributeProfile, DetectorUse, FlaggedRecord, Profile, Reading

@@ -14,11 +14,10 @@ from starlette.responses import Response
 from ...access.gate.caller import NowIn, Reader, SessionIn
 from ...access.principals import Permission, Principal
 from ...alerts import queries as alerts
-from ...alerts.channels import unsent_queries as open_alerts
+from ...alerts.channels import notification_queries as open_alerts
 from ...alerts.channels.channel import ChannelKind
-from ...alerts.channels.notification_queries import notification_page
+from ...alerts.channels.notification_queries import Unsent, notification_page
 from ...alerts.channels.queries import channel_page
-from ...alerts.channels.unsent_queries import Unsent
 from ...alerts.queries import AlertFilter
 from ...alerts.rules.queries import rules_page
 from ...base.values import frozen

@@ -9,16 +9,15 @@ from starlette.responses import Response
 
 from ...access.gate.caller import SHOWS_RECORDS, NowIn, SessionIn
 from ...alerts.channels.channel import ChannelKind
+from ...alerts.channels.notification_queries import named_channels
 from ...alerts.channels.queries import channel_page
-from ...alerts.channels.unsent_queries import named_channels
 from ...base.errors import NotFound
 from ...base.values import GroupValue, Range, canonical
 from ...calls.certificates import CertificateFacts, describe_certificates
 from ...checks.queries import under_way
 from ...deployments.deployment_in_address import Watched
 from ...deployments.mitigation_queries import read_mitigation_settings
-from ...deployments.monitor.both_sides import missing_sides
-from ...deployments.monitor.monitor_fit import monitor_warnings
+from ...deployments.monitor.monitor_fit import missing_sides, monitor_warnings
 from ...deployments.queries import WatchedDeployment
 from ...deployments.training.from_distributions import FEWEST_SHOWN, find_unclassified, merge_rare
 from ...deployments.training.queries import find_training_summary

@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 
 from ...access.audit import activity_queries as activities
 from ...access.audit.activity_queries import ENDPOINT_ANSWERED, ActivityFilter
-from ...alerts.channels.unsent_queries import named_channels
+from ...alerts.channels.notification_queries import named_channels
 from ...base.values import frozen_by_name
 from ...checks import queries as checks
 from ...domain.check import CheckState

@@ -14,7 +14,7 @@ from ...charts.named_groups import rename_gap
 from ...charts.time_ranges import RangeChoice
 from ...charts.timeline import choose_range
 from ...checks.days.roll_up import Period
-from ...checks.schedule.words import choose_notice
+from ...checks.schedule.worker_queries import choose_notice
 from ...deployments.deployment_in_address import Watched
 from ...deployments.queries import WatchedDeployment
 from ...domain.check import FigureKey, Measurement, Scope
@@ -26,10 +26,9 @@ from ...evidence.attribution.attribution import AttributionRun
 from ...evidence.attribution.queries import newest_of_gaps
 from ...evidence.present_state import ComparisonState, DeploymentEvidence, look_at_era, rename_state
 from ...evidence.queries.eras import FollowedDeployment
-from ...evidence.subgroups.present_candidates import read_result, say_scan
-from ...evidence.subgroups.scan_queries import SubgroupScan, read_scans
+from ...evidence.subgroups.scan_queries import SubgroupScan, read_result, read_scans, say_scan
 from ...evidence.subgroups.watch_group import choose_name, find_watched, watching_problem
-from ...evidence.words import list_notes, name_figure, order_by_gravity, say_limit
+from ...evidence.words import list_notes, name_figure, rank_gravity, say_limit
 from ...overview.fleet import look_at_deployment
 from ...statistics.scan.scan_results import SearchResult
 from ...statistics.scan.search_subgroup import MAX_FEATURES, MIN_RECORDS
@@ -189,7 +188,7 @@ def list_figures(comparisons: Sequence[ComparisonState]) -> list[tuple[Compariso
     for state in comparisons:
         limits.setdefault(state.key, []).append(say_limit(state))
     figures: dict[FigureKey, ComparisonState] = {}
-    for state in order_by_gravity(comparisons):
+    for state in sorted(comparisons, key=rank_gravity):
         figures.setdefault(state.key, state)
     return [(state, ", ".join(limits[key])) for key, state in figures.items()]
 

@@ -13,10 +13,10 @@ from ...charts.time_ranges import RangeChoice
 from ...charts.timeline import choose_range
 from ...checks.advice.advice import Cause, advice_on_check
 from ...checks.result_queries import RecentFigures, recent_figures
-from ...checks.schedule.words import choose_notice
+from ...checks.schedule.worker_queries import choose_notice
 from ...checks.views.view_source import notes_of_check, read_present
 from ...deployments.deployment_in_address import Watched
-from ...deployments.monitor.both_sides import missing_sides
+from ...deployments.monitor.monitor_fit import missing_sides
 from ...domain.alert import AlertKind
 from ...evidence.attribution.queries import newest_of_gaps
 from ...evidence.present_state import look_at_era

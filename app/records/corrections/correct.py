@@ -6,15 +6,13 @@ from sqlalchemy.orm import Session
 
 from ...base.encodings import decode_parts
 from ...base.errors import InvalidInput
-from ...checks.correction import Corrected, Correction
+from ...checks.result_queries import Corrected, Correction
 from ...domain.cells import Json, parse_label, record_id, shown, string
 from ...domain.record import Receipt, RecordConflict, Rejection
-from ...intake.logging.checked_records import Checked, RecordRefused, checked_cell
 from ...intake.logging.decode_body import decoded_json, require_decodable
-from ...intake.logging.ingest_plan import MAX_RECORDS, IngestPlan
-from ...intake.logging.log_request import read_lines
+from ...intake.logging.ingest_plan import MAX_RECORDS, Checked, IngestPlan, RecordRefused, checked_cell
+from ...intake.logging.log_request import find_warnings, read_lines
 from ...intake.logging.native_records import read_members, read_optional
-from ...intake.logging.receipt_warnings import find_warnings
 from .queries import MAX_CORRECTIONS, store_correction
 
 MAX_REASON = 500

@@ -10,7 +10,7 @@ from sqlalchemy import Row, text
 from sqlalchemy.orm import Session
 
 from ...access.audit.event_queries import insert_event
-from ...checks.correction import Corrected, Correction
+from ...checks.result_queries import Corrected, Correction
 from ...domain.paging import Paging
 from ...domain.record import digest_id
 from ...intake.writing.write_target import Target

@@ -4,7 +4,7 @@ from datetime import date, datetime
 from typing import Any
 
 from ...base.values import shown_value
-from ...checks.correction import Corrected
+from ...checks.result_queries import Corrected
 from ...domain.deployment import RecordSchema
 from ...domain.record import ReceiptWarning, RecordConflict, Rejection
 from ...web.body import NextPageCursor, Out, PageOut, example

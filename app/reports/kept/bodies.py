@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AliasPath, Field
 
 from ...alerts.rules.bodies import ChannelId
-from ...statistics.selections.category_schemes import MAX_MAPPINGS, MAX_VALUES, CategoryMapping
+from ...statistics.selections.category_people import MAX_MAPPINGS, MAX_VALUES, CategoryMapping
 from ...web.body import FromText, In, NextPageCursor, Out, PageOut, example
 from ...web.route_declarations import Timestamp
 from ..regulator.clauses import ToolKind

@@ -22,12 +22,12 @@ from ...sources.stored.window_queries import WindowQuery, count_combinations, na
 from ...statistics.group_labels import MISSING, Codes, IntArray
 from ...statistics.selections.category_people import (
     AttributeCategories,
+    CategoryMapping,
     Control,
     CountedPeople,
     divide_numbers,
     has_many_numbers,
 )
-from ...statistics.selections.category_schemes import CategoryMapping
 from ...statistics.selections.probability_bounds import bound_categories
 from ..document import Json
 from .clauses import ToolKind

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from ...deployments.training.training_facts import RECOMMENDED_ABOVE
+from ...deployments.training.queries import RECOMMENDED_ABOVE
 from ...domain.deployment import Column, FieldKind
 from ...domain.groups import GroupWords
 from ...domain.monitor import Outcome

@@ -19,9 +19,8 @@ from ...statistics.selections.category_people import (
     reference_rows,
 )
 from ...statistics.selections.controls_sheet import controls_sheet
-from ...statistics.selections.four_fifths import ImpactTable
+from ...statistics.selections.four_fifths import LEAST_SHARE, ImpactTable, audit_tables, list_empty_categories
 from ...statistics.selections.lending_sheet import lending_sheet
-from ...statistics.selections.local_law_144 import LEAST_SHARE, audit_tables, list_empty_categories
 from ...statistics.selections.probability_bounds import bounds_sheet
 from ...statistics.selections.selection_json import ImpactSheet, as_json, compare_with_reference
 from ...statistics.sentences.rounding import write_minus

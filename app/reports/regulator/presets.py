@@ -13,7 +13,7 @@ from ...domain.deployment import Deployment
 from ...domain.groups import GroupWords
 from ...domain.monitor import Monitor
 from ...retention.policy import RetentionPolicy, RetentionPreset
-from ...statistics.selections.category_schemes import SCHEMES, CategoryMapping
+from ...statistics.selections.category_people import SCHEMES, CategoryMapping
 from .attribute_names import RACE, SEX, split_name
 from .clauses import ToolKind
 from .sheets import PeriodSheet

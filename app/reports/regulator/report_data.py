@@ -24,8 +24,8 @@ from ...sources.stored.window_queries import (
     count_without_label,
 )
 from ...statistics.group_labels import ComparedGroup
-from ...statistics.selections.category_schemes import require_mappings
-from ...statistics.selections.local_law_144 import LEAST_SHARE
+from ...statistics.selections.category_people import require_mappings
+from ...statistics.selections.four_fifths import LEAST_SHARE
 from ...statistics.sentences.left_out import count_records, name_lost
 from ..document import Json
 from ..report_source import read_source

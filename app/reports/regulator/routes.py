@@ -22,7 +22,7 @@ from ...deployments.noted_exports import exported
 from ...domain.check import Span
 from ...domain.deployment import Deployment
 from ...retention.queries import read_retention_policy
-from ...statistics.selections.category_schemes import EXAMPLE_MAPPING, MAX_MAPPING_LENGTH, parse_mappings
+from ...statistics.selections.category_people import EXAMPLE_MAPPING, MAX_MAPPING_LENGTH, parse_mappings
 from ...web.route_declarations import (
     CONFLICT,
     ID_PATTERN,

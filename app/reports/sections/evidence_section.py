@@ -10,7 +10,7 @@ from ...evidence.words import (
     list_figures,
     list_notes,
     name_figure,
-    order_by_gravity,
+    rank_gravity,
     say_comparison,
 )
 from ...statistics.e_values.state_words import NOT_COVERED
@@ -81,17 +81,13 @@ def say_since(
         return
     figures = sorted(
         list_figures(evidence.comparisons),
-        key=lambda figure: (figure.attribute, figure.group) != (attribute, group),
+        key=lambda figure: (rank_gravity(figure), (figure.attribute, figure.group) != (attribute, group)),
     )
-    decided = [
-        figure for figure in order_by_gravity(figures) if figure.statement.row < FIRST_WITHOUT_EVIDENCE
-    ]
+    decided = [figure for figure in figures if figure.statement.row < FIRST_WITHOUT_EVIDENCE]
     yield " ".join(describe_evidence(evidence))
     yield from map(say_comparison, decided[:limit])
     listed = {id(figure) for figure in decided[:limit]}
-    left_out = Counter(
-        figure.statement.state.lower() for figure in order_by_gravity(figures) if id(figure) not in listed
-    )
+    left_out = Counter(figure.statement.state.lower() for figure in figures if id(figure) not in listed)
     if left_out:
         *counts, last = (f"{count:,} {state}" for state, count in left_out.items())
         remainder = f"{', '.join(counts)} and {last}" if counts else last

@@ -4,16 +4,24 @@ Source: Kitagawa 1955. Records in cells that one side lacks have *no counterpart
 own, as in Ñopo 2008, Matching as a tool to decompose wage gaps, Review of Economics and Statistics 90,
 290-299: the difference of all records minus that of the records with a counterpart. Equal rates in all
 cells leave all parts at 0.
+
+Why a gap changed: who asked, or how the model answers, before a moment against after it.
+
+Descriptive only: the part after an alarm was selected by the alarm, so that its size is exaggerated.
+
+Cells of a feature: its values, or bins of numbers between quantiles.
 """
 
+from collections.abc import Sequence
+from math import log1p
 from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 
-from ...base.values import frozen_arrays
-from ..group_labels import FloatArray, divide_or
-from .sampled_pairs import TAILS, Ends
+from ...base.values import frozen, frozen_arrays
+from ..group_labels import BoolArray, FloatArray, IntArray, divide_or
+from .hybrid_values import TAILS, Ends
 
 
 @frozen_arrays
@@ -84,3 +92,96 @@ def _resample(side: CellCounts, rng: Generator, draws: int) -> CellCounts:
     drawn = rng.multinomial(int(total), counts / total, draws).astype(float)
     favourable, unfavourable = np.split(drawn, 2, axis=1)
     return CellCounts(favourable, favourable + unfavourable)
+
+
+@frozen
+class ChangeParts:
+    """Change of a figure and its three parts, which sum to it: after - before, monitored - reference."""
+
+    change: float
+    who_asked: float
+    how_answered: float
+    no_counterpart: float
+
+
+@frozen
+class GapChange:
+    """Change of the difference of rates, and of the logarithm of their ratio; None where a rate is 0 or
+    has no record.
+    """
+
+    of_difference: ChangeParts | None
+    of_log_ratio: ChangeParts | None
+
+
+def explain_change_of_gap(
+    before: CellCounts, after: CellCounts, reference_before: CellCounts, reference_after: CellCounts
+) -> GapChange:
+    sides = ((before, after), (reference_before, reference_after))
+    rates = [[float(counts.rate) for counts in side] for side in sides]
+    if np.isnan(rates).any():
+        return GapChange(None, None)
+    monitored, reference = (np.array(divide_difference(late, early)) for early, late in sides)
+    of_difference = ChangeParts(*(monitored - reference).tolist())
+    if not np.all(rates):
+        return GapChange(of_difference, None)
+    mean, reference_mean = (_logarithmic_mean(late, early) for early, late in rates)
+    return GapChange(of_difference, ChangeParts(*(monitored / mean - reference / reference_mean).tolist()))
+
+
+def _logarithmic_mean(first: float, second: float) -> float:
+    """(first - second) / ln(first / second), which turns a difference into one of logarithms."""
+    # For equal rates the quotient is 0 / 0; its limit is the rate.
+    return first if first == second else (first - second) / log1p((first - second) / second)
+
+
+MIN_BINS = 10
+"""Min bins of numbers. Differences within a wide bin count as treatment: with 2 bins .041 of a gap of .149
+did, with 10 bins .002.
+"""
+
+
+def bin_numbers(numbers: FloatArray, bins: int = MIN_BINS) -> IntArray:
+    """Bin of each number [records]; NaN has a bin of its own, the first.
+
+    Bins end at quantiles, so equal numbers may leave fewer. At most `bins` different numbers are each a bin
+    by itself.
+
+    Raises:
+        ValueError: fewer than MIN_BINS.
+    """
+    if bins < MIN_BINS:
+        raise ValueError(f"expected at least {MIN_BINS} bins, found {bins}")
+    present = numbers[~np.isnan(numbers)]
+    different = np.unique(present)
+    ends = different if len(different) <= bins else np.unique(np.quantile(present, np.arange(1, bins) / bins))
+    # `left`: a number that is an end belongs to the bin below.
+    codes = np.searchsorted(ends, numbers, side="left") + 1
+    return np.where(np.isnan(numbers), 0, codes).astype(int)
+
+
+def count_cells(
+    content: IntArray | FloatArray,
+    favourable: BoolArray,
+    populations: Sequence[IntArray],
+    bins: int = MIN_BINS,
+) -> tuple[CellCounts, ...]:
+    """Counts of each population, given by the positions of its records, in the same cells of a feature.
+
+    `content` [records]: floats are quantities or NaN; whole numbers are categories from 0, or -1. The
+    first cell has no value.
+    """
+    everyone = content[np.concatenate(populations)]
+    cells = (
+        everyone.astype(int) + 1
+        if np.issubdtype(everyone.dtype, np.integer)
+        else bin_numbers(everyone.astype(float), bins)
+    )
+    size = int(cells.max(initial=0)) + 1
+    ends = np.cumsum([len(records) for records in populations])[:-1]
+    return tuple(
+        CellCounts(
+            *(np.bincount(own_cells, weights, size).astype(float) for weights in (favourable[records], None))
+        )
+        for own_cells, records in zip(np.split(cells, ends), populations, strict=True)
+    )

@@ -12,8 +12,7 @@ from ...base.values import frozen
 from ..figure_values import Scope
 from ..formulas.conditional_disparity import StrataOutcomes
 from ..group_labels import AnyArray, FloatArray
-from ..intervals.confusion_cells import PARTS
-from ..intervals.rate_estimates import ShareComparison
+from ..intervals.rate_estimates import PARTS, ShareComparison
 
 Data = Literal[
     "as_logged", "openscale", "counterfactual", "labelled", "training", "mitigated", "mitigated_labelled"

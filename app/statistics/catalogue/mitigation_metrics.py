@@ -5,8 +5,7 @@ from functools import partial
 from ..figure_values import Scope
 from ..formulas import paired_cells as pairs
 from ..group_labels import AnyArray
-from ..intervals.confusion_cells import LABELLED, PARTS
-from ..intervals.rate_estimates import RATIO
+from ..intervals.rate_estimates import LABELLED, PARTS, RATIO
 from .metric import (
     ComparedRate,
     Data,

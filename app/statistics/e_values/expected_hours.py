@@ -7,9 +7,9 @@ from scipy.special import ndtri
 
 from ...base.values import frozen
 from .betting import project
+from .change_detector import LOG_SHOWN_FAIR
 from .nulls import Hours, Limit, Null
 from .paired_bets import PairedHours, weigh_pairs
-from .proof_of_fairness import LOG_SHOWN_FAIR
 
 FURTHEST_HOURS = 87_600.0
 """Max hours that are shown."""

@@ -14,11 +14,10 @@ import numpy as np
 
 from ...base.values import frozen, frozen_arrays
 from .betting import Past, weigh_claims
-from .change_detector import HOURS_OF_A_YEAR, Detector
+from .change_detector import HOURS_OF_A_YEAR, Detector, FairnessProof, log_mean
 from .confidence import MIN_MONITORED_RECORDS, MIN_REFERENCE_RECORDS
 from .nulls import FloatArray, Hours, Limit
 from .onset import Onset, find_onset
-from .proof_of_fairness import FairnessProof
 from .state_words import EvidenceState
 
 _LOG_YEAR = math.log(HOURS_OF_A_YEAR)
@@ -112,7 +111,7 @@ class Follower:
     @property
     def log_fairness(self) -> float:
         """Ln of the evidence against unfairness, at least 0."""
-        return max(self.proof.log_product, 0.0)
+        return max(log_mean(self.proof.products), 0.0)
 
     def take(self, block: WeighedHour, log_threshold: float, find: FindOnset) -> None:
         """Adds an hour to the evidence; ends an open episode where that is enough."""

@@ -106,7 +106,11 @@ def tell_figure(
         (facts.lower_limit, facts.upper_limit),
         both=hours.paired,
     )
-    facts = _say_event(replace(facts, evidence=evidence[leading]), hours, hours.followers[leading])
+    facts = replace(facts, evidence=evidence[leading])
+    if opened is None:
+        facts = _say_event(facts, hours, hours.followers[leading])
+    else:
+        facts = replace(facts, since=hours.say_onset(opened.since), event=hours.say(opened.alarm))
     needed = more[leading]
     if needed is not None:
         # The hours are expected at the traffic of the chapter.
@@ -129,10 +133,7 @@ def tell_figure(
 
 
 def _say_event(facts: FigureFacts, hours: EndedHours, leading: Follower) -> FigureFacts:
-    """When the state began, and what ended the one before."""
-    opened = next((one.open_episode for one in hours.followers if one.open_episode is not None), None)
-    if opened is not None:
-        return replace(facts, since=hours.say_onset(opened.since), event=hours.say(opened.alarm))
+    """When the state without an open alarm began, and what ended the one before."""
     last = leading.episodes[-1] if leading.episodes else None
     if facts.evidence is EvidenceState.CONFIRMED_FAIR and leading.proof.since is not None:
         return replace(facts, since=hours.say(leading.proof.since))

@@ -8,7 +8,7 @@ not followed).
 import numpy as np
 
 from ..group_labels import FloatArray, divide
-from ..intervals.confusion_cells import PARTS
+from ..intervals.rate_estimates import PARTS
 
 ROUNDING = 8 * np.finfo(np.float64).eps
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..group_labels import FloatArray, divide
-from ..intervals.confusion_cells import PARTS, divide_parts, rate
+from ..intervals.rate_estimates import PARTS, divide_parts, rate
 
 
 def rate_difference(name: str, monitored: FloatArray, reference: FloatArray) -> FloatArray:

@@ -9,9 +9,8 @@ from functools import cache
 from ..catalogue import Data, FromScores, Metric, metrics_on
 from ..catalogue.metric import Across, ComparedRate, CountOf, OfPair, OfSet, Over, OverStrata, RateOf
 from ..figure_values import Measured
-from ..intervals.confusion_cells import LABELLED, PARTS, RATES
 from ..intervals.draws import TableEvidence, build_cells, build_counted
-from ..intervals.rate_estimates import DRAWS, Words
+from ..intervals.rate_estimates import DRAWS, LABELLED, PARTS, RATES, Words
 from ..tables.count_table import GroupCounts, LabelledCells
 from ..tables.score_table import ScoreTable
 from .composites import measure_across, measure_cells, measure_strata

@@ -13,10 +13,9 @@ from ...domain.check import SIDES, Details
 from ..catalogue.metric import ComparedRate, CountOf, Metric, RateOf
 from ..figure_values import Measured, Scope, Undefined, Value
 from ..group_labels import Groups, Role, of_role
-from ..intervals.confusion_cells import PARTS, RATES
 from ..intervals.draws import Estimate, TableEvidence
 from ..intervals.intervals import Interval, proportion
-from ..intervals.rate_estimates import Counted, Share
+from ..intervals.rate_estimates import PARTS, RATES, Counted, Share
 from ..intervals.verdicts import MINIMUM_GROUP_SIZE, caution
 
 NAMED = 3

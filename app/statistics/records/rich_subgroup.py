@@ -18,7 +18,7 @@ import numpy as np
 from ...base.values import frozen_arrays
 from ..group_labels import BoolArray, FloatArray, IntArray
 from ..intervals.intervals import Interval, Z
-from .neighbours import TIE, Points, standardise
+from .flip_test import TIE, Points, standardise
 
 METHOD = "wald_with_drawn_null"
 MOST_DRAWS, FEWEST_DRAWS = 500, 100

@@ -14,8 +14,7 @@ from scipy.special import ndtr
 from ...base.errors import InvalidInput
 from ..group_labels import BoolArray, FloatArray, IntArray
 from ..intervals.intervals import Z
-from .category_people import Json
-from .category_schemes import CategoryMapping
+from .category_people import CategoryMapping, Json
 
 CAUTION = (
     "Probabilities do not say who is in a category. If they are right (among people with equal "

@@ -2,8 +2,7 @@
 
 from ...base.values import frozen
 from .category_people import Category, CategoryTable, Json
-from .four_fifths import ImpactRow, ImpactTable, OddsRatio
-from .local_law_144 import AuditSheet
+from .four_fifths import AuditSheet, ImpactRow, ImpactTable, OddsRatio
 from .selection_presets import SheetName
 
 

@@ -7,8 +7,7 @@ from ...base.values import frozen_by_name
 from ...domain.check import SIDES, Counts, Details, Side
 from ..catalogue import CATALOGUE, Metric
 from ..catalogue.metric import ComparedRate, CountOf, RateOf
-from ..intervals.confusion_cells import PARTS, RATES
-from ..intervals.rate_estimates import REVERSED_DIFFERENCE
+from ..intervals.rate_estimates import PARTS, RATES, REVERSED_DIFFERENCE
 from ..intervals.verdicts import MINIMUM_GROUP_SIZE, TOLERANCE
 from ..measures.labelled_figures import describe_mark
 from .rounding import MINUS, MOST_OF_GAP, RoundedGap, round_gap, write_minus

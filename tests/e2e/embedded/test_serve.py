@@ -20,8 +20,7 @@ from app.database.embedded.embedded_server import embedded_postgres
 from app.database.embedded.postmaster import find_postmaster
 from app.database.engine import Database
 from app.database.migrations import upgrade
-from app.deployments.definition import Definition
-from app.deployments.queries import Deployments
+from app.deployments.queries import Definition, Deployments
 from app.domain.deployment import Column, Credentials, CredentialsKind, Endpoint, FieldKind, FieldType, OutputFields, ProblemType
 from tests.e2e.embedded.commands import EVENHAND, REPOSITORY, environment
 from tests.e2e.embedded.servers import running_on

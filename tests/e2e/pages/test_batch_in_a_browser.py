@@ -10,7 +10,7 @@ from app.alerts.evaluate import evaluate_ended_checks
 from app.database.engine import Database
 from app.domain.check import Trigger
 from app.domain.deployment import Endpoint
-from app.worker.late_files import look_for_late_files
+from app.worker.looks import look_for_late_files
 from tests.browsing import DESKTOP, PHONE, running_browser, visiting
 from tests.builders.alerts import judge_single_checks
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of

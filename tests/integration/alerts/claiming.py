@@ -6,9 +6,8 @@ from datetime import timedelta
 
 from sqlalchemy import text
 
-from app.alerts.channels.attempt import NOTIFICATION_LEASE, state_after_failure
 from app.alerts.channels.channel import Channel
-from app.alerts.channels.notification import NotificationState
+from app.alerts.channels.notification import NOTIFICATION_LEASE, NotificationState, state_after_failure
 from app.alerts.channels.notification_queries import ClaimedNotification, claim, record_failed, record_sent
 from app.database.engine import Database, current_time
 from tests.integration.alerts.telling import (

@@ -9,9 +9,8 @@ from datetime import timedelta
 from sqlalchemy import insert, select, text
 
 from app.access.secret_box import SecretBox
-from app.alerts.channels.attempt import NOTIFICATION_LEASE, Delivered, Undelivered
 from app.alerts.channels.channel import Channel, ChannelContent, ChannelKind, with_secret
-from app.alerts.channels.notification import Notification
+from app.alerts.channels.notification import NOTIFICATION_LEASE, Delivered, Notification, Undelivered
 from app.alerts.channels.notification_queries import notification_page, queue_alerts
 from app.alerts.channels.notifier import Notifier, Sender
 from app.alerts.channels.queries import create_channel

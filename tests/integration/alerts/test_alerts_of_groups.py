@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import select
 
 from app.alerts.channels.notification_queries import queue_explanation
-from app.alerts.work import Work
+from app.alerts.lifecycle import Work
 from app.checks.lease_queries import finish
 from app.checks.result_queries import store_measurements
 from app.database.engine import Database

@@ -21,10 +21,9 @@ from cryptography import x509
 from syrupy.assertion import SnapshotAssertion
 
 from app.alerts.channels import email
-from app.alerts.channels.attempt import Delivered, Undelivered
 from app.alerts.channels.channel import ChannelContent, ChannelKind
 from app.alerts.channels.email import alert_mail, read_mail_server, send_mail
-from app.alerts.channels.notification import NotificationState, alert_message
+from app.alerts.channels.notification import Delivered, NotificationState, Undelivered, alert_message
 from app.base.settings import Settings
 from app.database.binary_rows import plain_json
 from app.database.engine import Database

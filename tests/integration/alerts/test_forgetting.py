@@ -7,8 +7,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import text
 
-from app.alerts.channels.attempt import KEPT, NOTIFICATION_LEASE
-from app.alerts.channels.notification import NotificationState
+from app.alerts.channels.notification import KEPT, NOTIFICATION_LEASE, NotificationState
 from app.alerts.channels.notification_queries import FORGOTTEN_AT_ONCE, claim, forget_old, queue_test, record_sent
 from app.alerts.channels.queries import delete_channel
 from app.base.errors import NotFound
@@ -18,7 +17,7 @@ from app.database.engine import Database
 from app.domain.alert import Event, Resolution, VerdictCondition
 from app.domain.check import CheckState, DataSet
 from app.domain.deployment import Endpoint
-from app.worker.ticker import tick
+from app.worker.looks import tick
 from tests.builders.alert_history import CHANNEL, COLUMNS, MONITOR, History, figure
 from tests.integration.alerts.telling import add_alert, add_channels, let_pass, sent_to, tell, webhook
 from tests.progress import wait_until

@@ -35,8 +35,7 @@ from app.domain.deployment import Column, Endpoint, FieldKind, FieldType
 from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
 from app.domain.paging import Paging
 from app.mitigation.window.mitigate_window import mitigate_window
-from app.worker.looks import look_at_the_clock, look_for_ended_checks
-from app.worker.ticker import start_ticker
+from app.worker.looks import look_at_the_clock, look_for_ended_checks, start_ticker
 from app.worker.worker import Worker
 from tests.builders.alert_history import History, moment, utc
 from tests.builders.page_words import says

@@ -9,7 +9,7 @@ from ipaddress import ip_address
 import pytest
 
 from app.alerts.channels import post_json as sending
-from app.alerts.channels.attempt import Delivered, Undelivered
+from app.alerts.channels.notification import Delivered, Undelivered
 from app.alerts.channels.post_json import post_json
 from app.calls.egress_policy import Address, EgressPolicy
 from tests.models.receiving import Receiver, receiving

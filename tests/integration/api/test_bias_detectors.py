@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from app.access.principals import Role
-from app.deployments.bias_detector import ALL_TOGETHER, DetectorCounts
-from app.deployments.mitigation_queries import NewDetector, store_detectors
+from app.deployments.mitigation_queries import ALL_TOGETHER, DetectorCounts, NewDetector, store_detectors
 from app.mitigation.detector.detector_versions import DetectorEvidence, train_detectors
 from tests.builders.bodies import deployment
 from tests.builders.extras import NEEDS_DETECTOR

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from app.access.principals import Role
-from app.checks.correction import CorrectedCount, describe_corrected
+from app.checks.result_queries import CorrectedCount, describe_corrected
 from app.database.engine import Database
 from app.domain.check import Trigger
 from app.domain.deployment import Column, FieldKind, FieldType

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import text
 from syrupy.assertion import SnapshotAssertion
 
-from app.deployments.training.training_facts import NOT_CORRECTED
+from app.deployments.training.queries import NOT_CORRECTED
 from tests.builders.bodies import deployment, monitor
 from tests.builders.page_words import says
 from tests.service import RunningService

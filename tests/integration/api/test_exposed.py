@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.base.settings import Settings
-from app.checks.schedule.listener import exposed_on, record_listener
+from app.checks.schedule.worker_queries import exposed_on, record_listener
 from app.database.engine import Database
 from app.worker.worker import build_egress
 from tests.service import running_service

@@ -6,8 +6,7 @@ import pytest
 from app.base.errors import SetupError
 from app.base.settings import Settings
 from app.database.engine import Database
-from app.deployments.definition import Definition
-from app.deployments.queries import Deployments
+from app.deployments.queries import Definition, Deployments
 from app.domain.deployment import Column, Credentials, CredentialsKind, Endpoint, FieldKind, FieldType, OutputFields, ProblemType
 from app.main import create_app, open_features
 

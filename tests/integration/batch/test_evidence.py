@@ -22,7 +22,7 @@ from app.evidence.present_state import look_at_evidence
 from app.evidence.queries.eras import find_era
 from app.evidence.queries.figure_states import find_era_figures
 from app.evidence.update import update_deployment, update_evidence
-from app.worker.late_files import look_for_late_files
+from app.worker.looks import look_for_late_files
 from tests.builders.evidence_worlds import SEX, START, import_labels, present_era, update, watched, world
 from tests.builders.lakes import Lake, lake_of
 from tests.examples import many

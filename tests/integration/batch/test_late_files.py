@@ -16,8 +16,7 @@ from app.database.engine import Database
 from app.database.tables import CheckRow
 from app.domain.check import CheckRun, CheckState, Span, Trigger
 from app.domain.monitor import Schedule
-from app.worker.late_files import look_for_late_files
-from app.worker.looks import queue_due_checks
+from app.worker.looks import look_for_late_files, queue_due_checks
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.lakes import Lake, lake_of
 from tests.scenes import HOUR, NOON, Scene, scene

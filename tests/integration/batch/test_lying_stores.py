@@ -20,7 +20,7 @@ from app.domain.deployment import PayloadTable
 from app.sources.tables import allowed_locations as locations
 from app.sources.tables.allowed_locations import list_files
 from app.sources.tables.table_files import WHOLE, TableFiles
-from app.worker.late_files import look_for_late_files
+from app.worker.looks import look_for_late_files
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.lakes import lake_of
 from tests.builders.stores import variables

@@ -13,7 +13,7 @@ from app.database.engine import Database
 from app.deployments.queries import Deployments
 from app.domain.check import Trigger
 from app.domain.deployment import Endpoint
-from app.worker.late_files import look_for_late_files
+from app.worker.looks import look_for_late_files
 from tests.builders.alerts import judge_single_checks
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.builders.lakes import lake_of

@@ -19,8 +19,7 @@ from app.domain.deployment import NOT_READ
 from app.evidence.update import update_evidence
 from app.retention.expire import delete_left_files
 from app.sources.tables.own_files import OwnPlaces
-from app.worker.late_files import look_for_late_files
-from app.worker.looks import queue_due_checks
+from app.worker.looks import look_for_late_files, queue_due_checks
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.bodies import deployment
 from tests.builders.evidence_worlds import present_era

@@ -13,11 +13,9 @@ from app.checks.ask_model import Calls, ModelOfCheck
 from app.database.engine import Database, arrow_reader
 from app.domain.check import Span, Trigger
 from app.domain.deployment import Endpoint
-from app.evidence.attribution.ask_hybrids import HybridScorer
 from app.evidence.attribution.attribution import AttributedGap, AttributionLimits
 from app.evidence.attribution.compared_records import read_window_records
-from app.evidence.attribution.feature_cells import DividedFeatures, divide_gaps
-from app.evidence.attribution.model_questions import AttributionPlan, plan_attribution
+from app.evidence.attribution.model_questions import AttributionPlan, DividedFeatures, HybridScorer, divide_gaps, plan_attribution
 from tests.builders.applicants import APPLICANT, monitor_of
 from tests.models.rules import RuleScorer
 from tests.models.serving import ModelServer, serve

@@ -8,8 +8,7 @@ import pytest
 
 from app.checks.days.measurement_queries import SeriesFilter, summed_tables
 from app.checks.days.roll_up import Period, roll_up
-from app.deployments.definition import build_definition
-from app.deployments.queries import Deployments
+from app.deployments.queries import Deployments, build_definition
 from app.domain.check import CheckRun, DataSet, Progress, Trigger
 from app.domain.deployment import Endpoint
 from app.domain.mitigation import MitigationSettings

@@ -9,8 +9,7 @@ from syrupy.assertion import SnapshotAssertion
 from app.base.errors import CheckCancelled, ScoringFailed
 from app.base.values import Range
 from app.database.engine import Database
-from app.deployments.definition import build_definition
-from app.deployments.queries import Deployments
+from app.deployments.queries import Deployments, build_definition
 from app.domain.check import Failure, Progress, Trigger
 from app.domain.deployment import Column, Endpoint, FieldKind, FieldType
 from app.domain.monitor import MonitoredAttribute

@@ -13,10 +13,9 @@ from sklearn.linear_model import LogisticRegression
 
 from app.checks.copies.copy_outcomes import uniform
 from app.database.engine import Database
-from app.deployments.training.donor_values import donors_of_groups
 from app.deployments.training.process_upload import Upload, process_file
-from app.deployments.training.queries import store_training_data
-from app.deployments.training.training_facts import TrainingData, TrainingForm
+from app.deployments.training.queries import TrainingData, TrainingForm, store_training_data
+from app.deployments.training.unseen_groups import donors_of_groups
 from app.domain.deployment import Column, Endpoint, FieldKind, FieldType
 from app.domain.monitor import Monitor, MonitoredAttribute
 from app.sources.arrays.read_records import Group

@@ -7,8 +7,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from app.database.engine import Database
-from app.deployments.definition import build_definition
-from app.deployments.queries import Deployments
+from app.deployments.queries import Deployments, build_definition
 from app.domain.deployment import Endpoint, OutputFields
 from app.sources.stored.window_queries import match_pending_feedback
 from tests.builders.applicants import APPLICANT, applicants, monitor_of

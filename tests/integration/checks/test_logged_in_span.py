@@ -7,8 +7,7 @@ import pytest
 
 from app.base.clock import floor_to_hour, utc_now
 from app.database.engine import arrow_reader
-from app.deployments.definition import build_definition
-from app.deployments.queries import Deployments
+from app.deployments.queries import Deployments, build_definition
 from app.domain.check import Span
 from app.domain.deployment import Column, FieldKind, FieldType
 from app.sources.stored.window_queries import WindowQuery, count_payload

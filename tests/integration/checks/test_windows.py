@@ -5,8 +5,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from app.base.errors import LeaseLost
-from app.deployments.definition import build_definition
-from app.deployments.queries import Deployments
+from app.deployments.queries import Deployments, build_definition
 from app.domain.check import Trigger
 from tests.builders.applicants import applicants, monitor_of
 from tests.builders.figures import left_out_of

@@ -20,8 +20,7 @@ from app.cli import evenhand
 from app.database.embedded.dumps import dump
 from app.database.engine import Database, libpq_url
 from app.database.tables import OpenScaleFactRow
-from app.deployments.definition import Definition
-from app.deployments.queries import Deployments
+from app.deployments.queries import Definition, Deployments
 from app.domain.deployment import Column, Credentials, CredentialsKind, Endpoint, FieldKind, FieldType, OutputFields, ProblemType
 from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
 from app.overview.health.queries import is_migrated

@@ -18,8 +18,7 @@ from app.database import reseal as resealing
 from app.database.engine import Database, Sealer
 from app.database.tables import AlertChannelRow, DeploymentRow, OpenScaleFactRow
 from app.deployments.bodies import DeploymentIn
-from app.deployments.definition import Definition
-from app.deployments.queries import Deployments
+from app.deployments.queries import Definition, Deployments
 from tests.builders.bodies import deployment
 
 

@@ -13,10 +13,9 @@ from app.cli.import_service import ImportService
 from app.domain.arrival import LogKind
 from app.domain.record import Receipt
 from app.intake.imports import run_import as engine
-from app.intake.imports.import_layouts import ImportLayout, find_layout
-from app.intake.imports.import_report import ImportReport, RejectedRow
+from app.intake.imports.flat_tables import ImportLayout, find_layout
 from app.intake.imports.input_file import InputFile
-from app.intake.imports.run_import import Checkpoint, CheckpointFile, run_import, subject_members
+from app.intake.imports.run_import import Checkpoint, CheckpointFile, ImportReport, RejectedRow, run_import, subject_members
 from tests.builders.queries import rows
 from tests.builders.vendor_files import NAMES, ROWS, SCHEMA, TIME, capture_line, inference_row, input_file, json_lines, subject, truth_line
 from tests.service import RunningService

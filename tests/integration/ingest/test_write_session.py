@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from app.database.engine import Database
 from app.domain.arrival import RecordSource
-from app.intake.logging.checked_records import CheckedPayload
 from app.intake.logging.encode_lines import payload_batch
-from app.intake.logging.ingest_plan import StatedTimes, plan_for
+from app.intake.logging.ingest_plan import CheckedPayload, StatedTimes, plan_for
 from app.intake.writing.write_batches import StaleTarget
 from app.intake.writing.write_session import WriteSession
 from app.intake.writing.write_target import Target

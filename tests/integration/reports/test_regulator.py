@@ -32,7 +32,7 @@ from app.reports.document import Made, written
 from app.reports.regulator.presets import PeriodSheet, SheetsWanted, ToolKind
 from app.reports.regulator.regulator_report import ReportForm, make_regulator_report
 from app.reports.regulator.verify import check_database, check_file, read_report_file
-from app.statistics.selections.category_schemes import CategoryMapping
+from app.statistics.selections.category_people import CategoryMapping
 from tests.builders.applicants import monitor_of
 from tests.builders.page_words import says
 from tests.builders.pdf_files import page_count

@@ -9,8 +9,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from app.deployments.definition import build_definition
-from app.deployments.queries import Deployments
+from app.deployments.queries import Deployments, build_definition
 from app.domain.deployment import Deployment
 from app.retention import expire as expiring
 from app.retention.expire import apply_policies

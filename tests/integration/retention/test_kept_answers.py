@@ -11,8 +11,7 @@ import pytest
 from app.access.audit.activity_queries import record_activity
 from app.base.clock import utc_now
 from app.database.engine import Database
-from app.deployments.definition import Definition, build_definition
-from app.deployments.queries import Deployments
+from app.deployments.queries import Definition, Deployments, build_definition
 from app.domain.deployment import Endpoint, PayloadTable, TableFormat
 from app.retention.erase import perform_erasures
 from app.retention.expire import apply_policies, delete_left_files

@@ -36,8 +36,7 @@ from app.evidence.attribution.queries import (
     stop_attribution,
 )
 from app.worker.attribute import perform_attribution
-from app.worker.attributor import QUEUES, Attributor
-from app.worker.held_work import leased_attribution
+from app.worker.attributor import QUEUES, Attributor, leased_attribution
 from app.worker.looks import queue_due_attributions
 from tests.builders.applicants import APPLICANT, applicants, monitor_of
 from tests.builders.attributing_process import attributing_process

@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 from app.access.audit.activity_queries import record_activity
 from app.access.audit.event_queries import audit_line, sealed_events
 from app.database.engine import Database
-from app.worker.ticker import tick
+from app.worker.looks import tick
 
 
 def add_event(database: Database, subject: str) -> None:

@@ -10,8 +10,7 @@ from app.database.engine import Database
 from app.database.tables import CheckRow, DeploymentRow, MonitorRow
 from app.deployments.monitor.queries import put_monitor
 from app.domain.monitor import Monitor, OutcomeRule
-from app.worker.looks import MISSED_HOURS_LIMIT, queue_due_checks
-from app.worker.ticker import start_ticker, tick
+from app.worker.looks import MISSED_HOURS_LIMIT, queue_due_checks, start_ticker, tick
 from tests.builders.queued_checks import add_deployments
 
 NOON = datetime(2030, 5, 5, 12, tzinfo=UTC)

@@ -17,8 +17,7 @@ from app.calls.scoring import ask_page as pacing
 from app.checks.check import perform_check
 from app.checks.queries import queue_requested
 from app.database.engine import Database
-from app.deployments.definition import build_definition
-from app.deployments.queries import IS_OPEN, Deployments
+from app.deployments.queries import IS_OPEN, Deployments, build_definition
 from app.domain.check import CheckRun, CheckState, Failure, Span, Trigger
 from app.domain.deployment import HEALTHY, OPENS_AFTER, BreakerState, Endpoint, EndpointHealth
 from app.mitigation.window.mitigate_window import mitigate_window

@@ -6,8 +6,7 @@ from sqlalchemy import text
 
 from app.checks.schedule.worker_queries import FORGOTTEN_AFTER, SILENT_AFTER, WorkersSeen, WorkerState, workers_seen
 from app.database.engine import Database
-from app.worker.looks import beat
-from app.worker.ticker import start_ticker
+from app.worker.looks import beat, start_ticker
 from tests.progress import wait_until
 
 SECOND = timedelta(seconds=1)

@@ -7,8 +7,16 @@ from structlog.testing import capture_logs
 
 from app.database.engine import Database
 from app.database.tables import BiasDetectorRow, CheckRow, DeploymentRow
-from app.deployments.bias_detector import ALL_TOGETHER, DetectorCounts, DetectorVersion
-from app.deployments.mitigation_queries import NewDetector, detector_page, newest_detectors, store_detectors, usable_versions
+from app.deployments.mitigation_queries import (
+    ALL_TOGETHER,
+    DetectorCounts,
+    DetectorVersion,
+    NewDetector,
+    detector_page,
+    newest_detectors,
+    store_detectors,
+    usable_versions,
+)
 from app.domain.check import CheckRun
 from app.domain.paging import Paging
 from app.mitigation.detector import bias_detector as loading

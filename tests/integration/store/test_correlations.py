@@ -8,10 +8,8 @@ import pytest
 from sqlalchemy import text
 
 from app.database.engine import Database
-from app.deployments.definition import Definition
-from app.deployments.queries import Deployments
-from app.deployments.training.queries import delete_training_data, read_associations, read_donor_features, read_donors, store_training_data
-from app.deployments.training.training_facts import (
+from app.deployments.queries import Definition, Deployments
+from app.deployments.training.queries import (
     NOT_CORRECTED,
     Association,
     AssociationMeasure,
@@ -22,6 +20,11 @@ from app.deployments.training.training_facts import (
     TrainingData,
     TrainingForm,
     TrainingSummary,
+    delete_training_data,
+    read_associations,
+    read_donor_features,
+    read_donors,
+    store_training_data,
 )
 from app.domain.deployment import Column, FieldKind, FieldType, OutputFields, ProblemType
 from tests.scenes import PlainSealer

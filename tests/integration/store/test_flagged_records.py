@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from app.database.engine import Database
-from app.deployments.definition import build_definition
-from app.deployments.queries import Deployments
+from app.deployments.queries import Deployments, build_definition
 from app.domain.check import Span
 from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.mitigation import FlaggedRecord

@@ -11,7 +11,6 @@ from app.evidence import figure_state
 from app.evidence import update as updating
 from app.evidence.queries.eras import deployments_to_follow
 from app.evidence.queries.figure_states import change_figures, known_figures
-from app.evidence.settle import Forward
 from app.evidence.update import update_deployment
 from tests.builders.evidence_worlds import SEX, START, log, states, update, watched, world
 from tests.builders.statements import counted
@@ -103,7 +102,7 @@ def test_figures_that_a_killed_process_left_late_are_due(database: Database, mon
         update(stage, latest)
         log(stage, world([0.95], seed=2, records=6), first_no=100_000, noted=True)
 
-    def be_killed(*_: Any) -> Forward:  # noqa: ANN401 - those of the function
+    def be_killed(*_: Any) -> int:  # noqa: ANN401 - those of the function
         raise _Killed
 
     with monkeypatch.context() as patched:

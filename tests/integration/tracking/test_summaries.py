@@ -13,7 +13,7 @@ from app.domain.check import DataSet
 from app.domain.monitor import POOLED_GROUP
 from app.domain.paging import Paging
 from app.evidence.present_state import ComparisonState, look_at_evidence
-from app.evidence.queries.summaries import EvidenceCounts, evidence_counts
+from app.evidence.queries.figure_states import EvidenceCounts, evidence_counts
 from app.evidence.words import list_figures
 from app.statistics.e_values.nulls import UnfairSide
 from app.statistics.e_values.state_words import FigureLabel

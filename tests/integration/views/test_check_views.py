@@ -12,7 +12,7 @@ from app.checks.views.build_views import check_view, list_views
 from app.checks.views.logged_view import INTERVALS_DIFFER
 from app.checks.views.view_shapes import AttributeView, CheckView, GroupShare, ViewKind
 from app.database.engine import Database
-from app.deployments.training.training_facts import Cell, Distribution, TrainingData
+from app.deployments.training.queries import Cell, Distribution, TrainingData
 from app.domain.check import CheckRun, Trigger
 from app.domain.deployment import Column, Endpoint, FieldKind, FieldType
 from app.domain.monitor import MonitoredAttribute

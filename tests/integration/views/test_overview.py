@@ -13,9 +13,8 @@ from app.base.values import Range
 from app.checks.advice.advice import Cause
 from app.checks.views.headlines import word_figure
 from app.database.engine import Database
-from app.deployments.definition import build_definition
 from app.deployments.monitor.queries import delete_monitor
-from app.deployments.queries import Deployments
+from app.deployments.queries import Deployments, build_definition
 from app.domain.check import DataSet, Span, Trigger
 from app.domain.deployment import Endpoint
 from app.domain.monitor import MonitoredAttribute

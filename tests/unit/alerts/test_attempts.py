@@ -2,7 +2,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from app.alerts.channels.attempt import Undelivered, pause_after
+from app.alerts.channels.notification import Undelivered, pause_after
 
 NOW = datetime(2026, 7, 1, 13, tzinfo=UTC)
 

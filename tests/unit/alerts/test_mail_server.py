@@ -1,7 +1,7 @@
 import pytest
 
-from app.alerts.channels.attempt import NOTIFICATION_LEASE
 from app.alerts.channels.email import TIMEOUT_SECONDS, MailServer, read_mail_server, seconds_to_connect
+from app.alerts.channels.notification import NOTIFICATION_LEASE
 from app.base.errors import SetupError
 from app.base.settings import Settings
 

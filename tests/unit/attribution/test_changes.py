@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.statistics.attribution.cell_parts import CellCounts
-from app.statistics.attribution.change_of_gap import ChangeParts, explain_change_of_gap
+from app.statistics.attribution.cell_parts import CellCounts, ChangeParts, explain_change_of_gap
 
 COUNTS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=3, max_size=3)
 

@@ -7,8 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.statistics.attribution.hybrid_values import MAX_EXACT_PLAYERS, MAX_PLAYERS, Answered, count_hybrids, plan_hybrids
-from app.statistics.attribution.sampled_pairs import RecordPairs, carry_gap, draw_pairs
+from app.statistics.attribution.hybrid_values import (
+    MAX_EXACT_PLAYERS,
+    MAX_PLAYERS,
+    Answered,
+    RecordPairs,
+    carry_gap,
+    count_hybrids,
+    draw_pairs,
+    plan_hybrids,
+)
 from app.statistics.group_labels import FloatArray, IntArray
 from tests.builders.attribution_worlds import SHARES, Window, approve, ask, carry, draw_window
 

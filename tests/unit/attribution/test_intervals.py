@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.statistics.attribution.sampled_pairs import MIN_UNITS, draw_pairs, resample_means
+from app.statistics.attribution.hybrid_values import MIN_UNITS, draw_pairs, resample_means
 from tests.builders.attribution_worlds import carry, count_covered, draw_window
 
 

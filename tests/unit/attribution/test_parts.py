@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.statistics.attribution.cell_parts import CellCounts, divide_difference, resample_parts
-from app.statistics.attribution.feature_bins import MIN_BINS, bin_numbers
+from app.statistics.attribution.cell_parts import MIN_BINS, CellCounts, bin_numbers, divide_difference, resample_parts
 from tests.builders.attribution_worlds import draw_one_number
 
 CELLS = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20), st.integers(0, 20), st.integers(0, 20)), min_size=1, max_size=6)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from app.statistics.attribution.players import as_players, join_players
+from app.statistics.attribution.hybrid_values import as_players, join_players
 
 
 def strengths(size: int, *joined: tuple[int, int, float]) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:

@@ -8,8 +8,8 @@ import pytest
 from app.base.errors import InvalidInput
 from app.base.values import Range
 from app.checks.copies.copy_outcomes import CopyTarget, copy_target, plan_copies, target_key
-from app.deployments.training.donor_values import GroupDonors, Representatives, donors_of_groups, representative_donors, require_donors
-from app.deployments.training.training_facts import Donor, Donors
+from app.deployments.training.queries import Donor, Donors
+from app.deployments.training.unseen_groups import GroupDonors, Representatives, donors_of_groups, representative_donors, require_donors
 from app.domain.deployment import Column, FieldKind, FieldType, RecordSchema
 from app.domain.monitor import Monitor, Outcome, OutcomeRule
 from app.sources.arrays.read_records import Group, Grouping

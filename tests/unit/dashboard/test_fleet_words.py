@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from app.evidence.queries.summaries import EvidenceCounts
+from app.evidence.queries.figure_states import EvidenceCounts
 from app.pages.overview_page import evidence_words
 
 SINCE = datetime(2026, 11, 9, 13, tzinfo=UTC)

@@ -1,7 +1,7 @@
 import pytest
 
-from app.deployments.definition import Definition
 from app.deployments.definition_rules import definition_problems
+from app.deployments.queries import Definition
 from app.domain.deployment import Column, Credentials, CredentialsKind, Endpoint, FieldKind, FieldType, OutputFields, ProblemType
 
 

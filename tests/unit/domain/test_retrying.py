@@ -2,8 +2,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from app.alerts.channels.attempt import GIVE_UP_AFTER, state_after_failure
-from app.alerts.channels.notification import Notification, NotificationState
+from app.alerts.channels.notification import GIVE_UP_AFTER, Notification, NotificationState, state_after_failure
 from app.checks.lease_queries import CHECK_POLICY, CheckPolicy
 from app.domain.alert import Event
 from app.domain.check import CheckRun, CheckState, Span, Trigger

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
+from app.statistics.e_values.change_detector import is_quiet
 from app.statistics.e_values.follow import FollowedComparison, Follower, Together, WeighedHour
 from app.statistics.e_values.onset import Onset
-from app.statistics.e_values.quiet_alarm import is_quiet
 
 
 def hour(number: int, log_e: float, *, closed: int | None = None) -> WeighedHour:

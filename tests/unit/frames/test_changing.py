@@ -9,7 +9,7 @@ import pytest
 
 from app.base.errors import InvalidInput
 from app.library.compared_rates import ChangeExplanation, explain_change
-from app.statistics.attribution.change_of_gap import ChangeParts
+from app.statistics.attribution.cell_parts import ChangeParts
 
 START = pd.Timestamp("2026-10-05T00:00:00Z")
 CHANGE = pd.Timestamp("2026-10-09T00:00:00Z")

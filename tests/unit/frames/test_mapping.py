@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from app.base.errors import InvalidInput
 from app.cli.reports.report import command
 from app.library.selections import report_selections
-from app.statistics.selections.category_schemes import CategoryMapping, parse_mappings
+from app.statistics.selections.category_people import CategoryMapping, parse_mappings
 
 FRAME = pd.DataFrame(
     {

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from app.base.errors import InvalidInput
-from app.statistics.selections.category_schemes import CategoryMapping
+from app.statistics.selections.category_people import CategoryMapping
 from app.statistics.selections.probability_bounds import bound_categories
 
 PAIR = CategoryMapping(attribute="race", weights={"p_a": "a", "p_b": "b"}, reference="b")

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from app.domain.monitor import Comparison
 from app.statistics.selections.category_people import Category, CategoryTable
-from app.statistics.selections.local_law_144 import AuditRow, audit_tables, list_empty_categories
+from app.statistics.selections.four_fifths import AuditRow, audit_tables, list_empty_categories
 
 COUNTS = st.integers(1, 400).flatmap(lambda people: st.tuples(st.just(people), st.integers(0, people)))
 

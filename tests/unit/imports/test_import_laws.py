@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from app.domain.arrival import LogKind
 from app.domain.deployment import Column, FieldKind, FieldType, RecordSchema
-from app.intake.imports.import_layouts import find_layout
+from app.intake.imports.flat_tables import find_layout
 from app.intake.imports.input_file import InputFile
 from app.payloads.csv_text import write_csv
 from tests.builders.vendor_files import KSERVE_NEW, azure_events, capture_line, inference_row, input_file, json_lines, parquet_file, subject

@@ -12,7 +12,7 @@ import pytest
 
 from app.domain.arrival import LogKind
 from app.domain.deployment import BodyMapping, Column, Endpoint, FieldKind, FieldType, OutputFields, RecordSchema
-from app.intake.imports.import_layouts import ImportLayout, find_layout
+from app.intake.imports.flat_tables import ImportLayout, find_layout
 from app.intake.imports.input_file import ImportRow, ImportSubject, InputFile
 from app.intake.imports.run_import import encode_record
 from tests.builders.vendor_files import subject

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from app.base.errors import InvalidInput
-from app.intake.logging.checked_records import Checked
+from app.intake.logging.ingest_plan import Checked
 from app.intake.logging.log_request import LogRequest, read_feedback
 from tests.builders.page_words import says
 from tests.unit.ingest.plans import FEATURES, MOMENTS, features, plan

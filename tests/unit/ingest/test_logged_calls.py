@@ -14,8 +14,7 @@ from app.domain.record_times import TimeRule
 from app.intake.imports.input_file import ImportSubject, RowRefused
 from app.intake.imports.logged_calls import LoggedCallReader
 from app.intake.logging import model_call as exchanges
-from app.intake.logging.checked_records import CheckedPayload
-from app.intake.logging.ingest_plan import plan_for
+from app.intake.logging.ingest_plan import CheckedPayload, plan_for
 from app.intake.logging.model_call import CapturedBody, Exchange, check_pairs, read_exchange
 from app.intake.writing.write_target import Target
 from app.payloads.codec import Asking

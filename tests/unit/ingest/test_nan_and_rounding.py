@@ -12,7 +12,7 @@ from app.intake.gateway.spool_entries import CallSide
 from app.intake.imports.input_file import ImportRow
 from app.intake.imports.logged_calls import LoggedCallReader
 from app.intake.imports.run_import import encode_record
-from app.intake.logging.checked_records import CheckedPayload
+from app.intake.logging.ingest_plan import CheckedPayload
 from app.intake.logging.log_request import LogRequest, read_feedback, read_payload
 from app.intake.logging.model_call import CapturedBody, Exchange, read_exchange
 from tests.builders.vendor_files import subject

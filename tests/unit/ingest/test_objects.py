@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from app.domain.deployment import Column, FieldKind, FieldType
-from app.intake.logging.checked_records import RecordRefused
-from app.intake.logging.ingest_plan import Columns
-from app.intake.logging.named_rows import Refusals, check_objects
+from app.intake.logging.ingest_plan import Columns, RecordRefused
+from app.intake.logging.native_records import Refusals, check_objects
 
 COLUMNS = Columns.of(
     "features",

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.base.errors import InvalidInput, TooLarge
-from app.intake.logging.checked_records import CheckedPayload
-from app.intake.logging.ingest_plan import StatedTimes
+from app.intake.logging.ingest_plan import CheckedPayload, StatedTimes
 from app.intake.logging.log_request import LogRequest, read_payload
 from tests.unit.ingest.plans import HISTORICAL, MOMENTS, plan, record
 from tests.unit.ingest.random_cells import cells, good_features

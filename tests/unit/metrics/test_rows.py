@@ -11,8 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 from app.domain.check import Details
 from app.statistics.catalogue import CATALOGUE, Data
 from app.statistics.group_labels import FloatArray, IntArray, as_groups
-from app.statistics.records.measure_rows import measure_rows
-from app.statistics.records.row_data import MOST_RECORDS_OF_MANY_FEATURES, RowData
+from app.statistics.records.measure_rows import MOST_RECORDS_OF_MANY_FEATURES, RowData, measure_rows
 from tests.builders.page_words import says
 from tests.builders.results import found, reason, value
 from tests.builders.row_data import DIVERSE, GROUPS, MALE, NONE, ROWS, measured, window

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.statistics.group_labels import FloatArray, IntArray
-from app.statistics.records.flip_test import flips
+from app.statistics.records.flip_test import Points, flips, neighbour_shares, standardise
 from app.statistics.records.measure_rows import Neighbourhood, agreement
-from app.statistics.records.neighbours import Points, neighbour_shares, standardise
 from tests.builders.row_metrics import consistency, counterfactual_flip_test
 
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from app.base.values import Scalar
-from app.deployments.bias_detector import ALL_TOGETHER, DetectorVersion
-from app.deployments.mitigation_queries import NewDetector
+from app.deployments.mitigation_queries import ALL_TOGETHER, DetectorVersion, NewDetector
 from app.mitigation.detector.bias_detector import BiasDetector, DetectorChooser, bias_scores
 from app.mitigation.detector.detector_versions import DetectorEvidence, pool_evidence, train_detectors
 from tests.builders.extras import NEEDS_DETECTOR

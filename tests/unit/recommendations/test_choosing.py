@@ -14,7 +14,7 @@ from app.base.values import GroupValue, Range, Scalar
 from app.deployments.recommendations.group_choice import CountsOrigin, Observed, Source
 from app.deployments.recommendations.recommend import Accepted, Proposal, Recommended, locate_problems, merge_into_monitor, recommend
 from app.deployments.recommendations.suggested_outcomes import OutcomesOrigin, RecommendedOutcomes, determine_outcomes
-from app.deployments.training.training_facts import Cell, Distribution
+from app.deployments.training.queries import Cell, Distribution
 from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
 from tests.builders.page_words import says

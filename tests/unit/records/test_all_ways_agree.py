@@ -9,8 +9,8 @@ from app.base.errors import InvalidInput
 from app.base.values import canonical
 from app.deployments.training.from_distributions import build_table
 from app.deployments.training.process_upload import RowTables
+from app.deployments.training.queries import Cell, Distribution
 from app.deployments.training.read_pieces import Part, Piece, Seen, _read_part
-from app.deployments.training.training_facts import Cell, Distribution
 from app.deployments.training.typed_column import read_classes, read_numbers
 from app.domain.deployment import FieldKind, FieldType
 from app.domain.monitor import Monitor, list_comparisons

@@ -6,7 +6,7 @@ from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.cron import CronTrigger
 from apscheduler.triggers.interval import IntervalTrigger
 
-from app.worker.clock_watch import ClockWatch
+from app.worker.looks import ClockWatch
 
 NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
 

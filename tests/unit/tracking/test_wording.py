@@ -20,7 +20,7 @@ from app.evidence.words import (
     find_leading,
     list_remarks,
     note_first_hour,
-    order_by_gravity,
+    rank_gravity,
     say_comparison,
     sum_up,
 )
@@ -74,7 +74,7 @@ def test_figures_are_summed_up_by_state(comparisons: list[ComparisonState], sent
 
 
 def test_the_unfair_ones_come_first() -> None:
-    assert order_by_gravity([FAIR, SOON, UNFAIR]) == [UNFAIR, SOON, FAIR]
+    assert sorted([FAIR, SOON, UNFAIR], key=rank_gravity) == [UNFAIR, SOON, FAIR]
 
 
 COLLECTING = replace(SOON, evidence=EvidenceState.COLLECTING)

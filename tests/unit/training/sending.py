@@ -8,7 +8,7 @@ import pandas as pd
 
 from app.base.values import GroupValue, Range
 from app.deployments.training.process_upload import Upload, process_file
-from app.deployments.training.training_facts import TrainingData, TrainingForm
+from app.deployments.training.queries import TrainingData, TrainingForm
 from app.domain.deployment import Column, Deployment, FieldKind, FieldType, OutputFields, ProblemType, RecordSchema
 from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
 

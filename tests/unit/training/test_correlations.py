@@ -9,8 +9,8 @@ from app.deployments.training import associate_columns as correlations
 from app.deployments.training import process_upload as processing
 from app.deployments.training.associate_columns import TOO_MANY_CELLS, TOO_MANY_PAIRS, Values
 from app.deployments.training.process_upload import DonorSample, hash_rows
+from app.deployments.training.queries import AssociationMeasure, Correlated
 from app.deployments.training.read_pieces import Part
-from app.deployments.training.training_facts import AssociationMeasure, Correlated
 from app.domain.deployment import Column, Deployment, FieldKind, FieldType
 from app.sources.arrays.association import ONE_VALUE
 from app.sources.arrays.column_cells import Coded

@@ -6,8 +6,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from app.base.values import Range
-from app.deployments.training.tables_of_monitor import NO_STRATA, Present, present_tables
-from app.deployments.training.training_facts import TrainingData
+from app.deployments.training.from_distributions import NO_STRATA, Present, present_tables
+from app.deployments.training.queries import TrainingData
 from app.domain.deployment import FieldType, ProblemType
 from app.domain.monitor import Monitor, OutcomeRule
 from app.statistics.tables.count_table import GroupCounts

@@ -22,8 +22,7 @@ from app.checks.advice.advice import (
     write_advice,
 )
 from app.checks.advice.deployment_facts import Compared, EndedCheck, GroupFigure, OverviewEntry, Success
-from app.checks.schedule.words import choose_notice
-from app.checks.schedule.worker_queries import WorkersSeen
+from app.checks.schedule.worker_queries import WorkersSeen, choose_notice
 from app.domain.check import CheckRun, CheckState, DataSet, Failure, Span, Trigger, WindowCounts
 from app.domain.monitor import Schedule
 from app.statistics.intervals.verdicts import Verdict
