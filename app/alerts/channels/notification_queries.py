@@ -1,5 +1,5 @@
-"""Notifications: written in the transaction of their event, claimed and ended by senders; and open alerts of which
-a channel was not sent one that was not given up.
+"""Notifications: written in the transaction of their event, claimed and ended by senders; and open alerts
+of which a channel was not sent one that was not given up.
 """
 
 import uuid

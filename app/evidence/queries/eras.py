@@ -162,7 +162,8 @@ def forget_unfollowed_changes(session: Session) -> None:
 
 def followed_deployment(session: Session, deployment_no: int) -> FollowedDeployment:
     statement = text(
-        """SELECT d.no, d.id, d.problem_type, d.model_revision, d.endpoint, d.record_tables, s.version, s.features, s.meta
+        """SELECT d.no, d.id, d.problem_type, d.model_revision, d.endpoint, d.record_tables, s.version, s.features,
+                  s.meta
            FROM deployments d JOIN deployment_schemas s ON s.deployment_no = d.no WHERE d.no = :no
                ORDER BY s.version"""
     )

@@ -87,7 +87,7 @@ def test_a_docstring_below_a_member_is_its_description_in_the_openapi_document(s
     assert schemas["CheckOut"]["properties"]["to"]["description"] == end
     assert schemas["CheckDetailsOut"]["properties"]["to"]["description"] == end  # inherited
     assert schemas["CheckIn"]["properties"]["from"]["description"].startswith("The beginning of the range")  # of `from_`
-    assert "\n" not in schemas["AlertOut"]["properties"]["facts"]["description"]
+    assert "\n" not in schemas["AlertFigureOut"]["properties"]["facts"]["description"]
 
 
 def test_metrics_count_requests_by_route_and_show_the_queue(service: RunningService) -> None:
