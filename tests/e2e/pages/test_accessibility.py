@@ -82,7 +82,7 @@ def test_with_colours_of_the_readers_own_the_current_page_and_verdicts_still_sta
 def test_what_a_dark_page_prints_is_dark_on_white_and_fits_the_paper(browser: Browser, example: Example) -> None:
     with visiting(browser, example.base_url, scheme="dark") as visit:
         visit.log_in(example.key)
-        page = visit.go(f"{DEPLOYMENT}?rollup=day")
+        page = visit.go(f"{DEPLOYMENT}/explore?rollup=day")
         page.emulate_media(media="print")
         page.set_viewport_size({"width": PAPER["width"], "height": PAPER["height"]})
         visit.settle()
@@ -90,7 +90,7 @@ def test_what_a_dark_page_prints_is_dark_on_white_and_fits_the_paper(browser: Br
         colour = page.locator("h1").evaluate("(one) => getComputedStyle(one).color")
         assert max(int(part) for part in re.findall(r"\d+", colour)[:3]) < 0x60
         assert page.locator("header.top").is_hidden()
-        assert page.locator(".chart svg").first.evaluate("(one) => one.getBoundingClientRect().right") <= PAPER["width"]
+        assert page.locator(".time-frame").first.evaluate("(one) => one.getBoundingClientRect().right") <= PAPER["width"]
 
 
 def test_what_was_typed_stays_when_the_session_ends_in_the_middle_of_a_form(browser: Browser, example: Example) -> None:

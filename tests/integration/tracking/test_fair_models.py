@@ -48,7 +48,7 @@ def test_a_ratio_inside_the_limit_raises_no_alert_in_2000_hours_but_single_check
         alerts = alerts_page(session, AlertFilter(deployment_no=stage.deployment.no), Paging(10))
         rules = rules_page(session, stage.deployment.no, Paging(10))
 
-    assert [rule.content.kind for rule in rules] == [RuleKind.EVIDENCE, RuleKind.FAILED_CHECKS, RuleKind.STALE_DATA]
+    assert [rule.content.kind for rule in rules] == [RuleKind.EVIDENCE, RuleKind.FAILED_CHECKS, RuleKind.STALE_DATA, RuleKind.LATE_LABELS]
     assert [(until, is_stale) for _, until, is_stale, _ in states(stage).values()] == [(end, False)]
     assert alerts == []
     assert judge_one_by_one(hours) > 0
