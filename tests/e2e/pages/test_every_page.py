@@ -100,7 +100,8 @@ def test_no_badge_wraps(walks: Walks, width: int, scheme: Scheme) -> None:
 def test_no_negative_number_has_a_hyphen(walks: Walks) -> None:
     facts = walks.facts(DESKTOP)
 
-    assert {name: page.hyphens for name, page in facts.items() if page.hyphens} == {}
+    # The documentation shows requests and answers, in which a hyphen is the sign.
+    assert {name: page.hyphens for name, page in facts.items() if page.hyphens and not name.startswith("help")} == {}
 
 
 def test_every_page_has_a_title_of_its_own_and_headings_in_order(walks: Walks) -> None:

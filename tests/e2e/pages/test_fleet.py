@@ -92,9 +92,11 @@ def open_an_alert(fleet: Fleet) -> None:
     with fleet.service.database.transaction() as session:
         session.execute(
             text(
-                "INSERT INTO alerts (id, deployment_no, rule_id, rule_name, subject, kind, facts, opened_at, last_seen_at)"
-                " SELECT gen_random_uuid(), no, 'r', 'Rule', 's', 'failed_checks', '{}', now() - interval '2 hours', now()"
-                " FROM deployments WHERE id = 'm-5'"
+                "WITH opened AS (INSERT INTO alerts (id, deployment_no, subject, kind, opened_at)"
+                " SELECT gen_random_uuid(), no, 's', 'failed_checks', now() - interval '2 hours' FROM deployments WHERE id = 'm-5'"
+                " RETURNING no, opened_at)"
+                " INSERT INTO alert_figures (alert_no, rule_id, rule_name, subject, kind, facts, opened_at, last_seen_at)"
+                " SELECT no, 'r', 'Rule', 's', 'failed_checks', '{}', opened_at, now() FROM opened"
             )
         )
 

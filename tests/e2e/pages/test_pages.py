@@ -104,8 +104,8 @@ def test_the_drawer_needs_no_script(browser: Browser, example: Example) -> None:
 def test_a_word_explains_itself_where_it_is_read(visit: Visit) -> None:
     page = visit.go(DEPLOYMENT)
 
-    page.get_by_role("button", name="95 % interval").click()
-    words = page.locator("[popover][id^=word-interval]").first
+    page.locator("table.forest").get_by_role("button", name="Counterfactual").click()
+    words = page.locator("[popover][id^=word-counterfactual]").first
     expect(words).to_be_visible()
     page.keyboard.press("Escape")
     expect(words).to_be_hidden()
@@ -116,11 +116,11 @@ def test_a_word_opens_with_the_keyboard_and_without_script(browser: Browser, exa
     try:
         page = context.new_page()
         page.goto(f"{example.base_url}{DEPLOYMENT}?attribute=sex&group=female")
-        word = page.locator("dialog#drawer button.word").first
+        word = page.locator("dialog#drawer button.word:visible").first
         word.focus()
         page.keyboard.press("Enter")
 
-        expect(page.locator("dialog#drawer [popover]").first).to_be_visible()
+        expect(page.locator(f"#{word.get_attribute('popovertarget')}")).to_be_visible()
     finally:
         context.close()
 
