@@ -76,7 +76,8 @@ _FIND = r"""({leastGap, leastOver}) => {
         return bottoms.filter((one, place) => !place || one - bottoms[place - 1] > 6).length;
     };
     const headings = boxes('main h2').filter(({one}) => !one.closest('dialog'));
-    const texts = headings.length ? lines(document.querySelector('main')) : [];
+    // Contents beside an article scroll by themselves: what they hide is not above its headings.
+    const texts = headings.length ? lines(document.querySelector('main article.text') ?? document.querySelector('main')) : [];
     for (const {text, box} of headings) {
         const above = texts.filter((one) => one.bottom <= box.top + 4 && one.left < box.right && box.left < one.right && one.height);
         if (above.length && box.top - Math.max(...above.map((one) => one.bottom)) < leastOver)
