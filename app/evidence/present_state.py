@@ -472,8 +472,10 @@ class _Seen:
         recent = self.recent.between(self.recent.first, self.recent.end)
         lag = count_lag_hours(watched.definition.data, self.followed.monitor)
         levels = [
-            one.log_threshold if math.isfinite(one.log_threshold) else self.budget.log_threshold(end + lag)
-            for one in state.followers
+            follower.log_threshold
+            if math.isfinite(follower.log_threshold)
+            else self.budget.log_threshold(end + lag)
+            for follower in state.followers
         ]
         alarms = self.seen.last_alarms
         corrected = 0

@@ -340,7 +340,7 @@ class Together:
                 if self.past[0].ended is None:
                     del self.past[0]
         elif not is_named and watched:
-            if not any(max(one.follower.watching.sums) >= self.log_budget for one in watched):
+            if not any(max(comparison.follower.watching.sums) >= self.log_budget for comparison in watched):
                 return
             logs = self._list_logs(watched, unseen)
             bests = [comparison.follower.watching.log_best for comparison in watched]

@@ -275,8 +275,8 @@ def describe_figure(facts: FigureFacts) -> FigureStatement:
         Limit=capitalise(_say_limits(facts)),
         Reason=capitalise(facts.reason),
         where=where,
-        **{name: getattr(facts, name) for name in ("event", "since", "more", "block", "corrected")},
-        were="record was" if facts.corrected == 1 else "records were",
+        **{name: getattr(facts, name) for name in ("event", "since", "more", "block")},
+        changed=_say_corrected(facts.corrected),
         monitored=0 if facts.hour is None else round(facts.hour.monitored[1]),
         n_reference=0 if facts.hour is None else round(facts.hour.reference[1]),
         needed=f"{MINIMUM_GROUP_SIZE} of each",
@@ -296,9 +296,16 @@ def describe_figure(facts: FigureFacts) -> FigureStatement:
     )
 
 
+def _say_corrected(count: int) -> str:
+    # Late records change past hours, too.
+    if not count:
+        return "past hours have changed since"
+    return f"{count:,} {'record was' if count == 1 else 'records were'} corrected since"
+
+
 _TEMPLATES = {
     1: "{fact} since {since}; {limit}.",
-    2: "The alert of {event} is open; {corrected:,} {were} corrected since, and the evidence is below its "
+    2: "The alert of {event} is open; {changed}, and the evidence is below its "
     "threshold now. {Fact} since {since}; {limit}.",
     3: "New {event}: evidence begins again. {Fact}; {limit}.",
     4: "Closed on {event}: evidence begins again. {Fact}; {limit}.",

@@ -64,7 +64,8 @@ def tell_figure(
     """
     begin = max(hours.first, *(follower.chapter for follower in hours.followers))
     chapter = hours.recent.between(min(begin, hours.end) - hours.first, hours.end - hours.first)
-    opened = next((one.open_episode for one in hours.followers if one.open_episode is not None), None)
+    episodes = (follower.open_episode for follower in hours.followers)
+    opened = next((episode for episode in episodes if episode is not None), None)
     evidence = [
         find_evidence(
             follower,

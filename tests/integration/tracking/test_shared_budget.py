@@ -289,7 +289,7 @@ def test_corrections_do_not_withdraw_an_alert_and_it_is_under_review(database: D
     assert (found.since, found.alarm_at, found.log_evidence) == (opened.since, opened.alarm_at, opened.log_evidence)
     assert found.statement is not None
     assert (found.statement.row, found.statement.state) == (2, "Unfair, under review")
-    assert found.statement.sentence.startswith(f"The alert of {START:%Y-%m-%d} is open; 0 records were corrected since")
+    assert found.statement.sentence.startswith(f"The alert of {START:%Y-%m-%d} is open; past hours have changed since")
     assert found.log_evidence_now == 0.0
     assert [alert.resolved_at for alert in alerts(stage)] == [None]
 

@@ -102,3 +102,14 @@ def test_a_leading_value_outside_is_suspected_though_the_hour_is_fair() -> None:
         "Women are approved 40 % less often than men (30 against 50 of 100); the records since 5 Oct 2026 lie outside its limit,"
         " which is no evidence yet (about 900 more records). The ratio must be at least 0.8."
     )
+
+
+@pytest.mark.parametrize(
+    ("corrected", "words"),
+    [(0, "past hours have changed since"), (1, "1 record was corrected since"), (2, "2 records were corrected since")],
+)
+def test_an_alert_under_review_says_what_changed_also_where_records_only_came_late(corrected: int, words: str) -> None:
+    statement = describe_figure(replace(FACTS, is_alert_open=True, event="5 Oct 2026", corrected=corrected))
+
+    assert statement.row == 2
+    assert f"is open; {words}, and the evidence is below its threshold now." in statement.sentence
