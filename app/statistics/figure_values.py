@@ -8,18 +8,14 @@ from ..base.values import frozen, frozen_by_name
 from ..domain.check import Details
 
 Scope = Literal["group", "worst", "pooled", "worst_pair", "reference", "attribute", "overall"]
-"""Groups of a number: one, the monitored pooled, the two furthest apart, the reference pooled, all groups,
-all records.
-
-No number has the scope `worst`: it asks for the group marked as furthest out.
-"""
+"""The two furthest apart are `worst_pair`. `worst` only asks for the group marked as furthest out."""
 
 
 @frozen
 class Value:
-    """A finite number and its 95 % interval, which holds it; an end of None is unbounded.
+    """Number and 95 % interval, which holds it; an end of None is unbounded.
 
-    `n` counts its records, never counterfactuals; `method` names the interval's.
+    `n` counts records, never counterfactuals.
 
     Raises:
         ValueError: a number is not finite, or the interval does not hold the value.
@@ -42,7 +38,7 @@ class Value:
 
 @frozen
 class Undefined:
-    """Reason why there is no number, naming the group. `n` records were examined."""
+    """Names the group. `n` records were examined."""
 
     reason: str
     n: int
@@ -50,12 +46,10 @@ class Undefined:
 
 @frozen_by_name
 class Measured:
-    """One metric of one scope.
+    """`group` is a label in the scope `group`. `smallest_group` counts original records of the smaller group.
 
-    `group` is a label in the scope `group`. `smallest_group` counts original records of the smaller
-    compared group, `cautious_of` those that a caution counts, where that differs: whatever their outcome.
-    `details` hold the counts. `worst_of` marks the monitored value furthest out of so many that could be
-    chosen (0: none). `for_choice` has the interval that allows for the choice among the groups.
+    `cautious_of`: records of a caution, whatever their outcome. `worst_of` marks the monitored value furthest
+    out of so many (0: none); `for_choice` is the interval that allows for the choice.
     """
 
     metric: str

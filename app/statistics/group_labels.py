@@ -13,7 +13,7 @@ BoolArray = NDArray[np.bool_]
 AnyArray = NDArray[Any]
 
 NEITHER = -1
-"""Group code of a record that is in no group, or whose value is missing."""
+"""In no group, or without a value."""
 
 
 class ComparedGroup(NamedTuple):
@@ -25,11 +25,7 @@ Groups = tuple[ComparedGroup, ...]
 
 
 def as_groups(pairs: Iterable[Sequence[str]]) -> Groups:
-    """Groups from pairs of a label and a role, in order.
-
-    Raises:
-        ValueError: a label occurs twice, or a role is unknown.
-    """
+    """Raises: ValueError: a label occurs twice, or a role is unknown."""
     groups = tuple(ComparedGroup(label, cast("Role", role)) for label, role in pairs)
     if len({group.label for group in groups}) < len(groups):
         raise ValueError(f"expected each group once, found {[group.label for group in groups]}")
@@ -43,15 +39,13 @@ def of_role(groups: Groups, role: Role) -> tuple[int, ...]:
 
 
 def union(several: Sequence[Groups]) -> Groups:
-    """Every label once, in order of first appearance, with its role in the last table that has it."""
+    """In order of first appearance, with the role of the last table that has it."""
     roles = {group.label: group.role for groups in several for group in groups}
     return tuple(ComparedGroup(label, role) for label, role in roles.items())
 
 
 def align(several: Sequence[Groups]) -> tuple[Groups, list[IntArray]]:
-    """Groups of several tables by label, and the row of each table's rows among them: of its groups and,
-    last, of no group.
-    """
+    """Labels, and the row of each table's rows among them: its groups and, last, no group."""
     groups = union(several)
     row_of = {group.label: row for row, group in enumerate(groups)}
     rows = [[*(row_of[group.label] for group in table_groups), len(groups)] for table_groups in several]
@@ -59,7 +53,7 @@ def align(several: Sequence[Groups]) -> tuple[Groups, list[IntArray]]:
 
 
 def check_codes(codes: ArrayLike, least: int, beyond: int) -> IntArray:
-    """Codes as int64 [records].
+    """int64 [records].
 
     Raises:
         ValueError: a code is not an integer in `least <= code < beyond`, or the array is not flat.
@@ -75,11 +69,7 @@ def check_codes(codes: ArrayLike, least: int, beyond: int) -> IntArray:
 
 
 def check_counts(counts: ArrayLike, *shape: int) -> IntArray:
-    """Counts as int64 of that shape.
-
-    Raises:
-        ValueError: another shape, or a negative count.
-    """
+    """Raises: ValueError: another shape, or a negative count."""
     array = np.asarray(counts)
     if array.size == 0:
         # JSON cannot distinguish an empty matrix from an empty list.
@@ -92,13 +82,13 @@ def check_counts(counts: ArrayLike, *shape: int) -> IntArray:
 
 
 def divide(numerator: AnyArray, denominator: AnyArray) -> FloatArray:
-    """Quotients; NaN or infinite where the whole is zero."""
+    """NaN or infinite where the whole is zero."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(numerator / denominator, float)
 
 
 def divide_or(numerator: AnyArray, denominator: AnyArray, otherwise: float) -> FloatArray:
-    """Quotients; `otherwise` where the whole is not above zero."""
+    """`otherwise` where the whole is not above zero."""
     quotients = np.full(np.broadcast_shapes(np.shape(numerator), np.shape(denominator)), otherwise)
     np.divide(numerator, denominator, out=quotients, where=denominator > 0)
     return quotients
@@ -107,15 +97,13 @@ def divide_or(numerator: AnyArray, denominator: AnyArray, otherwise: float) -> F
 Codes = IntArray
 
 MISSING = -1
-"""Code of a record without a value."""
+"""Without a value."""
 
 
 def cross(
     codes: Sequence[NDArray[np.signedinteger[Any]]], sizes: Sequence[int], kind: DTypeLike = np.int64
 ) -> NDArray[np.signedinteger[Any]]:
-    """Per record its combination, the last attribute fastest, or NEITHER; the product of `sizes`
-    must fit `kind`.
-    """
+    """Per record, the last attribute fastest, or NEITHER; the product of `sizes` must fit `kind`."""
     crossed = np.zeros(codes[0].size, kind)
     neither = np.zeros(codes[0].size, bool)
     for of_attribute, size in zip(codes, sizes, strict=True):

@@ -1,15 +1,8 @@
 """Difference of two rates, divided by the cells of one feature: who applies, and how they are treated.
 
-Source: Kitagawa 1955. Records in cells that one side lacks have *no counterpart* and are a part of their
-own, as in Ñopo 2008, Matching as a tool to decompose wage gaps, Review of Economics and Statistics 90,
-290-299: the difference of all records minus that of the records with a counterpart. Equal rates in all
-cells leave all parts at 0.
-
-Why a gap changed: who asked, or how the model answers, before a moment against after it.
-
-Descriptive only: the part after an alarm was selected by the alarm, so that its size is exaggerated.
-
-Cells of a feature: its values, or bins of numbers between quantiles.
+Source: Kitagawa 1955. Records in cells that one side lacks have *no counterpart* and a part of their own, the
+difference of all records minus that of those with a counterpart (Ñopo 2008). Descriptive only: the part after
+an alarm was selected by the alarm, so its size is exaggerated.
 """
 
 from collections.abc import Sequence
@@ -39,14 +32,14 @@ class CellCounts:
 
     @property
     def rate(self) -> FloatArray:
-        """Share of favourable records in all cells [...]; NaN without a record."""
+        """NaN without a record."""
         return divide_or(self.favourable.sum(-1), self.records.sum(-1), np.nan)
 
 
 class DifferenceParts(NamedTuple):
-    """Difference of two rates and its three parts, which sum to it [...]; NaN where a side has no record.
+    """Difference of two rates and its parts, which sum to it [...]; NaN where a side has no record.
 
-    `who` comes from different shares of the cells, `how` from different rates within a cell.
+    `who` is due to other shares of the cells, `how` to other rates within a cell.
     """
 
     difference: FloatArray
@@ -55,12 +48,12 @@ class DifferenceParts(NamedTuple):
     no_counterpart: FloatArray
 
     def stacked(self) -> FloatArray:
-        """The three parts [..., 3]."""
+        """[..., 3]."""
         return np.stack(self[1:], -1)
 
 
 def divide_difference(first: CellCounts, second: CellCounts) -> DifferenceParts:
-    """Parts of the first rate - the second. Without a common cell all has no counterpart."""
+    """Without a common cell all has no counterpart."""
     common = (first.records > 0) & (second.records > 0)
     difference = first.rate - second.rate
     shares = []
@@ -78,7 +71,7 @@ def divide_difference(first: CellCounts, second: CellCounts) -> DifferenceParts:
 
 
 def resample_parts(first: CellCounts, second: CellCounts, rng: Generator, draws: int = 2000) -> Ends:
-    """95 % intervals of the parts in the order of `stacked`, by resampling the records of each side."""
+    """95 % intervals of the parts in the order of `stacked`, from resampled records of each side."""
     divisions = divide_difference(*(_resample(side, rng, draws) for side in (first, second))).stacked()
     return Ends(*np.quantile(divisions, TAILS, axis=0))
 
@@ -96,7 +89,7 @@ def _resample(side: CellCounts, rng: Generator, draws: int) -> CellCounts:
 
 @frozen
 class ChangeParts:
-    """Change of a figure and its three parts, which sum to it: after - before, monitored - reference."""
+    """After - before of a figure that is monitored - reference."""
 
     change: float
     who_asked: float
@@ -106,9 +99,7 @@ class ChangeParts:
 
 @frozen
 class GapChange:
-    """Change of the difference of rates, and of the logarithm of their ratio; None where a rate is 0 or
-    has no record.
-    """
+    """None where a rate is 0 or has no record."""
 
     of_difference: ChangeParts | None
     of_log_ratio: ChangeParts | None
@@ -130,22 +121,20 @@ def explain_change_of_gap(
 
 
 def _logarithmic_mean(first: float, second: float) -> float:
-    """(first - second) / ln(first / second), which turns a difference into one of logarithms."""
+    """Turns a difference into one of logarithms."""
     # For equal rates the quotient is 0 / 0; its limit is the rate.
     return first if first == second else (first - second) / log1p((first - second) / second)
 
 
 MIN_BINS = 10
-"""Min bins of numbers. Differences within a wide bin count as treatment: with 2 bins .041 of a gap of .149
-did, with 10 bins .002.
+"""With wide bins, differences within a bin count as treatment: with 2 bins .041 of a gap of .149 did, with 10
+.002.
 """
 
 
 def bin_numbers(numbers: FloatArray, bins: int = MIN_BINS) -> IntArray:
-    """Bin of each number [records]; NaN has a bin of its own, the first.
-
-    Bins end at quantiles, so equal numbers may leave fewer. At most `bins` different numbers are each a bin
-    by itself.
+    """Bin of each number [records], ending at quantiles; NaN has the first. At most `bins` different numbers
+    are a bin each.
 
     Raises:
         ValueError: fewer than MIN_BINS.
@@ -166,10 +155,10 @@ def count_cells(
     populations: Sequence[IntArray],
     bins: int = MIN_BINS,
 ) -> tuple[CellCounts, ...]:
-    """Counts of each population, given by the positions of its records, in the same cells of a feature.
+    """Counts of each population, given by the positions of its records, in the same cells.
 
-    `content` [records]: floats are quantities or NaN; whole numbers are categories from 0, or -1. The
-    first cell has no value.
+    `content` [records]: floats are quantities or NaN; whole numbers are categories from 0, or -1. The first
+    cell has no value.
     """
     everyone = content[np.concatenate(populations)]
     cells = (

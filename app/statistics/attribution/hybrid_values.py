@@ -1,14 +1,9 @@
 """Hybrids of two records, and the Shapley values of their outcomes.
 
-A hybrid takes some players (features that go together) from a pair's monitored record and the others from
-its reference record. Bit j of its *mask* is set if player j is the monitored record's. A Shapley value is
-the average change of the outcome when a player joins, over all orders; the values sum to the difference of
-the two records' outcomes.
-
-Players: features that move from one record to another together.
-
-Pairs of one monitored and one reference record each, intervals of their averages, and the gap that they
-carry.
+A hybrid takes some players (features that move together) from a pair's monitored record and the others from
+its reference record. Bit j of its *mask* is set if player j is the monitored record's. A Shapley value is the
+average change of the outcome when a player joins, over all orders; the values sum to the difference of the
+two outcomes.
 """
 
 from collections.abc import Sequence
@@ -22,18 +17,14 @@ from ...base.values import frozen, frozen_arrays
 from ..group_labels import FloatArray, IntArray
 
 TOGETHER_FROM = 0.5
-"""Strength of association from which two features are one player, as a hybrid would be a record that hardly
-exists.
-
-Cohen (Statistical Power Analysis for the Behavioral Sciences, 2nd edition, 1988, chapters 3 and 7) calls
-0.5 a large effect.
+"""Strength of association from which two features are one player, as a hybrid would hardly exist (Cohen 1988:
+a large effect).
 """
 
 
 def join_players(strengths: FloatArray) -> tuple[tuple[int, ...], ...]:
-    """Features of each player, by position and in order.
+    """Features of each player, in order: those associated directly or through others.
 
-    Features associated by at least `TOGETHER_FROM`, directly or through others, are one player.
     `strengths` [features, features] is symmetric, from 0 to 1; NaN joins nothing.
     """
     player_of = np.arange(len(strengths))
@@ -54,22 +45,18 @@ MAX_EXACT_PLAYERS = 6
 """Max players whose hybrids are all computed: 62 a pair."""
 
 MAX_PLAYERS = 62
-"""Max players: a mask has 64 bits."""
+"""A mask has 64 bits."""
 
 PAIRS_OF_ALL_HYBRIDS = 500
-"""Default pairs with all hybrids; standard errors are .007 to .019 in `scripts/trial attribution`."""
+"""Standard errors are .007 to .019 in `scripts/trial attribution`."""
 
 PAIRS_OF_ORDERS = 4_000
-"""Default pairs with two orders each; standard errors are .004 to .008 in `scripts/trial attribution`."""
+"""Standard errors are .004 to .008 in `scripts/trial attribution`."""
 
 
 @frozen_arrays
 class Answered:
-    """Outcomes from 0 to 1: `reference` [pairs], `monitored` [pairs] and `hybrids` [pairs, hybrids]; NaN
-    where not known.
-
-    A pair with NaN has NaN among its contributions.
-    """
+    """Outcomes from 0 to 1: `reference` and `monitored` [pairs], `hybrids` [pairs, hybrids]; NaN is unknown."""
 
     reference: FloatArray
     monitored: FloatArray
@@ -77,11 +64,10 @@ class Answered:
 
 
 HybridPlan: TypeAlias = "AllHybrids | OrderedHybrids"
-"""Hybrids to ask a model about, without the two records themselves, and the arithmetic on its answers."""
 
 
 def count_hybrids(players: int) -> int:
-    """Hybrids of one pair that a model is asked about.
+    """Of one pair.
 
     Raises:
         ValueError: there is no player, or more than MAX_PLAYERS.
@@ -96,11 +82,7 @@ def usual_pairs(players: int) -> int:
 
 
 def plan_hybrids(pairs: int, players: int, rng: np.random.Generator) -> HybridPlan:
-    """All hybrids of each pair, or those of two antithetic orders, drawn for each pair.
-
-    Raises:
-        ValueError: there is no player, or more than MAX_PLAYERS.
-    """
+    """All hybrids of each pair, or those of two antithetic orders, drawn for each pair."""
     count_hybrids(players)
     if players <= MAX_EXACT_PLAYERS:
         return AllHybrids(pairs, players)
@@ -109,18 +91,17 @@ def plan_hybrids(pairs: int, players: int, rng: np.random.Generator) -> HybridPl
 
 @frozen
 class AllHybrids:
-    """Every hybrid of each pair: exact Shapley values."""
+    """Exact Shapley values."""
 
     pairs: int
     players: int
 
     @property
     def masks(self) -> IntArray:
-        """All masks but those of the two records [pairs, 2^players - 2]."""
+        """[pairs, 2^players - 2], without those of the two records."""
         return np.tile(np.arange(1, 2**self.players - 1), (self.pairs, 1))
 
     def attribute(self, answered: Answered) -> FloatArray:
-        """Contributions [pairs, players]; they sum to monitored - reference."""
         # In the order of the masks: 0 is the reference record, the last the monitored one.
         outcomes = np.column_stack([answered.reference, answered.hybrids, answered.monitored])
         size = self.players
@@ -142,19 +123,16 @@ class AllHybrids:
 
 @frozen_arrays
 class OrderedHybrids:
-    """Hybrids along one random order of the players and its reverse: unbiased, with an exact sum in each
-    pair.
-    """
+    """Hybrids along a random order of the players and its reverse: unbiased, with an exact sum in each pair."""
 
     orders: IntArray
 
     @property
     def masks(self) -> IntArray:
-        """Masks from the reference record to the monitored one [pairs, 2 · (players - 1)]."""
+        """From the reference record to the monitored one [pairs, 2 · (players - 1)]."""
         return np.concatenate([np.cumsum(np.int64(1) << order, 1)[:, :-1] for order in self._both()], 1)
 
     def attribute(self, answered: Answered) -> FloatArray:
-        """Contributions [pairs, players]; they sum to monitored - reference."""
         contributions = np.zeros(self.orders.shape)
         for order, along in zip(self._both(), np.split(answered.hybrids, 2, axis=1), strict=True):
             steps = np.diff(np.column_stack([answered.reference, along, answered.monitored]), axis=1)
@@ -170,10 +148,9 @@ class OrderedHybrids:
 
 @frozen_arrays
 class RecordPairs:
-    """Pairs by the positions of their records, `monitored` [pairs] and `reference` [pairs].
+    """Positions of the records of each pair.
 
-    `units` [pairs] is resampled for an interval: the pair, or the scarcer group's record if it is used
-    more than once.
+    `units` [pairs] is resampled: the pair, or the scarcer group's record if it is used more than once.
     """
 
     monitored: IntArray
@@ -189,15 +166,11 @@ class RecordPairs:
 
 
 def count_pairs(monitored: int, reference: int, limit: int) -> int:
-    """Number of pairs: at most as many as the larger group has records, 0 if one group is empty."""
     return min(limit, max(monitored, reference)) if min(monitored, reference) > 0 else 0
 
 
 def draw_pairs(monitored: int, reference: int, limit: int, rng: Generator) -> RecordPairs:
-    """At most `limit` random pairs.
-
-    The larger group's records are used once at most, the scarcer one's about equally often.
-    """
+    """The larger group's records are used once at most, the scarcer one's about equally often."""
     # More pairs would reuse records of both groups, and no resampling of one would be right.
     size = count_pairs(monitored, reference, limit)
     of_monitored, of_reference = (_draw(group, size, rng) for group in (monitored, reference))
@@ -214,13 +187,12 @@ def _draw(group: int, size: int, rng: Generator) -> IntArray:
 
 
 MIN_UNITS = 20
-"""Min resampled units; with fewer the interval would be too narrow."""
+"""With fewer the interval would be too narrow."""
 
 LEVEL = 0.95
 TAILS = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
 
 _AT_ONCE = 200
-"""Resamples drawn at a time, for memory."""
 
 
 @frozen_arrays
@@ -232,11 +204,9 @@ class Ends:
 
 
 def resample_means(values: FloatArray, units: IntArray, rng: Generator, draws: int = 2000) -> Ends:
-    """Intervals of the mean of `values` [pairs, players] by resampling whole `units` [pairs] with
-    replacement.
+    """Intervals of the mean of `values` [pairs, players] by resampling whole `units` [pairs].
 
-    Pairs with a record in common vary together and are one unit. Percentiles of the resampled means,
-    stretched by the root of n / (n - 1) for n units, because resamples vary less than samples.
+    Percentiles, stretched by the root of n / (n - 1) for n units, because resamples vary less than samples.
     """
     distinct, positions = np.unique(units, return_inverse=True)
     count = len(distinct)
@@ -255,15 +225,14 @@ def resample_means(values: FloatArray, units: IntArray, rng: Generator, draws: i
 
 
 SUM_TOLERANCE = 1e-12
-"""Max difference between the sum of all shares and the gap of the pairs."""
 
 
 @frozen_arrays
 class CarriedGap:
     """Gap of the favourable rates, monitored - reference, and each player's share in it.
 
-    `shares` [players] sum to `gap_of_pairs`; `gap_of_window` adds `sampling`. Pairs with an unknown
-    outcome are `left_out`.
+    `shares` [players] sum to `gap_of_pairs`; `gap_of_window` adds `sampling`. Pairs with an unknown outcome
+    are `left_out`.
     """
 
     gap_of_window: float
@@ -275,7 +244,7 @@ class CarriedGap:
 
     @property
     def sampling(self) -> float:
-        """Rest of the window's gap, due to the choice of pairs."""
+        """Due to the choice of pairs."""
         return self.gap_of_window - self.gap_of_pairs
 
 
@@ -288,10 +257,10 @@ def carry_gap(
     rng: Generator,
     draws: int = 2000,
 ) -> CarriedGap | None:
-    """Shares in the gap of the pairs; None if no pair has all its outcomes.
+    """None if no pair has all its outcomes.
 
     Raises:
-        ArithmeticError: the shares do not sum to the gap of the pairs, a fault of Evenhand.
+        ArithmeticError: the shares do not sum to the gap, a fault of Evenhand.
     """
     contributions = plan.attribute(answered)
     is_complete = np.isfinite(contributions).all(1)

@@ -44,7 +44,6 @@ CATALOGUE: Mapping[str, Metric] = MappingProxyType(
 """Metrics by key, in display order."""
 
 DEFAULT_METRICS = frozenset(row.key for row in CATALOGUE.values() if row.is_default)
-"""Metrics of a monitor that picks none."""
 
 
 @cache

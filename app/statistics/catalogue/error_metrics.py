@@ -69,11 +69,7 @@ _FAVOURED_LESS: dict[str, Side] = {
     "false_positive": "below",
     "true_negative": "above",
 }
-"""Per rate among records with equal labels, the side on which a group is favoured less often.
-
-A false positive is a wrongly favourable outcome. Being right, and the labels of equal predictions, do not
-say who is favoured.
-"""
+"""Side on which a group is favoured less often; a false positive is a wrongly favourable outcome."""
 
 
 _MORE = {"right": ", (TP + TN) / n: two labels of one outcome count as right"}

@@ -20,7 +20,6 @@ Data = Literal[
 Needs = Literal["predictions", "labels", "scores", "strata", "rows", "copies"]
 Order = Literal["monitored - reference", "reference - monitored", "monitored / reference", "none"]
 Side = Literal["below", "above"]
-"""Side of the ideal number on which a figure lies."""
 
 Over = Literal[
     "confusion", "labels", "predictions", "confusion_after", "changes", "corrections", "label_changes"
@@ -46,9 +45,9 @@ class Direction(StrEnum):
 
 @frozen
 class Need:
-    """Records that a figure cannot do without: their number or weight, and the reason where there are none.
+    """Records that a figure needs, and the reason where there are none.
 
-    `is_outcome`: a number that the figure itself judges, as that of the false positives in FN / FP.
+    `is_outcome`: a number that the figure itself judges, as the false positives in FN / FP.
     """
 
     of: Callable[[AnyArray], AnyArray]
@@ -58,7 +57,7 @@ class Need:
 
 @frozen
 class RateOf:
-    """A rate by itself. `parts` are rates of the same records that add up to it."""
+    """`parts` are rates of the same records that add up to it."""
 
     rate: str
     parts: tuple[str, ...] = ()
@@ -77,7 +76,7 @@ class CountOf:
 
 @frozen
 class OfSet:
-    """Function of one set's cells. `endless` is the reason where it is not finite."""
+    """`endless` is the reason where it is not finite."""
 
     function: SetFunction
     over: Over
@@ -87,11 +86,10 @@ class OfSet:
 
 @frozen
 class OfPair:
-    """Function of a monitored group's cells and the reference's. `vanishing` are its signed parts, all zero
-    at equality.
+    """`vanishing` are signed parts, all zero at equality.
 
-    `parts`, one for each, are set where the figure is `whole` of them: np.max, np.min or np.mean over the
-    last axis.
+    `parts`, one for each, are set where the figure is their `whole`: np.max, np.min or np.mean over the last
+    axis.
     """
 
     function: PairFunction
@@ -107,9 +105,9 @@ class OfPair:
 class Across:
     """Function of all groups' cells [..., G, …].
 
-    `power` of the figure is, nearly, a sum of squares over the groups; 0: of none. `limits` computes the
-    interval, where it has its own form, from the cells with half a record added to each; `reach` is the
-    least that it covers. `endless` is the reason where it is not finite.
+    `power` of the figure is, nearly, a sum of squares over the groups; 0: of none. `limits` computes an
+    interval of its own form from the cells with half a record added to each; `reach` is the least that it
+    covers.
     """
 
     function: SetFunction
@@ -122,10 +120,10 @@ class Across:
 
 @frozen
 class OverStrata:
-    """Function of a monitored group's outcomes [..., S, 2] and the reference's by stratum, and its `limits`.
+    """Function of both groups' outcomes [..., S, 2] by stratum, and its `limits`.
 
-    `caution` returns one from the outcomes [2, S, 2] of a pair, or None; figures that leave out strata
-    without both outcomes have none. `endless` is the reason where it is not finite.
+    `caution` reads the outcomes [2, S, 2] of a pair; figures that leave out strata without both outcomes have
+    none.
     """
 
     function: PairFunction
@@ -151,15 +149,13 @@ Measure = RateOf | ComparedRate | CountOf | OfSet | OfPair | Across | OverStrata
 
 @frozen
 class Metric:
-    """One metric of the catalogue.
+    """`lowest` and `highest` are the range (None = unbounded), `ideal` is equality or perfection, `limits`
+    are fair where a monitor sets none.
 
-    `lowest` and `highest` are the range (None = unbounded), `ideal` means equality or perfection, `limits`
-    are the fair range where a monitor sets none. `aliases` are names elsewhere. On `redefined_on` the key
-    meant another figure in release 0.1. If not `is_stored`, a check only counts for it, and it is measured
-    on request. `disadvantage` is the side of the ideal on which the monitored group gets, among like
-    records, the favourable outcome less often than the reference; the reverse on the other side. None
-    where a number says neither: distances, errors that may be in a group's favour, or no comparison of two
-    groups. If `is_judged_by_value`, the interval does not count.
+    `aliases` are names elsewhere. On `redefined_on` the key meant another figure in release 0.1. If not
+    `is_stored`, a check only counts for it. `disadvantage` is the side of the ideal on which the monitored
+    group gets, among like records, the favourable outcome less often; None where a number does not say. If
+    `is_judged_by_value`, the interval does not count.
     """
 
     key: str
@@ -187,14 +183,12 @@ class Metric:
     is_judged_by_value: bool = False
 
     def definition_on(self, data: Data) -> int:
-        """Number of the definition on a data set: 2 where release 0.1 defined the key differently, else 1."""
+        """2 where release 0.1 defined the key differently."""
         return 2 if data in self.redefined_on else 1
 
     def scopes_on(self, data: Data) -> tuple[Scope, ...]:
-        """Scopes on a data set.
-
-        With counterfactuals groups are compared through the reference only; of count tables only those of
-        feedback hold ungrouped records, which overall figures need.
+        """With counterfactuals groups are compared through the reference only; of count tables only those of
+        feedback hold the ungrouped records of overall figures.
         """
         if isinstance(self.measure, FromRows):
             return self.scopes
@@ -218,12 +212,11 @@ reversed_row = partial(difference_row, order="reference - monitored")
 
 
 def parts(*names: str) -> tuple[Need, ...]:
-    """Needs of cells [..., 2, 2], by the names of the parts."""
+    """Of cells [..., 2, 2], by name."""
     return tuple(Need(PARTS[name].of, PARTS[name].empty) for name in names)
 
 
 def judged(name: str) -> tuple[Need, ...]:
-    """Need of a denominator that the figure judges like its numerator."""
     return (Need(PARTS[name].of, PARTS[name].empty, is_outcome=True),)
 
 
@@ -233,7 +226,6 @@ def _all(outcomes: AnyArray) -> AnyArray:
 
 
 PREDICTIONS = (Need(_all, "no record{of} was classified"),)
-"""Need of cells [..., 2] by prediction."""
+"""Of cells [..., 2] by prediction."""
 
 LABELS = (Need(_all, "no record{of} has a label among the outcomes"),)
-"""Need of cells [..., 2] by label."""

@@ -35,7 +35,7 @@ _STORED = frozenset(
     for figure in ("selection_rate", "disparate_impact", "accuracy")
     for when in ("before", "after")
 )
-"""Metrics that the mitigated view begins with; others are measured on request."""
+"""Others are measured on request."""
 
 _ENDLESS = "the reference rate is zero, before mitigation or after it, so nothing can be divided by it"
 _DIRECT = "flipping removes direct bias only, so read the figures as logged and counterfactual together"

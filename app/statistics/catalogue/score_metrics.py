@@ -25,9 +25,7 @@ _CELLS = (
     ("false", "positive", "GFP", "favourable", "unfavourable"),
     ("true", "negative", "GTN", "unfavourable", "unfavourable"),
 )
-"""Whether the outcome is right, its sign, the short name of the sum of its probabilities, the outcome, and
-the label.
-"""
+"""Whether the outcome is right, its sign, short name of the sum of its probabilities, outcome, label."""
 
 
 def _gap(
@@ -54,7 +52,6 @@ _ABOVE = {
     0.5: "above the median of everybody's",
     0.8: "among the highest fifth of everybody's",
 }
-"""Words for each quantile."""
 
 ROWS = (
     _gap(

@@ -1,8 +1,6 @@
 """E-values of hours: how much better an alternative explains the counts than the closest rates of the null.
 
 In shapes, H are the hours and A the alternatives.
-
-How much more hours differ than chance allows.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,24 +12,23 @@ import numpy.typing as npt
 from .nulls import SMALLEST_RATE, FloatArray, Hours, Limit, Lines, Null, Side
 
 UNSTEADINESS_HOURS = 168
-"""Hours before an hour that are looked at."""
+"""Hours looked back."""
 
 MIN_FAVOURABLE = 3
-"""Min favourable records of each group for comparing an hour with the last such hour."""
 
 LARGEST_TERM = 25.0
-"""Max contribution of two hours, so that one jump does not decide."""
+"""So that one jump does not decide."""
 
 MIN_TERMS = 24
-"""Min comparisons; with fewer the divisor is 1."""
+"""With fewer comparisons the divisor is 1."""
 
 TOLERATED = 1.3
-"""Mean up to which variation counts as chance: the divisor is 1."""
+"""Mean variation that counts as chance."""
 
 
 def measure_unsteadiness(hours: Hours) -> FloatArray:
-    """Divisor [H] of each hour's ln E, from the hours before it: 1, or the factor by which hours vary more
-    than chance allows.
+    """Divisor [H] of ln E from the hours before: 1, or the factor by which hours vary more than chance
+    allows.
 
     A power below 1 of an e-value is an e-value, so a divisor known before the hour keeps the bound.
     """
@@ -59,38 +56,36 @@ def measure_unsteadiness(hours: Hours) -> FloatArray:
 
 
 RATE_HOURS = 48
-"""Hours before an hour from which the reference rate is estimated."""
+"""Hours of the estimated reference rate."""
 
 MIN_RECENT_REFERENCE_RECORDS = 50
-"""Min reference records of an estimate: while there are fewer, the next older hour is added whole."""
+"""With fewer, the next older hour is added whole."""
 
 MOST_OLDER_HOURS = 50
-"""Max hours that are added so."""
+"""Max hours added so."""
 
 FIRST_RATES = np.clip(np.sin(np.pi * (np.arange(1, 100) - 0.5) / 198) ** 2, SMALLEST_RATE, 1 - SMALLEST_RATE)
-"""Reference rates that a first block bets on, all alike: quantiles of the Beta(½, ½) prior."""
+"""Quantiles of the Beta(½, ½) prior."""
 
 LARGEST_LOGIT = 40.0
-"""Projections are searched between this logit and its negative."""
+"""Projections are searched between this and its negative."""
 
 MOST_STEPS = 60
-"""Max steps of that search: as many halvings leave less than 1e-16. Nearly all end within six."""
+"""As many halvings leave less than 1e-16; nearly all searches end within six."""
 
 SMALLEST_STEP = 1e-9
-"""Newton's step of a logit after which a search ends; the remaining error is of the order of its square."""
+"""Newton's last step; the remaining error is of the order of its square."""
 
 
 class Past(NamedTuple):
-    """Knowledge before each hour: the reference rate [H], NaN with too few records, and the divisor [H] of
-    ln E because of unsteady hours.
-    """
+    """Reference rate [H] before each hour, NaN with too few records, and the divisor [H] of ln E."""
 
     reference: FloatArray
     unsteadiness: FloatArray
 
 
 def look_back(hours: Hours, older: Sequence[tuple[int, float, float]] = ()) -> Past:
-    """Past of each hour; `older` are a position below 0, favourable and all reference records before."""
+    """`older` are a position below 0, favourable and all reference records before."""
     before = np.array(older, np.float64).reshape(-1, 3)
     filled = np.flatnonzero(hours.reference.records)
     at = np.concatenate([before[:, 0], filled])
@@ -115,11 +110,9 @@ def look_back(hours: Hours, older: Sequence[tuple[int, float, float]] = ()) -> P
 def weigh_claims(
     hours: Hours, limit: Limit, past: Past | None = None, divisor: FloatArray | float = 1.0
 ) -> tuple[FloatArray, FloatArray]:
-    """Ln E [H, A] against the claim that the comparison is inside the limit, and that it is at the limit or
-    beyond.
+    """Ln E [H, A] against being inside the limit, and against being at or beyond it; NaN for a skipped hour.
 
-    NaN for a skipped hour. Without `past`, it is that of `hours`. A `divisor` [H] above 1 lets records that
-    may be of one person count for less: a power below 1 of an e-value is an e-value.
+    A `divisor` [H] above 1 lets records that may be of one person count for less.
     """
     rates, unsteadiness = past or look_back(hours)
     divisors = np.broadcast_to(unsteadiness * divisor, rates.shape)
@@ -149,7 +142,7 @@ def _weigh(
 
 
 def repeat_hours(hours: Hours, rows: npt.NDArray[np.intp], times: int) -> Hours:
-    """Each of these hours so many times in a row, to be weighed by as many bets."""
+    """To be weighed by as many bets."""
     repeated = np.repeat(rows, times)
     return Hours(
         *(Side(side.favourable[repeated], side.records[repeated], are_checked=True) for side in hours.sides)
@@ -157,7 +150,6 @@ def repeat_hours(hours: Hours, rows: npt.NDArray[np.intp], times: int) -> Hours:
 
 
 def mean_of_logs(logs: FloatArray, axis: int | tuple[int, ...]) -> FloatArray:
-    """Ln of the mean of numbers given as logarithms, NaN left out; NaN without any."""
     count = np.sum(~np.isnan(logs), axis=axis)
     with np.errstate(divide="ignore"):
         return np.where(
@@ -168,11 +160,11 @@ def mean_of_logs(logs: FloatArray, axis: int | tuple[int, ...]) -> FloatArray:
 
 
 def log_e_values(hours: Hours, null: Null, monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Ln E [H, A] for rates chosen before the hour, [H, A] and [H, 1]; NaN for rates within the null or
-    without records.
+    """Ln E [H, A] for rates chosen before the hour, [H, A] and [H, 1]; NaN within the null or without
+    records.
 
-    E's expectation is at most 1 for all rates within the null: its ln is concave in the rates, 0 at the
-    projection, and decreases from there into the null.
+    E's expectation is at most 1 for all rates within the null: its ln is concave, 0 at the projection, and
+    decreases from there into the null.
     """
     first, second = (monitored, reference) if null.monitored_first else (reference, monitored)
     with np.errstate(invalid="ignore"):
@@ -186,7 +178,7 @@ def log_e_values(hours: Hours, null: Null, monitored: FloatArray, reference: Flo
 def compare_with_line(
     hours: Hours, line: Null | Lines, monitored: FloatArray, reference: FloatArray
 ) -> FloatArray:
-    """Ln of the likelihood ratio [H, A] of these rates against the closest on the line.
+    """Ln of the likelihood ratio [H, A] against the closest rates on the line.
 
     With several lines [G] the rates are [H, 1] and the result [H, G].
     """
@@ -203,7 +195,7 @@ def compare_with_line(
 
 
 class PreciseRate(NamedTuple):
-    """A rate and 1 - rate: near 0 or 1, subtraction loses digits of the other."""
+    """Near 0 or 1, subtraction loses digits of the other."""
 
     rate: FloatArray
     rest: FloatArray
@@ -212,7 +204,7 @@ class PreciseRate(NamedTuple):
 def project(
     null: Null | Lines, a: FloatArray, b: FloatArray, n_a: FloatArray, n_b: FloatArray
 ) -> tuple[PreciseRate, PreciseRate]:
-    """Rates on the null's line closest to a and b: they minimise the sum of n · KL(rate, projection)."""
+    """Rates on the null's line that minimise the sum of n · KL(rate, projection)."""
     slope, slack = np.asarray(null.slope), np.asarray(null.slack)
     if not slack.any():
         return _project_on_ratio(slope, a, b, n_a, n_b)
@@ -226,7 +218,7 @@ def project(
 class _Line(NamedTuple):
     """Part of a line a = slope · b - slack on which both are rates: from b = `low` to b = `high`.
 
-    `a` and `b` are those at its lower end, `rest_a` and `rest_b` 1 minus those at its upper end.
+    `a` and `b` are at its lower end, `rest_a` and `rest_b` 1 minus those at its upper end.
     """
 
     slope: FloatArray
@@ -239,7 +231,7 @@ class _Line(NamedTuple):
     rest_b: FloatArray
 
     def place(self, logit: FloatArray) -> tuple[PreciseRate, PreciseRate]:
-        """Rates at a logit of the place between the ends; logits keep the digits near either end."""
+        """Logits keep the digits near either end."""
         length, odds = self.high - self.low, np.exp(logit)
         down = length / (1 + odds)
         up = odds * down
@@ -258,8 +250,8 @@ class _Bets(NamedTuple):
 def _find_logits(line: _Line, bets: _Bets) -> FloatArray:
     """Logits of the derivative's zero; NaN where a rate is NaN.
 
-    The derivative increases: Newton's step is taken where it stays between the enclosing logits, else
-    their middle.
+    The derivative increases: Newton's step is taken where it stays between the enclosing logits, else their
+    middle.
     """
     logit = np.array(
         np.broadcast_to(
@@ -292,9 +284,7 @@ def _find_logits(line: _Line, bets: _Bets) -> FloatArray:
 
 
 def _guess_logits(line: _Line, bets: _Bets) -> FloatArray:
-    """Logits close to the derivative's zero: the middle real root of a cubic polynomial of b, with few
-    exact digits near the ends.
-    """
+    """The middle real root of a cubic polynomial of b, with few exact digits near the ends."""
     slope, slack = line.slope, line.slack
     share_a, share_b = bets.n_a / (bets.n_a + bets.n_b), bets.n_b / (bets.n_a + bets.n_b)
     # b³ - 3 · square · b² + linear · b - constant
@@ -312,7 +302,7 @@ def _guess_logits(line: _Line, bets: _Bets) -> FloatArray:
 
 
 def _derive(line: _Line, bets: _Bets, at_a: PreciseRate, at_b: PreciseRate) -> tuple[FloatArray, FloatArray]:
-    """Derivative of the sum of n · KL(rate, at) along the line, and its derivative by the logit."""
+    """Derivative of the sum of n · KL(rate, at) along the line, and that by the logit."""
     by_logit = (at_b.rate - line.b) * (at_b.rest - line.rest_b) / (line.high - line.low)
     value = line.slope * bets.n_a * _slope_of_entropy(bets.a, at_a) + bets.n_b * _slope_of_entropy(
         bets.b, at_b
@@ -335,7 +325,7 @@ def _slope_of_entropy(rate: FloatArray, at: PreciseRate) -> FloatArray:
 def _project_on_ratio(
     slope: FloatArray, a: FloatArray, b: FloatArray, n_a: FloatArray, n_b: FloatArray
 ) -> tuple[PreciseRate, PreciseRate]:
-    """Projection on a = slope · b; the side with the larger rate is computed first."""
+    """The side with the larger rate is computed first."""
     is_steep = slope > 1
     if not is_steep.any():
         return _project_below(slope, a, b, n_a, n_b)
@@ -351,9 +341,7 @@ def _project_on_ratio(
 def _project_below(
     slope: FloatArray, a: FloatArray, b: FloatArray, n_a: FloatArray, n_b: FloatArray
 ) -> tuple[PreciseRate, PreciseRate]:
-    """Projection on a = slope · b, slope at most 1: the smaller root of slope · N · b² - middle · b +
-    sums.
-    """
+    """For a slope of at most 1: the smaller root of slope · N · b² - middle · b + sums."""
     total, sums = n_a + n_b, n_a * a + n_b * b
     middle = n_a * (slope + a) + n_b * (1 + slope * b)
     # Solved for 1 - b: a sum of non-negative terms, so no digits cancel.

@@ -1,9 +1,4 @@
-"""Detector of a change at an unknown hour, with a bound on false alarms.
-
-Evidence that a comparison is inside its limit, and how long it counts as shown fair.
-
-Whether an open alarm still gets new evidence.
-"""
+"""Detector of a change at an unknown hour, with a bound on false alarms."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,10 +16,10 @@ ROUNDING = 1e-9
 
 @dataclass(slots=True)
 class Detector:
-    """Per alternative, evidence summed over all starts and of the best start, as logarithms.
+    """Per alternative, logarithms of the evidence summed over all starts and of the best start.
 
-    In H hours the chance of a false alarm is at most H / A for the threshold A, if the claim holds in
-    every hour. Source: Shin, Ramdas and Rinaldo, E-detectors.
+    In H hours the chance of a false alarm is at most H / A for the threshold A. Source: Shin, Ramdas and
+    Rinaldo, E-detectors.
     """
 
     alternatives: int
@@ -39,7 +34,7 @@ class Detector:
         self.sums, self.bests = [-inf] * self.alternatives, [-inf] * self.alternatives
 
     def add(self, log_e_values: Sequence[float]) -> None:
-        """Adds an hour: ln E of each alternative, NaN where skipped."""
+        """Ln E of each alternative, NaN where skipped."""
         sums, bests = self.sums, self.bests
         for number, log_e in enumerate(log_e_values):
             if not isnan(log_e):  # a skipped hour must not even add 1 to the sum
@@ -49,24 +44,21 @@ class Detector:
 
     @property
     def log_sum(self) -> float:
-        """Ln M: mean of the sums over all starts."""
+        """Ln M."""
         return log_mean(self.sums)
 
     @property
     def log_best(self) -> float:
-        """Ln Q: mean of the best starts."""
+        """Ln Q."""
         return log_mean(self.bests)
 
     def alarms(self, log_threshold: float) -> bool:
-        """Whether the evidence reaches the threshold, as ln A.
-
-        The sum grows by 1 even in an hour that says nothing, so the best start must reach the root of the
-        threshold as well.
+        """The sum grows by 1 even in an hour that says nothing, so the best start must reach the root of A as
+        well.
         """
         return mean_reaches(self.sums, log_threshold) and self.is_doubtful(log_threshold)
 
     def is_doubtful(self, log_threshold: float) -> bool:
-        """Whether the best start reaches the root of the threshold."""
         return mean_reaches(self.bests, log_threshold / 2)
 
 
@@ -80,7 +72,6 @@ def mean_reaches(logs: Sequence[float], level: float) -> bool:
 
 
 def log_mean(logs: Sequence[float]) -> float:
-    """Ln of the mean of numbers given as logarithms."""
     largest = max(logs, default=-inf)
     return (
         largest
@@ -90,15 +81,15 @@ def log_mean(logs: Sequence[float]) -> float:
 
 
 LOG_SHOWN_FAIR = log(20.0)
-"""Ln of the min evidence (a factor) against unfairness for being shown fair."""
+"""A factor of 20."""
 
 
 @dataclass(slots=True)
 class FairnessProof:
     """Product of the e-values against unfairness since the start of the month or chapter.
 
-    Starting again at each doubt would call twice as many months fair at the limit itself. `start` is its
-    first hour, `shown` the first hour of the evidence and the month of the last proof.
+    Starting again at each doubt would call twice as many months fair at the limit itself. `shown` has the
+    first hour of the evidence and the month of the last proof.
     """
 
     alternatives: int
@@ -117,15 +108,11 @@ class FairnessProof:
 
     @property
     def since(self) -> int | None:
-        """First hour of the evidence that shows it fair; None if it is not shown now."""
+        """None if it is not shown now."""
         return None if self.shown is None else self.shown[0]
 
     def add(self, log_e_values: Sequence[float], hour: int, month: int, *, is_doubted: bool) -> None:
-        """Adds an hour. Being shown ends when `is_doubted`, or after the whole month that follows the last
-        proof.
-
-        `is_doubted`: some evidence of unfairness. Nothing is shown then, but the product goes on.
-        """
+        """Being shown ends when `is_doubted` (the product goes on), or after the month after the last proof."""
         if month != self.month:
             self.month, self.start = month, None
             self.products = [0.0] * self.alternatives
@@ -141,15 +128,13 @@ class FairnessProof:
             self.shown = (self.start if self.shown is None else self.shown[0], month)
 
     def expire(self, month: int) -> None:
-        """Ends what was shown last before the month that precedes this one."""
         if self.shown is not None and month > self.shown[1] + 1:
             self.shown = None
 
 
 QUIET_HOURS = 168
-"""Hours without new evidence after which an open alarm is marked."""
 
 
 def is_quiet(unfair: FloatArray, fair: FloatArray) -> bool:
-    """Whether ln E of these hours [H, A] is evidence of less than 20 to 1 either way."""
+    """Ln E [H, A] of less than 20 to 1 either way."""
     return all(log_mean(np.nansum(side, axis=0).tolist()) < LOG_SHOWN_FAIR for side in (unfair, fair))

@@ -26,23 +26,20 @@ GRIDS = {
 }
 MIN_REFERENCE_RECORDS = 50
 MIN_MONITORED_RECORDS = 20
-"""Min earlier records on each side; with fewer the hour says nothing, unless it has as many itself."""
+"""With fewer earlier records on a side the hour says nothing, unless it has as many itself."""
 
 FIRST_POINTS = FIRST_RATES[1::3]
-"""Reference rates that such an hour bets on."""
 
 MOST_ROWS = 100
-"""Max hours weighed against the grid at once: larger arrays leave the processor's cache and take five
-times as long.
-"""
+"""Larger arrays leave the processor's cache and take five times as long."""
 
 
 @dataclass(slots=True, eq=False)
 class RunningInterval:
     """State of an interval in a chapter.
 
-    `counts` [4]: favourable and all records of the monitored side, then the reference. `below` and `above`
-    [G]: evidence that the figure is below, and above, each value of the grid.
+    `counts` [4]: favourable and all records, monitored first. `below` and `above` [G]: evidence that the
+    figure is below, and above, each value of the grid.
     """
 
     scale: Scale
@@ -56,14 +53,13 @@ class RunningInterval:
         return cls(scale, np.zeros(4), np.zeros(size), np.zeros(size))
 
     def ends(self) -> tuple[float | None, float | None]:
-        """Both ends; None if open."""
         return find_ends(self.below, self.above, GRIDS[self.scale])
 
 
 def add_hours(
     intervals: Sequence[RunningInterval], hours: Sequence[Hours], divisors: Sequence[FloatArray]
 ) -> None:
-    """Adds the next hours of its chapter to each interval; one scale. `divisors` [H] are of ln E."""
+    """One scale; `divisors` [H] are of ln E."""
     counts = [stack_counts(series) for series in hours]
     weighed = (
         _weigh([interval.counts for interval in intervals], counts, hours, intervals[0].scale, divisors)
@@ -84,8 +80,9 @@ def add_rows(total: FloatArray, rows: Iterable[FloatArray]) -> FloatArray:
 
 
 def find_ends(below: FloatArray, above: FloatArray, grid: FloatArray) -> tuple[float | None, float | None]:
-    """Both ends of values [G] that the evidence does not refute, each moved outwards by one step; None at an
-    end of the grid. If all are refuted, as after a change, the lower end is above the upper one.
+    """Ends of values [G] that are not refuted, moved outwards by one step; None at an end of the grid.
+
+    If all are refuted, as after a change, the lower end is above the upper one.
     """
     limit, size = math.log(2 / ALPHA), len(grid)
     high = np.flatnonzero(below < limit)
@@ -105,9 +102,9 @@ def _weigh(
     scale: Scale,
     divisors: Sequence[FloatArray],
 ) -> list[tuple[FloatArray, FloatArray]]:
-    """Each hour's evidence [H, G] that the figure is below, and above, each value of the grid, per series.
+    """Evidence [H, G] that the figure is below, and above, each value of the grid, per series.
 
-    `counts` [H, 4] are its own, `before` [4] those of earlier hours.
+    `counts` [H, 4] are the hour's own, `before` [4] those of earlier hours.
     """
     grid, together = GRIDS[scale], join_hours(series)
     # Earlier hours only, so that the rates are chosen before the hour. A series may have no hours.
@@ -144,7 +141,7 @@ def _weigh(
 
 
 def _weigh_first(block: Hours, scale: Scale, divisor: float) -> tuple[FloatArray, FloatArray]:
-    """A first block's evidence [G] that the figure is below, and above, each value of the grid."""
+    """As `_weigh`, for a first block [G]."""
     lines = Lines.of(GRIDS[scale], scale)
     reference = FIRST_POINTS[:, None]
     on_line = lines.slope * reference - lines.slack
@@ -169,5 +166,5 @@ def _weigh_first(block: Hours, scale: Scale, divisor: float) -> tuple[FloatArray
 
 
 def stack_counts(hours: Hours) -> FloatArray:
-    """Favourable and all records of the monitored side, then of the reference [H, 4]."""
+    """Favourable and all records, monitored first [H, 4]."""
     return np.column_stack([counts for side in hours.sides for counts in (side.favourable, side.records)])

@@ -12,7 +12,6 @@ from .nulls import Hours, Limit, Null
 from .paired_bets import PairedHours, weigh_pairs
 
 FURTHEST_HOURS = 87_600.0
-"""Max hours that are shown."""
 
 MIN_STRENGTH = 20.0
 """Threshold times growth below which the formula is too far from simulation."""
@@ -34,10 +33,9 @@ def expect_delay_within(
     probability: float,
     divisor: float = 1.0,
 ) -> int | None:
-    """Hours, or blocks with that traffic, from the change to the alarm with that probability, at least one.
+    """Hours or blocks from the change to the alarm, at least one; within 25 % of `delays.simulate_delay`.
 
-    Within about 25 % of `delays.simulate_delay`. None where the rate is inside the limit, or growth too
-    slow for the formula or FURTHEST_HOURS.
+    None inside the limit, or where growth is too slow for the formula or FURTHEST_HOURS.
     """
     growth, variance = expect_growth(limit.inside, traffic, monitored_rate)
     growth = growth / divisor
@@ -52,10 +50,7 @@ def expect_delay_within(
 
 @frozen
 class EvidenceProgress:
-    """Logarithms of the alarm's threshold and of the evidence of and against unfairness.
-
-    Evidence is divided by `divisor`.
-    """
+    """Logarithms; evidence is divided by `divisor`."""
 
     log_threshold: float
     log_evidence: float
@@ -64,9 +59,8 @@ class EvidenceProgress:
 
 
 def expect_more_hours(limit: Limit, recent: Hours, progress: EvidenceProgress) -> int | None:
-    """Hours until an undecided comparison is decided, at the rates and traffic of these hours.
-
-    None where a side has no records, or no evidence grows.
+    """Hours until a decision, at the recent rates and traffic; None where a side has no records or no
+    evidence grows.
     """
     monitored, reference = (float(side.records.sum()) for side in recent.sides)
     if not monitored or not reference:
@@ -78,7 +72,7 @@ def expect_more_hours(limit: Limit, recent: Hours, progress: EvidenceProgress) -
 
 
 def expect_more_paired_hours(limit: Limit, recent: PairedHours, progress: EvidenceProgress) -> int | None:
-    """`expect_more_hours` for a counterfactual ratio, by the best stake."""
+    """As `expect_more_hours`, by the best stake."""
     if not recent.records.sum():
         return None
     together = PairedHours(
@@ -102,7 +96,7 @@ def _hours_until(unfair: float, fair: float, progress: EvidenceProgress) -> int 
 
 
 def expect_growth(null: Null, traffic: Traffic, monitored_rate: float) -> tuple[float, float]:
-    """Mean gain of ln E in an hour against the null, and its variance; 0 within it."""
+    """Mean and variance of an hour's ln E; 0 within the null."""
     rates, records = (monitored_rate, traffic.rate), (traffic.monitored, traffic.reference)
     if not null.monitored_first:
         rates, records = rates[::-1], records[::-1]

@@ -1,7 +1,7 @@
 """Life of comparisons over the hours: watched, unfair since, fair again since, shown fair since.
 
-Comparisons of a deployment share one budget of false alarms and are followed together. A chapter begins with
-the first hour, and after each end of an alarm.
+A deployment's comparisons share one budget of false alarms. A chapter begins with the first hour, and after
+each end of an alarm.
 """
 
 import math
@@ -23,19 +23,18 @@ from .state_words import EvidenceState
 _LOG_YEAR = math.log(HOURS_OF_A_YEAR)
 
 LARGEST_LOG = 600.0
-"""Evidence above is taken as this, so that sums of it are numbers."""
+"""So that sums of evidence are numbers."""
 
 MOST_LEADING = 3
-"""Comparisons with most evidence that an alarm of some group names, without a claim."""
+"""Comparisons that an alarm of some group names, without a claim."""
 
 
 @frozen
 class Episode:
-    """One time of unfairness: hour of the alarm, onset, and ln M at the alarm.
+    """Hour of the alarm, onset, and ln M at the alarm.
 
-    `resolved` is the hour in which its end was found, `fair_since` its onset; None while open. `closed` is
-    the first hour after a person closed it. `found`: corrections of past hours raised it, when the hours
-    before that one were known.
+    In `resolved` its end was found, `fair_since` is its onset. `closed` is the first hour after a person
+    closed it. `found`: corrections raised it, when the hours before that one were known.
     """
 
     alarm: int
@@ -52,16 +51,14 @@ class Episode:
 
 
 FindOnset = Callable[[int, int, bool], Onset]
-"""Finds the onset between two hours, the second excluded; the flag says whether the figure left its limits
-or came back.
-"""
+"""Between two hours, the second excluded; the flag says whether the figure left its limits or came back."""
 
 
 class WeighedHour(NamedTuple):
-    """One hour with records of both groups: number, calendar month counted without gaps, ln E of each
-    alternative against either claim (NaN if skipped).
+    """Hour with records of both groups: number, month counted without gaps, ln E of each alternative against
+    either claim.
 
-    `closed`: a person closed the alarm before that hour, after the one before this.
+    `closed`: a person closed the alarm after the hour before this.
     """
 
     hour: int
@@ -73,13 +70,11 @@ class WeighedHour(NamedTuple):
 
 @dataclass(slots=True)
 class Follower:
-    """State of a comparison. Pass hours of one model revision and one monitor version only, in order.
+    """Pass hours of one model revision and one monitor version only, in order.
 
-    `chapter` is the first hour of the present chapter, `log_threshold` ln A of the last hour. `is_awaited`:
-    an alarm of some group is open until this one, too, is back inside.
-
-    After corrections all hours are followed again. Alarms of before (`past`) were announced and stay as they
-    were; one that they do not raise again `is_below` its threshold. Hours before `known_until` were known.
+    `log_threshold` is of the last hour. `is_awaited`: an alarm of some group is open until this one is back
+    inside. After corrections all hours are followed again; alarms of before (`past`) stay, and one not raised
+    again `is_below` its threshold.
     """
 
     watching: Detector
@@ -104,17 +99,16 @@ class Follower:
 
     @property
     def log_evidence(self) -> float:
-        """Ln of the evidence of unfairness, at least 0; while an episode is open, that of its alarm."""
+        """At least 0; while an episode is open, that of its alarm."""
         opened = self.open_episode
         return max(self.watching.log_sum, 0.0) if opened is None else opened.log_evidence
 
     @property
     def log_fairness(self) -> float:
-        """Ln of the evidence against unfairness, at least 0."""
+        """At least 0."""
         return max(log_mean(self.proof.products), 0.0)
 
     def take(self, block: WeighedHour, log_threshold: float, find: FindOnset) -> None:
-        """Adds an hour to the evidence; ends an open episode where that is enough."""
         if block.closed is not None:
             self.close(block.closed)
         self.log_threshold = log_threshold
@@ -133,7 +127,7 @@ class Follower:
             self._end(replace(opened, resolved=block.hour, fair_since=fair_since), block.hour + 1)
 
     def open(self, hour: int, find: FindOnset) -> None:
-        """Begins an episode; what was announced before corrections is not announced again."""
+        """After corrections, what was announced before is not announced again."""
         if self.past:
             self.is_reached = True
             return
@@ -141,7 +135,6 @@ class Follower:
         self._begin(Episode(hour, find(self.chapter, hour + 1, True), self.watching.log_sum, found=found))
 
     def open_past(self, hour: int) -> None:
-        """Begins the episode that was announced for an hour up to this one, if any."""
         if self.past and self.past[0].alarm <= hour and self.open_episode is None:
             self.is_below = not self.is_reached and not self.watching.alarms(self.log_threshold)
             self._begin(replace(self.past[0], resolved=None, fair_since=None, closed=None))
@@ -149,7 +142,6 @@ class Follower:
                 del self.past[0]
 
     def end_past(self, hour: int) -> None:
-        """Ends the episode whose end was announced for an hour up to this one."""
         if self.past and self.open_episode is not None:
             resolved = self.past[0].resolved
             if self.past[0].alarm <= hour and resolved is not None and resolved <= hour:
@@ -167,7 +159,7 @@ class Follower:
         self.restart(chapter)
 
     def close(self, hour: int) -> None:
-        """Ends the open episode and forgets all evidence before the hour; calling twice changes nothing."""
+        """Ends the open episode and forgets all evidence; calling twice changes nothing."""
         opened = self.open_episode
         if opened is not None:
             self._end(replace(opened, closed=hour), hour)
@@ -175,7 +167,6 @@ class Follower:
         self.returning.restart()
 
     def end_some_group(self) -> None:
-        """Begins the evidence again at the end of an alarm of some group, unless an episode is open."""
         self.is_awaited = False
         if self.open_episode is None:
             self.watching.restart()
@@ -191,7 +182,7 @@ class Follower:
 
 FRESH_HOURS = 168
 FRESH_BLOCKS = 2
-"""Hours and blocks of a chapter for which the end of the last one is what is said."""
+"""Blocks of a chapter for which the end of the last one is what is said."""
 
 
 def find_evidence(
@@ -205,9 +196,8 @@ def find_evidence(
 ) -> EvidenceState:
     """Evidence at one limit before the hour `end`.
 
-    `counts` of the chapter are as those of an interval, of so many `blocks`. `is_restarted`: it is the first
-    chapter, and there was another revision or monitor version before. `is_some_group`: an alarm of some group
-    is open.
+    `counts` are as of an interval. `is_restarted`: it is the first chapter, after another revision or monitor
+    version.
     """
     last = follower.episodes[-1] if follower.episodes else None
     if last is not None and last.is_open and not follower.is_below:
@@ -231,8 +221,6 @@ def find_evidence(
 
 @frozen_arrays
 class FollowedComparison:
-    """A follower, how its onset is found, and its name. Hours are known `lag` hours after their own time."""
-
     follower: Follower
     find: FindOnset
     name: tuple[str, ...] = ()
@@ -241,9 +229,9 @@ class FollowedComparison:
 
 @dataclass(slots=True)
 class SomeGroup:
-    """Alarm that at least one of so many comparisons is outside: ln G and G_Q, those with most evidence.
+    """Alarm that at least one comparison is outside: ln G and G_Q.
 
-    It `ended` as the word says: named, resolved, closed or superseded.
+    It `ended` as named, resolved, closed or superseded.
     """
 
     opened: int
@@ -257,11 +245,10 @@ class SomeGroup:
 
 @dataclass(slots=True)
 class Together:
-    """Comparisons that share one budget of false alarms: one in exp(`log_budget`) hours on average.
+    """One false alarm in exp(`log_budget`) hours on average.
 
-    Their mean grows by at most 1 an hour in expectation if all are inside; a comparison is named when every
-    mean of it with others is large. Source: Vovk and Wang, closed tests of e-values. `past` is what was
-    announced before corrections.
+    The mean grows by at most 1 an hour in expectation if all are inside; a comparison is named when every
+    mean of it with others is large. Source: Vovk and Wang, closed tests of e-values.
     """
 
     log_budget: float
@@ -279,7 +266,7 @@ class Together:
         comparisons: Sequence[FollowedComparison],
         total: int,
     ) -> None:
-        """Adds what becomes known in an hour, of these `comparisons` of a `total` that share the budget."""
+        """`total` comparisons share the budget."""
         level = self.log_budget + math.log(max(total, 1))
         for comparison, block in blocks:
             comparison.follower.take(block, level, comparison.find)
@@ -309,7 +296,7 @@ class Together:
         ]
 
     def _list_logs(self, watched: Sequence[FollowedComparison], unseen: int) -> FloatArray:
-        """Ln M, of comparisons without records that of 0."""
+        """Ln M; comparisons without records have that of 0."""
         logs = [comparison.follower.watching.log_sum for comparison in watched]
         return np.array(logs + [-math.inf] * max(unseen, 0))
 
@@ -364,7 +351,7 @@ class Together:
             comparison.follower.returning.restart()
 
     def end(self, how: str, hour: int, watched: Sequence[FollowedComparison]) -> None:
-        """Ends the open alarm. But where a comparison was named, the evidence of the others begins again."""
+        """Where a comparison was named, the evidence of the others begins again."""
         self.alarms[-1].ended = hour
         self.alarms[-1].end = how
         self.past = [alarm for alarm in self.past if alarm.opened > self.alarms[-1].opened]
@@ -376,7 +363,7 @@ class Together:
 
 
 def find_smallest_means(logs: FloatArray) -> FloatArray:
-    """Ln M* [K] from ln M [K]: for each, the smallest mean of it and any number of the smallest others."""
+    """Ln M* [K]: for each, the smallest mean of it and any number of the smallest others."""
     numbers = np.exp(np.minimum(logs, LARGEST_LOG))
     order = np.argsort(numbers, kind="stable")
     ascending = numbers[order]
@@ -391,10 +378,8 @@ def find_smallest_means(logs: FloatArray) -> FloatArray:
 
 @frozen_arrays
 class Followed:
-    """FollowedComparison followed over its hours.
-
-    `log_evidence` [H] is ln M, at least 0, while an episode is open that of its alarm; `log_fairness` [H]
-    against unfairness, at least 0; `log_threshold` ln A of the alarm.
+    """Evidence after each hour [H], at least 0; while an episode is open, `log_evidence` is that of its
+    alarm.
     """
 
     follower: Follower
@@ -413,7 +398,6 @@ class Followed:
 
     @property
     def shown_since(self) -> int | None:
-        """Hour since which it is shown fair at the end."""
         return self.follower.proof.since
 
 
@@ -426,7 +410,6 @@ def begin_comparison(
     name: tuple[str, ...] = (),
     past: Past | None = None,
 ) -> tuple[FollowedComparison, list[WeighedHour]]:
-    """A comparison before its first hour, and its hours."""
 
     def find(start: int, end: int, leaves: bool) -> Onset:  # noqa: FBT001 - the form of FindOnset
         return find_onset(hours, limit, start=start, end=end, leaves=leaves)
@@ -440,7 +423,7 @@ def begin_comparison(
 
 
 def find_blocks(hours: Hours) -> list[int]:
-    """Hours with records of both groups: no other is a block of evidence."""
+    """Only these are blocks of evidence."""
     return np.flatnonzero((hours.monitored.records > 0) & (hours.reference.records > 0)).tolist()
 
 
@@ -452,7 +435,7 @@ def follow_together(
     total: Callable[[int], int],
     start: int = 0,
 ) -> list[Followed]:
-    """Adds to all comparisons their hours; evidence after each hour from `start` on, one for each month.
+    """Evidence after each hour from `start` on, one for each month.
 
     `total` is the number of comparisons that share the budget in an hour.
     """

@@ -14,9 +14,9 @@ FloatArray = npt.NDArray[np.float64]
 
 @frozen_arrays
 class Side:
-    """One group's `records` [H] and how many are `favourable` [H]; both may be sums of weights up to 1.
+    """One group's `records` [H] and `favourable` [H]; both may be sums of weights up to 1.
 
-    Parts of checked sides `are_checked`: checking a single hour takes longer than using it.
+    `are_checked`: checking a single hour takes longer than using it.
     """
 
     favourable: FloatArray
@@ -41,10 +41,7 @@ class Side:
 
 @frozen_arrays
 class Hours:
-    """Successive hours without gaps; an hour without records has zeros.
-
-    Each record is in one hour only; records that top up a window do not count again.
-    """
+    """Successive hours without gaps; each record is in one hour only."""
 
     monitored: Side
     reference: Side
@@ -57,7 +54,7 @@ class Hours:
         return self.monitored, self.reference
 
     def between(self, start: int, end: int) -> "Hours":
-        """Hours from `start` to `end`, exclusive."""
+        """`end` is exclusive."""
         return Hours(
             *(
                 Side(side.favourable[start:end], side.records[start:end], are_checked=True)
@@ -78,20 +75,18 @@ def join_hours(several: Sequence[Hours]) -> Hours:
 
 
 RATIO_FACTORS = (0.975, 0.9, 0.8125, 0.6875, 0.5)
-"""Alternatives outside a limit of a ratio, as parts of it."""
+"""Parts of a limit of a ratio."""
 
 DIFFERENCE_STEPS = (0.01, 0.03, 0.07, 0.15, 0.3)
-"""Alternatives outside a limit of a difference, as distances from it."""
+"""Distances from a limit of a difference."""
 
 INSIDE_LOWER = (1.025, 1.0625, 1.125, 1.25)
 INSIDE_UPPER = (0.975, 0.9, 0.85, 0.8)
 INSIDE_STEPS = (0.01, 0.03, 0.07, 0.15)
-"""Alternatives inside a limit: inside a lower and an upper limit of a ratio as multiples of it, of a
-difference as distances from it.
-"""
+"""Multiples of a ratio's limit, distances from a difference's."""
 
 SMALLEST_RATE = 1e-4
-"""Distance of bets from 0 and 1, so that one record cannot end all evidence."""
+"""So that one record cannot end all evidence."""
 
 
 class UnfairSide(StrEnum):
@@ -102,7 +97,7 @@ class UnfairSide(StrEnum):
 
 
 class Scale(StrEnum):
-    """Figure that is limited: monitored rate / reference rate, or monitored rate - reference rate."""
+    """Monitored / reference rate, or monitored - reference rate."""
 
     RATIO = "ratio"
     DIFFERENCE = "difference"
@@ -110,9 +105,7 @@ class Scale(StrEnum):
 
 @frozen
 class Null:
-    """Claim for every hour: rate of a ≥ slope · rate of b - slack. `monitored_first`: a is the monitored
-    side.
-    """
+    """Rate of a ≥ slope · rate of b - slack in every hour. `monitored_first`: a is the monitored side."""
 
     monitored_first: bool
     slope: float
@@ -121,7 +114,7 @@ class Null:
 
 @frozen_arrays
 class Lines:
-    """Lines monitored rate = slope · reference rate - slack, one for each value [G] of a figure."""
+    """Monitored = slope · reference - slack, one line for each value [G] of a figure."""
 
     slope: FloatArray
     slack: FloatArray
@@ -136,9 +129,9 @@ class Lines:
 
 @frozen
 class Limit:
-    """One limit of a figure; a figure with a lower and an upper limit has two.
+    """A figure with a lower and an upper limit has two.
 
-    `other` is the opposite limit, if any: bets on fairness must not go beyond it.
+    Bets on fairness must not go beyond the `other`, opposite one.
     """
 
     scale: Scale
@@ -154,12 +147,12 @@ class Limit:
 
     @property
     def inside(self) -> Null:
-        """Claim of being inside the limit; evidence against it says `unfair`."""
+        """Evidence against it says `unfair`."""
         return self._claim(at_least=self.direction is UnfairSide.BELOW)
 
     @property
     def outside(self) -> Null:
-        """Claim of being at or beyond the limit; evidence against it says `shown fair`."""
+        """Evidence against it says `shown fair`."""
         return self._claim(at_least=self.direction is UnfairSide.ABOVE)
 
     def _claim(self, *, at_least: bool) -> Null:
@@ -169,13 +162,12 @@ class Limit:
 
     @property
     def bets(self) -> tuple[int, int]:
-        """Numbers of alternatives outside the limit and inside it."""
         return len(RATIO_FACTORS if self.scale is Scale.RATIO else DIFFERENCE_STEPS), len(
             self._figures_inside()
         )
 
     def bet_outside(self, reference: FloatArray) -> FloatArray:
-        """Monitored rates [H, A] outside the limit for reference rates [H]; NaN where there is none."""
+        """[H, A] for reference rates [H]; NaN where there is none."""
         rates = reference[:, None]
         if self.scale is Scale.DIFFERENCE:
             steps = np.array(DIFFERENCE_STEPS)
@@ -187,7 +179,7 @@ class Limit:
         return np.where(at_limit < 1, _clip(bets), np.nan)
 
     def bet_inside(self, reference: FloatArray) -> FloatArray:
-        """Monitored rates [H, A] inside both limits, for reference rates [H]."""
+        """[H, A] inside both limits."""
         combine = np.multiply if self.scale is Scale.RATIO else np.add
         return _clip(combine(reference[:, None], self._figures_inside()))
 

@@ -7,7 +7,6 @@ from .betting import project, repeat_hours
 from .nulls import FloatArray, Hours, Limit, Lines, Scale, UnfairSide
 
 ONSET_HOURS = 720
-"""Hours with records that are searched, up to the alarm."""
 
 GRIDS = {Scale.RATIO: np.geomspace(0.2, 2.0, 93), Scale.DIFFERENCE: np.linspace(-0.6, 0.6, 97)}
 TOLERANCE = 3.0
@@ -16,7 +15,7 @@ TOLERANCE = 3.0
 
 @frozen
 class Onset:
-    """Most likely first hour, and the range of hours nearly as likely, both ends included."""
+    """Both ends of the range of hours nearly as likely are included."""
 
     hour: int
     earliest: int
@@ -24,9 +23,7 @@ class Onset:
 
 
 def find_onset(hours: Hours, limit: Limit, *, start: int, end: int, leaves: bool) -> Onset:
-    """Hour from `start` to `end` (exclusive) at which the figure most likely left the limits if `leaves`,
-    else came back.
-    """
+    """`end` is exclusive; `leaves` the limits, else comes back."""
     within = hours.between(start, end)
     monitored, reference = (side.records > 0 for side in within.sides)
     blocks = np.flatnonzero(monitored | reference)[-ONSET_HOURS:]

@@ -11,15 +11,12 @@ from .confidence import add_rows, find_ends, stack_counts
 from .nulls import FloatArray, Hours, Limit, Side, UnfairSide
 
 STAKES = np.array([0.05, 0.1, 0.2, 0.4, 0.7])
-"""Shares of the capital that one record can lose at most; each is an alternative."""
+"""Shares of the capital that one record can lose; each is an alternative."""
 
 
 @frozen_arrays
 class PairedHours:
-    """Kinds of records [K] and how many [H, K] of each an hour has.
-
-    `monitored` [K] and `reference` [K] are the record's outcomes, 0 to 1, with these values.
-    """
+    """Kinds of records [K], how many [H, K] each hour has, and their outcomes [K], 0 to 1, with either value."""
 
     monitored: FloatArray
     reference: FloatArray
@@ -29,11 +26,7 @@ class PairedHours:
         return len(self.records)
 
     def sums(self) -> Hours:
-        """Sums of the outcomes, over the same records on both sides.
-
-        They read as different records, but vary less: an onset's range from them may be too wide, never
-        too narrow.
-        """
+        """They read as different records, but vary less: an onset's range may be too wide, never too narrow."""
         records = self.records.sum(axis=1)
         return Hours(
             *(
@@ -44,11 +37,10 @@ class PairedHours:
 
 
 Kind = tuple[float, float, int]
-"""Outcome with the monitored value, with the reference values, and the number of such records."""
+"""Outcome with the monitored value, with the reference values, number of records."""
 
 
 def pair_hours(kinds: Sequence[Sequence[Kind]]) -> PairedHours:
-    """Hours of these kinds, one list an hour."""
     pairs = sorted({(monitored, reference) for hour in kinds for monitored, reference, _ in hour})
     columns = {pair: column for column, pair in enumerate(pairs)}
     records = np.zeros((len(kinds), len(columns)))
@@ -62,7 +54,7 @@ def pair_hours(kinds: Sequence[Sequence[Kind]]) -> PairedHours:
 def weigh_pairs(
     hours: PairedHours, limit: Limit, divisor: FloatArray | float = 1.0
 ) -> tuple[FloatArray, FloatArray]:
-    """Ln E [H, A] against a counterfactual ratio inside the limit, and against one at the limit or beyond."""
+    """Ln E [H, A], as `weigh_claims`."""
     divisors = np.broadcast_to(divisor, len(hours))[:, None]
     below = _bet(hours.records, limit.value * hours.reference - hours.monitored) / divisors
     above = _bet(hours.records, hours.monitored / limit.value - hours.reference) / divisors
@@ -74,10 +66,9 @@ PAIRED_RATIOS = np.geomspace(0.2, 5.0, 201)
 
 @dataclass(slots=True, eq=False)
 class RunningPairedInterval:
-    """State of the interval of a counterfactual ratio in a chapter.
+    """Interval of a counterfactual ratio in a chapter.
 
-    `counts` [4] are sums of outcomes and records, as of `RunningInterval`. `below` and `above` [G, A] are ln
-    of the evidence that it is below, and above, each value of the grid, for each stake.
+    `counts` [4] are as of `RunningInterval`; `below` and `above` [G, A] ln of the evidence, for each stake.
     """
 
     counts: FloatArray
@@ -96,7 +87,6 @@ class RunningPairedInterval:
         self.counts = add_rows(self.counts, stack_counts(hours.sums()))
 
     def ends(self) -> tuple[float | None, float | None]:
-        """Both ends; None if open."""
         below, above = (
             np.logaddexp.reduce(sums, axis=1) - math.log(len(STAKES)) for sums in (self.below, self.above)
         )
@@ -104,7 +94,7 @@ class RunningPairedInterval:
 
 
 def _add_bets(total: FloatArray, records: FloatArray, gains: FloatArray) -> FloatArray:
-    """Adds, hour by hour, logs of products [G, A] of 1 + stake · gain of records [H, K]; gains are [G, K]."""
+    """Adds logs of products [G, A] of 1 + stake · gain of records [H, K]; gains are [G, K]."""
     logs = np.log1p(gains.T[:, :, None] * STAKES)
     return add_rows(total, (np.add.reduce(hour[:, None, None] * logs) for hour in records if hour.any()))
 
@@ -115,7 +105,5 @@ def _bet(records: FloatArray, gains: FloatArray) -> FloatArray:
 
 
 def _sum_kinds(records: FloatArray, values: FloatArray) -> FloatArray:
-    """Sums values [K, A] of records [H, K], kind by kind: the same to the last digit in whatever hours it is
-    among.
-    """
+    """Kind by kind: the same to the last digit in whatever hours it is among."""
     return np.asarray(np.add.reduce(records.T[:, :, None] * values[:, None]))

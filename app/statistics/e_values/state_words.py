@@ -19,7 +19,6 @@ SINGLE_CHECKS_ALARM = (
     "simulations with 300 records an hour and the limit 0.8, a model whose true disparate impact is 0.85 is "
     "called unfair in about 4 hours of 1,000."
 )
-"""Measured frequency of false alarms of the rule about single checks."""
 
 
 MINUTE, DAY = "%Y-%m-%d %H:%M", "%Y-%m-%d"
@@ -29,7 +28,7 @@ WIDE = timedelta(hours=24)
 
 
 class State(StrEnum):
-    """State of a comparison at one limit after its last hour."""
+    """At one limit, after the last hour."""
 
     UNFAIR = "unfair"
     SHOWN_FAIR = "shown_fair"
@@ -79,10 +78,7 @@ class IntervalKind(StrEnum):
 
 @frozen_by_name
 class RatesCompared:
-    """Favourable and all records of the monitored group, then of the reference, and a 95 % interval.
-
-    An end of None is open; `interval` None: there is none.
-    """
+    """Favourable and all records, monitored first, and a 95 % interval; an end of None is open."""
 
     monitored: tuple[float, float]
     reference: tuple[float, float]
@@ -92,11 +88,10 @@ class RatesCompared:
 
 @frozen_by_name
 class FigureFacts:
-    """Facts that decide the state of a figure and make its sentence. `outcome` is a verb, `rate` a title.
+    """`outcome` is a verb, `rate` a title, `verdict` of the newest hour, `reason` why it has no figure.
 
-    `verdict` is of the newest hour, `reason` why it has no figure. `onset` is the chapter's records since the
-    alarm, while one is open. `more` says how many more records are needed, `event` how the evidence
-    ended. A `block` of evidence is an hour or a day.
+    `onset`: records since the alarm, while one is open. `more`: records needed. `event`: how the evidence
+    ended. A `block` is an hour or a day.
     """
 
     group: str
@@ -124,9 +119,9 @@ class FigureFacts:
 
 @frozen_by_name
 class FigureStatement:
-    """State, sentence and leading interval of a figure, the same everywhere. `row` is that of the table.
+    """The same everywhere. `row` is that of the table of states.
 
-    `fact`, of which the sentence is made, `value` and `compared` are of the records of the leading interval.
+    `fact`, `value` and `compared` are of the records of the leading interval.
     """
 
     row: int
@@ -140,7 +135,7 @@ class FigureStatement:
 
     @property
     def records(self) -> tuple[int, int] | None:
-        """Monitored and reference records of the interval."""
+        """Monitored and reference."""
         if self.compared is None:
             return None
         return round(self.compared.monitored[1]), round(self.compared.reference[1])
@@ -187,7 +182,7 @@ _NEWEST_HOUR = {
 
 @frozen
 class JudgedHour:
-    """Counts of the newest hour, the verdict on it, and why there is no figure."""
+    """`reason`: why there is no figure."""
 
     compared: RatesCompared | None
     verdict: Verdict
@@ -201,9 +196,9 @@ def judge_hour(
     *,
     both: float | None = None,
 ) -> JudgedHour:
-    """Verdict on an hour alone: favourable and all records of the monitored group, then of the reference.
+    """Of an hour alone; `counts` are favourable and all records, monitored first.
 
-    `both`: of records that are on both sides, how many are favourable on both.
+    `both`: of records on both sides, how many are favourable on both.
     """
     if counts is None:
         return JudgedHour(None, Verdict.NOT_COMPUTABLE, "no hour has been counted yet")
@@ -231,7 +226,7 @@ def judge_hour(
 
 
 def choose_row(of_hour: Verdict, evidence: EvidenceState, *, is_alert_open: bool) -> tuple[int, FigureLabel]:
-    """Row of the table of states, the first that matches, and its state."""
+    """Row of the table of states, the first that matches."""
     row = _BEFORE_ALERTS.get(evidence, 2 if is_alert_open else None)
     if row is None and evidence is EvidenceState.CONFIRMED_FAIR:
         row = 6
@@ -242,9 +237,7 @@ def choose_row(of_hour: Verdict, evidence: EvidenceState, *, is_alert_open: bool
 
 
 def describe_figure(facts: FigureFacts) -> FigureStatement:
-    """The one state, sentence and leading interval of a figure, for pages, alerts, reports, the API and
-    commands.
-    """
+    """The one statement for pages, alerts, reports, the API and commands."""
     leading = facts.hour
     kind = IntervalKind.HOUR
     ends = None if facts.chapter is None else facts.chapter.interval
@@ -325,9 +318,7 @@ _TEMPLATES = {
 
 
 def find_value(facts: FigureFacts, compared: RatesCompared) -> float | None:
-    """Ratio of the rates, or their difference; None without records, or without a favourable one of the
-    reference.
-    """
+    """Ratio of the rates, or their difference; None without records, or without a favourable reference one."""
     if not compared.monitored[1] or not compared.reference[1]:
         return None
     rate, reference = (part / whole for part, whole in (compared.monitored, compared.reference))
@@ -337,7 +328,7 @@ def find_value(facts: FigureFacts, compared: RatesCompared) -> float | None:
 
 
 def say_fact(facts: FigureFacts, compared: RatesCompared) -> str:
-    """Both rates of these records in words."""
+    """Both rates in words."""
     if not compared.monitored[1] or not compared.reference[1]:
         return ""
     lead = "with everything else equal, " if facts.is_counterfactual else ""
@@ -368,7 +359,6 @@ def say_more_records(number: float) -> str:
 
 
 def _say_limits(facts: FigureFacts) -> str:
-    """Only limits that somebody set."""
     figure = "the ratio" if facts.is_ratio else "the difference"
     lower, upper = (
         None if limit is None else write_minus(f"{limit:g}")
@@ -389,11 +379,11 @@ RATES = {
     "false_positive_rate_difference": "the false positive rate",
     "accuracy_difference": "the accuracy",
 }
-"""Rate that a difference compares, by metric; of others the favourable one."""
+"""Of other metrics it is the favourable rate."""
 
 
 def say_some_group(comparisons: int, leading: Iterable[str]) -> str:
-    """Says that one of so many comparisons is outside, and which have most evidence, without a claim."""
+    """Without a claim about the leading ones."""
     return (
         f"At least one of {comparisons:,} comparisons is outside its limit; not yet clear which. "
         f"Most evidence so far: {', '.join(leading)}."
@@ -413,9 +403,7 @@ def say_guarantee(
     by_person: bool = False,
     declared: tuple[str, str] | None = None,
 ) -> str:
-    """Bound on false alarms with its condition; `declared` is who said that each record is another person,
-    and when.
-    """
+    """`declared`: who said that each record is another person, and when."""
     budget = f"{budget_hours:,.0f}"
     rate = "a year" if budget_hours == HOURS_OF_A_YEAR else f"in {budget} blocks"
     if by_person:
@@ -434,12 +422,12 @@ def say_guarantee(
 
 
 def choose_form(earliest: datetime | None, latest: datetime | None, form: str = MINUTE) -> str:
-    """Form of a start: by days where the range of those nearly as likely is wider than a day."""
+    """Days where the range is wider than a day."""
     return DAY if earliest is not None and latest is not None and latest - earliest > WIDE else form
 
 
 def say_start(since: datetime, earliest: datetime | None, latest: datetime | None, form: str = MINUTE) -> str:
-    """Most likely start, and the range of those that are nearly as likely; all aware, in UTC."""
+    """All aware, in UTC."""
     chosen = choose_form(earliest, latest, form)
     between = (
         f" (between {earliest:{chosen}} and {latest:{chosen}})"

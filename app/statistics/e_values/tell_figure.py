@@ -26,12 +26,11 @@ from .state_words import (
 
 @frozen(kw_only=True, eq=False)
 class EndedHours:
-    """A figure's followers, one for each of `limits`, before the hour `end`.
+    """Followers for each of `limits`, before the hour `end`.
 
-    `counts` [4] and `ends` are of its interval, whose first hour is `chapter`. `recent` are its last hours, and
-    at least two of the chapter, from the number `first` on; `paired` is the number of records that are
-    favourable on both sides in the last one with records, of records on both sides. `say` and `say_onset`
-    write an hour and a start. `restarted` says what began the first chapter, if something was before.
+    `counts` [4] and `ends` are of its interval since `chapter`. `recent` are its last hours, from the number
+    `first` on; `paired`, of the last one, the records favourable on both sides, of those on both. `say` and
+    `say_onset` write an hour and a start. `restarted` says what began the first chapter.
     """
 
     followers: Sequence[Follower]
@@ -58,9 +57,9 @@ ExpectHours = Callable[[Limit, Hours, EvidenceProgress], int | None]
 def tell_figure(
     hours: EndedHours, facts: FigureFacts, levels: Sequence[float], expect: ExpectHours
 ) -> tuple[FigureStatement, list[EvidenceState], list[int | None]]:
-    """Statement of the figure; for each limit the evidence, and the hours until it is decided.
+    """Statement; for each limit the evidence, and the hours until it is decided.
 
-    `facts` say what is compared, `levels` are ln A, and `expect` tells the hours from the chapter's last ones.
+    `levels` are ln A.
     """
     begin = max(hours.first, *(follower.chapter for follower in hours.followers))
     chapter = hours.recent.between(min(begin, hours.end) - hours.first, hours.end - hours.first)
@@ -149,6 +148,6 @@ def _say_event(facts: FigureFacts, hours: EndedHours, leading: Follower) -> Figu
 
 
 def own_side(limit: Limit, *, is_reversed: bool) -> UnfairSide:
-    """Side of the metric's own limit: a reversed one is above where monitored - reference is below."""
+    """A reversed metric's limit is above where monitored - reference is below."""
     is_below = (limit.direction is UnfairSide.BELOW) is not is_reversed
     return UnfairSide.BELOW if is_below else UnfairSide.ABOVE

@@ -1,5 +1,5 @@
-"""Distances of probabilities from outcomes, from sums [..., bins, 3]: weights, probabilities and
-favourable labels.
+"""Distances of probabilities from outcomes; sums are [..., bins, 3]: weights, probabilities, favourable
+labels.
 """
 
 import numpy as np
@@ -9,11 +9,11 @@ from ..group_labels import FloatArray, divide, divide_or
 from ..intervals.intervals import BEYOND, UNSEEN, Bounded, IntervalEnds, difference_limits, share_limits
 
 HALVINGS = 40
-"""Steps of the search for a limit: to 1e-12 of the error."""
+"""To 1e-12 of the error."""
 
 
 def calibration_gap(bins: FloatArray) -> FloatArray:
-    """Mean probability minus the share of favourable labels; NaN without records."""
+    """Mean probability - share of favourable labels; NaN without records."""
     weight, expected, favourable = np.moveaxis(bins.sum(-2), -1, 0)
     return divide(expected - favourable, weight)
 
@@ -22,9 +22,8 @@ def gap_limits(weights: FloatArray, sums: FloatArray, squares: FloatArray, size:
     """Limits from those of the excess, p of an unfavourable label, and the shortfall, 1 - p of a favourable
     one.
 
-    The gap is the difference of the two means, each over all records. `weights`, `sums` and `squares`
-    [..., 2 actual] are of the probabilities. Both allow for the part of a record that a loss counts as
-    unseen.
+    Arguments are [..., 2 actual] of the probabilities. Both allow for the part of a record that a loss counts
+    as unseen.
     """
     weight, total, square = (of_label.sum(-1) for of_label in (weights, sums, squares))
     # Unseen records resemble all records, with the opposite labels.
@@ -47,9 +46,7 @@ def gap_limits(weights: FloatArray, sums: FloatArray, squares: FloatArray, size:
 
 
 def calibration_error(bins: FloatArray) -> FloatArray:
-    """Mean over the bins, by weight, of |mean probability - share of favourable labels|; NaN without
-    records.
-    """
+    """Mean over the bins, by weight, of |mean probability - share of favourable labels|; NaN without records."""
     weight, expected, favourable = np.moveaxis(bins, -1, 0)
     return divide(np.abs(expected - favourable).sum(-1), weight.sum(-1))
 
@@ -57,10 +54,9 @@ def calibration_error(bins: FloatArray) -> FloatArray:
 def error_limits(bins: FloatArray, size: FloatArray) -> IntervalEnds:
     """Limits of the calibration error, which chance alone makes larger.
 
-    Lower: the error at which one as large as observed is seen in 2.5 % of samples, with the bins' gaps
-    taken as the observed ones times a factor, zero where that would do. A sample's error is a sum of
-    folded normal variables, approximated by a gamma variable of its mean and variance. Upper: without the
-    correction for chance, and with unseen records as a loss has, each as wrong as can be.
+    Lower: the error at which one as large as observed is seen in 2.5 % of samples, the bins' gaps being the
+    observed ones times a factor; a sample's error is a sum of folded normal variables, approximated by a
+    gamma variable. Upper: without the correction for chance, with unseen records, each as wrong as can be.
     """
     tenths = _Bins(bins, size)
     low = np.zeros_like(tenths.error)
@@ -83,7 +79,7 @@ def error_limits(bins: FloatArray, size: FloatArray) -> IntervalEnds:
 
 
 class _Bins:
-    """Bins as shares of all records, with observed gaps. `size` [...] is in records of equal weight."""
+    """Shares of all records; `size` [...] is in records of equal weight."""
 
     def __init__(self, bins: FloatArray, size: FloatArray) -> None:
         weight, expected, favourable = np.moveaxis(bins, -1, 0)
@@ -95,7 +91,7 @@ class _Bins:
         self.among = np.maximum((self.share * self.gap**2).sum(-1) - self.error**2, 0) / size
 
     def deviation(self, factor: FloatArray) -> FloatArray:
-        """Standard deviation of each bin's gap, if it were the observed one times the factor."""
+        """Of each bin's gap, if it were the observed one times the factor."""
         # One record drawn from the probabilities keeps a bin of equal labels from appearing certain.
         favourable = np.clip(
             self.promised - factor[..., None] * self.gap * self.records / (self.records + 1), 0, 1

@@ -14,7 +14,7 @@ PRIOR = 0.5
 
 
 class StrataOutcomes(NamedTuple):
-    """Records of a group by stratum and outcome [..., S, 2]: counts, weights, and sums of squared weights."""
+    """Of a group [..., S, 2]; `squares` are sums of squared weights."""
 
     counts: IntArray
     weights: FloatArray
@@ -22,9 +22,7 @@ class StrataOutcomes(NamedTuple):
 
     @property
     def density(self) -> FloatArray:
-        """Records of equal weight per unit of weight, per stratum [..., S, 1]; of all strata where one has
-        no weight.
-        """
+        """Records of equal weight per unit of weight [..., S, 1]; of all strata where one has no weight."""
         weights, squares = (summed.sum(-1, keepdims=True) for summed in (self.weights, self.squares))
         overall = divide_or(weights.sum(-2, keepdims=True), squares.sum(-2, keepdims=True), 1.0)
         return np.where(squares > 0, divide_or(weights, squares, 1.0), overall)
@@ -34,8 +32,8 @@ def conditional_demographic_disparity(monitored: FloatArray, reference: FloatArr
     """Σ n_i DD_i / n over the strata, within [-1, 1]; above 0 the monitored group has more refusals than
     acceptances.
 
-    Arrays [..., S strata, 2], unfavourable first. DD_i is the monitored share of stratum i's unfavourable
-    outcomes minus that of the favourable ones; a share of nothing is 0. Source: SageMaker Clarify CDD.
+    Arrays [..., S, 2], unfavourable first. DD_i is the monitored share of the unfavourable outcomes minus
+    that of the favourable ones; a share of nothing is 0. Source: SageMaker Clarify CDD.
     """
     total = monitored + reference
     shares = divide_or(monitored, total, 0.0)
@@ -44,12 +42,11 @@ def conditional_demographic_disparity(monitored: FloatArray, reference: FloatArr
 
 
 def limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> tuple[FloatArray, FloatArray]:
-    """95 % limits [...] of the disparity, from its variance and skewness (delta method; Cornish and Fisher
-    1938).
+    """95 % limits [...], from variance and skewness (delta method; Cornish and Fisher 1938).
 
-    It sums shares of an outcome times sizes; both vary independently. A share's variance is that of the
-    pair's records of equal weight. For it, a stratum's share is moved to the overall one by the weight of
-    one or two records, since so few show none; the centre is not moved, because strata differ.
+    A share's variance is that of the pair's records of equal weight. For it, a stratum's share is moved to
+    the overall one by the weight of one or two records, since so few show none; the centre is not moved,
+    because strata differ.
     """
     total_weights = monitored.weights + reference.weights
     share = divide_or(monitored.weights, total_weights, 0.0)

@@ -8,7 +8,7 @@ from scipy.special import betaincinv
 from ..group_labels import FloatArray
 
 CONCENTRATION = 1.0
-"""Pseudo-count that keeps rates away from 0 and 1; AIF360's default."""
+"""AIF360's default; it keeps rates away from 0 and 1."""
 
 BEYOND = 0.025
 """Probability outside each limit."""
@@ -19,8 +19,7 @@ SMALLEST = np.finfo(np.float64).tiny
 def smoothed_empirical_differential_fairness(
     outcomes: FloatArray, concentration: float = CONCENTRATION
 ) -> FloatArray:
-    """ε [...] of outcomes [..., G, 2] (favourable last), from 0 up: e^ε bounds every ratio of rates of either
-    outcome.
+    """ε [...] of outcomes [..., G, 2], from 0 up: e^ε bounds every ratio of rates of either outcome.
 
     Rates are (n + c/2) / (N + c). Source: Foulds et al. 2020; AIF360.
     """
@@ -30,9 +29,7 @@ def smoothed_empirical_differential_fairness(
 
 
 def bias_amplification(cells: FloatArray) -> FloatArray:
-    """ε of the predictions minus ε of the labels, [...] of cells [..., G, actual 2, predicted 2]; above 0
-    the model adds to it.
-    """
+    """ε of the predictions - ε of the labels, of cells [..., G, actual 2, predicted 2]."""
     predictions, labels = (smoothed_empirical_differential_fairness(cells.sum(axis)) for axis in (-2, -1))
     return predictions - labels
 
@@ -41,8 +38,8 @@ def limits(shapes: FloatArray) -> tuple[float, float]:
     """95 % limits of ε, of outcomes [G, 2] with half a record added to each.
 
     Log rates have the limits of their beta posterior, each two a difference with limits (MOVER, Zou and
-    Donner 2008). The largest difference is too large by chance, so the lower limit is the largest of lower
-    limits at 95 % for all pairs together; the upper one is the largest of the single ones.
+    Donner 2008). The largest difference is too large by chance, so the lower limit is the largest of those at
+    95 % for all pairs together; the upper one is the largest of the single ones.
     """
     groups = len(shapes)
     either = [
@@ -58,12 +55,11 @@ def limits(shapes: FloatArray) -> tuple[float, float]:
 
 
 def reach_of_amplification(shapes: FloatArray) -> tuple[float, float]:
-    """Reach of the bias amplification's interval, of cells [G, actual 2, predicted 2] with half a record
-    added to each.
+    """Reach of the interval, of cells [G, actual 2, predicted 2] with half a record added to each.
 
-    An ε that may be zero is too large by chance, in the draws, too. Where that of the labels may be zero,
-    the upper limit is at least that of the predictions; where that of the predictions may be, the lower
-    one is minus that of the labels.
+    An ε that may be zero is too large by chance, in the draws, too. Where that of the labels may be zero, the
+    upper limit is at least that of the predictions; where that of the predictions may be, the lower one is
+    minus that of the labels.
     """
     (low, high), (labels_low, labels_high) = (limits(shapes.sum(axis) - 1 / 2) for axis in (-2, -1))
     return -labels_high if low == 0 else math.inf, high if labels_low == 0 else -math.inf
@@ -72,9 +68,7 @@ def reach_of_amplification(shapes: FloatArray) -> tuple[float, float]:
 def limits_of_spans(
     counted: FloatArray, uncounted: FloatArray, scale: np.ufunc, near: float
 ) -> tuple[float, float]:
-    """Largest lower and upper limit of any two rates' difference on a scale, the lower ones with `near`
-    beyond each end.
-    """
+    """Largest limits of any two rates' difference on a scale, the lower ones with `near` beyond each end."""
     rates = scale(counted / (counted + uncounted))
     low, high = (
         [scale(np.maximum(betaincinv(counted, uncounted, end), SMALLEST)) for end in (beyond, 1 - beyond)]

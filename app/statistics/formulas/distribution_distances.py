@@ -1,7 +1,7 @@
-"""Distances between two groups' distributions of outcomes. Arrays [..., K] are not normalised, none negative.
+"""Distances between two groups' outcomes [..., K], not normalised.
 
 An outcome that one group lacks has probability zero (Clarify drops it). Source: SageMaker Clarify,
-pre-training metrics, with `reference` for its facet a and `monitored` for its facet d.
+pre-training metrics, `reference` for facet a and `monitored` for d.
 """
 
 import numpy as np
@@ -10,14 +10,12 @@ from ..group_labels import FloatArray, divide
 
 
 def kl_divergence(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Σ r ln(r / m) in nats, from 0 up; infinite where the monitored group lacks an outcome that the
-    reference has.
-    """
+    """Σ r ln(r / m) in nats, from 0 up; infinite where the monitored group lacks an outcome."""
     return _relative_entropy(_shares(reference), _shares(monitored))
 
 
 def js_divergence(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """½ [KL(r, p) + KL(m, p)] with p the mean of both, in nats, within [0, ln 2]."""
+    """½ [KL(r, p) + KL(m, p)], p the mean of both, in nats, within [0, ln 2]."""
     monitored_shares = _shares(monitored)
     reference_shares = _shares(reference)
     middle = (monitored_shares + reference_shares) / 2
@@ -25,32 +23,30 @@ def js_divergence(monitored: FloatArray, reference: FloatArray) -> FloatArray:
 
 
 def lp_norm(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Euclidean distance of the shares, within [0, √2]."""
+    """Within [0, √2]."""
     distance: FloatArray = np.sqrt(((_shares(monitored) - _shares(reference)) ** 2).sum(-1))
     return distance
 
 
 def total_variation_distance(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """½ Σ |r - m|, within [0, 1]."""
+    """Within [0, 1]."""
     distance: FloatArray = np.abs(_shares(monitored) - _shares(reference)).sum(-1) / 2
     return distance
 
 
 def kolmogorov_smirnov(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Largest |r - m| of one outcome (of shares, as in Clarify, not of their sums), within [0, 1]."""
+    """Of shares, as in Clarify, not of their sums; within [0, 1]."""
     distance: FloatArray = np.abs(_shares(monitored) - _shares(reference)).max(-1)
     return distance
 
 
 def share_difference(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Difference monitored - reference share of the last outcome, the favourable one, within [-1, 1]."""
+    """Monitored - reference share of the favourable, last outcome, within [-1, 1]."""
     return _shares(monitored)[..., -1] - _shares(reference)[..., -1]
 
 
 def class_imbalance(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """(n_r - n_m) / (n_r + n_m), within [-1, 1]; above 0 the monitored group has fewer records. Source:
-    Clarify CI.
-    """
+    """(n_r - n_m) / (n_r + n_m), within [-1, 1]. Source: Clarify CI."""
     monitored_records = monitored.sum(-1)
     reference_records = reference.sum(-1)
     return divide(reference_records - monitored_records, reference_records + monitored_records)
@@ -61,7 +57,7 @@ def _shares(outcomes: FloatArray) -> FloatArray:
 
 
 def _relative_entropy(of: FloatArray, against: FloatArray) -> FloatArray:
-    """Σ p ln(p / q) with 0 ln 0 = 0."""
+    """0 ln 0 = 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.where(of > 0, of * np.log(of / against), 0.0)
     divergence: FloatArray = terms.sum(-1)

@@ -1,8 +1,7 @@
 """Generalised entropy: inequality of the benefit of decisions among people.
 
-The benefit is predicted - actual + 1: 2 for a wrongly favourable decision, 0 for a wrongly unfavourable
-one, 1 for a right one. Source: Speicher et al. 2018; AIF360 (whose alpha 0 and rows outside the groups are
-not followed).
+The benefit is predicted - actual + 1, from 0 to 2. Source: Speicher et al. 2018; AIF360 (whose alpha 0 and
+rows outside the groups are not followed).
 """
 
 import numpy as np
@@ -16,7 +15,7 @@ _BENEFITS = (0.0, 1.0, 2.0)
 
 
 def generalized_entropy(cells: FloatArray, alpha: float) -> FloatArray:
-    """Index [...] between individuals of cells [..., 2, 2], from 0 up; 0 is equality.
+    """Of cells [..., 2, 2], from 0 up.
 
     Infinite for alpha 0 where a benefit is 0, NaN without records or where every benefit is 0.
     """
@@ -29,13 +28,13 @@ def generalized_entropy(cells: FloatArray, alpha: float) -> FloatArray:
 
 
 def between_groups(cells: FloatArray, alpha: float) -> FloatArray:
-    """Index [...] between groups of cells [..., G, 2, 2]: each record has its group's mean benefit."""
+    """Of cells [..., G, 2, 2]: each record has its group's mean benefit."""
     sizes = PARTS["records"].of(cells).astype(float)
     return _index(np.where(sizes > 0, mean_benefit(cells), 1.0), sizes, alpha)
 
 
 def mean_benefit(cells: FloatArray) -> FloatArray:
-    """Mean benefit [...] of cells [..., 2, 2], within [0, 2]; NaN without records."""
+    """Of cells [..., 2, 2], within [0, 2]; NaN without records."""
     return 1 + divide(
         PARTS["false_positive"].of(cells) - PARTS["false_negative"].of(cells), PARTS["records"].of(cells)
     )

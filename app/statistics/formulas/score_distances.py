@@ -1,9 +1,7 @@
-"""Standardised mean differences, ratios of the shares above a quantile, and distances of generalised odds,
-between two sets.
+"""Standardised mean differences, ratios of the shares above a quantile, and distances of generalised odds.
 
-The first two are relative to everybody's scores in the table, those of no group included: the standard
-deviation has their number as divisor; the quantile is the lowest score that so large a share does not
-exceed.
+The first two are relative to everybody's scores, those of no group included: the standard deviation has their
+number as divisor; the quantile is the lowest score that so large a share does not exceed.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,10 +17,10 @@ from ..tables.score_table import ScoreSums
 from .score_figures import LABELS, SCORE, SCORED
 
 MOST_RELATIVE_ERROR = 0.02
-"""Max share of a ratio by which the bins may move it; beyond, none is given."""
+"""Share of a ratio by which the bins may move it; beyond, none is given."""
 
 ROUNDING = 1e-8
-"""Max variance that the sums' steps can make of equal scores in one bin."""
+"""Variance that the sums' steps can make of equal scores in one bin."""
 
 NO_SPREAD = "the scores of all records are equal, so there is no standard deviation to divide by"
 NOBODY_ABOVE = "no record of {reference} has a score above {cut:.6g}, the quantile of everybody's scores"
@@ -35,12 +33,10 @@ _NARROWEST = 0.5
 
 @frozen_arrays
 class Gaps:
-    """One figure of each set [S] against the reference. `points` are NaN where `lacking` says why, a format
-    with names and details.
+    """Figure of each set [S] against the reference. `points` are NaN where `lacking`, a format, says why.
 
-    An end of `limits` may be infinite. `details` are of everybody; `of_sides`, `missing` and `smallest` [S
-    + 1] of each set and, last, the reference: `missing` says what a side lacks, a format with its name, or
-    is empty, and `smallest` counts its smallest denominator.
+    `of_sides`, `missing` and `smallest` [S + 1] have the reference last: `missing` says what a side lacks,
+    `smallest` counts its smallest denominator.
     """
 
     points: FloatArray
@@ -54,15 +50,15 @@ class Gaps:
 
 
 Gap = Callable[[ScoreSums, ScoreSums], Gaps]
-"""Figure from the sums of the sets, the last of which is the reference, and of everybody."""
+"""Of the sets, the last of which is the reference, and of everybody."""
 
 
 def standardized_mean_difference(sets: ScoreSums, everybody: ScoreSums) -> Gaps:
-    """Mean score of each set but the last less the last's, divided by the standard deviation of everybody's.
+    """Mean score less the last set's, divided by everybody's standard deviation.
 
-    Limits of the difference of two means of numbers in [0, 1] (Newcombe, with Wilson's limits for as many
-    whole records as have the variance), scaled for the estimated standard deviation (delta method, third
-    and fourth moments).
+    Limits of the difference of two means in [0, 1] (Newcombe, with Wilson's limits for as many whole records
+    as have the variance), scaled for the estimated standard deviation (delta method, third and fourth
+    moments).
     """
     weight = sets.weights.sum(-1)
     size = sets.size
@@ -85,7 +81,7 @@ def standardized_mean_difference(sets: ScoreSums, everybody: ScoreSums) -> Gaps:
 
 
 def ratio_above(quantile: float, sets: ScoreSums, everybody: ScoreSums) -> Gaps:
-    """Share of each set but the last with a score above the quantile of everybody's, over that of the last.
+    """Share of each set with a score above everybody's quantile, over that of the last.
 
     A score equal to the quantile is not above it. If different scores share its bin, as many are above as
     leave everybody's share right, and the limits reach as far as the others could move the ratio. Limits:
@@ -134,11 +130,10 @@ def ratio_above(quantile: float, sets: ScoreSums, everybody: ScoreSums) -> Gaps:
 
 
 def equalized_odds(sets: ScoreSums, everybody: ScoreSums) -> Gaps:  # noqa: ARG001 - only the other gaps are relative to everybody's
-    """Larger distance of the generalised odds of each set but the last from the last's, with limits.
+    """Larger distance of the generalised odds (mean scores by label) from the last set's, with limits.
 
-    The odds are the mean scores over unfavourable and over favourable labels. Upper: the furthest end of
-    the two differences' intervals. Lower: zero unless one difference is significant, at 95 % for both
-    together.
+    Upper: the furthest end of the two differences' intervals. Lower: zero unless one difference is
+    significant, at 95 % for both together.
     """
     odds = sets.sums[..., SCORE] / sets.weights
     squares = sets.sums_of_squares[..., SCORE] / sets.weights
@@ -180,14 +175,13 @@ QUANTILES = {
     "adverse_impact_ratio_above_q50": 0.5,
     "adverse_impact_ratio_above_q80": 0.8,
 }
-"""Shares of everybody at or below the cut, by metric."""
+"""Share of everybody at or below the cut."""
 
 GAPS: Mapping[str, Gap] = {
     "standardized_mean_difference": standardized_mean_difference,
     EQUALIZED_ODDS: equalized_odds,
     **{key: partial(ratio_above, quantile) for key, quantile in QUANTILES.items()},
 }
-"""Figures that compare two groups' scores, by metric."""
 
 
 def _spread(everybody: ScoreSums) -> tuple[float, float]:
@@ -207,9 +201,7 @@ def _spread(everybody: ScoreSums) -> tuple[float, float]:
 
 
 def _widening(sets: ScoreSums, everybody: ScoreSums, centre: float, deviation: float) -> FloatArray:
-    """Factor [S - 1] by which estimating the standard deviation widens the limits of a difference of
-    means.
-    """
+    """Factor [S - 1] for the estimated standard deviation."""
     if not deviation:
         return np.ones(len(sets.counts) - 1)
     standard = (sets.bins.scores - centre) / deviation

@@ -1,7 +1,7 @@
 """Figures of scores for many sets at once: points, limits, and their records.
 
-Intervals are in closed form or searched for, chosen by simulated coverage: normal ones, even on the logit
-scale, miss far too often in groups of twenty records with a rare label.
+Intervals were chosen by simulated coverage: normal ones, even on the logit scale, miss far too often in
+groups of twenty records with a rare label.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -18,10 +18,10 @@ from ..tables.score_table import LARGEST_LOSS, QUANTITIES, ScoreSums, measure_lo
 from .calibration import calibration_error, calibration_gap, error_limits, gap_limits
 
 MOST_ERROR = 0.01
-"""Max error of an area through the bins; beyond, none is given."""
+"""Error of an area through the bins; beyond, none is given."""
 
 TOGETHER = 16
-"""Sets ranked at a time, for memory."""
+"""For memory."""
 
 FAVOURABLE, UNFAVOURABLE = 1, 0
 SCORE, SQUARED_ERROR, LOG_LOSS = range(len(QUANTITIES))
@@ -30,8 +30,7 @@ SCORE, SQUARED_ERROR, LOG_LOSS = range(len(QUANTITIES))
 class Ranking(NamedTuple):
     """Area under the curve of each column, and worst error of the bins.
 
-    `variances` are those of the placements of [..., 2 actual] records, of an average precision its
-    variance per record.
+    `variances` are those of the placements of [..., 2 actual] records; of an average precision, per record.
     """
 
     area: FloatArray
@@ -42,9 +41,9 @@ class Ranking(NamedTuple):
 def ranking(bins: ScoreBins) -> Ranking:
     """Area of each column by trapezia: pairs in one bin count half. NaN where a label is missing.
 
-    A placement is the share of records of the other label ranked below; DeLong et al. 1988 derive the
-    variance from them. If all pairs of a wide bin were ordered one way, the area would be off by half
-    their share, the `error`; equal scores are true ties.
+    A placement is the share of records of the other label ranked below; the variance is DeLong et al.'s
+    (1988). If all pairs of a wide bin were ordered one way, the area would be off by half their share, the
+    `error`.
     """
     return Ranking(*_measure_parts(bins, _rank))
 
@@ -79,11 +78,10 @@ def _rank(histogram: FloatArray, is_wide: BoolArray) -> Ranking:
 
 
 def retrieval(bins: ScoreBins) -> Ranking:
-    """Average precision of each column: the mean, over the favourable labels, of the precision at their
-    score.
+    """Mean, over the favourable labels, of the precision at their score; NaN without one.
 
-    NaN where no label is favourable. Records of one score are taken together. In a wide bin the precision
-    is at least that with all its unfavourable labels first, at most with none of them.
+    Records of one score are taken together. In a wide bin the precision is at least that with all its
+    unfavourable labels first, at most with none of them.
     """
     return Ranking(*_measure_parts(bins, _retrieve))
 
@@ -119,9 +117,7 @@ def _widen(limits: IntervalEnds, error: FloatArray) -> IntervalEnds:
 
 
 def ranking_limits(measured: Ranking, sizes: FloatArray) -> IntervalEnds:
-    """Limits of the area, widened by the error of the bins; `sizes` [..., 2] of each label in records of
-    equal weight.
-    """
+    """Widened by the error of the bins; `sizes` [..., 2] of each label are in records of equal weight."""
     freedom = np.maximum(sizes - 1, 1e-6)
     terms = measured.variances / freedom
     variance = terms.sum(-1)
@@ -138,8 +134,7 @@ class Figures:
     """One figure of each set [S]. `points` are NaN where `lacking`, a format with the set's name ({of}), says
     why.
 
-    `n` counts a figure's records, `smallest` those of its smallest denominator. None is given where the
-    detail `binning_error` is above `MOST_ERROR`.
+    `smallest` counts the smallest denominator. None is given where `binning_error` is above `MOST_ERROR`.
     """
 
     points: FloatArray
@@ -152,10 +147,9 @@ class Figures:
 
 
 Figure = Callable[[ScoreSums], Figures]
-"""Figure from the sums of the sets [S, …]."""
 
 Count = Callable[[ScoreSums, ScoreSums], Figures]
-"""Figure from the sums of the sets [S, …], and of all records [1, …]."""
+"""Of the sets [S, …], and of all records [1, …]."""
 
 LABELS = ("an unfavourable label", "a favourable label")
 SCORED = "has a probability of the favourable outcome"
@@ -167,7 +161,7 @@ NO_SCORES = f"no labelled record{{of}} {SCORED}"
 
 
 def rate(label: int, *, of_favourable: bool) -> Figure:
-    """Mean probability of the favourable outcome, or of the other, over the records of one label."""
+    """Mean probability of either outcome, over the records of one label."""
 
     def figures(sums: ScoreSums) -> Figures:
         weight, total, square = _moments(sums, label)
@@ -190,9 +184,7 @@ def rate(label: int, *, of_favourable: bool) -> Figure:
 
 
 def count(label: int, *, of_favourable: bool) -> Count:
-    """Sum of the probabilities over the records of one label: its mean over all records, times their
-    number.
-    """
+    """Sum of the probabilities: its mean over all records, times their number."""
 
     def figures(sums: ScoreSums, everybody: ScoreSums) -> Figures:
         weight, total, square = _moments(sums, label)
@@ -217,15 +209,12 @@ def count(label: int, *, of_favourable: bool) -> Count:
 
 
 def brier_score(sums: ScoreSums) -> Figures:
-    """Mean squared distance of probability and label."""
     scores = sums.bins.scores
     return _mean_loss(sums, SQUARED_ERROR, ((1 - scores) ** 2, scores**2), share_limits, "wilson_effective")
 
 
 def log_loss(sums: ScoreSums) -> Figures:
-    """Mean of -ln of the probability of the actual outcome; the largest loss is that of a probability of
-    zero.
-    """
+    """The largest loss is that of a probability of zero."""
     figures = _mean_loss(sums, LOG_LOSS, measure_losses(sums.bins.scores), loss_limits, "log_student")
     return replace(
         figures, limits=IntervalEnds(figures.limits.lower, np.minimum(figures.limits.upper, LARGEST_LOSS))
@@ -239,7 +228,7 @@ def _mean_loss(
     limits_of: Callable[[FloatArray, FloatArray, FloatArray], IntervalEnds],
     method: str,
 ) -> Figures:
-    """Mean loss; `costs` are of a record of each bin with a favourable label, and with another."""
+    """`costs` are of a record of each bin with a favourable label, and with another."""
     weight = sums.weights.sum(-1)
     size = sums.size
     n = sums.counts.sum(-1)
@@ -254,7 +243,6 @@ def _mean_loss(
 
 
 def roc_auc(sums: ScoreSums) -> Figures:
-    """Probability that a favourable label has a higher score than an unfavourable one."""
     measured = ranking(sums.bins)
     counts = sums.counts
     return Figures(
@@ -273,7 +261,6 @@ def roc_auc(sums: ScoreSums) -> Figures:
 
 
 def average_precision(sums: ScoreSums) -> Figures:
-    """Mean precision over the favourable labels, from the highest score down."""
     measured = retrieval(sums.bins)
     counts = sums.counts
     # Limits of the average precision, widened by the error of the bins; `size` and `favourable` in
@@ -302,7 +289,6 @@ def average_precision(sums: ScoreSums) -> Figures:
 
 
 def gap(sums: ScoreSums) -> Figures:
-    """Mean probability minus the share of favourable labels."""
     n = sums.counts.sum(-1)
     expected, favourable = (sums.calibration[..., column].sum(-1) for column in (1, 2))
     details = {"score_sum": expected, "favourable_labels": favourable, "n": n}
@@ -312,7 +298,7 @@ def gap(sums: ScoreSums) -> Figures:
 
 
 def expected_error(sums: ScoreSums) -> Figures:
-    """Distance of probability and share of favourable labels, averaged over ten bins."""
+    """Over ten bins."""
     bins = sums.calibration
     n = sums.counts.sum(-1)
     details = {"bins": (bins[..., 0] > 0).sum(-1), "n": n}

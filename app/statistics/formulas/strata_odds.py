@@ -1,5 +1,5 @@
-"""Odds ratios of two groups, most given a control; arrays [..., S strata, 2], favourable last. Source: rules
-on adverse impact.
+"""Odds ratios of two groups, most given a control; arrays [..., S, 2], favourable last. Source: rules on
+adverse impact.
 
 Strata without both groups and both outcomes drop out by themselves.
 """
@@ -18,7 +18,7 @@ Pair = tuple[FloatArray, FloatArray]
 METHOD_OF_COMMON, METHOD_OF_ADJUSTED = "robins_breslow_greenland", "wald_logit"
 
 _FURTHEST = 60.0
-"""Furthest logarithm of an odds ratio that is searched."""
+"""Logarithm of an odds ratio."""
 
 _LEAST_EXPECTED, _MOSTLY_EXPECTED, _MOSTLY = 1, 5, 0.8
 
@@ -27,26 +27,20 @@ _TOLERANCE = 1e-13
 
 
 def odds_ratio(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Odds of the favourable outcome in the monitored group over the reference's, from 0 up, of arrays
-    [..., 2].
-    """
+    """From 0 up."""
     return divide(monitored[..., 1] * reference[..., 0], monitored[..., 0] * reference[..., 1])
 
 
 def common_odds_ratio(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Mantel and Haenszel's common odds ratio [...], from 0 up; infinite or NaN where nothing is against
-    it.
-    """
+    """Mantel and Haenszel's; infinite or NaN where nothing is against it."""
     above, below = _products(monitored, reference)
     return divide(above.sum(-1), below.sum(-1))
 
 
 def common_odds_limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> Pair:
-    """95 % limits [...] of the common odds ratio; 0 and infinity where it is 0. Source: Robins, Breslow and
-    Greenland 1986.
+    """95 % limits [...]; 0 and infinity where the ratio is 0. Source: Robins, Breslow and Greenland 1986.
 
-    Each stratum has the variance of its records of equal weight, and the part of the ratio that its
-    weights give it.
+    Each stratum has the variance of its records of equal weight, and its weights' part of the ratio.
     """
     (of_monitored, of_reference), scale = _level(monitored, reference)
     above, below = _products(of_monitored, of_reference)
@@ -66,9 +60,7 @@ def common_odds_limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> 
 
 
 def adjusted_odds_ratio(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Odds ratio [...] of a logit with a term for the group and one for each stratum; 0 and infinity where
-    it diverges.
-    """
+    """Of a logit with a term for the group and one for each stratum; 0 and infinity where it diverges."""
     with np.errstate(all="ignore"):
         start = common_odds_ratio(monitored, reference)
         is_finite = np.isfinite(start) & (start > 0)
@@ -78,9 +70,7 @@ def adjusted_odds_ratio(monitored: FloatArray, reference: FloatArray) -> FloatAr
 
 
 def adjusted_odds_limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> Pair:
-    """Wald's 95 % limits [...] of the adjusted odds ratio; unequal weights widen them as in a sandwich
-    estimate.
-    """
+    """Wald's 95 % limits [...]; unequal weights widen them as in a sandwich estimate."""
     value = adjusted_odds_ratio(monitored.weights, reference.weights)
     with np.errstate(all="ignore"):
         sides = _variances(value, monitored.weights, reference.weights)
@@ -91,11 +81,10 @@ def adjusted_odds_limits(monitored: StrataOutcomes, reference: StrataOutcomes) -
 
 
 class Homogeneity(NamedTuple):
-    """Test that the odds ratio is the same in all strata [S], which are those that can tell (Breslow and Day
-    1980).
+    """Test of one odds ratio in all strata [S] that can tell (Breslow and Day 1980).
 
-    `tarone_p_value` has Tarone's correction. `has_enough`: the expected counts are large enough for
-    p-values (Cochran 1954).
+    `tarone_p_value` has Tarone's correction. `has_enough`: the expected counts suffice for p-values (Cochran
+    1954).
     """
 
     strata: IntArray
@@ -106,8 +95,8 @@ class Homogeneity(NamedTuple):
 
 
 def measure_homogeneity(monitored: FloatArray, reference: FloatArray) -> Homogeneity | None:
-    """Of records of equal weight [S, 2]; None with fewer than two strata that can tell, or without a
-    finite common odds ratio above 0.
+    """Of records of equal weight [S, 2]; None with fewer than two informative strata, or without a finite
+    ratio above 0.
     """
     value = common_odds_ratio(monitored, reference)
     margins = _margins(monitored, reference)
@@ -131,11 +120,10 @@ def measure_homogeneity(monitored: FloatArray, reference: FloatArray) -> Homogen
 def expected_favourable(
     value: FloatArray, row: FloatArray, column: FloatArray, size: FloatArray
 ) -> FloatArray:
-    """Favourable records of the first group, of `row` records, expected at an odds ratio in tables of these
-    margins.
+    """Expected favourable records of the first group at an odds ratio, in tables of these margins.
 
-    The root of (1 - r)e² + (n - row - column + r(row + column))e - r·row·column within the margins, in a
-    form where nothing cancels and r = 1 is no special case.
+    The root of (1 - r)e² + (n - row - column + r(row + column))e - r·row·column within the margins, in a form
+    where nothing cancels and r = 1 is no special case.
     """
     linear = size - row - column + value * (row + column)
     root = np.sqrt(np.maximum(linear**2 + 4 * (1 - value) * value * row * column, 0.0))
@@ -143,7 +131,7 @@ def expected_favourable(
 
 
 def _fit(monitored: FloatArray, reference: FloatArray, start: FloatArray) -> FloatArray:
-    """Logarithm [...] of the odds ratio of largest likelihood: as many are favourable as expected.
+    """Logarithm [...] of the most likely odds ratio: as many are favourable as expected.
 
     The strata's terms are solved for, which leaves one number to search for.
     """
@@ -172,7 +160,7 @@ def _margins(monitored: FloatArray, reference: FloatArray) -> tuple[FloatArray, 
 
 
 def _variances(value: FloatArray, monitored: FloatArray, reference: FloatArray) -> Pair:
-    """Variances n p (1 - p) [..., S] as fitted."""
+    """Fitted n p (1 - p) [..., S]."""
     row, column, size = _margins(monitored, reference)
     first = expected_favourable(value[..., None], row, column, size)
     second = column - first
@@ -195,9 +183,7 @@ def _products(monitored: FloatArray, reference: FloatArray) -> Pair:
 
 
 def _level(monitored: StrataOutcomes, reference: StrataOutcomes) -> tuple[Pair, FloatArray]:
-    """Records of equal weight of both [..., S, 2], and the factor [..., S] from their products to the
-    weighted ones.
-    """
+    """Records of equal weight of both [..., S, 2], and the factor [..., S] to the weighted products."""
     of_monitored, of_reference = (outcomes.weights * outcomes.density for outcomes in (monitored, reference))
     total = (monitored.weights + reference.weights).sum(-1)
     scale = divide_or((of_monitored + of_reference).sum(-1), total, 0.0) / (

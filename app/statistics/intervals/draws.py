@@ -1,8 +1,8 @@
 """Draws from cells of records, for figures without an interval in closed form.
 
-Probabilities are drawn from the posterior of a multinomial with Jeffreys' prior: gamma variates of the
-counts plus one half. Resampling would give an empty cell no chance, and intervals too narrow for small
-groups; with thousands of records both agree (docs/adr/0006).
+Probabilities are drawn from the posterior of a multinomial with Jeffreys' prior: gamma variates of the counts
+plus one half. Resampling would give an empty cell no chance, and small groups too narrow intervals
+(docs/adr/0006).
 """
 
 import math
@@ -25,13 +25,13 @@ from .intervals import Interval
 from .rate_estimates import Counted, Resampled, Words, take_middle
 
 PRIOR = 0.5
-"""Pseudo-records in each cell of a set (Jeffreys)."""
+"""Per cell of a set (Jeffreys)."""
 
 CHUNK = 2**22
-"""Max numbers of one array of draws (32 MB); larger tables get fewer draws."""
+"""Numbers of one array of draws (32 MB); larger tables get fewer draws."""
 
 FEWEST = 200
-"""Min draws."""
+"""Draws."""
 
 METHOD = "posterior_draws"
 SQUARES = "noncentral_chi_square"
@@ -41,22 +41,21 @@ BEYOND = 0.025
 """Share of the draws outside each end."""
 
 ROUNDING = 1e-9
-"""Max shortfall, by rounding, of a whole number of records of equal weight."""
+"""Shortfall, by rounding, of a whole number of records of equal weight."""
 
 LARGE = 100.0
 """Multiple of its unit above which a sum of squares is treated as normal."""
 
 Estimate = Counted | Resampled | Paired
-"""A rate as the measures use it."""
 
 
 # Without slots, for the cached draws.
 @dataclass(frozen=True, eq=False)
 class DrawnCells:
-    """Cells of a table's columns: counts [C, …], weights, and sums of squared weights.
+    """Counts [C, …], weights, and sums of squared weights of a table's columns.
 
-    `tag` separates the draws of different cells. `prior` are pseudo-records in each cell of a set, or [C,
-    …] of each column, the largest of which counts.
+    `tag` separates the draws of different cells. `prior` are pseudo-records in each cell of a set, or [C, …]
+    of each column, the largest of which counts.
     """
 
     counts: IntArray
@@ -69,7 +68,7 @@ class DrawnCells:
     _together: dict[tuple[tuple[int, ...], ...], "DrawnCells"] = field(init=False, default_factory=dict)
 
     def together(self, sets: Sequence[tuple[int, ...]]) -> "DrawnCells":
-        """Cells of each set of columns; repeated sets are drawn once."""
+        """Repeated sets are drawn once."""
         key = tuple(sets)
         if key not in self._together:
             counts, weights, squares = (
@@ -83,20 +82,20 @@ class DrawnCells:
         return self._together[key]
 
     def certain(self, of: Callable[[AnyArray], AnyArray]) -> IntArray:
-        """Records [C] of a part of the cells, or the effective number where smaller."""
+        """Records [C] of a part, or the effective number where smaller."""
         return certain_records(of(self.counts), of(self.weights), of(self.squares))
 
     @property
     def fewer_draws(self) -> int | None:
-        """Number of draws where the cells are too many for those asked for."""
+        """Set where the cells are too many."""
         return len(self.drawn) if len(self.drawn) < self.draws else None
 
     @cached_property
     def drawn(self) -> FloatArray:
-        """Draws [draws, C, …] of the weights. The same seed gives the same draws.
+        """Weights [draws, C, …]. The same seed gives the same draws.
 
-        A cell's weight varies by Σw². One scale for all cells would miss that those of a seldom logged
-        prediction vary more; an empty cell has its set's.
+        A cell's weight varies by Σw²: one scale for all cells would miss that seldom logged predictions vary
+        more; an empty cell has its set's.
         """
         scale = np.where(self.squares > 0, divide_or(self.weights, self.squares, 1.0), self._scale)
         shape = self.weights * scale + self.prior
@@ -132,7 +131,7 @@ def _sum_each(cells: AnyArray) -> AnyArray:
 
 
 def certain_records(counts: IntArray, weights: FloatArray, squares: FloatArray) -> IntArray:
-    """Counts, or the effective number (Σw)²/Σw² where smaller."""
+    """Counts, or (Σw)²/Σw² where smaller."""
     alike = divide_or(weights**2, squares, 0.0)
     return np.minimum(counts, (alike + ROUNDING).astype(np.int64))
 
@@ -140,12 +139,10 @@ def certain_records(counts: IntArray, weights: FloatArray, squares: FloatArray) 
 def build_intervals(
     points: FloatArray, drawn: FloatArray, ideal: float | None = None, *, vanishing: FloatArray | None = None
 ) -> list[Interval]:
-    """Middle 95 % of the draws [draws, K] of K figures, stretched to hold the point; `upper` None where
-    unbounded.
+    """Middle 95 % of the draws [draws, K], stretched to hold the point; `upper` None where unbounded.
 
-    A distance exceeds equality in every draw. `vanishing` [draws, K, P] are signed differences, all zero
-    at equality: unless one is certainly not zero (at 95 % for all together), the interval reaches to the
-    `ideal`.
+    A distance exceeds equality in every draw. Unless one of the signed differences `vanishing` [draws, K, P]
+    is certainly not zero (at 95 % for all together), the interval reaches to the `ideal`.
     """
     low, high = take_middle(drawn, BEYOND)
     if vanishing is not None and ideal is not None:
@@ -166,10 +163,9 @@ def intervals_of_parts(
     """Intervals of K figures, each the largest, smallest or mean (`reduce`) of P parts, drawn as [draws, K,
     P].
 
-    The largest of several draws is too large on average. So each part has its own interval, and the ends
-    are the largest of the parts' ends: the truth, one of the parts, lies outside all far ends only if
-    outside its own. A part whose signed difference in `vanishing` [draws, K, P] may be zero counts as the
-    `ideal` at the near end.
+    The largest of several draws is too large on average. So the ends are the largest of the parts' own: the
+    truth, one of the parts, lies outside all far ends only if outside its own. A part whose difference in
+    `vanishing` [draws, K, P] may be zero counts as the `ideal` at the near end.
     """
     undecided = _may_be_zero(vanishing)
     if reduce is np.mean:
@@ -186,10 +182,9 @@ def sum_of_squares_interval(point: float, drawn: FloatArray, degrees: int, power
     """Interval of a figure whose `power` is a sum of squared differences with `degrees` of freedom; drawn as
     [draws].
 
-    Chance makes such a sum too large, and draws of it again. It is some `unit` times a noncentral
-    chi-square variate with the draws' variance; the limits are those of the noncentrality. Where it is
-    large the draws are moved back. A figure that chance makes larger in over 97.5 of 100 windows has the
-    draws' upper limit.
+    Chance makes such a sum too large, and draws of it again. It is some `unit` times a noncentral chi-square
+    variate with the draws' variance; the limits are those of the noncentrality. Where it is large the draws
+    are moved back. A figure that chance makes larger in over 97.5 of 100 windows has the draws' upper limit.
     """
     square = point**power
     draws = drawn[np.isfinite(drawn)] ** power
@@ -210,12 +205,12 @@ def sum_of_squares_interval(point: float, drawn: FloatArray, degrees: int, power
 
 
 def limits_around(point: float, lower: float, upper: float, *, method: str) -> Interval:
-    """Limits, stretched to hold the point."""
+    """Stretched to hold the point."""
     return _stretch(np.array([point]), np.array([lower]), np.array([upper]))[0]._replace(method=method)
 
 
 def _may_be_zero(signed: FloatArray) -> BoolArray:
-    """Whether each signed difference may be zero, at 95 % for all of one figure at once."""
+    """At 95 % for all of one figure at once."""
     low, high = take_middle(signed, BEYOND / signed.shape[-1])
     return (low <= 0) & (high >= 0)
 
@@ -231,9 +226,7 @@ def _stretch(points: FloatArray, low: FloatArray, high: FloatArray) -> list[Inte
 
 @frozen_by_name
 class TableEvidence:
-    """One table, ready to be measured. `unclassified` [groups] are in no rate; `labels` is the table of
-    figures of labels.
-    """
+    """`unclassified` [groups] are in no rate; `labels` is the table of figures of labels."""
 
     groups: Groups
     estimates: Mapping[str, Estimate]
@@ -246,7 +239,7 @@ class TableEvidence:
 
 
 PartOf = Callable[[AnyArray], AnyArray]
-"""Sums some of the cells [columns, …] to [columns]."""
+"""[columns, …] to [columns]."""
 
 
 def build_counted(
@@ -273,6 +266,6 @@ def build_cells(
     tag: int,
     prior: FloatArray | float = PRIOR,
 ) -> DrawnCells:
-    """Cells [columns, …] to draw from."""
+    """[columns, …]."""
     weights = weighting or Weighting.of_counts(counts)
     return DrawnCells(counts, weights.weights, weights.squares, seed, draws, tag, prior)

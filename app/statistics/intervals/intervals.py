@@ -1,12 +1,9 @@
-"""95 % intervals in closed form, from counts; each contains its point. Only that of a ratio may have no upper
-limit (None).
+"""95 % intervals in closed form, from counts; each contains its point. Only a ratio's may have no upper
+limit.
 
-Counts of weighted records are in records of equal weight, so need not be whole.
-
-Limits of weighted means are from sums; leading axes are other means, `size` is in records of equal weight. A
-mean of numbers in [0, 1] is a share of some number of whole records, more the less they vary; so Wilson's
-interval applies (as to design effects; Korn and Graubard 1998), with Student's quantile for the estimated
-variance.
+Counts of weighted records are in records of equal weight, so need not be whole. Leading axes are other means.
+A mean of numbers in [0, 1] is a share of some number of whole records, more the less they vary; so Wilson's
+interval applies (design effects; Korn and Graubard 1998), with Student's quantile for the estimated variance.
 """
 
 import math
@@ -21,20 +18,20 @@ Z = 1.959963984540054
 """97.5 % quantile of the normal distribution."""
 
 FEW = 5
-"""Min records on each side of a rate for Wilson's limit on that side."""
+"""Records on each side of a rate for Wilson's limit on that side."""
 
 FEW_OF_RATIO = 10
-"""Min records in each of the four cells of a ratio for Katz's interval."""
+"""Records in each of the four cells for Katz's interval."""
 
 POISSON = 0.05
 """Chance of as many records, or more, at the Poisson limit."""
 
 LARGEST = 700.0
-"""Largest logarithm of a float."""
+"""Logarithm of a float."""
 
 
 class Interval(NamedTuple):
-    """Limits, and the method's name. `upper` None is unbounded."""
+    """`upper` None is unbounded."""
 
     lower: float
     upper: float | None
@@ -42,7 +39,7 @@ class Interval(NamedTuple):
 
 
 def wilson(count: float, total: float) -> Interval:
-    """Score interval of a proportion, within [0, 1]; `total` > 0. Source: Wilson 1927."""
+    """Within [0, 1]; `total` > 0. Source: Wilson 1927."""
     return Interval(*wilson_limits(count, total), "wilson")
 
 
@@ -56,12 +53,11 @@ def wilson_limits(count: float, total: float, z: float = Z) -> tuple[float, floa
 
 
 def proportion(count: float, total: float) -> Interval:
-    """Wilson's interval, within [0, 1], with a Poisson limit on a side of fewer than `FEW` records; `total` >
-    0.
+    """Wilson's interval, with a Poisson limit on a side of fewer than `FEW` records; `total` > 0.
 
-    Near 0 and 1 Wilson's limit is too close (84 of 100 windows where 0.17 records are expected on a side).
-    It is moved at least to the rate at which a share of `POISSON` of windows has as many records there
-    (Brown, Cai and DasGupta 2001): 91 to 97 of 100.
+    Near 0 and 1 Wilson's limit is too close (84 of 100 windows where 0.17 records are expected on a side). It
+    is moved at least to the rate at which a share of `POISSON` of windows has as many records there (Brown,
+    Cai and DasGupta 2001): 91 to 97 of 100.
     """
     lower, upper = wilson_limits(count, total)
     uncounted = total - count
@@ -75,9 +71,8 @@ def proportion(count: float, total: float) -> Interval:
 
 
 def newcombe(count: float, total: float, other_count: float, other_total: float, z: float = Z) -> Interval:
-    """Hybrid score interval of `count/total - other_count/other_total`, within [-1, 1].
-
-    Source: Newcombe 1998, Statistics in Medicine 17:873, method 10.
+    """Hybrid score interval of `count/total - other_count/other_total`. Source: Newcombe 1998, Statistics in
+    Medicine 17:873, method 10.
     """
     rate = count / total
     other_rate = other_count / other_total
@@ -90,12 +85,11 @@ def newcombe(count: float, total: float, other_count: float, other_total: float,
 
 
 def log_ratio(count: float, total: float, other_count: float, other_total: float, z: float = Z) -> Interval:
-    """Log interval of the ratio `(count/total) / (other_count/other_total)`; `other_count` > 0. `upper` None
-    is unbounded.
+    """Log interval of `(count/total) / (other_count/other_total)`; `other_count` > 0.
 
-    Source: Katz et al. 1978. With fewer than `FEW_OF_RATIO` records in a cell that misses up to 18 times
-    in 100; there Wilson's limits of both rates are combined on the log scale (MOVER, Zou and Donner 2008).
-    For a count of zero the upper limit is the one rate's upper over the other's lower.
+    Source: Katz et al. 1978. With fewer than `FEW_OF_RATIO` records in a cell that misses up to 18 times in
+    100; there Wilson's limits of both rates are combined on the log scale (MOVER, Zou and Donner 2008). For a
+    count of zero the upper limit is the one rate's upper over the other's lower.
     """
     if min(count, total - count, other_count, other_total - other_count) < FEW_OF_RATIO:
         return _log_ratio_of_few(count, total, other_count, other_total, z)
@@ -138,11 +132,11 @@ def _exponential(logarithm: float) -> float | None:
 
 
 def paired_ratio(both: float, first: float, second: float) -> Interval:
-    """Interval of the ratio of two proportions of the same records; the second must not be zero.
+    """Ratio of two proportions of the same records; the second must not be zero.
 
-    `both` records have both outcomes, `first` and `second` only that one. Wilson limits of each at a
-    quantile that allows for their correlation. Source: Bonett and Price 2006, Biometrics 62:301;
-    recommended by Fagerland, Lydersen and Laake (2014, Statistics in Medicine 33:2850).
+    `both` records have both outcomes, `first` and `second` only that one. Wilson limits of each at a quantile
+    that allows for their correlation. Source: Bonett and Price 2006, Biometrics 62:301; recommended by
+    Fagerland et al. (2014, Statistics in Medicine 33:2850).
     """
     count = both + first
     other_count = both + second
@@ -160,10 +154,9 @@ def paired_ratio(both: float, first: float, second: float) -> Interval:
 
 
 def paired_difference(both: float, first: float, second: float, neither: float) -> Interval:
-    """Interval of the difference of two proportions of the same records, within [-1, 1].
+    """Difference of two proportions of the same records, cells as in `paired_ratio`.
 
-    Cells as in `paired_ratio`, and records with neither outcome. Source: Newcombe 1998, Statistics in
-    Medicine 17:2635, method 10.
+    Source: Newcombe 1998, Statistics in Medicine 17:2635, method 10.
     """
     count = both + first
     other_count = both + second
@@ -189,9 +182,7 @@ BEYOND = 0.025
 """Probability outside each limit."""
 
 UNSEEN = 0.25
-"""Unseen part of a record, added with each label for the limits of a loss: the next record could cost much
-more.
-"""
+"""Unseen part of a record, added with each label to a loss: the next record could cost much more."""
 
 
 class IntervalEnds(NamedTuple):
@@ -202,14 +193,14 @@ class IntervalEnds(NamedTuple):
 def share_limits(
     mean: FloatArray, square: FloatArray, size: FloatArray, *, beyond: float = BEYOND
 ) -> IntervalEnds:
-    """Limits of a mean of numbers in [0, 1] whose mean square is `square`."""
+    """Of numbers in [0, 1]; `square` is their mean square."""
     freedom = np.maximum(size - 1, 1e-6)
     variance = np.maximum(square - mean * mean, 0) * size / freedom
     return likened_limits(mean, variance, size, freedom, beyond=beyond)
 
 
 def loss_limits(mean: FloatArray, square: FloatArray, size: FloatArray) -> IntervalEnds:
-    """Limits of a mean of unbounded numbers from 0 up, on the log scale; `upper` may be inf.
+    """Numbers from 0 up, on the log scale; `upper` may be inf.
 
     The variance is at least one `size`-th of the mean squared.
     """
@@ -222,11 +213,9 @@ def loss_limits(mean: FloatArray, square: FloatArray, size: FloatArray) -> Inter
 def likened_limits(
     mean: FloatArray, variance: FloatArray, size: FloatArray, freedom: FloatArray, *, beyond: float = BEYOND
 ) -> IntervalEnds:
-    """Wilson's limits of a figure in [0, 1] for as many whole records as have its `variance` of one record in
-    `size`.
+    """Wilson's limits in [0, 1] for as many whole records as have the `variance` of one record in `size`.
 
-    The variance is at most that of whole records and at least one `size`-th of it: equal numbers prove no
-    certainty.
+    It is at most that of whole records and at least one `size`-th of it: equal numbers prove no certainty.
     """
     of_whole = mean * (1 - mean)
     scatter = divide_or(variance, of_whole, 1.0)
@@ -240,7 +229,7 @@ def likened_limits(
 
 
 def student(freedom: FloatArray, beyond: float = BEYOND) -> FloatArray:
-    """Quantile of Student's t exceeded with that probability."""
+    """Of t, exceeded with that probability."""
     quantile: FloatArray = np.minimum(stdtrit(np.maximum(freedom, 1e-6), 1 - beyond), 1e6)
     return quantile
 
@@ -251,9 +240,7 @@ class Bounded(NamedTuple):
 
 
 def difference_limits(of: Bounded, against: Bounded, correlation: FloatArray | float = 0.0) -> IntervalEnds:
-    """Limits of a difference of two estimates from the limits of each (Zou and Donner 2008; uncorrelated:
-    Newcombe's method 10).
-    """
+    """From the limits of each (Zou and Donner 2008; uncorrelated: Newcombe's method 10)."""
     (mean, ends), (other_mean, other_ends) = of, against
     difference = mean - other_mean
     below = combine(mean - ends.lower, other_ends.upper - other_mean, correlation)
@@ -262,7 +249,7 @@ def difference_limits(of: Bounded, against: Bounded, correlation: FloatArray | f
 
 
 def limits_from_last(points: FloatArray, ends: IntervalEnds) -> IntervalEnds:
-    """Limits of the difference of each estimate but the last, and the last."""
+    """Each but the last, less the last."""
     of, against = (
         Bounded(points[part], IntervalEnds(*(end[part] for end in ends)))
         for part in (slice(-1), slice(-1, None))
@@ -273,5 +260,5 @@ def limits_from_last(points: FloatArray, ends: IntervalEnds) -> IntervalEnds:
 def combine(
     half: FloatArray | float, other_half: FloatArray | float, correlation: FloatArray | float
 ) -> FloatArray:
-    """Distance of a difference's limit from the distances of both estimates' limits."""
+    """Distance of a difference's limit from those of both estimates."""
     return np.sqrt(np.maximum(half * half - 2 * correlation * half * other_half + other_half * other_half, 0))

@@ -1,10 +1,6 @@
-"""A rate in every group with its uncertainty, in closed form or by resampling records, and comparisons
-with the reference rate.
+"""A rate in every group with its uncertainty, and comparisons with the reference rate.
 
-Cells of prediction against label, and rates of their parts.
-
-Arrays end in [actual, predicted] with 0 unfavourable and 1 favourable: [1, 1] was predicted favourable and
-right.
+Arrays end in [actual, predicted] with 0 unfavourable and 1 favourable.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,27 +14,25 @@ from ..group_labels import AnyArray, FloatArray, IntArray, divide
 from .intervals import Interval, Z, log_ratio, newcombe, paired_difference, paired_ratio, proportion
 
 Columns = Sequence[int]
-"""Columns of a table that are taken together, by position."""
+"""Positions of columns that are taken together."""
 
 ROUNDING = 1e-9
-"""Max shortfall, by rounding, of an effective size that is a whole number."""
+"""Shortfall, by rounding, of a whole effective size."""
 
 DRAWS = 2000
-"""Resamples per table."""
 
 RESAMPLING = "resampling"
-"""Interval method of resampled figures."""
 
 CHUNK = 2**21
-"""Max cells × draws in memory (16 MB)."""
+"""Cells × draws in memory (16 MB)."""
 
 
 @frozen
 class Share:
-    """`count` of `total` records, including counterfactuals; `original` counts records without them.
+    """`total` includes counterfactuals, `original` does not.
 
-    Of weighted records, `weight` is that of the counted, `weight_total` of all, `effective` the size of
-    the whole in records of equal weight. `left_out` records have no outcome to compare.
+    Of weighted records, `weight` is of the counted, `weight_total` of all, `effective` the size of the whole
+    in records of equal weight. `left_out` records have no outcome to compare.
     """
 
     count: int
@@ -51,11 +45,7 @@ class Share:
 
     @property
     def rate(self) -> float:
-        """Share in [0, 1].
-
-        Raises:
-            ZeroDivisionError: the total is zero; ask `is_empty` first.
-        """
+        """Raises: ZeroDivisionError: the total is zero; ask `is_empty` first."""
         return self.mass / self.mass_total
 
     @property
@@ -68,24 +58,24 @@ class Share:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no record, or none with any weight."""
+        """Also without any weight."""
         return self.original == 0 or self.mass_total <= 0 or self.effective == 0
 
     @property
     def certain(self) -> int:
-        """Original records, or fewer where unequal weights make them less informative."""
+        """Fewer where unequal weights make them less informative."""
         return self.original if self.effective is None else min(self.original, int(self.effective + ROUNDING))
 
     @property
     def size(self) -> tuple[float, float]:
-        """Counted and whole in records of equal weight."""
+        """Counted and whole, in records of equal weight."""
         if self.effective is None:
             return self.count, self.total
         return self.rate * self.effective, self.effective
 
 
 class Pairs(NamedTuple):
-    """Records with an outcome on either side, by those favourable: both, only that side's, or neither.
+    """Records with an outcome on either side, by those favourable.
 
     Not always whole numbers: means over several copies count as so many pairs as have the same variance.
     """
@@ -101,11 +91,11 @@ class Pairs(NamedTuple):
 
 @frozen
 class ShareComparison:
-    """Comparison of two shares, monitored first. `divides`: undefined at a reference rate of zero.
+    """Monitored first. `divides`: undefined at a reference rate of zero.
 
-    `of_rates` compares two rates, or draws of them; `interval` takes the counted and the whole of both,
-    and the number of standard errors; `paired` is for two rates of the same records, and takes those of
-    `Pairs`. `slopes` are the derivatives of the comparison (of a ratio's logarithm) by either rate.
+    `of_rates` compares rates, or draws of them; `interval` takes the counted and the whole of both, and the
+    number of standard errors; `paired` those of `Pairs`. `slopes` are derivatives (of a ratio's logarithm) by
+    either rate.
     """
 
     name: str
@@ -153,8 +143,8 @@ REVERSED_DIFFERENCE = ShareComparison(
 
 @frozen
 class Words:
-    """Phrases: the counted thing, an empty group ({of} names it), a reference rate of zero, a group
-    without counterfactual figure.
+    """Phrases: the counted, an empty group ({of} names it), a reference rate of zero, a group without
+    counterfactual figure.
     """
 
     noun: str
@@ -165,7 +155,7 @@ class Words:
 
 @frozen
 class ComparedShares:
-    """Interval of a comparison, and the `pairs` it comes from if both rates are of the same records."""
+    """With the `pairs` it comes from if both rates are of the same records."""
 
     interval: Interval
     pairs: Pairs | None = None
@@ -173,12 +163,11 @@ class ComparedShares:
 
 @frozen_arrays
 class Counted:
-    """Rate that counts each record once, independently. `count` and `total` [columns]: groups, perhaps
-    ungrouped records last.
+    """Each record once, independently. `count` and `total` [columns]: groups, perhaps ungrouped records last.
 
-    `weighting` [columns, 4] of weighted records: weight of the counted, of all, and sums of the squared
-    weights of both. The effective size is Kish's (Σw)²/Σw², or that of the linearised variance, Σw²(y -
-    p)²/(Σw)², where smaller, as where weights depend on the outcome.
+    `weighting` [columns, 4]: weight of the counted, of all, and sums of squared weights of both. The
+    effective size is Kish's (Σw)²/Σw², or that of the linearised variance, Σw²(y - p)²/(Σw)², where smaller,
+    as where weights depend on the outcome.
     """
 
     words: Words
@@ -208,11 +197,11 @@ class Counted:
         return {self.words.noun: share.count, "n": share.total, **weights}
 
     def rate_interval(self, of: Columns) -> Interval:
-        """Closed-form interval; the share must not be empty."""
+        """The share must not be empty."""
         return proportion(*self.share(of).size)
 
     def compare(self, comparison: ShareComparison, of: Columns, against: Columns) -> ComparedShares:
-        """Closed-form interval of the comparison; neither share may be empty."""
+        """Neither share may be empty."""
         return ComparedShares(comparison.interval(*self.share(of).size, *self.share(against).size, Z))
 
     def _sum(self, columns: list[int]) -> Share:
@@ -237,11 +226,11 @@ class Counted:
 
 @frozen_arrays
 class Resampled:
-    """Rate whose groups may count a record several times, through its counterfactuals.
+    """Groups may count a record several times, through its counterfactuals.
 
-    `weights` [K] records of each kind; `count` and `total` [K, groups] what one record of a kind adds;
-    `original` [groups] records without counterfactuals; `drawn_count`, `drawn_total` [worlds, draws,
-    groups] the resampled sums. The interval reaches over all worlds.
+    `weights` [K] records of each kind; `count` and `total` [K, groups] what one record adds; `original`
+    [groups] without counterfactuals; `drawn_count`, `drawn_total` [worlds, draws, groups]. The interval
+    reaches over all worlds.
     """
 
     words: Words
@@ -263,20 +252,19 @@ class Resampled:
         return self.share(of), self.share(against)
 
     def records(self, *several: Columns) -> int:
-        """Records, not counterfactuals, that add to any of the groups."""
+        """Not counterfactuals."""
         columns = [column for of in several for column in of]
         return int(self.weights[self.total[:, columns].any(1)].sum())
 
     def counts(self, share: Share) -> dict[str, float]:
-        """Counts by name; `n` includes counterfactuals, `original_n` does not."""
         return {self.words.noun: share.count, "n": share.total, "original_n": share.original}
 
     def rate_interval(self, of: Columns) -> Interval:
-        """Percentile interval over the resamples."""
+        """Percentiles of the resamples."""
         return _span_worlds(self._rates(of), self.share(of).rate, highest=1.0)
 
     def compare(self, comparison: ShareComparison, of: Columns, against: Columns) -> ComparedShares:
-        """Percentile interval over the resamples."""
+        """Percentiles of the resamples."""
         return ComparedShares(
             _span_worlds(
                 comparison.of_rates(self._rates(of), self._rates(against)),
@@ -286,7 +274,7 @@ class Resampled:
         )
 
     def only(self, phrases: Words, of: Columns) -> "Resampled":
-        """Same rate, in the same resamples, as if only some groups had been counted."""
+        """The same resamples, as if only some groups had been counted."""
         is_selected = np.isin(np.arange(self.original.size), list(of))
         names = ("count", "total", "original", "drawn_count", "drawn_total")
         return replace(self, words=phrases, **{name: getattr(self, name) * is_selected for name in names})
@@ -299,7 +287,7 @@ class Resampled:
 def resample(
     worlds: Sequence[FloatArray | IntArray], count: IntArray, total: IntArray, *, draws: int, seed: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Sums of `count` and `total` [worlds, draws, groups] in multinomial resamples of the kinds.
+    """Sums [worlds, draws, groups] in multinomial resamples of the kinds.
 
     Each world weighs [K] kinds; every draw has as many records as the first. The same seed (not negative)
     gives the same draws.
@@ -324,9 +312,7 @@ def resample(
 
 
 def _span_worlds(worlds: FloatArray, value: float, *, highest: float) -> Interval:
-    """Range of the value and the middle 95 % of the draws in every world [worlds, draws]; the whole range
-    where every draw is NaN.
-    """
+    """Value and middle 95 % of the draws in every world [worlds, draws]; the whole range where all are NaN."""
     low, high = take_middle(worlds.T, 0.025)
     lower = np.where(np.isnan(low), 0.0, low).min(initial=value)
     upper = np.where(np.isnan(high), highest, high).max(initial=value)
@@ -348,14 +334,14 @@ LABELLED = "no record{of} has a label and a prediction that are both among the o
 
 @frozen
 class CellPart:
-    """Some of the four cells: `among` names them in a sentence, `empty` says that a group ({of}) has none."""
+    """`among` names the cells in a sentence, `empty` says that a group ({of}) has none."""
 
     cells: tuple[tuple[int, int], ...]
     among: str
     empty: str
 
     def of(self, cells: AnyArray) -> AnyArray:
-        """Sum of the cells [...] of an array [..., 2, 2]."""
+        """Sum [...] of an array [..., 2, 2]."""
         if len(self.cells) == len(_ALL):
             total: AnyArray = cells.sum((-2, -1))
             return total
@@ -413,12 +399,11 @@ PARTS = {
         (_FP, _FN), "records{of} wrongly predicted", "no labelled record{of} was wrongly predicted"
     ),
 }
-"""Parts by name."""
 
 
 @frozen
 class Rate:
-    """`counted` over `of_part`; `are` is the verb phrase of the counted.
+    """`are` is the verb phrase of the counted.
 
     For an error higher is worse, else lower is. Neither says who is favoured.
     """
@@ -461,11 +446,10 @@ RATES = {
         "wrong", "records", "were predicted the other outcome than that of their label", is_error=True
     ),
 }
-"""Rates of labelled records by name."""
 
 
 def rate(name: str, cells: FloatArray) -> FloatArray:
-    """Rate [...] of an array [..., 2, 2]; NaN where the denominator is empty."""
+    """Of an array [..., 2, 2]; NaN where the denominator is empty."""
     return divide_parts(cells, RATES[name].counted, RATES[name].of_part)
 
 

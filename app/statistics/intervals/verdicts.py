@@ -7,23 +7,18 @@ from ..figure_values import Undefined, Value
 from ..formulas.conditional_disparity import StrataOutcomes
 
 MINIMUM_GROUP_SIZE = 10
-"""Min original records in each compared group for a verdict."""
+"""Original records in each compared group for a verdict."""
 
 TOLERANCE = 1e-9
-"""Max rounding error of a limit, relative to it: 0.56 / 0.7 is 0.8."""
 
 Limits = tuple[float | None, float | None]
-"""Lowest and highest fair number; None leaves a side open."""
+"""None leaves a side open."""
 
 OPEN = (None, None)
 
 
 class Verdict(StrEnum):
-    """The fairness verdict on a number.
-
-    `unwatched`: inside the only limit that is set, but beyond the mirror image of that limit, on the side
-    that has none.
-    """
+    """`unwatched`: inside the only limit, but beyond its mirror image on the side that has none."""
 
     FAIR = "fair"
     UNDECIDED = "undecided"
@@ -35,10 +30,10 @@ class Verdict(StrEnum):
 
 
 ON_FAIRNESS = (Verdict.UNFAIR, Verdict.SUSPECTED, Verdict.UNWATCHED, Verdict.UNDECIDED, Verdict.FAIR)
-"""Verdicts that say how fair a number is, most serious first."""
+"""Most serious first."""
 
 GRAVEST = (*ON_FAIRNESS, Verdict.INSUFFICIENT_DATA, Verdict.NOT_COMPUTABLE, None)
-"""Verdicts, most serious first; None without a limit."""
+"""Most serious first; None without a limit."""
 
 
 def verdict(
@@ -49,11 +44,11 @@ def verdict(
     smallest_group: int | None,
     mirror: Limits = OPEN,
 ) -> Verdict | None:
-    """Verdict under the limits, which themselves count as inside; None without a limit.
+    """Limits count as inside; None without a limit.
 
-    Outside it is `unfair` when the whole interval is, else `suspected`. Inside it is `fair` when the whole
-    interval is, else `undecided`. Instead of `fair` it is `unwatched` beyond `mirror`, the mirror images
-    on the sides without a limit. `smallest_group` counts original records of the smaller compared group.
+    Outside, `unfair` if the whole interval is, else `suspected`. Inside, `fair` if the whole interval is,
+    else `undecided`; beyond `mirror`, the mirror images on sides without a limit, `unwatched` instead of
+    `fair`. `smallest_group` counts original records of the smaller group.
     """
     if lower_limit is None and upper_limit is None:
         return None
@@ -74,37 +69,34 @@ def verdict(
 
 
 def is_inside(value: float, limits: Limits) -> bool:
-    """Whether the value is inside, allowing for rounding."""
     lower, upper = limits
     return reaches(value, lower) and keeps_to(value, upper)
 
 
 def reaches(value: float, limit: float | None) -> bool:
-    """Whether the value is at or above the lower limit; True without one."""
+    """True without a limit."""
     return limit is None or value >= limit or math.isclose(value, limit, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
 
 
 def keeps_to(value: float, limit: float | None) -> bool:
-    """Whether the value is at or below the upper limit; True without one."""
+    """True without a limit."""
     return limit is None or value <= limit or math.isclose(value, limit, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
 
 
 MOST_LACKING = 0.1
-"""Max share of the records in strata that lack an outcome, without a caution.
+"""Share of the records in strata that lack an outcome, without a caution.
 
-As in SageMaker Clarify, the share of an outcome that nobody has counts as 0, so such strata move the
-figure and its interval away from the truth.
+As in SageMaker Clarify, the share of an outcome that nobody has counts as 0, so such strata move the figure
+and its interval away from the truth.
 """
 
 
 FEWEST_OF_STRATUM = 20
-"""Min mean records of strata with both groups and both outcomes, without a caution on a fit with a term
-for each.
-"""
+"""Mean records of strata for a fit with a term for each."""
 
 
 def caution(smallest_group: int) -> str | None:
-    """Caution about the smallest denominator, if too small.
+    """Caution about the smallest denominator.
 
     Only the number of records counts, never their outcome: otherwise the figures without caution would be
     those that chance made large or small.
@@ -119,9 +111,7 @@ def caution(smallest_group: int) -> str | None:
 
 
 def caution_of_strata(pair: StrataOutcomes) -> str | None:
-    """Caution with the share by weight of a pair's records in strata that lack an outcome; None where
-    small.
-    """
+    """Share by weight of a pair's records in strata that lack an outcome; None where small."""
     of_strata = pair.weights.sum(0)
     lacking = float(of_strata[of_strata.min(1) <= 0].sum() / of_strata.sum())
     if lacking <= MOST_LACKING:
@@ -131,7 +121,7 @@ def caution_of_strata(pair: StrataOutcomes) -> str | None:
 
 
 def caution_of_terms(pair: StrataOutcomes) -> str | None:
-    """Caution on few records for each stratum: a fit with a term for each then lies too far from 1."""
+    """With few records a stratum, a fit with a term for each lies too far from 1."""
     informative = (pair.weights.sum(0) > 0).all(1) & (pair.weights.sum(2) > 0).all(0)
     strata = int(informative.sum())
     records = int(pair.counts[:, informative].sum())

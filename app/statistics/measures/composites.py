@@ -59,7 +59,7 @@ _NAMES = {
 
 
 def measure_cells(metric: Metric, how: OfSet | OfPair, evidence: TableEvidence) -> list[Measured]:
-    """Figures of each set's cells, or of a monitored set's and the reference's."""
+    """Of each set, or of a monitored set and the reference."""
     is_compared = isinstance(how, OfPair)
     reference_member = reference(evidence.groups)
     subjects = monitored(evidence.groups) if is_compared else members(metric.scopes, evidence.groups)
@@ -124,8 +124,8 @@ def _compute(
 
 
 def measure_across(metric: Metric, how: Across, evidence: TableEvidence) -> list[Measured]:
-    """Where some groups are below `MINIMUM_GROUP_SIZE` next to two larger ones, details also hold the
-    figure of the larger ones.
+    """Where some groups are below `MINIMUM_GROUP_SIZE` next to two larger ones, details also hold the figure
+    of the larger ones.
     """
     if not evidence.groups:
         return []
@@ -235,9 +235,7 @@ def measure_strata(metric: Metric, how: OverStrata, evidence: TableEvidence) -> 
 
 
 def _trace_homogeneity(pair: StrataOutcomes, names: NDArray[np.str_], groups: int) -> dict[str, Any]:
-    """Test that all strata have one odds ratio, for so many groups, and those furthest apart; empty where
-    records do not suffice.
-    """
+    """Empty where records do not suffice."""
     of_monitored, of_reference = pair.weights * pair.density
     homogeneity = measure_homogeneity(of_monitored, of_reference)
     if not (homogeneity and homogeneity.has_enough):

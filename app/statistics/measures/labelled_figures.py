@@ -23,11 +23,11 @@ _RATES_OF_DECISION = {
     "favourable": {"positive_predictive", "false_discovery"},
     "unfavourable": {"negative_predictive", "false_omission"},
 }
-"""Rates among the records of one decision."""
+"""Among the records of one decision."""
 
 
 class LabelState(StrEnum):
-    """Share of the records with a label, the worst first."""
+    """The worst first."""
 
     NONE = "none"
     ONE_DECISION = "one_decision"
@@ -69,12 +69,12 @@ class LabelCounts(NamedTuple):
 
     @property
     def decided(self) -> list[DecidedLabels]:
-        """Decisions that have records, the one with the smaller share of labels first."""
+        """Those with records, the smaller share of labels first."""
         return sorted((side for side in self if side.records), key=lambda side: side.share)
 
     @property
     def lacking(self) -> list[str]:
-        """Decisions with too few labels for a figure of all records."""
+        """Too few labels for a figure of all records."""
         decided = self.decided
         apart = bool(decided) and decided[0].share < LEAST_OF_OTHER * decided[-1].share
         return [
@@ -104,7 +104,7 @@ class LabelCounts(NamedTuple):
         return significance(*shares, pairs=1).p_value if is_open else 1.0
 
     def allows(self, metric: Metric) -> bool:
-        """True if the figure can be known, at least of the labelled."""
+        """Whether the figure can be known, at least of the labelled."""
         how = metric.measure
         if self.state is not LabelState.ONE_DECISION or isinstance(how, CountOf):
             return self.state is not LabelState.NONE
@@ -117,7 +117,6 @@ class LabelCounts(NamedTuple):
         )
 
     def explain(self, metric: Metric) -> str:
-        """Reason why the figure is not there."""
         if self.state is LabelState.NONE:
             return "no label"
         decisions = " and ".join(f"{side.labelled:,} of {side.records:,} {side.decision}" for side in self)
@@ -126,7 +125,7 @@ class LabelCounts(NamedTuple):
 
     @property
     def headline(self) -> str | None:
-        """First sentence of a report; None where all or no records have a label."""
+        """None where all or no records have a label."""
         if self.state in {LabelState.NONE, LabelState.ALL}:
             return None
         larger = max(self, key=lambda side: side.labelled)
@@ -144,7 +143,7 @@ class LabelCounts(NamedTuple):
 
 
 def describe_mark(labels: Mapping[str, Any]) -> tuple[str, str]:
-    """End of a sentence on the labels of its figure, and the caution after it, from `Details.labels`."""
+    """End of a sentence, and the caution after it, from `Details.labels`."""
     mark = f", of the {labels['labelled']:,} with a label"
     counted = {name: labels.get(f"labelled_{name}", 0) for name in ("favourable", "unfavourable")}
     if labels.get("state") == LabelState.ONE_DECISION:
@@ -167,9 +166,7 @@ def describe_mark(labels: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def judge_labels(results: Iterable[Measured], table: LabelledCells) -> list[Measured]:
-    """Figures of labels, marked as "of the labelled", or a reason in place of a number that labels of one
-    decision cannot give.
-    """
+    """Marks figures as of the labelled; a number that labels of one decision cannot give gets a reason."""
     return [_judge(result, table) for result in results]
 
 
@@ -200,7 +197,6 @@ def _judge(result: Measured, table: LabelledCells) -> Measured:
 
 
 def _find_sides(result: Measured, groups: Groups) -> list[Sequence[int]]:
-    """Rows of the counts of each set of records that the figure is about."""
     metric = CATALOGUE[result.metric]
     if result.scope == "worst_pair":
         names = (result.details.monitored, result.details.reference)

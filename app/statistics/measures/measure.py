@@ -1,6 +1,4 @@
-"""Measures one attribute on one data set, of one outcome a record or of labels: every wanted row of the
-catalogue, in each scope.
-"""
+"""Measures one attribute on one data set: every requested row of the catalogue, in each scope."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -20,7 +18,7 @@ from .measure_scores import measure_scores
 from .worst_group import NO_LIMITS, AllLimits, mark_worst
 
 Keys = Collection[str] | None
-"""Keys of the metrics that are measured; None for all that the table supports."""
+"""None for all that the table supports."""
 
 FAVOURABLE = Words(
     noun="favourable",
@@ -35,9 +33,9 @@ CORRECT = Words(noun="correct", empty=LABELLED)
 def measure_all(
     data: Data, evidence: TableEvidence, picked: Keys, scopes: frozenset[str] | None = None
 ) -> list[Measured]:
-    """Wanted metrics of the data set, in catalogue order; None: all that the table supports.
+    """In catalogue order.
 
-    With `scopes`, others are left out as far as they cost time. A metric asked for by name without strata
+    Scopes not among `scopes` are left out as far as they cost time. A metric asked for by name without strata
     or scores gives its reason.
     """
     chosen = [metric for metric in _narrow_metrics(data, scopes) if picked is None or metric.key in picked]
@@ -108,7 +106,7 @@ def measure_as_logged(
 
 
 def _choose_scores(table: GroupCounts | LabelledCells, metrics: Keys) -> ScoreTable | None:
-    """Scores of the table; those asked for by name have a reason where it has none."""
+    """Those asked for by name have a reason where there are none."""
     return table.scores if metrics is None else table.scores or table.unscored()
 
 

@@ -19,16 +19,14 @@ from ..intervals.rate_estimates import PARTS, RATES, Counted, Share
 from ..intervals.verdicts import MINIMUM_GROUP_SIZE, caution
 
 NAMED = 3
-"""Max values that name a pooled group; the rest become `…`."""
+"""Values that name a pooled group; the others become `…`."""
 
 KEPT = 512
-"""Max sets of scopes and groups whose members are remembered."""
+"""Sets of scopes and groups whose members are remembered."""
 
 
 class Member(NamedTuple):
-    """A set of columns. `label` is set in the scope `group`; `of` continues a sentence (" of Female");
-    `name` is short.
-    """
+    """A set of columns. `label` is set in the scope `group`; `of` continues a sentence (" of Female")."""
 
     scope: Scope
     label: str | None
@@ -38,13 +36,13 @@ class Member(NamedTuple):
 
     @property
     def subject(self) -> str | None:
-        """Subject of a sentence; None for overall figures."""
+        """None for overall figures."""
         return self.name or None
 
 
 @lru_cache(KEPT)
 def members(scopes: tuple[Scope, ...], groups: Groups) -> tuple[Member, ...]:
-    """Each scope that is a set of columns, in order; without groups overall figures only."""
+    """In order; without groups overall figures only."""
     everyone = tuple(range(len(groups)))
     several = {
         "group": [
@@ -66,7 +64,7 @@ def members(scopes: tuple[Scope, ...], groups: Groups) -> tuple[Member, ...]:
 
 @lru_cache(KEPT)
 def monitored(groups: Groups) -> tuple[Member, ...]:
-    """Each monitored value, and all pooled."""
+    """Each value, and all pooled."""
     positions = set(of_role(groups, "monitored"))
     return tuple(
         member for member in members(("group", "pooled"), groups) if positions.issuperset(member.columns)
@@ -79,8 +77,7 @@ def reference(groups: Groups) -> Member:
 
 
 def omit_repeats(results: Sequence[Measured], groups: Groups) -> list[Measured]:
-    """Results without those whose counts are a group's: a role of one group, and a pair with its only
-    reference.
+    """Leaves out results with a group's own counts: a role of one group, a pair with its only reference.
 
     Everything is measured first: all results of a metric share random numbers.
     """
@@ -124,7 +121,7 @@ def explain_weightless(member: Member, *, has_weight: bool) -> str:
 
 
 def with_caution(result: Measured) -> Measured:
-    """Result with a caution where few records are in its smallest denominator, unless it has another."""
+    """Where few records are in its smallest denominator, unless it has another."""
     if not isinstance(result.number, Value) or result.details.caution is not None:
         return result
     warning = caution(result.smallest_group if result.cautious_of is None else result.cautious_of)
@@ -142,7 +139,7 @@ def _pool(scope: Literal["pooled", "reference"], groups: Groups) -> Member:
 
 
 SMALLEST_EXPECTED = 5
-"""Min expected records in a cell for the normal approximation (Cochran 1954)."""
+"""Records expected in a cell for the normal approximation (Cochran 1954)."""
 
 _SELECTION_RATES = frozenset({"favourable", "favourable_before", "favourable_after"})
 
@@ -244,8 +241,7 @@ def measure_comparison(metric: Metric, how: ComparedRate, evidence: TableEvidenc
 
 
 def _measure_worst_pair(metric: Metric, how: ComparedRate, evidence: TableEvidence) -> list[Measured]:
-    """Compares the two groups furthest apart, whatever their roles: the worse one (higher in errors, else
-    lower) counts as monitored.
+    """The two groups furthest apart, whatever their roles; the worse one counts as monitored.
 
     None without two groups of records; those below `MINIMUM_GROUP_SIZE` are left out while there are two
     others. Interval and p-value are those of all pairs together (Bonferroni).
@@ -335,12 +331,12 @@ class Significance:
 
 
 def significance(monitored: Share, reference: Share, *, pairs: int) -> Significance:
-    """Tests whether two favourable rates differ, and counts the shortfall.
+    """Fisher's exact test where an expected count is below 5, else the two-proportion z test with the pooled
+    rate.
 
-    Fisher's exact test where an expected count is below 5, else the two-proportion z test with the pooled
-    rate; Bonferroni for the worst of `pairs`. The shortfall is how many further monitored records would be
-    favourable at the reference rate, negative if there are more; in records, whatever their weight.
-    Neither share may be empty.
+    Bonferroni for the worst of `pairs`. The shortfall is how many further monitored records would be
+    favourable at the reference rate, negative if there are more; in records, whatever their weight. Neither
+    share may be empty.
     """
     shortfall = (reference.rate - monitored.rate) * monitored.total
     (count, total), (other_count, other_total) = monitored.size, reference.size

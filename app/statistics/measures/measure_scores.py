@@ -16,9 +16,9 @@ from .measure_rates import Member, build_result, build_value, members, monitored
 
 
 def measure_scores(table: ScoreTable, groups: Groups, formulas: Mapping[str, str]) -> list[Measured]:
-    """Wanted metrics in that order, each with its formula's text; `groups` are the table's.
+    """In the order of `formulas`, each with its text; the worst value is chosen in measure.py.
 
-    A table without groups gives overall figures only. The worst value is chosen in measure.py.
+    A table without groups gives overall figures only.
 
     Raises:
         KeyError: a metric is not one of scores.

@@ -1,9 +1,8 @@
 """Favourable rates that count every record once on each side: as logged, and as its counterfactuals.
 
-A record's figure towards a set of groups is its own outcome if its value is one of theirs; else the mean
-of its counterfactual outcomes, weighted by how many records have each value. Both rates are of the same
-records, and equal for a model that does not use the attribute. Source: spec of the fairness check, section
-4.
+A record's figure towards a set of groups is its own outcome if its value is one of theirs; else the mean of
+its counterfactual outcomes, weighted by how many records have each value. Both rates are of the same records,
+and equal for a model that does not use the attribute. Source: spec of the fairness check, section 4.
 """
 
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from ..tables.record_kinds import CounterfactualCells
 
 
 class _Figures(NamedTuple):
-    """Figures of kinds of records [K] towards a set of groups; NaN where no counterfactual was classified.
+    """[K] towards a set of groups; NaN where no counterfactual was classified.
 
     `influence` [K] adds the record's effect on others' figures through the weight of its value, for a
     variance only.
@@ -32,10 +31,9 @@ class _Figures(NamedTuple):
 # Without slots, for the cached properties.
 @dataclass(frozen=True, eq=False)
 class Paired:
-    """Favourable rate as if every record had one of the groups' values.
+    """`share(of)` uses the records of these groups and of the other role; `pair(of, against)` those of both.
 
-    `share(of)` uses the records of these groups and of the other role; `pair(of, against)` those of both
-    sets. A record without classified counterfactual is in neither rate.
+    A record without classified counterfactual is in neither rate.
     """
 
     words: Words
@@ -50,16 +48,16 @@ class Paired:
         return np.bincount(self.table.group, self._masses, minlength=len(self.table.groups)).astype(float)
 
     def share(self, of: Columns) -> Share:
-        """Rate of these groups, over their records and those of the other role."""
+        """Over their records and those of the other role."""
         return self._build_share(of, self._find_figures(of, self._other_role(of)).figures)
 
     def pair(self, of: Columns, against: Columns) -> tuple[Share, Share]:
-        """Both rates, over the records of both sides that have a figure towards each."""
+        """Over the records of both sides that have a figure towards each."""
         first, second = self._both_figures(of, against)
         return self._build_share(of, first.figures), self._build_share(against, second.figures)
 
     def figures(self, of: Columns, against: Columns) -> tuple[FloatArray, FloatArray]:
-        """Figures [K] of each kind towards both sides; NaN for kinds that are not compared."""
+        """[K] towards both sides; NaN for kinds that are not compared."""
         first, second = self._both_figures(of, against)
         return first.figures, second.figures
 
@@ -67,7 +65,7 @@ class Paired:
         return (self.pair(*several)[0] if len(several) > 1 else self.share(*several)).total
 
     def counts(self, share: Share) -> dict[str, float]:
-        """Sums by name; `own_n` of the `n` records have one of the values themselves."""
+        """`own_n` of the `n` records have one of the values themselves."""
         counts = {self.words.noun: share.mass, "n": share.total, "own_n": share.original}
         if self.table.weight is None:
             return counts
@@ -78,7 +76,7 @@ class Paired:
         }
 
     def rate_interval(self, of: Columns) -> Interval:
-        """Wilson's interval for as many whole records as have the variance of the figures."""
+        """Wilson's, for as many whole records as have the variance of the figures."""
         towards = self._find_figures(of, self._other_role(of))
         has_figure = ~np.isnan(towards.figures)
         weights = self._masses[has_figure]
@@ -100,13 +98,12 @@ class Paired:
         return Interval(float(low[0]), float(high[0]), "wilson_effective")
 
     def compare(self, comparison: ShareComparison, of: Columns, against: Columns) -> ComparedShares:
-        """Interval of two rates of the same records, for as many whole records as have the variance of the
-        figures.
+        """Interval of two rates of the same records, for as many whole records as have the variance.
 
         Figures between 0 and 1 are replaced by pairs of 0 and 1 that agree as far as they can. These vary
         more, by at most the number of counterfactuals of a record, so the number of pairs is multiplied by
-        that factor. Estimating the weights of a side's several values adds uncertainty, the more the
-        further apart their rates are.
+        that factor. Estimating the weights of a side's several values adds uncertainty, the more the further
+        apart their rates are.
         """
         first, second = self._both_figures(of, against)
         has_figures = ~np.isnan(first.figures)
@@ -183,7 +180,7 @@ class Paired:
         )
 
     def _find_figures(self, into: Columns, opposite: Columns) -> _Figures:
-        """Figures towards `into` of the records in both sets; NaN for any other."""
+        """Of the records in both sets; NaN for any other."""
         table = self.table
         columns = list(into)
         is_own = np.isin(table.group, columns)
@@ -203,9 +200,7 @@ class Paired:
         return _Figures(figures, figures + np.where(is_own, self._pull(shares, crossed, columns), 0.0))
 
     def _pull(self, shares: FloatArray, crossed: FloatArray, columns: list[int]) -> FloatArray:
-        """Effect [K] of a record with one of the values on the other records' figures, through the weight
-        of its value.
-        """
+        """Effect [K] of a record with one of the values on others' figures, through the weight of its value."""
         copies = self._masses[:, None] * crossed
         sizes = self._sizes[columns]
         of_value = divide_or((copies * shares).sum(0), copies.sum(0), 0.0)
@@ -226,7 +221,7 @@ class Paired:
         return float(masses.sum()) ** 2 / squares if squares > 0 else 0.0
 
     def _variance(self, is_compared: BoolArray, numbers: FloatArray) -> float:
-        """Variance of one of `_effective` records, which gives that of the weighted mean."""
+        """Of one of `_effective` records, which gives that of the weighted mean."""
         masses = self._masses[is_compared]
         mean = float(masses @ numbers) / masses.sum()
         squares = masses if self.table.weight is None else masses * self.table.weight[is_compared]

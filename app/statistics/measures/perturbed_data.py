@@ -1,10 +1,8 @@
 """Records with their copies, before and after mitigation.
 
-As OpenScale measures them, every original record and every counterfactual is a row, and rates are
-resampled by record. Groups with several values on the other side, or several draws, hold more
-counterfactuals of some records; counterfactual figures count every record once on each side. Figures before and
-after mitigation are of the same records, so a change is drawn from those that changed and those that did
-not.
+As OpenScale measures them, every record and every counterfactual is a row, and rates are resampled by record;
+counterfactual figures count every record once on each side. Figures before and after mitigation are of the
+same records, so a change is drawn from those that changed and those that did not.
 """
 
 from collections.abc import Iterator
@@ -25,15 +23,13 @@ from .paired_rates import Paired
 from .worst_group import NO_LIMITS, AllLimits
 
 UNSEEN = 1.0
-"""Weight of a kind not seen in a group in a second resampling, which may only widen the first: the rule of
-three.
+"""Weight of a kind not seen in a group in a second resampling: the rule of three.
 
-Without it a window without flips would give no width; with it alone, small windows would lean towards
-unseen kinds.
+It may only widen the first: without it a window without flips would give no width; alone, small windows would
+lean towards unseen kinds.
 """
 
 UNEQUALLY_SAMPLED = "the records were sampled at different rates, for which this figure cannot allow"
-"""Reason for figures without weights."""
 
 EVERY_COPY = replace(
     FAVOURABLE,
@@ -117,7 +113,7 @@ def measure_openscale(
 
 
 def _sum_kinds(table: CounterfactualCells) -> tuple[IntArray, IntArray]:
-    """Records that one of each kind adds to each group [K, groups]; only counterfactuals that cross count."""
+    """[K, groups]; only counterfactuals that cross count."""
     members = np.equal.outer(table.group, np.arange(len(table.groups))).astype(int)
     crossing = table.crossing()
     return members * table.outcome[
@@ -141,9 +137,7 @@ def _add_unseen(table: CounterfactualCells) -> CounterfactualCells:
 def _unseen_kinds(
     table: CounterfactualCells, group: int
 ) -> Iterator[tuple[int, int, IntArray, IntArray, int]]:
-    """Yields, for each outcome of a group with records, a kind that keeps it if no record had it, else one
-    that flips or keeps it.
-    """
+    """For each outcome of a group, a kind that keeps it if no record had it, else one that flips or keeps it."""
     mine = (table.group == group) & (table.count > 0)
     if not mine.any():
         return
@@ -181,7 +175,7 @@ def measure_counterfactual(
 
 
 def counterfactual_rate(table: CounterfactualCells) -> Estimate:
-    """Counterfactual favourable rate; that as logged where no record has a counterfactual."""
+    """As logged where no record has a counterfactual."""
     if table.copies_classified.any():
         return Paired(COUNTERFACTUAL, table)
     return _count_share(FAVOURABLE, table, table.outcome == 1, np.ones(len(table.count), bool))
@@ -214,11 +208,6 @@ def measure_mitigated(
     limits: AllLimits = NO_LIMITS,
     draws: int = DRAWS,
 ) -> list[Measured]:
-    """Selection rates and disparate impact before and after, as logged and counterfactual, and the changes.
-
-    Keys and limits are as in `measure_as_logged`. The same table and `seed` (not negative) give the same
-    intervals; those before mitigation equal the logged and counterfactual ones.
-    """
     outcomes = table.outcomes
     reference = list(of_role(table.groups, "reference"))
     total = outcomes.sum((1, 2))

@@ -26,7 +26,7 @@ class Disadvantaged(StrEnum):
 
 @frozen
 class Turned:
-    """A ratio seen from the other side, reference / monitored; an end of None is unbounded."""
+    """Reference / monitored; an end of None is unbounded."""
 
     value: float
     lower: float | None
@@ -34,11 +34,9 @@ class Turned:
 
 
 def judge(result: Measured, metric: Metric, limits: Limits) -> Verdict | None:
-    """Verdict on a result; a missing number is not computable even where there are no limits. One that holds
-    noise has none.
+    """A missing number is not computable even without limits; one that holds noise has no verdict.
 
-    Of several groups some lie outside by chance, so `unfair` takes the interval that allows for the choice
-    among them.
+    Of several groups some lie outside by chance, so `unfair` takes the interval that allows for the choice.
     """
     number, (lower, upper) = result.number, limits
     if isinstance(number, Undefined):
@@ -63,10 +61,10 @@ def is_ratio(metric: Metric) -> bool:
 
 
 def mirror_limits(metric: Metric, limits: Limits) -> Limits:
-    """Mirror image of a lone limit for the side without one: 1/limit of a ratio, -limit of a difference.
+    """Of a lone limit: 1/limit of a ratio, -limit of a difference.
 
-    None on both sides where both or neither have a limit, where the figure is one-sided (a distance,
-    smaller to larger), and where the lone limit leaves equality outside.
+    None on both sides where both or neither have a limit, where the figure is one-sided (a distance, smaller
+    to larger), and where the lone limit leaves equality outside.
     """
     lower, upper = limits
     if (
@@ -88,12 +86,11 @@ def mirror_limits(metric: Metric, limits: Limits) -> Limits:
 
 
 def mirrored_ratio(limit: float) -> float | None:
-    """1/limit; None for a limit of 0 or below, which limits no ratio."""
+    """A limit of 0 or below limits no ratio."""
     return 1 / limit if limit > 0 else None
 
 
 def both_sides(metric: Metric, limits: Limits) -> Limits:
-    """Limits with the mirror image of a lone one."""
     mirror = mirror_limits(metric, limits)
     return limits[0] if limits[0] is not None else mirror[0], limits[1] if limits[1] is not None else mirror[
         1
@@ -103,7 +100,7 @@ def both_sides(metric: Metric, limits: Limits) -> Limits:
 def disadvantaged(
     metric: Metric, value: float | None, limits: Limits, verdict: str | None
 ) -> Disadvantaged | None:
-    """Group at a disadvantage by the value; None where the number does not say, or nothing is judged."""
+    """None where the number does not say, or nothing is judged."""
     if value is None or metric.disadvantage is None or verdict not in ON_FAIRNESS:
         return None
     both = both_sides(metric, limits)
@@ -114,7 +111,7 @@ def disadvantaged(
 
 
 def turned(value: float, lower: float | None, upper: float | None) -> Turned | None:
-    """Ratio and 95 % interval seen from the other side; None for a ratio of zero."""
+    """None for a ratio of zero."""
     if value <= 0:
         return None
     return Turned(
@@ -123,7 +120,7 @@ def turned(value: float, lower: float | None, upper: float | None) -> Turned | N
 
 
 AllLimits = Mapping[str, Limits]
-"""Limits by metric key; others use those of the catalogue."""
+"""Others use those of the catalogue."""
 
 DIGITS = 12
 """Digits in which figures must differ: to a computer 0.8 - 0.5 and 0.5 - 0.2 are not equal."""
@@ -132,12 +129,12 @@ NO_LIMITS: AllLimits = {}
 
 
 def mark_worst(metric: Metric, results: Sequence[Measured], limits: AllLimits) -> list[Measured]:
-    """Results with the group furthest out marked; without a number, the first one of a group.
+    """Without a number, the first one of a group is marked.
 
-    Furthest beyond the set limits (for ratios as a factor); else beyond the mirror image of a lone one;
-    else nearest to any. Without limits, furthest from equality. Values below `MINIMUM_GROUP_SIZE` records
-    cannot be chosen while there are others. The first of equals wins. Intervals and p-values of all groups
-    allow for the choice.
+    Furthest beyond the set limits (for ratios as a factor); else beyond the mirror image of a lone one; else
+    nearest to any. Without limits, furthest from equality. Values below `MINIMUM_GROUP_SIZE` records cannot
+    be chosen while there are others. The first of equals wins. Intervals and p-values of all groups allow for
+    the choice.
     """
     positions = [position for position, result in enumerate(results) if result.scope == "group"]
     if not positions:
@@ -159,7 +156,7 @@ def mark_worst(metric: Metric, results: Sequence[Measured], limits: AllLimits) -
 
 
 def how_far_out(value: float, metric: Metric, limits: Limits) -> float:
-    """Distance of the value beyond the limits, for ratios as the logarithm of a factor; negative inside.
+    """For ratios the logarithm of a factor; negative inside.
 
     Inside, the mirror image of a lone limit counts, too. Without limits it is the distance from equality.
     """
@@ -167,7 +164,7 @@ def how_far_out(value: float, metric: Metric, limits: Limits) -> float:
 
 
 def distance_under(metric: Metric, limits: Limits) -> Callable[[float], float]:
-    """`how_far_out` as a function, for many values under the same limits."""
+    """For many values under the same limits."""
     of_ratio = is_ratio(metric)
 
     def scale_limits(sides: Limits) -> Limits:
@@ -192,7 +189,7 @@ def distance_under(metric: Metric, limits: Limits) -> Callable[[float], float]:
 
 
 def rank(value: float, metric: Metric, limits: Limits) -> tuple[bool, float]:
-    """Sort key that puts the value further out first: beyond a set limit before beyond none."""
+    """Puts the value further out first: beyond a set limit before beyond none."""
     return is_inside(value, limits), round(-how_far_out(value, metric, limits), DIGITS)
 
 
@@ -203,9 +200,7 @@ def _scale(value: float, *, is_ratio: bool) -> float:
 
 
 def allow_for_choice(result: Measured, metric: Metric, chosen_from: int) -> Measured:
-    """Result with an interval and a p-value that hold for so many figures at once (Bonferroni), and so for
-    a chosen one.
-    """
+    """Interval and p-value that hold for so many figures at once (Bonferroni)."""
     number = result.number
     p_value = result.details.p_value
     if chosen_from <= 1 or not isinstance(number, Value):
@@ -220,9 +215,7 @@ def allow_for_choice(result: Measured, metric: Metric, chosen_from: int) -> Meas
 
 
 def widen_for_choice(metric: Metric, figure: Value, chosen_from: int) -> Value:
-    """Figure with its 95 % interval stretched to that of one chosen from so many, for ratios on the scale
-    of logarithms.
-    """
+    """For ratios on the scale of logarithms."""
     factor = float(ndtri(1 - 0.025 / chosen_from)) / Z
 
     def stretch(end: float | None) -> float | None:

@@ -3,18 +3,15 @@ differently?
 
 Source: Amazon SageMaker Clarify, FT, with the sign of its documentation: above 0 the monitored records are
 treated worse. (Its library has the opposite sign, does not standardise features and lets the order of records
-break ties.) Where more records are equally near than there are places among the five, these are drawn at
-random, and FT is the average over the draws.
+break ties.)
 
-FT is not 0 wherever all are treated alike: a majority exaggerates. At 60 % favourable at random it is
-about 0.08, at 75 % highest, 0.15, at 50 % 0, below that negative. It is also 0 where the features alone
-decide. So it has no usual limits.
+FT is not 0 wherever all are treated alike: a majority exaggerates. At 60 % favourable at random it is about
+0.08, at 75 % highest, 0.15, at 50 % 0, below that negative. It is also 0 where the features alone decide. So
+it has no usual limits.
 
-Nearest records by numeric features (Euclidean).
-
-Records exactly as far away as the k-th nearest share the remaining places: neither the order of the
-records nor a search tree decides, and a mean over neighbours is the average over all ways to break ties.
-Distances that differ by less than a billionth are ties.
+Nearest records are by numeric features (Euclidean). Those exactly as far away as the k-th share the remaining
+places: a mean over neighbours is the average over all ways to break ties. Distances that differ by less than
+a billionth are ties.
 """
 
 import math
@@ -30,7 +27,7 @@ from ..intervals.intervals import Interval, Z
 
 TIE = 1e-9
 CHUNK = 1 << 21
-"""Max distances held at once."""
+"""Distances held at once."""
 
 
 @frozen_arrays
@@ -43,7 +40,6 @@ class Points:
 
     @classmethod
     def of(cls, features: FloatArray) -> "Points":
-        """Positions of the records [records, features]."""
         # Turns negative zero, which has other bits, into zero.
         positions, of_record, counts = np.unique(
             features + 0.0, axis=0, return_inverse=True, return_counts=True
@@ -52,9 +48,7 @@ class Points:
 
 
 def standardise(features: FloatArray) -> FloatArray:
-    """Scales each feature to mean 0 and standard deviation 1; a constant one becomes 0, a finite one stays
-    finite.
-    """
+    """To mean 0 and standard deviation 1; a constant feature becomes 0, a finite one stays finite."""
     if not len(features):
         return features
     # By the largest first: sums and squares of raw numbers could overflow.
@@ -118,17 +112,17 @@ def _find_neighbours(
 
 NEIGHBOURS = 5
 FEW_REFERENCE_RECORDS = 9
-"""Max reference records for which only the nearest one votes."""
+"""Up to so many, only the nearest one votes."""
 
 METHOD = "adjusted_wald_with_neighbours"
 
 
 @frozen_arrays
 class Flips:
-    """Treatment of the reference neighbours of each monitored record [monitored], compared with its own.
+    """Per monitored record, compared with its own treatment.
 
-    `flips` are the probability, over the ties, that most neighbours are favourable where the record is
-    not; negative: that most are unfavourable where it is favourable.
+    `flips` are the probability, over the ties, that most neighbours are favourable where the record is not;
+    negative: that most are unfavourable where it is favourable.
     """
 
     flips: FloatArray
@@ -139,11 +133,10 @@ class Flips:
     _reference: IntArray
 
     def value(self, of: BoolArray) -> float:
-        """FT of the selected monitored records, at least one."""
         return float(self.flips[of].mean())
 
     def towards(self, of: BoolArray) -> tuple[float, float]:
-        """Selected monitored records that flip to favourable and to unfavourable, averaged over the ties."""
+        """Records that flip to favourable and to unfavourable, averaged over the ties."""
         chosen = self.flips[of]
         return float(chosen.clip(min=0.0).sum()), float(-chosen.clip(max=0.0).sum())
 
@@ -153,9 +146,9 @@ class Flips:
         Adjusted Wald interval of a difference of paired proportions (Bonett and Price 2012, Statistics in
         Medicine 31:1), plus the effect of another draw of the reference outcomes, by the infinitesimal
         jackknife (Efron 1982) of a vote smoothed over the neighbours; with one neighbour without it. In
-        simulations (200 and 1,000 records, 50 to 90 % favourable, 10 to 80 % monitored) it held the mean
-        of FT over windows in 95 to 96 % on average, 85 % at worst: 80 % monitored, outcomes by the toss of
-        a coin.
+        simulations (200 and 1,000 records, 50 to 90 % favourable, 10 to 80 % monitored) it held the mean of
+        FT over windows in 95 to 96 % on average, 85 % at worst: 80 % monitored, outcomes by the toss of a
+        coin.
         """
         records = int(of.sum())
         size = records + 2
@@ -186,8 +179,7 @@ class Flips:
 def flips(
     monitored: FloatArray, favoured: IntArray, reference: FloatArray, reference_favoured: IntArray
 ) -> Flips:
-    """Compares monitored records [monitored, features] and outcomes (0 or 1) with their nearest references
-    [reference, features].
+    """Features are [records, features], outcomes 0 or 1.
 
     Raises:
         ValueError: there is no reference record.

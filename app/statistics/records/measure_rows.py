@@ -1,7 +1,4 @@
-"""Measures the flip test, consistency and rich subgroups.
-
-Records of a window, as the metrics of records need them.
-"""
+"""Measures the flip test, consistency and rich subgroups of a window's records."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -32,29 +29,25 @@ from .flip_test import Points, flips, neighbour_shares, standardise
 from .rich_subgroup import Kind, rich_subgroup
 
 UNCLASSIFIED = 2
-"""Outcome code that is neither favourable (1) nor unfavourable (0)."""
+"""Neither favourable (1) nor unfavourable (0)."""
 
 FEW_FEATURES = 10
-"""Max numeric features for a fast neighbour search; beyond, its time grows quadratically."""
+"""With more numeric features the time of a neighbour search grows quadratically."""
 
 MOST_RECORDS = 100_000
 MOST_RECORDS_OF_MANY_FEATURES = 20_000
-"""Max records searched with few features, and with many; of more, a random sample."""
+"""Records searched with few features, and with many; of more, a random sample."""
 
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class RowData:
-    """Records of one window, one position per record in every array.
+    """One position per record in every array.
 
     `codes` are positions in `groups` (-1: none), `features` [records, features] numeric, `predicted` and
     `actual` 1 favourable, 0 unfavourable, 2 neither. Rich subgroups are made from `protected` [records,
     attributes]; None: membership of each group.
-
-    Raises:
-        ValueError: an array has another length, a code or an outcome is unknown, or a feature is missing
-    or infinite.
     """
 
     groups: Groups
@@ -89,14 +82,11 @@ class RowData:
 
     @property
     def columns(self) -> IntArray:
-        """Groups' positions, with ungrouped records after the last group."""
+        """Ungrouped records have the position after the last group."""
         return np.where(self.codes == NEITHER, len(self.groups), self.codes)
 
     def sampled(self, limit: int) -> "RowData":
-        """Same records, or a random sample of `limit`.
-
-        Random numbers come from the record's contents: neither data set, order nor other records matter.
-        """
+        """Random numbers come from the record's contents: neither data set, order nor other records matter."""
         if len(self.codes) <= limit:
             return self
         # From features, group and prediction (or label).
@@ -117,7 +107,7 @@ class RowData:
 
 
 def _mix(lots: NDArray[np.uint64], numbers: FloatArray) -> NDArray[np.uint64]:
-    """Mixes the numbers in, evenly over all 64 bits (the finalizer of SplitMix64)."""
+    """Evenly over all 64 bits (the finalizer of SplitMix64)."""
     # Turns negative zero, which has other bits, into zero.
     bits = (lots + SPREAD) ^ (numbers + 0.0).view(np.uint64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
@@ -126,7 +116,6 @@ def _mix(lots: NDArray[np.uint64], numbers: FloatArray) -> NDArray[np.uint64]:
 
 
 def most_records(features: int) -> int:
-    """Max records searched for neighbours, by the number of features."""
     return MOST_RECORDS if features <= FEW_FEATURES else MOST_RECORDS_OF_MANY_FEATURES
 
 
@@ -145,16 +134,14 @@ METHOD = "wilson_of_effective_size"
 
 @frozen_arrays
 class Neighbourhood:
-    """Positions of records, and the share of each position's records in the neighbours of each position
-    [points, points].
-    """
+    """Share of each position's records in the neighbours of each position [points, points]."""
 
     points: Points
     shares: csr_array
 
     @classmethod
     def of(cls, features: FloatArray) -> "Neighbourhood":
-        """5 nearest records of each of the records [records, features], itself included.
+        """5 nearest of each of the records [records, features], itself included.
 
         Raises:
             ValueError: there are fewer than 5 records.
@@ -165,7 +152,7 @@ class Neighbourhood:
 
 @frozen_arrays
 class Agreement:
-    """Agreement [records] with the neighbours' outcomes, in [0, 1], 1 where all have the same."""
+    """[records] with the neighbours' outcomes, in [0, 1], 1 where all have the same."""
 
     agreements: FloatArray
     _favoured: IntArray
@@ -173,15 +160,14 @@ class Agreement:
     _near: Neighbourhood
 
     def value(self, of: BoolArray) -> float:
-        """Consistency of the selected records, at least one."""
         return float(np.clip(self.agreements[of].mean(), 0.0, 1.0))
 
     def interval(self, of: BoolArray) -> Interval:
-        """95 % interval of the consistency of the selected records, within [0, 1].
+        """Within [0, 1].
 
         Score interval (Wilson) of the number of records with the same variance, that of the infinitesimal
-        jackknife (Efron 1982): a record counts by its own agreement and its effect on others'. In
-        simulations (200 to 5,000 records) it held the mean over windows in 91 to 98 %.
+        jackknife (Efron 1982): a record counts by its own agreement and its effect on others'. In simulations
+        (200 to 5,000 records) it held the mean over windows in 91 to 98 %.
         """
         value = self.value(of)
         records = int(of.sum())
@@ -207,7 +193,6 @@ class Agreement:
 
 
 def agreement(near: Neighbourhood, favoured: IntArray) -> Agreement:
-    """Compares each record's outcome [records] (0 or 1) with its neighbourhood's."""
     points = near.points
     favourable = np.bincount(points.of_record, weights=favoured, minlength=len(points.counts))
     means = np.clip(near.shares @ (favourable / points.counts), 0.0, 1.0)[points.of_record]
@@ -234,7 +219,7 @@ _OUTCOMES: Mapping[Data, tuple[Outcome, ...]] = {
 def measure_rows(
     data: Data, rows: RowData, formulas: Mapping[str, str], *, limits: AllLimits = NO_LIMITS
 ) -> list[Measured]:
-    """Metrics that `formulas` names, in its order, each with its formula's text; `data` decides the outcomes.
+    """In the order of `formulas`; `data` decides the outcomes.
 
     Of too many records (see `most_records`) a random sample is drawn. The value furthest out is chosen by
     `limits` (default: the catalogue's).
@@ -278,12 +263,12 @@ class _Rows:
     _searched: dict[bytes, Neighbourhood] = field(default_factory=dict)
 
     def outcomes(self, which: Outcome) -> IntArray:
-        """Outcome of each record; unclassified where there is none."""
+        """Unclassified where there is none."""
         outcomes = self.rows.actual if which == "label" else self.rows.predicted
         return np.full(len(self.rows.codes), UNCLASSIFIED, int) if outcomes is None else outcomes
 
     def neighbourhood(self, among: BoolArray) -> Neighbourhood:
-        """Neighbours of those records among themselves; the same are searched once."""
+        """Among themselves; the same are searched once."""
         key = among.tobytes()
         if key not in self._searched:
             self._searched[key] = Neighbourhood.of(standardise(self.rows.features[among]))

@@ -5,8 +5,8 @@ hyperplane through the protected attributes separates, the one with the largest 
 its share of all records.
 
 Searched are lines across each attribute, across sum and difference of each two (of few), and across the
-direction of the least-squares regression of the rate. AIF360's rate of the complement is wrong for records
-on the line and not followed.
+direction of the least-squares regression of the rate. AIF360's rate of the complement is wrong for records on
+the line and not followed.
 """
 
 import math
@@ -25,7 +25,7 @@ MOST_DRAWS, FEWEST_DRAWS = 500, 100
 CHUNK = 1 << 21
 
 PAIRED = 8
-"""Max attributes for searching pairs of them."""
+"""Attributes for searching pairs of them."""
 
 Kind = Literal["false_positive", "false_negative"]
 
@@ -34,9 +34,9 @@ Kind = Literal["false_positive", "false_negative"]
 class RichSubgroup:
     """Subgroup on the smaller side of its line.
 
-    `value` is |`rate` - `overall_rate`| times its share of all records. `judged` are positions of records
-    whose error counts (actually unfavourable for false positives, favourable for false negatives);
-    `members` marks those in the subgroup.
+    `value` is |`rate` - `overall_rate`| times its share. `judged` are positions of records whose error counts
+    (actually unfavourable for false positives, favourable for false negatives), `members` of them in the
+    subgroup.
     """
 
     value: float
@@ -50,8 +50,7 @@ class RichSubgroup:
 def rich_subgroup(
     protected: FloatArray, favoured: IntArray, actual: IntArray, kind: Kind
 ) -> RichSubgroup | None:
-    """Subgroup of the records [records, attributes], with predictions and labels (0 or 1), whose error rate
-    differs most.
+    """Of [records, attributes], predictions and labels (0 or 1).
 
     None where no record can have such an error, or all that can are alike in every protected attribute.
     """
@@ -78,7 +77,7 @@ def rich_subgroup(
 
 
 class _Search:
-    """Lines across the positions, and the errors' deviation on one side of each from the expected number."""
+    """The errors' deviation on one side of each line from the expected number."""
 
     def __init__(self, points: Points) -> None:
         self._places, self._counts = standardise(points.places), points.counts
@@ -100,7 +99,7 @@ class _Search:
         return best, inside if 2 * self._counts[inside].sum() <= self._counts.sum() else ~inside
 
     def by_chance(self, errors: int) -> float:
-        """Deviation that the search exceeds once in twenty times where all records have one error rate."""
+        """Exceeded once in twenty times where all records have one error rate."""
         draws = max(FEWEST_DRAWS, min(MOST_DRAWS, CHUNK // self._counts.size))
         total = self._counts.sum()
         # Half an error of either kind keeps some variance where all or none are errors.
@@ -114,7 +113,7 @@ class _Search:
         return float(np.quantile(largest.max(0), 0.95, method="higher"))
 
     def _directions(self, deviations: FloatArray) -> list[FloatArray]:
-        """Coordinate along each direction: [1, places] for attributes, [draws, places] for regressions."""
+        """[1, places] for attributes, [draws, places] for regressions."""
         attributes = list(self._places.T[:, None])
         if len(attributes) == 1:
             return attributes
@@ -124,9 +123,7 @@ class _Search:
 
 
 def _sums(deviations: FloatArray, along: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Running sums of the deviations [draws, places] along the direction, 0 where no line fits between two
-    positions.
-    """
+    """Running sums [draws, places], 0 where no line fits between two positions."""
     order = np.broadcast_to(np.argsort(along, 1, kind="stable"), deviations.shape)
     sums = np.take_along_axis(deviations, order, axis=1).cumsum(1)
     steps = np.diff(np.take_along_axis(np.broadcast_to(along, deviations.shape), order, axis=1), axis=1)
@@ -135,7 +132,7 @@ def _sums(deviations: FloatArray, along: FloatArray) -> tuple[FloatArray, IntArr
 
 
 def _interval(value: float, errors: IntArray, members: BoolArray, records: int, by_chance: float) -> Interval:
-    """95 % interval of the found subgroup's figure, from the variance of the records' parts in it (Wald).
+    """95 % interval from the variance of the records' parts (Wald).
 
     Unless the value exceeds what a search finds by chance, it reaches from 0 to at least that. Beyond, the
     subgroup is taken as given: in simulations (200 to 5,000 records) it held the truth in 93 to 97 % of

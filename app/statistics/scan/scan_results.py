@@ -22,17 +22,15 @@ from .search_subgroup import (
 )
 
 BINS = 4
-"""Ranges of a column of numbers."""
+"""Of a column of numbers."""
 
 MAX_VALUES = 10
-"""Max values of a feature with the rest and the missing ones. A column with more different numbers is
-divided into ranges.
-"""
+"""With the rest and the missing ones; more different numbers are divided into ranges."""
 
 
 @frozen
 class Bins:
-    """Division of one feature: ranges that end at these `edges`, or these `kept` values. Either is empty.
+    """Ranges that end at these `edges`, or these `kept` values.
 
     Positions: the ranges or values, then the rest (of kept values only), then the missing ones.
     """
@@ -43,9 +41,7 @@ class Bins:
 
     @classmethod
     def choose(cls, feature: str, counts: Mapping[Scalar, int]) -> "Bins":
-        """Division of a feature whose values have these counts. Values of fewer than `MIN_RECORDS` records
-        are not kept.
-        """
+        """Values of fewer than `MIN_RECORDS` records are not kept."""
         numbers = [value for value in counts if is_number(value)]
         if len(numbers) == len(counts) and len(counts) > MAX_VALUES:
             values_of_records = np.repeat(np.array(numbers, float), [counts[value] for value in numbers])
@@ -65,7 +61,6 @@ class Bins:
 
     @property
     def missing(self) -> int:
-        """Position of records without a value."""
         return len(self.edges or self.kept) + 1
 
     def describe(self, positions: Sequence[int]) -> Condition:
@@ -89,13 +84,13 @@ class Bins:
         return form(values=tuple(self.kept[position] for position in chosen))
 
     def encode_numbers(self, numbers: FloatArray) -> Codes:
-        """Position [N] of each number among the ranges; NaN is missing."""
+        """[N]; NaN is missing."""
         return np.where(
             np.isnan(numbers), self.missing, np.searchsorted(self.edges, numbers, side="left")
         ).astype(int)
 
     def encode_texts(self, texts: Sequence[str]) -> Codes:
-        """Position [N] of each canonical text among the kept values."""
+        """[N] of canonical texts."""
         positions = {text: position for position, text in enumerate(self.kept)}
         return np.array([positions.get(text, len(self.kept)) for text in texts], int)
 
@@ -104,16 +99,15 @@ BOOTSTRAPS = 199
 """Tables drawn under the claim that no subgroup differs; the smallest p value is 1 / 200."""
 
 PENALTY = 1.0
-"""Score that each named value costs, so that short descriptions win."""
 
 
 @frozen
 class Scan:
-    """Result of a scan of `subsets` subgroups.
+    """`subgroup` has for each feature the positions of its values, or None for all.
 
-    `subgroup` has for each feature the positions of its values, or None for all. It is None where none is
-    beyond what is expected, or if it or the rest has fewer than MIN_RECORDS records and must not be shown.
-    `p_value` is the share of scans with at least this `score`, among those of random tables and this one.
+    It is None where none is beyond what is expected, or if it or the rest has fewer than MIN_RECORDS records
+    and must not be shown. `p_value` is the share of scans with at least this `score`, among those of random
+    tables and this one.
     """
 
     subgroup: tuple[tuple[int, ...] | None, ...] | None
@@ -133,10 +127,10 @@ def scan_cells(
     restarts: int = RESTARTS,
     bootstraps: int = BOOTSTRAPS,
 ) -> Scan:
-    """Subgroup with the highest score, with a p value from a parametric bootstrap of the whole scan.
+    """Highest score, with a p value from a parametric bootstrap of the whole scan.
 
-    Above: falling short of unfavourable outcomes, as odds multiplied by q are the other outcome's divided
-    by q. Expected is the rate of the stratum; it is estimated again in each random table.
+    Above: falling short of unfavourable outcomes, as odds multiplied by q are the other outcome's divided by
+    q. Expected is the rate of the stratum, estimated again in each random table.
     """
     strata = cells.is_of_stratum
     counted = cells.favourable if direction is UnfairSide.BELOW else cells.records - cells.favourable
@@ -163,7 +157,7 @@ def scan_cells(
 
 
 MAX_P_VALUE = 0.05
-"""Max p value of a scan that names its group."""
+"""Of a scan that names its group."""
 
 _DOES = {
     UnfairSide.BELOW: ("falls short", "falls short most"),
@@ -190,11 +184,10 @@ class FoundGroup:
 
 @frozen_by_name
 class SearchResult:
-    """Answer of a scan that searched `subsets` groups over `features`.
+    """`p_value` allows for the choice of the best among `subsets` groups.
 
-    `p_value` is the share of scans of random outcomes that find as much: it allows for the choice of the
-    best. `group` is None above MAX_P_VALUE, or if it or its rest has fewer than MIN_RECORDS records and
-    must not be shown.
+    `group` is None above MAX_P_VALUE, or if it or its rest has fewer than MIN_RECORDS records and must not be
+    shown.
     """
 
     features: tuple[str, ...]
@@ -215,7 +208,7 @@ def search_groups(
     seed: int,
     strata: IntArray | None = None,
 ) -> SearchResult:
-    """Scan of records with positions `codes` [N, F] in the `bins`, outcomes [N] and strata [N]."""
+    """Positions `codes` [N, F] in the `bins`, outcomes [N] and strata [N]."""
     used = [np.unique(column) for column in codes.T]
     # Positions that no record has would count as searched.
     dense = np.column_stack(
@@ -252,7 +245,7 @@ def search_groups(
 
 
 def say_search(result: SearchResult, *, left_out: Sequence[str] = ()) -> str:
-    """The answer in words. `left_out` are features with too many combinations."""
+    """`left_out` are features with too many combinations."""
     does, does_most = _DOES[result.direction]
     groups = "group" if result.subsets == 1 else "groups"
     searched = (

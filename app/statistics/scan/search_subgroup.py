@@ -1,5 +1,5 @@
-"""Search for the subgroup that falls short most: one feature at a time, from many starts, in many tables
-at once.
+"""Search for the subgroup that falls short most: one feature at a time, from many starts, in many tables at
+once.
 """
 
 from collections.abc import Sequence
@@ -14,15 +14,14 @@ from ..group_labels import BoolArray, FloatArray
 
 IntArray = NDArray[np.signedinteger]
 MAX_FEATURES = 8
-"""Max features of a scan."""
 
 
 @frozen_arrays
 class CellTable:
     """Counts of the combinations that occur.
 
-    `codes` [C, F] are positions in the values of each feature, `sizes` how many it has, `strata` [C]
-    counted from 0; `favourable` [C] of `records` [C].
+    `codes` [C, F] are positions in the values of each feature, `sizes` how many it has; `strata`,
+    `favourable` and `records` are [C].
     """
 
     codes: IntArray
@@ -45,12 +44,12 @@ class CellTable:
 
     @property
     def is_of_stratum(self) -> FloatArray:
-        """1 [C, S] where the cell is of that stratum, else 0."""
+        """[C, S]."""
         return np.eye(int(self.strata.max(initial=0)) + 1)[self.strata]
 
 
 def count_subsets(sizes: Sequence[int]) -> int:
-    """Subgroups that features of these sizes describe, by at least one value of each."""
+    """Subgroups with at least one value of each feature."""
     # Python's integers: eight features of ten values exceed 64 bits.
     return prod(2 ** int(size) - 1 for size in sizes)
 
@@ -58,7 +57,7 @@ def count_subsets(sizes: Sequence[int]) -> int:
 def count_cells(
     codes: IntArray, sizes: tuple[int, ...], favourable: BoolArray, strata: IntArray | None = None
 ) -> CellTable:
-    """Table of records with these `codes` [N, F], outcomes [N] and strata [N], else one stratum."""
+    """`codes` [N, F], outcomes [N] and strata [N]."""
     keys = np.column_stack([codes, np.zeros(len(codes), int) if strata is None else strata])
     cells, cell_of_record = np.unique(keys, axis=0, return_inverse=True)
     of_records = cell_of_record.reshape(-1)
@@ -70,7 +69,7 @@ def count_cells(
 
 
 LOWEST = -30.0
-"""Smallest logarithm of a multiplier, that of a set without favourable records."""
+"""Logarithm of the multiplier of a set without favourable records."""
 
 MAX_STEPS = 50
 PRECISION = 1e-9
@@ -90,7 +89,7 @@ def log_likelihood(
 
 
 def fit_multiplier(favourable: FloatArray, records: FloatArray, expected: FloatArray) -> FloatArray:
-    """Ln q between LOWEST and 0 with the largest likelihood."""
+    """Ln q between LOWEST and 0."""
     low = np.full(favourable.shape, LOWEST)
     high = np.zeros(favourable.shape)
     total = records.sum(-1)
@@ -144,7 +143,7 @@ def find_range(
 def _derivatives(
     favourable: FloatArray, records: FloatArray, expected: FloatArray, at: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """First derivative by ln q, and the negative second one."""
+    """Derivatives by ln q, the second one negative."""
     odds = expected * np.exp(at)[..., None]
     with np.errstate(invalid="ignore"):
         rates = np.nan_to_num(odds / (1 - expected + odds), nan=0.0)
@@ -152,26 +151,21 @@ def _derivatives(
 
 
 RESTARTS = 50
-"""Max starts of a search: all records, and random subgroups. Small tables start from every combination and
-so miss nothing.
-"""
+"""All records, and random subgroups. Small tables start from every combination and so miss nothing."""
 
 MIN_RECORDS = 10
-"""Min records of a subgroup that is searched or shown."""
+"""Of a subgroup that is searched or shown."""
 
 MAX_PASSES = 50
-"""Max passes over all features; usually three or four suffice."""
 
 GAIN = 1e-9
-"""Smaller gains count as none."""
 
 MAX_CELLS = 4_000_000
-"""Max elements of one array."""
 
 
 @frozen_arrays
 class Best:
-    """Best subgroup of each table: `scores` [T], and for each feature its values [T, V]."""
+    """`scores` [T], and for each feature its values [T, V]."""
 
     scores: FloatArray
     included: tuple[BoolArray, ...]
@@ -180,11 +174,10 @@ class Best:
 def search_tables(
     cells: CellTable, favourable: FloatArray, *, penalty: float, seed: int, restarts: int = RESTARTS
 ) -> Best:
-    """Best subgroup of each of T tables with the cells and records of `cells`, but counts `favourable` [T,
-    C].
+    """T tables with the cells and records of `cells`, but counts `favourable` [T, C].
 
-    Expected is the table's own rate of the stratum. The score is the log-likelihood of the best multiplier
-    of the odds below 1, minus the penalty for each named value; a feature with all its values names none.
+    Expected is the table's own rate of the stratum. The score is the log-likelihood of the best multiplier of
+    the odds below 1, minus the penalty for each named value; a feature with all its values names none.
     """
     rows = max(1, MAX_CELLS // (max(len(cells.records), 1) * restarts))
     bests = []
@@ -196,8 +189,8 @@ def search_tables(
 
 
 def list_all_starts(sizes: tuple[int, ...], limit: int) -> list[BoolArray] | None:
-    """Values [R, V] of R starts for each feature: all combinations but of the feature with most values;
-    None beyond `limit`.
+    """Values [V] of each start for each feature: all combinations but of the feature with most values; None
+    beyond `limit`.
     """
     largest = int(np.argmax(sizes))
     subsets = [
@@ -210,7 +203,7 @@ def list_all_starts(sizes: tuple[int, ...], limit: int) -> list[BoolArray] | Non
 
 
 class _Search:
-    """Searches in several tables at once. A row is one start; each table has `restarts` adjacent rows."""
+    """A row is one start; each table has `restarts` adjacent rows."""
 
     def __init__(
         self,
@@ -269,7 +262,7 @@ class _Search:
         return Best(self._scores[best], tuple(included[best] for included in self._included))
 
     def _improve(self, feature: int, rows: IntArray) -> None:
-        """Chooses the best values of one feature, exactly, while the others stay."""
+        """Exactly, while the other features stay."""
         inside = np.ones((len(rows), len(self._cells.records)), bool)
         restricted = np.zeros(len(rows))
         for index, included in enumerate(self._included):

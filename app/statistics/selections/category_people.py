@@ -1,6 +1,6 @@
 """People by category, with outcome, controls and scores; alike people added up.
 
-Schemes of categories that rules name, and mappings to them; as read in November 2026, not legal advice.
+Schemes of categories that rules name, as read in November 2026, not legal advice.
 """
 
 import json
@@ -40,16 +40,14 @@ SCHEMES = MappingProxyType(
         ),
     }
 )
-"""Those of EEO-1 reports and of Local Law 144, and those that surname and place give probabilities of
-(BISG).
-"""
+"""Of EEO-1 reports and Local Law 144, and those that surname and place give probabilities of (BISG)."""
 
 MAX_MAPPINGS = 20
 
 MAX_VALUES = 500
 
 MAX_MAPPING_LENGTH = 6_000
-"""Max characters of mappings in an address; bodies and files take longer ones."""
+"""Characters in an address; bodies and files take longer ones."""
 
 EXAMPLE_MAPPING = '{"sex": {"scheme": "sex", "values": {"f": "Female", "m": "Male"}}}'
 
@@ -58,9 +56,9 @@ EXAMPLE_MAPPING = '{"sex": {"scheme": "sex", "values": {"f": "Female", "m": "Mal
 class CategoryMapping:
     """Categories of one attribute, by its values or by weights.
 
-    A value that is not in `values` is unknown. `weights` names a category for each column that holds the
-    probability that a person is of it; `attribute` is then the title of the table only, and others are
-    compared with `reference`. `scheme` None: any names.
+    A value that is not in `values` is unknown. `weights` names a category for each column of probabilities;
+    `attribute` is then the title of the table only, and others are compared with `reference`. `scheme` None:
+    any names.
     """
 
     attribute: str
@@ -118,9 +116,7 @@ def _find_problems(mappings: Sequence[CategoryMapping]) -> Iterator[FieldProblem
 
 
 def parse_mappings(text: str) -> tuple[CategoryMapping, ...]:
-    """Mappings of a JSON object by attribute: `{"race": {"scheme": "eeo-1", "values": {"W":
-    "White"}}}`.
-    """
+    """JSON by attribute: `{"race": {"scheme": "eeo-1", "values": {"W": "White"}}}`."""
     try:
         document = json.loads(text)
     except ValueError as error:
@@ -155,7 +151,7 @@ def _read_mapping(name: str, stored: Any) -> CategoryMapping:  # noqa: ANN401 - 
 
 @frozen
 class Category:
-    """The name of its value of each attribute, people assessed, and people selected."""
+    """The name of its value of each attribute."""
 
     names: tuple[str, ...]
     applicants: int
@@ -167,7 +163,6 @@ class Category:
 
     @property
     def rate(self) -> float:
-        """Selected share, 0 to 1."""
         return self.selected / self.applicants
 
     @property
@@ -185,9 +180,7 @@ class Category:
 
 @frozen
 class CategoryTable:
-    """Categories of one attribute, or of several together, with at least one person each; `unknown` people
-    are in none.
-    """
+    """With at least one person each; `unknown` people are in none."""
 
     comparison: Comparison
     categories: tuple[Category, ...]
@@ -203,7 +196,7 @@ def name_category(names: Sequence[str]) -> str:
 
 
 def highest_rate(categories: Sequence[Category]) -> Category | None:
-    """Category with the highest selection rate, of equal ones the largest."""
+    """Of equal ones the largest."""
     return max(
         categories, key=lambda category: (category.rate, category.applicants, category.label), default=None
     )
@@ -213,15 +206,13 @@ Json = dict[str, Any]
 Rows = BoolArray
 
 MOST_CONTROL_VALUES = 20
-"""Max different values of a numeric control that is not divided into fifths."""
 
 FIFTHS = 5
 
 
 @frozen_arrays
 class AttributeCategories:
-    """Categories of one attribute; `codes` per row are positions or MISSING, `roles` those of each in the
-    monitor.
+    """`codes` per row are positions or MISSING, `roles` those of each in the monitor.
 
     `values` are as in the log, `labels` are display names.
     """
@@ -235,9 +226,7 @@ class AttributeCategories:
 
 @frozen_arrays
 class Control:
-    """Values of a control; `codes` per row are positions or MISSING. `note` says how a numeric one was
-    divided.
-    """
+    """`codes` per row are positions or MISSING. `note` says how a numeric one was divided."""
 
     name: str
     labels: tuple[str, ...]
@@ -247,8 +236,7 @@ class Control:
 
 @dataclass(frozen=True, eq=False)
 class CountedPeople:
-    """Records of a period or file: row i counts `records[i]` alike ones. `scores` is None where `no_scores`
-    says why.
+    """Row i counts `records[i]` alike ones. `scores` is None where `no_scores` says why.
 
     `bounds` are tables of categories by probabilities.
     """
@@ -266,7 +254,6 @@ class CountedPeople:
 
     @cached_property
     def is_assessed(self) -> Rows:
-        """Per row, whether the outcome is in one of the monitor's lists."""
         return np.asarray(self.outcomes != Outcome.UNCLASSIFIED)
 
     @cached_property
@@ -275,7 +262,7 @@ class CountedPeople:
 
 
 def divide_numbers(name: str, numbers: FloatArray, records: IntArray) -> Control:
-    """Numeric control by the fifths of its numbers [rows], NaN where missing; row i counts `records[i]`."""
+    """Fifths of the numbers [rows], NaN where missing."""
     is_known = ~np.isnan(numbers)
     expanded = np.repeat(numbers[is_known], records[is_known])
     cuts = np.unique(np.quantile(expanded, np.arange(1, FIFTHS) / FIFTHS))
@@ -292,7 +279,6 @@ def divide_numbers(name: str, numbers: FloatArray, records: IntArray) -> Control
 
 
 def has_many_numbers(numbers: FloatArray | None) -> bool:
-    """Whether a numeric control has too many values to compare one by one."""
     return numbers is not None and np.unique(numbers[~np.isnan(numbers)]).size > MOST_CONTROL_VALUES
 
 
@@ -308,7 +294,6 @@ def name_reference(attribute: AttributeCategories) -> str:
 
 
 def count_category(people: CountedPeople, label: str, chosen: Rows) -> Category:
-    """Assessed people of these rows."""
     return Category(
         (label,), people.count(chosen & people.is_assessed), people.count(chosen & people.is_selected)
     )
@@ -317,7 +302,7 @@ def count_category(people: CountedPeople, label: str, chosen: Rows) -> Category:
 def compare_categories(
     people: CountedPeople, attribute: AttributeCategories
 ) -> Iterator[tuple[Rows, Category, Category]]:
-    """Yields each category's rows, the category and the reference, if both have assessed people."""
+    """Rows, category and reference, if both have assessed people."""
     reference = count_category(people, name_reference(attribute), reference_rows(attribute))
     for position, (label, role) in enumerate(zip(attribute.labels, attribute.roles, strict=True)):
         chosen = attribute.codes == position
@@ -327,7 +312,7 @@ def compare_categories(
 
 
 def combine_controls(people: CountedPeople) -> Codes:
-    """Per row, the combination of the values of all controls, or MISSING."""
+    """Per row, or MISSING."""
     return np.asarray(
         cross(
             [control.codes for control in people.controls],

@@ -47,7 +47,7 @@ class ControlledCount:
 
 @frozen
 class AdjustedOdds:
-    """Adjusted odds ratio. `left_out` people have a value of a control that says nothing about it."""
+    """`left_out` people have a value of a control that says nothing about it."""
 
     odds: OddsRatio
     people: int
@@ -55,7 +55,7 @@ class AdjustedOdds:
 
 
 def adjusted_odds(category: Category, reference: Category, counts: Sequence[ControlledCount]) -> AdjustedOdds:
-    """Odds ratio given the controls, with Wald's interval.
+    """Given the controls, with Wald's interval.
 
     Values of a control with one outcome or one category only are left out: the fit would not converge.
     """
@@ -84,9 +84,7 @@ def adjusted_odds(category: Category, reference: Category, counts: Sequence[Cont
 
 
 def drop_uninformative(counts: Sequence[ControlledCount]) -> list[ControlledCount]:
-    """Counts without values of a control that hold one outcome or one side only; leaving some out may
-    empty others.
-    """
+    """Leaving some out may empty others."""
     held: defaultdict[tuple[int, str], IntArray] = defaultdict(lambda: np.zeros(4, int))
     for count in counts:
         people = count.selected + count.rejected
@@ -119,7 +117,7 @@ def _fit(design: FloatArray, selected: FloatArray, people: FloatArray) -> tuple[
 
 
 def is_separated(design: FloatArray, selected: FloatArray, rejected: FloatArray) -> bool:
-    """Whether some weights of the terms divide the selected from the others: the likelihood has no maximum
+    """Whether the likelihood has no maximum: some weights of the terms divide the selected from the others
     (Albert and Anderson 1984).
     """
     # Where counts with both outcomes have every term, no weights divide, and the programme (fifty times as
@@ -157,7 +155,7 @@ ZERO = (
 
 @frozen
 class StratumTest:
-    """Chi-squared statistic with degrees of freedom and p-value; all None where there is none."""
+    """All None where there is no test."""
 
     statistic: float | None = None
     degrees: int | None = None
@@ -167,7 +165,7 @@ class StratumTest:
 
 @frozen
 class StratifiedOdds:
-    """Odds of selection over those of another category, given the control; None with a `reason`.
+    """Given the control; None with a `reason`.
 
     `strata` are the informative ones, `left_out` people are in others. `cmh` tests an odds ratio of 1,
     `homogeneity` that it is the same in all strata.
@@ -184,11 +182,7 @@ class StratifiedOdds:
 
 
 def stratified_odds(category: Category, reference: Category, cells: IntArray) -> StratifiedOdds:
-    """Odds given the control, from `cells` [strata, 4]: selected and rejected people of the category, then of
-    the reference.
-
-    Strata without both categories and both outcomes say nothing.
-    """
+    """From `cells` [strata, 4]: selected and rejected people of the category, then of the reference."""
     tables = cells.reshape(-1, 2, 2)
     used = tables[tables.sum(1).all(1) & tables.sum(2).all(1)].astype(float)
     left_out = int(cells.sum() - used.sum())
@@ -214,7 +208,7 @@ def stratified_odds(category: Category, reference: Category, cells: IntArray) ->
 
 
 def association_test(tables: FloatArray) -> StratumTest:
-    """Test of Cochran, Mantel and Haenszel of an odds ratio of 1 in every stratum."""
+    """Cochran, Mantel and Haenszel's, of an odds ratio of 1 in every stratum."""
     a, b, c, d = cells = tables.reshape(-1, 4).T
     n = cells.sum(0)
     spread = float(((a + b) * (c + d) * (a + c) * (b + d) / (n**2 * (n - 1))).sum())

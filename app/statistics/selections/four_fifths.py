@@ -1,13 +1,9 @@
-"""Adverse impact of a selection: the four-fifths rule of the Uniform Guidelines (29 CFR 1607.4 D), its tests,
-and odds ratios.
+"""The four-fifths rule of the Uniform Guidelines (29 CFR 1607.4 D), its tests, and odds ratios (Woolf's
+interval); impact ratios as New York City's Local Law 144 asks for them (6 RCNY 5-300 to 5-304).
 
-Odds ratios have Woolf's interval.
-
-Impact ratios as New York City's Local Law 144 asks for them (6 RCNY 5-300 to 5-304).
-
-The impact ratio is a category's selection rate over that of the most selected included category. For a
-tool that scores, the rate is the share above the median score of the whole sample. A category with less
-than 2 % of the data may be left out of the ratios; its count and rate are shown.
+The impact ratio is a category's selection rate over that of the most selected included category. For a tool
+that scores, the rate is the share above the median score of the whole sample. A category with less than 2 %
+of the data may be left out of the ratios; its count and rate are shown.
 """
 
 import math
@@ -24,20 +20,16 @@ from ..intervals.intervals import Z, log_ratio
 from .category_people import SCHEMES, Category, CategoryTable, highest_rate, name_category
 
 SIGNIFICANT = 0.05
-"""p-value below which a difference is significant: two standard deviations."""
+"""Two standard deviations."""
 
 FEW_PEOPLE, FEW_EXPECTED = 30, 5
-"""People of both categories, and expected people of a cell, below which Fisher's exact test replaces the z
-test.
-"""
+"""People of both categories, and expected people of a cell, below which Fisher's test replaces the z test."""
 
 FURTHER = 2
 """Further selections by which the guidelines ask whether the finding changes (Questions and Answers, 21)."""
 
 
 class Flag(StrEnum):
-    """Remarks on a row."""
-
     BELOW_FOUR_FIFTHS = "below_four_fifths"
     SIGNIFICANT = "significant"
     TOO_FEW = "too_few"
@@ -46,7 +38,7 @@ class Flag(StrEnum):
 
 @frozen
 class OddsRatio:
-    """Odds of selection over those of the other category; None with a `reason` where a cell is empty."""
+    """None with a `reason` where a cell is empty."""
 
     value: float | None = None
     lower: float | None = None
@@ -56,7 +48,7 @@ class OddsRatio:
 
 @dataclass(frozen=True)
 class ImpactRow:
-    """One category next to the one it is compared with, whose own row has no comparison.
+    """The category compared with has no comparison itself.
 
     `corrected_p` allows for the choice of the other among several.
     """
@@ -72,7 +64,7 @@ class ImpactRow:
 
     @cached_property
     def ratio(self) -> float | None:
-        """Rate over the other's; None without another, or if nobody of it was selected."""
+        """None without another, or if nobody of it was selected."""
         compared = self._other
         return self.category.rate / compared.rate if compared and compared.selected else None
 
@@ -101,7 +93,7 @@ class ImpactRow:
 
     @property
     def ends(self) -> tuple[float | None, float | None]:
-        """95 % interval of the ratio; None for an open end, or without a ratio."""
+        """95 %; None for an open end, or without a ratio."""
         compared = self._other
         if not (compared and compared.selected):
             return None, None
@@ -111,9 +103,7 @@ class ImpactRow:
 
     @cached_property
     def z(self) -> float | None:
-        """Difference of the rates in standard deviations (pooled rate); None if all or none of both were
-        selected.
-        """
+        """Pooled rate; None if all or none of both were selected."""
         compared = self._other
         if not compared:
             return None
@@ -128,7 +118,6 @@ class ImpactRow:
 
     @cached_property
     def fisher_p(self) -> float | None:
-        """Two-sided p-value of Fisher's exact test."""
         category = self.category
         compared = self._other
         if not compared:
@@ -146,7 +135,6 @@ class ImpactRow:
 
     @cached_property
     def odds_ratio(self) -> OddsRatio | None:
-        """Odds ratio with its 95 % interval."""
         category = self.category
         compared = self._other
         if not compared:
@@ -191,7 +179,7 @@ class ImpactRow:
 
     @property
     def p_value(self) -> float | None:
-        """Two-sided p-value of the test that decides."""
+        """Of the test that decides."""
         if self.is_exact or self.z is None:
             return self.fisher_p
         return math.erfc(abs(self.z) / math.sqrt(2))
@@ -228,13 +216,13 @@ class ImpactRow:
 
 @dataclass(frozen=True)
 class ImpactTable:
-    """Categories of one attribute or intersection, each compared with the one of the highest rate."""
+    """Each compared with the category of the highest rate."""
 
     table: CategoryTable
 
     @cached_property
     def large(self) -> list[Category]:
-        """Categories that are not too small to be compared with."""
+        """Not too small to be compared with."""
         return [
             category
             for category in self.table.categories
@@ -243,13 +231,12 @@ class ImpactTable:
 
     @property
     def compared_with(self) -> Category | None:
-        """Category of the highest rate; None if every one is small."""
+        """None if every category is small."""
         return highest_rate(self.large)
 
     @property
     def rows(self) -> Iterator[ImpactRow]:
-        """Yields a row for each category, with p-values that allow for the choice of the highest: Holm's over
-        all pairs that are not small.
+        """P-values allow for the choice of the highest: Holm's over all pairs that are not small.
 
         Those of small categories are Bonferroni's over all pairs.
         """
@@ -272,16 +259,16 @@ class ImpactTable:
 
 
 LEAST_SHARE = 0.02
-"""Share of the data below which a category may be left out (6 RCNY 5-301 d)."""
+"""Below, a category may be left out (6 RCNY 5-301 d)."""
 
 
 RULE_SCHEMES = (SCHEMES["sex"], SCHEMES["eeo-1"])
-"""Sex, and race or ethnicity (6 RCNY 5-301, by the form EEO-1)."""
+"""6 RCNY 5-301, by the form EEO-1."""
 
 
 @frozen
 class AuditRow:
-    """One category: `impact_ratio` is None if it `is_excluded`, or if no included category was selected."""
+    """None if it `is_excluded`, or if no included category was selected."""
 
     category: Category
     impact_ratio: float | None
@@ -290,9 +277,7 @@ class AuditRow:
 
 @frozen
 class AuditTable:
-    """Rows of one attribute or intersection, and the category that their ratios are taken to; None if all
-    are excluded.
-    """
+    """Ratios are to `compared_with`; None if all are excluded."""
 
     table: CategoryTable
     rows: tuple[AuditRow, ...]
@@ -301,7 +286,7 @@ class AuditTable:
 
 @frozen
 class AuditSheet:
-    """Tables of the attributes and their intersection. `unknown` people miss at least one of them.
+    """`unknown` people miss at least one attribute.
 
     `assessed` counts all, of which a category must have `least_share` to be in the ratios.
     """
@@ -315,7 +300,7 @@ class AuditSheet:
 def audit_tables(
     tables: Sequence[CategoryTable], *, assessed: int, unknown: int, least_share: float = LEAST_SHARE
 ) -> AuditSheet:
-    """Impact ratios of these tables, without categories of less than `least_share` of the `assessed` people.
+    """Without categories of less than `least_share` of the `assessed` people.
 
     The rule says "of the data being used for the bias audit": the same for each table, with unknown
     categories.
@@ -343,9 +328,7 @@ def _impact_ratio(category: Category, most_selected: Category | None) -> float |
 
 
 def list_empty_categories(table: CategoryTable, listed: Mapping[str, Sequence[str]]) -> list[str]:
-    """Categories that nobody is of: those of the rule, where an attribute's categories are called so, and
-    the `listed` ones.
-    """
+    """Of the rule, where an attribute's categories are called so, and of the `listed` ones."""
     members = []
     for position, feature in enumerate(table.comparison.features):
         named = dict.fromkeys(

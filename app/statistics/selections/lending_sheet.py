@@ -34,8 +34,7 @@ NOT_APART = "no value of the controls has people of both categories, so the cont
 
 @frozen
 class ScoreGap:
-    """Mean score of a category less the reference's, in points and standard deviations; None where there is
-    none.
+    """Mean score less the reference's, in points and standard deviations.
 
     `smd` is divided by `sd_all`, `smd_within` by `sd_within`; `lower` and `upper` are the 95 % interval of
     `smd`.
@@ -53,7 +52,7 @@ class ScoreGap:
 
 @frozen
 class ResidualGap:
-    """Gap that controls leave, divided by `sd_all`, with its 95 % interval; `people` of both categories."""
+    """Gap that controls leave, divided by `sd_all`; `people` of both categories."""
 
     smd: float | None
     lower: float | None
@@ -82,7 +81,7 @@ class QuantileRatio:
 def score_gap(
     scores: FloatArray, reference: FloatArray, everybody: FloatArray, *, name: str, reference_name: str
 ) -> ScoreGap:
-    """Gap between the scores of a category and of the reference; `everybody` are all scores of the table."""
+    """`everybody` are all scores of the table."""
     for label, values in ((name, scores), (reference_name, reference)):
         if values.size < 2:  # noqa: PLR2004 - one has no deviation
             return ScoreGap(None, None, None, None, None, None, None, TOO_FEW.format(name=label))
@@ -111,7 +110,7 @@ def score_gap(
 
 
 def residual_gap(is_category: Rows, scores: FloatArray, strata: IntArray, sd_all: float) -> ResidualGap:
-    """Category's coefficient in a least-squares fit of the scores [people] with one term for each stratum.
+    """Coefficient in a least-squares fit of the scores [people] with one term for each stratum.
 
     Category and controls are fitted at once: residuals of the controls alone make the gap too small where
     categories differ in them. Normal interval, from the residual variance.
@@ -139,9 +138,7 @@ def residual_gap(is_category: Rows, scores: FloatArray, strata: IntArray, sd_all
 def quantile_ratios(
     scores: FloatArray, reference: FloatArray, everybody: FloatArray, quantiles: Sequence[float] = QUANTILES
 ) -> tuple[QuantileRatio, ...]:
-    """Ratios at each quantile of everybody's scores; a score equal to the cut is not above it. Neither
-    side is empty.
-    """
+    """A score equal to the cut is not above it. Neither side is empty."""
     ratios = []
     for quantile, cut in zip(
         quantiles, np.quantile(everybody, quantiles, method="inverted_cdf").tolist(), strict=True

@@ -1,8 +1,8 @@
 """Rates and ratios that agree with the data where only probabilities of categories are there.
 
-A rate weighted by probabilities is right only if the outcome does not go with the category among people
-with equal probabilities, which no data without the category can show; so it is not computed. Bounds by
-Kallus, Mao and Zhou (2022).
+A rate weighted by probabilities is right only if the outcome does not go with the category among people with
+equal probabilities, which no data without the category can show; so it is not computed. Bounds by Kallus, Mao
+and Zhou (2022).
 """
 
 import math
@@ -24,10 +24,10 @@ CAUTION = (
 )
 NO_PROBABILITIES = "no weights were given; name the columns that hold the probability of each category"
 ROUNDING = 1e-3
-"""Max excess over 1 of a person's probabilities."""
+"""Excess over 1 of a person's probabilities."""
 
 LEAST_RECORDS = 30
-"""Min records of a cell. With a cell for each person the bounds would shrink to the weighted rate."""
+"""Of a cell. With a cell for each person the bounds would shrink to the weighted rate."""
 
 BOUNDS = (
     "rate_low",
@@ -40,7 +40,7 @@ BOUNDS = (
 )
 
 MANY = 100
-"""Min people with 0 or 1 alone in a column, from which on it is refused as a guess that was made certain."""
+"""From so many people with 0 or 1 alone, a column is refused as a guess that was made certain."""
 
 
 def bounds_sheet(tables: Sequence[Json]) -> Json:
@@ -50,8 +50,7 @@ def bounds_sheet(tables: Sequence[Json]) -> Json:
 def bound_categories(
     mapping: CategoryMapping, weights: FloatArray, records: IntArray, selected: BoolArray
 ) -> Json:
-    """Table of the bounds, with the 95 % limits of those of the ratio. Entry i counts `records[i]` alike
-    people.
+    """Bounds, with the 95 % limits of those of the ratio.
 
     `weights` [categories of the mapping, entries] are NaN where missing; such people are unknown. Without a
     reference there is no ratio.
@@ -94,7 +93,7 @@ def bound_categories(
 
 
 def _join_small(cells: FloatArray) -> FloatArray:
-    """Joins cells [records, favourable, sums of both probabilities; cells] from the lowest probability."""
+    """From the lowest probability; [records, favourable, sums of both probabilities; cells]."""
     cells = cells[:, np.lexsort(cells[3:1:-1] / cells[0])]
     starts = []
     size = 0.0
@@ -137,9 +136,7 @@ def _bound(cells: FloatArray, *, is_compared: bool) -> Json:
 
 
 def _limit(records: FloatArray, favourable: FloatArray, sums: FloatArray) -> float | None:
-    """Upper 95 % limit of the largest ratio of the first rate to the second, by Fieller's theorem; None
-    without one.
-    """
+    """Upper 95 % limit of the largest ratio, by Fieller's theorem; None without one."""
     rates = favourable / records
     shares = sums / records
     weights = records / sums.sum(1, keepdims=True)

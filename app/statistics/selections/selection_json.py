@@ -8,7 +8,7 @@ from .selection_presets import SheetName
 
 @frozen
 class ImpactSheet:
-    """Tables of the attributes and their intersection. `unknown` people miss at least one of them."""
+    """`unknown` people miss at least one of the attributes."""
 
     tables: tuple[ImpactTable, ...]
     unknown: int
@@ -47,7 +47,7 @@ def as_json(sheet: Sheet) -> Json:
 
 
 def compare_with_reference(written: Json, table: CategoryTable, reference: Category | None) -> None:
-    """Adds to each row the ratio to a chosen reference; None without one, or of the reference."""
+    """Adds to each row the ratio to it; None without one, or of the reference."""
     written["reference"] = reference.label if reference else None
     for category, row in zip(table.categories, written["rows"], strict=True):
         against = ImpactRow(category, reference)

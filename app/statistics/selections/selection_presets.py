@@ -12,8 +12,6 @@ NOTICE = (
 
 
 class SheetName(StrEnum):
-    """Sheets of a report on selections."""
-
     LL144 = "ll144"
     ADVERSE_IMPACT = "adverse_impact"
     LENDING = "lending"
@@ -33,9 +31,7 @@ class PresetName(StrEnum):
 
 @frozen_by_name
 class Preset:
-    """One rule: its source, its dated state, its sheets, and what must accompany them that no file of
-    decisions holds.
-    """
+    """Source, dated state, sheets, and what must accompany them that no file of decisions holds."""
 
     title: str
     source: str

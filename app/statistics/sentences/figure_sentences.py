@@ -16,7 +16,7 @@ SMALLEST = 1e-9
 
 _MOST_DECIMALS = 9
 _MORE_DECIMALS = 3
-"""Decimals that an end may add to the figure's, to be on its own side of 0 and 1."""
+"""That an end may add to the figure's, to be on its own side of 0 and 1."""
 _MARKS = (-1.0, 0.0, 1.0)
 
 _PHRASES = {
@@ -37,7 +37,7 @@ _PHRASES = {
     "correct_before": ("labelled records{of}", "were predicted right before mitigation"),
     "correct_after": ("labelled records{of}", "are right after mitigation"),
 }
-"""Per rate, the records counted out of a hundred, and the verb phrase of the counted."""
+"""Records counted out of a hundred, and the verb phrase of the counted."""
 
 _COUNTED_AS = {
     **{name: rate.counted for name, rate in RATES.items()},
@@ -46,21 +46,20 @@ _COUNTED_AS = {
         "favourable",
     ),
 }
-"""Per rate, the counted's name in the details, where it is not the rate's."""
+"""Name in the details, where it is not the rate's."""
 
 MOST = 700.0
-"""Max logarithm in a sentence: the exponential of a larger one overflows."""
+"""Logarithm in a sentence: the exponential of a larger one overflows."""
 
 LEAST = 0.0005
-"""Min share in a sentence."""
 
 FEW = 0.1
-"""Shares below this get a decimal: of every 100 records 0.4, not 0."""
+"""Shares below get a decimal: of every 100 records 0.4, not 0."""
 
 
 @frozen_by_name
 class FigureText:
-    """A figure and its interval's ends with equally many decimals; an unbounded end is `open`."""
+    """Equally many decimals; an unbounded end is `open`."""
 
     value: str
     lower: str
@@ -69,7 +68,7 @@ class FigureText:
 
     @property
     def interval(self) -> str:
-        """Interval as a range: `0.047 to 0.203`, `0.990 to open`."""
+        """`0.047 to 0.203`, `0.990 to open`."""
         return f"{self.lower} to {self.upper}"
 
 
@@ -84,7 +83,7 @@ def format_figure(value: float, lower: float | None, upper: float | None) -> Fig
 
 
 def format_to(value: float, decimals: int) -> str:
-    """Number with so many decimals; `less than` or `more than` where it would wrongly appear as 0 or 1."""
+    """`less than` or `more than` where it would wrongly appear as 0 or 1."""
     rounded = round(value, decimals)
     if rounded == 0 and value != 0:
         return f"{MINUS if value < 0 else ''}less than {10**-decimals:.{decimals}f}"
@@ -130,7 +129,7 @@ def sentence(
     reason: str | None = None,
     details: Details | None = None,
 ) -> str:
-    """One sentence for people; `details` are the measurement's.
+    """`details` are the measurement's.
 
     Raises:
         KeyError: no metric of that key.
@@ -240,7 +239,7 @@ def _format_points(difference: float | None, digits: int) -> str:
 
 
 def find_share(rate: str, counts: Counts) -> float | None:
-    """Rate of a side by its counts; None without them."""
+    """None without the counts."""
     for noun in (_COUNTED_AS.get(rate, rate), rate):
         for counted, total_name in ((f"{noun}_weight", "weight"), (noun, "n")):
             count = counts.get(counted)
@@ -286,8 +285,7 @@ def _format_subject(name: str | None) -> str:
 
 
 def _format_hundreds(*shares: float | None) -> list[str]:
-    """Shares of one figure as so many of a hundred, all with a decimal where one is few; never rounded to
-    none or all.
+    """So many of a hundred, all with a decimal where one is few; never rounded to none or all.
 
     None is an open end: all of a hundred.
     """

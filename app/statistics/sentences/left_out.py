@@ -42,7 +42,7 @@ REASONS = {
     "not_checked": "in no check",
     "mixed_hour": "hour of several sampling rates",
 }
-"""Text of each reason, in the order in which the first that applies is a record's own."""
+"""In the order in which the first that applies is a record's own."""
 
 ANSWERS = {
     "predictions": ("no_prediction", "outcome_unlisted"),
@@ -58,16 +58,15 @@ WITHOUT_GROUP = frozenset({"attribute_missing", "not_a_number", "in_no_group", "
 UNCLASSIFIED = 2
 
 MIN_DIFFERENCE = 0.02
-"""Min difference of the shares left out that a caution names."""
+"""Of the shares left out that a caution names."""
 
 MAX_P_VALUE = 0.01
-"""Max p value of a caution, divided by the number of groups that are compared."""
+"""Of a caution, divided by the number of groups that are compared."""
 
 
 @frozen_by_name
 class CountedRecords:
-    """Records of a range by group and outcome [groups + 1, 3], the last row of no known group: counted ones,
-    and others by reason.
+    """[groups + 1, 3], the last row of no known group: counted ones, and others by reason.
 
     `answers` says whose outcomes they are, as for `count_records`. `words` complete the texts of reasons.
     `names` of groups are for texts.
@@ -96,7 +95,6 @@ class CountedRecords:
 
     @property
     def text(self) -> str:
-        """The left-out line."""
         if self.of == self.counted:
             return {0: "No records.", 1: "The one record is counted."}.get(
                 self.of, f"All {self.of:,} records counted."
@@ -112,12 +110,11 @@ class CountedRecords:
 
     @property
     def lines(self) -> list[str]:
-        """The left-out line and the cautions."""
         return list_lines({"text": self.text, "cautions": self.cautions()})
 
     def cautions(self) -> Iterator[JsonObject]:
-        """Yields as JSON groups of which another share is left out than of the reference, and last outcomes
-        that differ in it.
+        """Groups of which another share is left out than of the reference, and last outcomes that differ in
+        it.
 
         `left_out` and `of` count records of the group and of the reference; of outcomes, these two are None.
         """
@@ -162,11 +159,9 @@ class CountedRecords:
             )
 
     def named(self, name: Callable[[str, str], str]) -> "CountedRecords":
-        """Records with what `name` calls each group of the attribute."""
         return replace(self, names={group.label: name(self.attribute, group.label) for group in self.groups})
 
     def plus(self, added: "CountedRecords") -> "CountedRecords":
-        """Records of another part of the range, in the same groups."""
         nobody = np.zeros_like(self.counts)
         reasons = {**self.left_out, **added.left_out}
         return replace(
@@ -179,7 +174,7 @@ class CountedRecords:
         )
 
     def leave_out(self, reason: str, counts: IntArray) -> "CountedRecords":
-        """Counts only these records [groups, 2], and leaves the others out for the reason."""
+        """Counts only these records [groups, 2]."""
         cells = np.zeros_like(self.counts)
         cells[:-1, :UNCLASSIFIED] = counts
         return replace(self, counts=cells, left_out={**self.left_out, reason: self.counts - cells})
@@ -193,8 +188,8 @@ class CountedRecords:
 
     @classmethod
     def of_table(cls, attribute: str, table: GroupCounts | LabelledCells, answers: str | None) -> Self:
-        """Records of a stored table, which tells neither missing from unlisted outcomes nor unknown values
-        from those in no group.
+        """A stored table tells neither missing from unlisted outcomes nor unknown values from those in no
+        group.
         """
         names = ("counts", "unclassified", "label_unlisted", "no_group")
         cells = {name: np.zeros((len(table.groups) + 1, OUTCOMES), int) for name in names}
@@ -216,7 +211,7 @@ class CountedRecords:
         )
 
     def pack(self) -> JsonObject:
-        """Counts as JSON, for `unpack`."""
+        """JSON for `unpack`."""
         left_out = {reason: cells.tolist() for reason, cells in self.left_out.items()}
         return {"groups": self.groups, "counts": self.counts.tolist(), "left_out": left_out}
 
@@ -258,7 +253,7 @@ class CountedRecords:
                 yield reason, text.format(attribute=self.attribute, **self.words), self.left_out[reason]
 
     def _spread(self, cells: IntArray) -> Iterator[tuple[str | None, int]]:
-        """Yields the groups with records in the cells, and how many."""
+        """Groups with records in the cells, and how many."""
         names = [*(group.label for group in self.groups), None]
         return ((name, count) for name, count in zip(names, cells.sum(1).tolist(), strict=True) if count)
 
@@ -271,9 +266,7 @@ class CountedRecords:
     def _bound_ratio(
         self, left_out: IntArray, counted: IntArray, favourable: IntArray
     ) -> tuple[float | None, float | None, str]:
-        """Lowest and highest ratio of rates as logged that the records left out allow, and a sentence on
-        it.
-        """
+        """Lowest and highest ratio of rates as logged that the records left out allow, and a sentence."""
         if not (self.has_rates and favourable[1] and counted[0]):
             return None, None, ""
         of = left_out + counted
@@ -296,12 +289,12 @@ def count_records(
     excluded: Mapping[str, Marks] | None = None,
     repeats: IntArray | None = None,
 ) -> CountedRecords:
-    """Counts records by their group (position, or -1), their outcome (0, 1, 2) and the first reason for which
-    they are left out.
+    """Counts by group (position, or -1), outcome (0, 1, 2) and the first reason for which records are left
+    out.
 
-    `answers` says whose the outcomes are, as the keys of ANSWERS; None: the figures are no rates of
-    predictions. `excluded` marks further records by reason. Without `lacks_value` there are no groups.
-    With `repeats`, each entry is that many equal records.
+    `answers` is a key of ANSWERS; None: the figures are no rates of predictions. `excluded` marks further
+    records by reason. Without `lacks_value` there are no groups. With `repeats`, each entry is that many
+    equal records.
     """
     is_unclassified = outcomes == UNCLASSIFIED
     missing, unlisted = ANSWERS[answers or "predictions"]
@@ -333,12 +326,11 @@ def count_records(
 
 
 def list_lines(records: Mapping[str, Any]) -> list[str]:
-    """Left-out line and cautions of counted records as JSON."""
     return [records["text"], *(caution["text"] for caution in records["cautions"])]
 
 
 def name_lost(records: Mapping[str, Any], *, rejected: int, dropped: int, erased: int) -> JsonObject:
-    """Counted records as JSON, with those that never were records or are none any more."""
+    """Adds those that never were records or are none any more."""
     not_among = {"rejected": rejected, "dropped": dropped, "erased": erased}
     phrases = ("rejected at ingestion", "dropped by clients", "erased since")
     lost = [f"{count:,} {how}" for count, how in zip(not_among.values(), phrases, strict=True) if count]
@@ -347,7 +339,7 @@ def name_lost(records: Mapping[str, Any], *, rejected: int, dropped: int, erased
 
 
 def _compare_shares(left_out: IntArray, of: IntArray, compared: int) -> JsonObject | None:
-    """Counts and p value of two shares left out, if they differ so much that a caution is due."""
+    """If they differ so much that a caution is due."""
     if not of.all() or abs(np.subtract(*(left_out / of))) < MIN_DIFFERENCE:
         return None
     shares = [

@@ -9,11 +9,11 @@ from ..intervals.verdicts import TOLERANCE
 MINUS = "\u2212"
 
 MOST_DIGITS = 6
-"""Max digits after the point."""
+"""After the point."""
 
 
 MOST_OF_GAP = 2
-"""Max digits after the point of a gap in per cent and its two rates."""
+"""Of a gap in per cent and its two rates."""
 
 
 @frozen
@@ -46,12 +46,12 @@ def round_gap(first: float, second: float) -> RoundedGap:
 
 
 def write_minus(text: str) -> str:
-    """Number with a minus sign for Python's hyphen, at which lines break."""
+    """Lines break at Python's hyphen."""
     return f"{MINUS}{text[1:]}" if text.startswith("-") else text
 
 
 def choose_joint(lower: float) -> str:
-    """Joint of an interval's ends: a dash, or " to " where the lower one has a minus sign."""
+    """A dash, or " to " where the lower end has a minus sign."""
     return " to " if lower < 0 else "–"
 
 

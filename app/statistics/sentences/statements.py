@@ -32,7 +32,7 @@ UNBADGED = (
 )
 
 SIGNIFICANT = 0.05
-"""P-value below which a gap is more than chance, as with 95 % intervals."""
+"""Below, a gap is more than chance, as with 95 % intervals."""
 
 _PLACES = {metric: place for place, metric in enumerate(CATALOGUE)}
 _SMALLEST_P, _MOST_OF_P = 0.0001, 4
@@ -43,15 +43,15 @@ _EXACT = "counted"
 _FAVOURED = frozenset(
     {"favourable", "favourable_before", "favourable_after", "counterfactual_before", "counterfactual_after"}
 )
-"""Rates whose ratio says how many times as often a group gets the favourable outcome."""
+"""The ratio says how many times as often a group gets the favourable outcome."""
 
 
 @frozen_by_name
 class JudgedFigure:
-    """One figure with its 95 % interval (an end of None is unbounded), limits and verdict.
+    """With its 95 % interval (an end of None is unbounded), limits and verdict.
 
-    `method` is None without a number. `worst_of` is of the group furthest out; the chosen ends allow for
-    the choice among several.
+    `method` is None without a number. `worst_of` is of the group furthest out; the chosen ends allow for the
+    choice among several.
     """
 
     metric: str
@@ -75,20 +75,17 @@ class JudgedFigure:
 
     @property
     def mirror(self) -> Limits:
-        """Mirror image of a lone limit; see `mirror_limits`."""
         return mirror_limits(self.row, self.limits)
 
     @property
     def for_choice(self) -> tuple[float | None, float | None] | None:
-        """Interval that allows for the choice among several groups; None without one, and where release
-        0.1 stored it.
-        """
+        """None without a choice, and where release 0.1 stored it."""
         ends = (self.chosen_lower, self.chosen_upper)
         return None if ends == (None, None) else ends
 
     @property
     def excludes_equality(self) -> bool:
-        """Whether the interval does, with the choice among several groups allowed for."""
+        """With the choice among several groups allowed for."""
         (lower, upper), equal = self.for_choice or (self.lower, self.upper), self.row.ideal
         return equal is not None and (
             (lower is not None and lower > equal) or (upper is not None and upper < equal)
@@ -100,7 +97,6 @@ class JudgedFigure:
 
     @property
     def disadvantaged_group(self) -> str | None:
-        """Name of the group at a disadvantage, if the figure says so."""
         role = self.disadvantaged
         if role in (None, Disadvantaged.NOBODY):
             return None
@@ -111,11 +107,7 @@ class JudgedFigure:
 
 
 def other_side(figure: JudgedFigure) -> str | None:
-    """Sentence that the reference is at a disadvantage; for a ratio of favourable outcomes, the ratio from
-    its side.
-
-    None if the figure does not show that.
-    """
+    """The reference is at a disadvantage; for a ratio of favourable outcomes, the ratio from its side."""
     if figure.disadvantaged is not Disadvantaged.REFERENCE:
         return None
     how = figure.row.measure
@@ -126,8 +118,8 @@ def other_side(figure: JudgedFigure) -> str | None:
 
 
 def gap_statement(figure: JudgedFigure) -> str | None:
-    """Whether there is a gap at all, by the p-value and by whether the interval holds equality, for all
-    groups together.
+    """Whether there is a gap, by the p-value and by whether the interval holds equality, for all groups
+    together.
 
     None without a number, with too few records, without two compared groups, and for an exact count. Where
     both disagree, both are reported and nothing is concluded.
@@ -165,7 +157,7 @@ def gap_statement(figure: JudgedFigure) -> str | None:
 
 
 def strata_statement(details: Details) -> str | None:
-    """Whether the strata that a pooled figure is of differ; None without a test."""
+    """Whether the strata of a pooled figure differ; None without a test."""
     tested = details.homogeneity
     if tested is None:
         return None
@@ -211,7 +203,7 @@ def find_unbadged(figures: Sequence[JudgedFigure]) -> set[int]:
 
 
 def choice_statement(figure: JudgedFigure) -> str | None:
-    """Number of groups the one furthest out was chosen from, and why; None without a choice."""
+    """None without a choice."""
     groups = figure.worst_of
     if figure.value is None or groups is None or groups < 2:  # noqa: PLR2004 - a choice
         return None
@@ -236,9 +228,7 @@ def choice_statement(figure: JudgedFigure) -> str | None:
 
 
 def figure_sentence(figure: JudgedFigure, reason: str | None = None) -> str:
-    """Figure's sentence and those of `other_side` and `strata_statement`, if any. `reason` says why there
-    is no number.
-    """
+    """With `other_side` and `strata_statement`, if any. `reason` says why there is no number."""
     ends = {"lower": figure.lower, "upper": figure.upper}
     statement = sentence(figure.metric, value=figure.value, **ends, reason=reason, details=figure.details)
     return " ".join(
@@ -247,7 +237,7 @@ def figure_sentence(figure: JudgedFigure, reason: str | None = None) -> str:
 
 
 def limits_in_words(limits: Limits) -> str:
-    """Limits as a range: `0.8 to 1.25`, `0.8 and more`, `up to 0.1`."""
+    """`0.8 to 1.25`, `0.8 and more`, `up to 0.1`."""
     lower, upper = limits
     if lower is None or upper is None:
         return f"{as_text(lower)} and more" if upper is None else f"up to {as_text(upper)}"
@@ -361,5 +351,5 @@ def format_p(p_value: float) -> str:
 
 
 def as_text(number: float | None) -> str:
-    """Limit or another round number with at most six digits; "" for None."""
+    """At most six digits; "" for None."""
     return "" if number is None else write_minus(f"{number:.6g}")

@@ -38,9 +38,7 @@ OUTCOMES = 3
 
 
 class RecordParts(TypedDict, total=False):
-    """Further columns of records: weights, strata, the number of equal records of each entry, and
-    probabilities.
-    """
+    """`repeats` is the number of equal records of each entry."""
 
     weights: ArrayLike | None
     strata: RecordStrata | None
@@ -53,12 +51,9 @@ class CountTable:
     """Counts [groups + 1, …] by the codes of `AXES`; the last row holds the records of no group.
 
     `weighting` has the shape of the cells; that of `counts` alone is stored. `strata` [S, groups, 2, …]
-    divide the first `DIVIDED` axes. `scores` are of every record that has one. `cohort` is explained in
-    `LabelledCells`. `STORED` selects the cells stored one by one; of the others each row stores only the sum.
-    `SCORES_BY_LABEL`: scores are compared with a label, so a record with a label of neither outcome has none.
-
-    Raises:
-        ValueError: parts do not fit the groups, or a count is negative.
+    divide the first `DIVIDED` axes. `scores` are of every record that has one. `STORED` selects the cells
+    stored one by one; of the others each row stores only the sum. `SCORES_BY_LABEL`: a record with a label of
+    neither outcome has no score.
     """
 
     AXES: ClassVar[Mapping[str, int]]
@@ -101,7 +96,7 @@ class CountTable:
 
     @property
     def unclassified(self) -> IntArray:
-        """Records in each row that are in none of the `counts`."""
+        """In none of the `counts`."""
         axes = tuple(range(1, self.cells.ndim))
         uncounted: IntArray = self.cells[self.STORED[0]].sum(axes) - self.counts.sum(axes)
         return uncounted
@@ -112,12 +107,7 @@ class CountTable:
         return cls._sum_placed(tables, rows, groups)
 
     def regrouped(self, groups: Iterable[ComparedGroup], positions: ArrayLike) -> Self:
-        """Same records in other groups, as if counted again: `positions` holds each group's new position, or
-        -1.
-
-        Raises:
-            ValueError: the places do not fit the groups.
-        """
+        """As if counted again: `positions` holds each group's new position, or -1."""
         checked_groups = as_groups(groups)
         others = len(checked_groups)
         rows = check_codes(positions, NEITHER, others)
@@ -141,11 +131,6 @@ class CountTable:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Table that `to_json` wrote.
-
-        Raises:
-            ValueError: the counts do not fit the groups.
-        """
         groups = as_groups(stored["groups"])
         cells = np.zeros((len(groups) + 1, *cls.AXES.values()), int)
         counts = cells[cls.STORED]
@@ -201,7 +186,7 @@ class CountTable:
         repeats: IntArray | None = None,
         scores: ArrayLike | None = None,
     ) -> Self:
-        """Counts the records: per record its group (position in `groups`, or -1) and its codes by the axes.
+        """Per record its group (position in `groups`, or -1) and its codes by the axes.
 
         With `repeats`, each entry is that many equal records without weights and scores. `scores` are
         probabilities of the favourable outcome or NaN, compared with the first column.
@@ -249,7 +234,7 @@ class CountTable:
         repeats: IntArray | None = None,
         scores: AnyArray | None = None,
     ) -> Self:
-        """Counts some of the records that `_count` takes; `stratum` is the position among the `labels`."""
+        """`stratum` is the position among the `labels`."""
         group = check_codes(codes, NEITHER, len(groups))
         # Turns -1, the code of ungrouped records, into the row after the last group.
         key = group % (len(groups) + 1)
@@ -299,7 +284,6 @@ class GroupCounts(CountTable):
 
     @property
     def other(self) -> int:
-        """Records of no group."""
         return int(self.cells[-1].sum())
 
     def to_json(self) -> dict[str, Any]:
@@ -340,15 +324,13 @@ class LabelledCells(CountTable):
         return cls._count(groups, codes, [actual, predicted, correct], **further)
 
     def count_labels(self) -> IntArray:
-        """Cohort where the table itself holds the records without a label."""
+        """Where the table itself holds the records without a label."""
         decided = self.cells.sum(-1)[:, :, :2]
         return np.stack([decided.sum(1), decided[:, :2].sum(1)], -1)
 
     @property
     def confusion(self) -> IntArray:
-        """Counts [groups + 1, actual 2, predicted 2] of records with label and prediction among the
-        outcomes.
-        """
+        """[groups + 1, actual 2, predicted 2] of records with label and prediction among the outcomes."""
         return _sum_confusion(self.cells)
 
     @property
@@ -395,12 +377,12 @@ class MitigatedLabelledCells(CountTable):
 
     @property
     def corrections(self) -> IntArray:
-        """Counts [groups + 1, correct before 2, correct after 2]."""
+        """[groups + 1, correct before 2, correct after 2]."""
         counts: IntArray = self.counts.sum((1, 2, 3))
         return counts
 
     @property
     def label_changes(self) -> IntArray:
-        """Counts [groups + 1, actual 2, before 2, after 2]."""
+        """[groups + 1, actual 2, before 2, after 2]."""
         counts: IntArray = self.counts.sum((-2, -1))
         return counts

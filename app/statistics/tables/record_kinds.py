@@ -23,10 +23,10 @@ from .count_table import OUTCOMES
 from .strata_counts import check_each, check_weights
 
 KEY_SPACE = 2**62
-"""Max packed key that fits in an int64."""
+"""Fits in an int64."""
 
 DENSE = 2**20
-"""Max possible keys counted in one array; more are sorted."""
+"""Possible keys counted in one array; more are sorted."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -77,7 +77,7 @@ class RecordKinds:
 
     @property
     def outcomes(self) -> IntArray:
-        """Counts [groups, 2 …] of the records themselves, by the columns of `OWN`."""
+        """[groups, 2 …], by the columns of `OWN`."""
         counts = np.zeros((len(self.groups), *(2 for _ in self.OWN)), int)
         np.add.at(counts, (self.group, *(getattr(self, name) for name in self.OWN)), self.count)
         return counts
@@ -120,7 +120,7 @@ class RecordKinds:
 
     @classmethod
     def merged(cls, tables: Sequence["RecordKinds"]) -> Self:
-        """Sum of the tables, groups aligned by label and equal kinds merged."""
+        """Groups aligned by label and equal kinds merged."""
         groups, rows_of = align([table.groups for table in tables])
         unclassified = np.zeros(len(groups), int)
         columns = {name: [np.zeros(0, int)] for name in ("group", *cls.OWN, "count")}
@@ -159,11 +159,6 @@ class RecordKinds:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Table that `to_json` wrote.
-
-        Raises:
-            ValueError: the arrays do not fit each other.
-        """
         names = ("group", *cls.OWN, *cls.COPIES, "count", "unclassified", "other")
         return cls(
             groups=stored["groups"], weight=stored.get("weight"), **{name: stored[name] for name in names}
@@ -249,7 +244,7 @@ def _renumber(key: IntArray) -> tuple[IntArray, int]:
 
 
 def _merge_kinds(columns: Mapping[str, IntArray], count: IntArray, weight: FloatArray | None) -> JsonObject:
-    """Merges equal kinds of equal weights, whatever the order of the records."""
+    """Equal kinds of equal weights, whatever the order of the records."""
     flat = [array for column in columns.values() for array in (column.T if column.ndim > 1 else [column])]
     if weight is not None:
         flat.append(np.unique(weight, return_inverse=True)[1].astype(int))

@@ -10,7 +10,7 @@ import numpy as np
 from ..group_labels import BoolArray, FloatArray, IntArray
 
 MOST = 4096
-"""Max bins of a table; up to so many distinct scores each has its own."""
+"""Up to so many distinct scores each has its own."""
 
 AT_ONCE = 2**18
 """Filled places merged at a time."""
@@ -29,8 +29,7 @@ class ScoreBins:
     their last `shift` bits, the fewest that leave at most MOST bins in the whole table: the order of records
     and their division into tables do not matter.
 
-    Only filled bins are listed: `places` (cell × bins + bin, rising) and their non-zero `weights`; there
-    are `size` cells.
+    Only filled bins are listed: `places` (cell × bins + bin, rising) and their non-zero `weights`.
     """
 
     size: int
@@ -84,7 +83,7 @@ class ScoreBins:
 
     @classmethod
     def merged(cls, several: Sequence["ScoreBins"], cells: Sequence[IntArray], size: int) -> "ScoreBins":
-        """Sum of the parts as if binned at once; `cells` hold the new positions of each part's cells."""
+        """As if binned at once; `cells` hold the new positions of each part's cells."""
         identity = np.arange(size)
         waiting = [cls.empty(size)]
         positions = [identity]
@@ -151,7 +150,7 @@ class ScoreBins:
         )
 
     def dense(self, first: int, beyond: int) -> FloatArray:
-        """Weights of the columns from `first` to before `beyond` [columns, 2, bins]."""
+        """[columns, 2, bins], `beyond` excluded."""
         bins = len(self.lows)
         start, end = self._starts[[2 * first, 2 * beyond]]
         full = np.zeros((beyond - first) * 2 * bins)
@@ -169,16 +168,15 @@ class ScoreBins:
 
     @property
     def is_wide(self) -> BoolArray:
-        """Whether distinct scores share the bin."""
         return self.highs > self.lows
 
     @property
     def scores(self) -> FloatArray:
-        """Score in the middle of each bin."""
+        """Middle of each bin."""
         return (decode_keys(self.lows) + decode_keys(self.highs)) / 2
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values: scores, widths of the wide bins, and steps between filled places."""
+        """Scores, widths of the wide bins, and steps between filled places."""
         wide = np.flatnonzero(self.is_wide)
         whole_weights = self.weights.astype(int)
         return {
@@ -221,9 +219,7 @@ class ScoreBins:
 
 
 def encode_scores(scores: FloatArray) -> IntArray:
-    """Each score's key: the bits of a float rise with it; above one half those of its distance from 1
-    fall.
-    """
+    """The bits of a float rise with it; above one half those of its distance from 1 fall."""
     # The sum clears the sign of -0.0, whose bits are those of a negative number.
     bits = (np.minimum(scores, 1 - scores) + 0.0).view(np.int64)
     return np.where(scores > 0.5, 2 * _MIDDLE - bits, bits)  # noqa: PLR2004 - the middle
@@ -236,19 +232,19 @@ def decode_keys(keys: IntArray) -> FloatArray:
 
 
 def _find_shift(apart: IntArray) -> int:
-    """Fewest trailing bits to drop for at most MOST bins; `apart` are the bits in which neighbours differ."""
+    """For at most MOST bins; `apart` are the bits in which neighbours differ."""
     if len(apart) < MOST:
         return 0
     return int(np.partition(apart, len(apart) - MOST)[len(apart) - MOST]).bit_length()
 
 
 def _find_starts(differ: BoolArray) -> IntArray:
-    """Starts of runs of equal neighbours; `differ` compares each but the first with the one before."""
+    """Runs of equal neighbours; `differ` compares each but the first with the one before."""
     return np.append(0, np.flatnonzero(differ) + 1)
 
 
 def _sum_places(positions: IntArray, weights: FloatArray, beyond: int) -> tuple[IntArray, FloatArray]:
-    """Each place below `beyond` once, in order, with the sum of its weights; zeros left out."""
+    """Each place below `beyond` once, in order; zeros left out."""
     if beyond <= 4 * positions.size:
         dense = np.bincount(positions, weights, minlength=beyond)
         filled = np.flatnonzero(dense)

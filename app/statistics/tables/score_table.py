@@ -1,6 +1,4 @@
-"""Sums over probabilities of the favourable outcome with their labels, by group, whatever the order of
-records.
-"""
+"""Sums over probabilities of the favourable outcome with their labels, whatever the order of records."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -25,10 +23,10 @@ from .score_bins import ScoreBins
 from .strata_counts import check_weights
 
 QUANTITIES = ("score", "squared_error", "log_loss")
-"""Quantities summed per record: p, (p - y)², and -ln of the probability of the actual outcome."""
+"""p, (p - y)², and -ln of the probability of the actual outcome."""
 
 SMALLEST = float(np.finfo(np.float64).eps)
-"""Min distance of probabilities from 0 and 1 in logarithms, as in scikit-learn."""
+"""Distance of probabilities from 0 and 1 in logarithms, as in scikit-learn."""
 
 DECILES = 10
 """Bins of equal width in p, for the calibration error."""
@@ -37,7 +35,7 @@ SUMS_GRAIN, SQUARES_GRAIN = 2.0**40, 2.0**30
 """Inverse of the step of each record's part, so that sums are exact in any order."""
 
 LARGEST_LOSS = -float(np.log(SMALLEST))
-"""Log loss of a probability of zero for the actual outcome."""
+"""Of a probability of zero for the actual outcome."""
 
 
 _SHAPES = {
@@ -48,7 +46,7 @@ _SHAPES = {
     "sums_of_squares": (2, len(QUANTITIES)),
     "calibration": (DECILES, 3),
 }
-"""Axes of each array after that of the columns."""
+"""After that of the columns."""
 
 
 @frozen_arrays
@@ -56,9 +54,9 @@ class ScoreSums:
     """Sums by column and actual outcome (unfavourable, favourable), over records with a score and a known
     outcome.
 
-    `counts`, `weights` and `squares` (of the weights) [C, 2]; `sums` and `sums_of_squares` [C, 2, 3] of
-    the weighted quantities and of their squares; `calibration` [C, DECILES, 3] by tenths of the score: the
-    weight, the weighted scores, the weight of the favourable; `bins` the weights by score.
+    `counts`, `weights` and `squares` (of the weights) [C, 2]; `sums` and `sums_of_squares` [C, 2, 3] of the
+    weighted quantities and of their squares; `calibration` [C, DECILES, 3]: the weight, the weighted scores,
+    the weight of the favourable.
     """
 
     counts: IntArray
@@ -71,17 +69,16 @@ class ScoreSums:
 
     @property
     def arrays(self) -> JsonObject:
-        """All arrays but the bins, by name."""
         return {name: getattr(self, name) for name in _SHAPES}
 
     @property
     def sizes(self) -> FloatArray:
-        """Records of equal weight of each column and outcome [C, 2]; NaN without records."""
+        """Records of equal weight [C, 2]; NaN without records."""
         return self.weights * self.weights / self.squares
 
     @property
     def size(self) -> FloatArray:
-        """Records of equal weight of each column [C]; NaN without records."""
+        """Records of equal weight [C]; NaN without records."""
         size: FloatArray = self.weights.sum(-1) ** 2 / self.squares.sum(-1)
         return size
 
@@ -89,7 +86,6 @@ class ScoreSums:
     def from_records(
         cls, columns: IntArray, size: int, actual: IntArray, scores: FloatArray, weights: FloatArray | None
     ) -> Self:
-        """Sums the records by column in `range(size)`; scores in [0, 1], outcomes 0 or 1."""
         key = columns * 2 + actual
         cells = size * 2
 
@@ -123,7 +119,7 @@ class ScoreSums:
 
     @classmethod
     def merged(cls, several: Sequence["ScoreSums"], columns_of: Sequence[IntArray], size: int) -> "ScoreSums":
-        """Sum of the parts; `columns_of` hold the new positions of each part's columns."""
+        """`columns_of` hold the new positions of each part's columns."""
         total = cls.empty(size)
         for sums, columns in zip(several, columns_of, strict=True):
             for name, array in total.arrays.items():
@@ -139,7 +135,7 @@ class ScoreSums:
         return ScoreSums(bins=self.bins.together(sets), **sums)
 
     def to_json(self) -> JsonObject:
-        """Plain JSON values: only filled bins, and no weights where every record weighs 1."""
+        """Only filled bins, and no weights where every record weighs 1."""
         stored = {name: array.tolist() for name, array in self.arrays.items()}
         if np.array_equal(self.weights, self.counts) and np.array_equal(self.squares, self.counts):
             del stored["weights"], stored["squares"]
@@ -147,11 +143,6 @@ class ScoreSums:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any], size: int) -> Self:
-        """Sums that `to_json` wrote, for `size` columns.
-
-        Raises:
-            ValueError: they do not fit.
-        """
         counts = check_counts(stored["counts"], size, 2)
         complete = {"weights": counts, "squares": counts} | dict(stored)
         sums = {
@@ -161,7 +152,7 @@ class ScoreSums:
 
 
 def measure_losses(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Log loss of each score if the label is favourable, and if not."""
+    """If the label is favourable, and if not."""
     clipped = np.clip(scores, SMALLEST, 1 - SMALLEST)
     return -np.log(clipped), -np.log1p(-clipped)
 
@@ -173,12 +164,7 @@ def _round(numbers: FloatArray, grain: float) -> FloatArray:
 
 @frozen_arrays
 class ScoreTable:
-    """Sums by group, ungrouped records last. `unscored` [groups + 1] have no score in [0, 1], or a label of
-    neither outcome.
-
-    Raises:
-        ValueError: the sums or the counts do not fit the groups.
-    """
+    """Ungrouped records last. `unscored` [groups + 1] have no score in [0, 1], or a label of neither outcome."""
 
     groups: Groups
     sums: ScoreSums
@@ -201,7 +187,7 @@ class ScoreTable:
         scores: ArrayLike,
         weights: ArrayLike | None = None,
     ) -> Self:
-        """Sums the records: group (position, or -1), actual outcome (0, 1, 2), and score or NaN.
+        """Group (position, or -1), actual outcome (0, 1, 2), and score or NaN.
 
         Raises:
             ValueError: a code is out of range, or the arrays differ in length.
@@ -229,7 +215,7 @@ class ScoreTable:
 
     @classmethod
     def placed(cls, tables: Sequence["ScoreTable"], rows_of: Sequence[IntArray], groups: Groups) -> Self:
-        """Sum of the tables; `rows_of` hold the new position of each column, including the ungrouped one."""
+        """`rows_of` hold the new position of each column, including the ungrouped one."""
         unscored = np.zeros(len(groups) + 1, int)
         for table, rows in zip(tables, rows_of, strict=True):
             np.add.at(unscored, rows, table.unscored)
@@ -246,11 +232,6 @@ class ScoreTable:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Table that `to_json` wrote.
-
-        Raises:
-            ValueError: the sums do not fit the groups.
-        """
         return cls(
             stored["groups"], ScoreSums.from_json(stored, len(stored["groups"]) + 1), stored["unscored"]
         )

@@ -12,10 +12,10 @@ from ...base.values import frozen_arrays
 from ..group_labels import NEITHER, AnyArray, FloatArray, IntArray, check_codes, check_counts
 
 MOST_STRATA = 1000
-"""Max distinct values of a stratum column."""
+"""Distinct values of a stratum column."""
 
 MOST_PLACES = 100_000
-"""Max strata times groups that are compared."""
+"""Strata times groups that are compared."""
 
 
 @frozen_arrays
@@ -23,9 +23,6 @@ class Weighting:
     """Sums of the weights w and of w² in cells of any shape.
 
     The effective size of a set of records is (Σw)²/Σw² (Kish 1965): as many of equal weight are as certain.
-
-    Raises:
-        ValueError: the shapes differ, or a sum is negative or not finite.
     """
 
     weights: FloatArray
@@ -41,12 +38,12 @@ class Weighting:
 
     @classmethod
     def of_counts(cls, counts: IntArray) -> Self:
-        """Weighting of records that all weigh 1."""
+        """Records that all weigh 1."""
         weights = counts.astype(float)
         return cls(weights, weights)
 
     def changed(self, change: Callable[[FloatArray], FloatArray]) -> "Weighting":
-        """Other cells: a selection, or sums of these."""
+        """A selection, or sums of these."""
         return Weighting(change(self.weights), change(self.squares))
 
     def to_json(self) -> dict[str, Any]:
@@ -54,11 +51,6 @@ class Weighting:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any] | None, *shape: int) -> Self | None:
-        """Weighting that `to_json` wrote.
-
-        Raises:
-            ValueError: another shape, or the sums do not fit each other.
-        """
         if stored is None:
             return None
         # JSON cannot distinguish an empty matrix from an empty list.
@@ -71,14 +63,14 @@ SLICE = 2**17
 
 
 def slices(records: int) -> list[slice]:
-    """Slices of `SLICE` records; one empty slice for none."""
+    """One empty slice for none."""
     return [slice(start, start + SLICE) for start in range(0, max(records, 1), SLICE)]
 
 
 def count_keys(
     key: IntArray, shape: tuple[int, ...], weights: FloatArray | None, repeats: IntArray | None = None
 ) -> tuple[IntArray, Weighting | None]:
-    """Counts the records with each key, a place in cells of that shape, and sums their weights, if any.
+    """A key is a place in cells of that shape.
 
     With `repeats`, each entry is that many equal records without weights. Sums below 2**53 are exact.
     """
@@ -93,11 +85,7 @@ def count_keys(
 
 
 def check_each(values: ArrayLike, records: int, noun: str) -> AnyArray:
-    """One value per record, as an array.
-
-    Raises:
-        ValueError: another number of values.
-    """
+    """Raises: ValueError: another number of values."""
     array = np.asarray(values)
     if array.shape != (records,):
         raise ValueError(f"expected one {noun} per record, found {array.size} for {records} records")
@@ -105,11 +93,7 @@ def check_each(values: ArrayLike, records: int, noun: str) -> AnyArray:
 
 
 def check_weights(weights: ArrayLike | None, records: int) -> FloatArray | None:
-    """One weight per record as float64.
-
-    Raises:
-        ValueError: another number of weights, or one is negative or not finite.
-    """
+    """Raises: ValueError: another number of weights, or one is negative or not finite."""
     if weights is None:
         return None
     array = check_each(np.asarray(weights, float), records, "weight")
@@ -119,7 +103,7 @@ def check_weights(weights: ArrayLike | None, records: int) -> FloatArray | None:
 
 
 class PlacedCells(NamedTuple):
-    """Counts of one table, their weighting, and the cells of a sum that they are added to."""
+    """With the cells of a sum that they are added to."""
 
     counts: IntArray
     weighting: Weighting | None
@@ -127,7 +111,7 @@ class PlacedCells(NamedTuple):
 
 
 def sum_cells(placed: Sequence[PlacedCells], shape: tuple[int, ...]) -> tuple[IntArray, Weighting | None]:
-    """Sum of the counts and weightings; None where none has one, else unweighted records weigh 1."""
+    """None where no table has a weighting, else unweighted records weigh 1."""
     is_weighted = any(cells.weighting for cells in placed)
     counts, weights, squares = np.zeros(shape, int), *np.zeros((2, *shape) if is_weighted else (2, 0))
     for cells in placed:
@@ -140,23 +124,16 @@ def sum_cells(placed: Sequence[PlacedCells], shape: tuple[int, ...]) -> tuple[In
 
 
 class RecordStrata(NamedTuple):
-    """Labels of the strata, and each record's position among them (-1: none)."""
-
     labels: Sequence[str]
     codes: ArrayLike
 
 
 @frozen_arrays
 class Strata:
-    """Counts [S strata, groups, 2] by outcome, or [S, groups, 2, 2] by actual and predicted outcome, and
-    their weighting.
+    """[S, groups, 2] by outcome, or [S, groups, 2, 2] by actual and predicted outcome.
 
     Ungrouped, unclassified and stratumless records are in no cell. Too many strata are none, and `reason`
     says so.
-
-    Raises:
-        ValueError: a stratum occurs twice, there are more than MOST_STRATA, or the counts do not fit the
-    labels.
     """
 
     labels: tuple[str, ...]
@@ -181,7 +158,7 @@ class Strata:
 
     @classmethod
     def none(cls, reason: str, *shape: int) -> Self:
-        """No strata, for cells of that shape (groups and outcomes), with the reason."""
+        """For cells of that shape (groups and outcomes)."""
         return cls((), np.zeros((0, *shape), int), None, reason)
 
     @classmethod
@@ -196,12 +173,9 @@ class Strata:
         weights: FloatArray | None,
         repeats: IntArray | None = None,
     ) -> Self:
-        """Sums the records: stratum (position in `labels`, or -1), group and outcomes (0, 1, 2).
+        """Stratum (position in `labels`, or -1), group and outcomes (0, 1, 2).
 
         With `repeats`, each entry is that many equal records without weights.
-
-        Raises:
-            ValueError: a code is out of range.
         """
         strata = check_codes(codes, NEITHER, len(labels))
         shape = (groups, *(2 for _ in outcomes))
@@ -218,16 +192,16 @@ class Strata:
 
     @property
     def known(self) -> Weighting:
-        """Weighting; every record weighs 1 where there is none."""
+        """Every record weighs 1 where there is none."""
         return self.weighting or Weighting.of_counts(self.counts)
 
     def of_labels(self) -> "Strata":
-        """Cells summed over the predicted outcome."""
+        """Summed over the predicted outcome."""
         weighting = self.weighting and self.weighting.changed(lambda cells: cells.sum(-1))
         return Strata(self.labels, self.counts.sum(-1), weighting, self.reason)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values: only the cells that hold records, by their place in the flat table."""
+        """Only the cells that hold records, by their place in the flat table."""
         positions = np.flatnonzero(self.counts)
         stored = {
             "labels": list(self.labels),
@@ -243,11 +217,6 @@ class Strata:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any] | None, *of_table: int) -> Self | None:
-        """Strata that `to_json` wrote, for a table of that many groups and outcomes.
-
-        Raises:
-            ValueError: the cells do not fit.
-        """
         if stored is None:
             return None
         labels = tuple(stored["labels"])
@@ -268,10 +237,10 @@ class Strata:
 
 
 def merge_strata(several: Sequence[Strata | None], rows_of: Sequence[IntArray], groups: int) -> Strata | None:
-    """Sum of the strata that exist, aligned by label; None where no table has any.
+    """Aligned by label; None where no table has any.
 
-    `rows_of` hold the new position of each group of a part, which is `groups` for none; and one more
-    number. Tables without strata count as records without a stratum.
+    `rows_of` hold the new position of each group of a part, which is `groups` for none; and one more number.
+    Tables without strata count as records without a stratum.
     """
     present = [(strata, rows[:-1]) for strata, rows in zip(several, rows_of, strict=True) if strata]
     if not present:
