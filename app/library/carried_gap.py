@@ -25,23 +25,20 @@ from .compared_rates import ComparedRecords, as_rates, check_bins, list_players,
 from .frame_outcomes import OutcomeLists, classify_outcomes
 
 Interval = tuple[float, float] | None
-"""Ends of a 95 % interval; None with too few records."""
+"""None with too few records."""
 
 Model = Callable[[pd.DataFrame], Any]
-"""Takes rows of the feature columns, with the frame's types; one value of the prediction column for each."""
+"""Takes rows of the feature columns; one value of the prediction column for each."""
 
 MAX_COMPARED = 100
-"""Max records of each comparison asked about as they are, to see whether it is the logged model."""
+"""Records of each comparison asked about as they are, to see whether it is the logged model."""
 
 ROWS_OF_A_CALL = 10_000
-"""Max rows of one call of the model."""
 
 
 @frozen_arrays
 class Questions:
-    """A monitored group's pairs, their hybrids, and records asked about as they are, by position in the
-    frame.
-    """
+    """Positions in the frame; `own` records are asked about as they are."""
 
     monitored: IntArray
     reference: IntArray
@@ -52,7 +49,7 @@ class Questions:
 
 @frozen
 class PlayerShare:
-    """Part of the gap that a feature, or several that go together, carries."""
+    """Part of the gap; features that go together have one."""
 
     features: tuple[str, ...]
     share: float
@@ -61,11 +58,7 @@ class PlayerShare:
 
 @frozen_by_name
 class CarriedByFeatures:
-    """Gap of the sampled pairs: `players`' shares sum to `gap_of_pairs`, which with `sampling` is the group's
-    gap.
-
-    `pairs_left_out` had an unclassified answer.
-    """
+    """`players`' shares sum to `gap_of_pairs`, which with `sampling` is the group's gap."""
 
     gap_of_pairs: float
     sampling: float
@@ -76,7 +69,7 @@ class CarriedByFeatures:
 
 @frozen
 class PartIntervals:
-    """95 % intervals of the parts; None with too few records."""
+    """95 %; None with too few records."""
 
     who_applies: Interval
     how_treated: Interval
@@ -85,8 +78,7 @@ class PartIntervals:
 
 @frozen_by_name
 class FeatureParts:
-    """Parts of the gap by the cells of one feature. They sum to the gap; parts of different features must not
-    be added.
+    """They sum to the gap; parts of different features must not be added.
 
     `who_applies` comes from shares of the cells, `how_treated` from rates within a cell, `no_counterpart`
     from cells that only one group has.
@@ -115,7 +107,7 @@ class ExplainedGap:
 
 @frozen_by_name
 class GapExplanation:
-    """Explanation of each monitored group's gap, for which the model was asked about so many `rows`."""
+    """For which the model was asked about so many `rows`."""
 
     attribute: str
     groups: tuple[ExplainedGap, ...]
@@ -203,9 +195,7 @@ class GapPlan:
         )
 
     def _ask(self, questions: Questions, model: Model) -> tuple[Answered, int]:
-        """Outcomes of the pairs and hybrids, and how many records asked about as they are differ from the
-        log.
-        """
+        """Outcomes, and how many records asked about as they are differ from the log."""
         predictions = list[Any]()
         for rows in self._build_rows(questions):
             # A DataFrame of probabilities would pass as a list of its columns' names.

@@ -1,4 +1,4 @@
-"""Records of a frame whose favourable rates are compared, cells of their features; the change of a gap."""
+"""Change of a gap: records of a frame, and cells of their features."""
 
 from collections.abc import Sequence
 from datetime import date, datetime
@@ -29,24 +29,24 @@ from .frame_hours import read_hours
 from .frame_outcomes import FAVOURABLE, UNCLASSIFIED, FrameOutcomes, OutcomeLists, classify_outcomes
 
 MAX_CELLS = 1_000
-"""Max cells of a feature; with more, hardly any has records of both groups."""
+"""Of a feature; with more, hardly any has records of both groups."""
 
 
 @frozen_arrays
 class Feature:
-    """One feature by its distinct values, or as numbers [records]."""
+    """Distinct values, or numbers [records]."""
 
     name: str
     content: Encoded | FloatArray
 
     @property
     def places(self) -> IntArray | FloatArray:
-        """Place of each value, -1 without one; or the numbers, NaN without one."""
+        """-1 without a value; or the numbers, NaN without one."""
         return self.content.codes.astype(int) if isinstance(self.content, Encoded) else self.content
 
 
 def read_features(frame: DataFrame, features: Sequence[str] | str) -> tuple[Feature, ...]:
-    """Columns of that name: numbers, everything else as categories.
+    """Numbers, everything else as categories.
 
     Raises:
         InvalidInput: none or too many, a repeated or missing column, or one with too many values.
@@ -72,11 +72,7 @@ def read_features(frame: DataFrame, features: Sequence[str] | str) -> tuple[Feat
 
 
 def check_bins(bins: object) -> int:
-    """Number of bins.
-
-    Raises:
-        InvalidInput: it is not a whole number from MIN_BINS to MAX_CELLS.
-    """
+    """Raises InvalidInput: it is not a whole number from MIN_BINS to MAX_CELLS."""
     if not isinstance(bins, int) or isinstance(bins, bool) or not MIN_BINS <= bins <= MAX_CELLS:
         raise InvalidInput(
             "bins", f"must be a whole number from {MIN_BINS} to {MAX_CELLS:,}, found {bins!r:.100}"
@@ -87,7 +83,7 @@ def check_bins(bins: object) -> int:
 def list_players(
     features: Sequence[Feature], together: Sequence[Sequence[str]] | None
 ) -> tuple[tuple[int, ...], ...]:
-    """Features of each player by position: those listed `together`; None: correlated ones.
+    """Positions of those listed `together`; None: of correlated ones.
 
     Raises:
         InvalidInput: no list of lists, or not a feature, or one named twice.
@@ -116,8 +112,6 @@ def list_players(
 
 @frozen_arrays
 class ComparedRecords:
-    """A frame with the group, the outcome and the features of each record."""
-
     frame: DataFrame
     grouping: FrameGrouping
     lists: OutcomeLists
@@ -126,12 +120,10 @@ class ComparedRecords:
 
     @property
     def favourable(self) -> BoolArray:
-        """Per record, whether its outcome is favourable."""
         return np.asarray(self.outcomes.codes == FAVOURABLE, bool)
 
     @property
     def monitored(self) -> tuple[int, ...]:
-        """Places of the monitored groups."""
         return of_role(self.grouping.groups, "monitored")
 
     def sides(self, position: int) -> list[IntArray]:
@@ -152,11 +144,7 @@ def read_compared(
     monitored: object,
     reference: object,
 ) -> ComparedRecords:
-    """Records read by the arguments of `measure_frame`.
-
-    Raises:
-        InvalidInput: names the argument that is wrong.
-    """
+    """Takes arguments of `measure_frame`."""
     check_frame(frame)
     return ComparedRecords(
         frame,
@@ -168,13 +156,13 @@ def read_compared(
 
 
 def as_rates(outcomes: FrameOutcomes) -> FloatArray:
-    """1 for a favourable outcome, 0 for an unfavourable one, NaN for neither."""
+    """NaN for neither outcome."""
     return np.select([outcomes.codes == FAVOURABLE, outcomes.codes == UNCLASSIFIED], [1.0, np.nan], 0.0)
 
 
 @frozen
 class FeatureChange:
-    """Change of a gap by the cells of one feature; parts of different features must not be added."""
+    """Parts of different features must not be added."""
 
     feature: str
     parts: GapChange
@@ -182,9 +170,7 @@ class FeatureChange:
 
 @frozen_by_name
 class ExplainedChange:
-    """Gap of a monitored group before and after the moment: its favourable rate minus the reference's;
-    None without a record.
-    """
+    """Gap before and after the moment: favourable rate minus the reference's; None without a record."""
 
     group: str
     reference: str
@@ -195,7 +181,7 @@ class ExplainedChange:
 
 @frozen_by_name
 class ChangeExplanation:
-    """Change of each monitored group's gap, with the records before `at` and from then on."""
+    """With the records before `at` and from then on."""
 
     attribute: str
     at: datetime

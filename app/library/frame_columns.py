@@ -26,23 +26,22 @@ from ..statistics.group_labels import FloatArray, IntArray
 from ..statistics.tables.strata_counts import slices
 
 Listed = Scalar | tuple[float, float]
-"""One value, or a closed range of a numeric column."""
+"""A range is closed."""
 
 Column: TypeAlias = "pd.Series[Any]"
 
 Codes = NDArray[np.signedinteger[Any]]
-"""One small number per record, in the narrowest type that holds them all."""
+"""Per record, in the narrowest type that holds them all."""
 
 MISSING = -1
-"""Code of a record without a value."""
+"""Without a value."""
 
 MOST_DISTINCT = 10_000
-"""Max distinct values of a column of categories."""
 
 
 @frozen_arrays
 class Encoded:
-    """A column by its distinct values: `codes` [records] are positions in `texts`, or MISSING.
+    """`codes` [records] are positions in `texts`, or MISSING.
 
     Texts are canonical: `1`, `1.0` and `"1"` are one value. Where types were kept, `numerals` are the
     positions of text that spells a number.
@@ -57,7 +56,7 @@ class Encoded:
 
     @property
     def values(self) -> list[Scalar]:
-        """Distinct values as numbers, text, and true and false of a boolean column."""
+        """Numbers, text, and true and false of a boolean column."""
         if self.is_boolean:
             return [text == "true" for text in self.texts]
         numbers = [
@@ -67,7 +66,7 @@ class Encoded:
         return [text if number is None else number for text, number in zip(self.texts, numbers, strict=True)]
 
     def spelled(self, value: Scalar) -> str:
-        """Value's text in the column: `1.0` is `1` among numbers, `True` is `true` among booleans."""
+        """`1.0` is `1` among numbers, `True` is `true` among booleans."""
         if self.is_boolean:
             text = canonical(value).lower()
             return canonical(BOOLEANS.get(text, text))
@@ -75,21 +74,16 @@ class Encoded:
         return canonical(value if number is None else number)
 
     def counted(self) -> dict[str, int]:
-        """Records of each value, most frequent first."""
+        """Most frequent first."""
         counts = count_codes(self.codes, len(self.texts))[:-1]
         return {self.texts[code]: int(counts[code]) for code in np.argsort(-counts, kind="stable").tolist()}
 
     def described(self) -> str:
-        """Values, most frequent first, as an error names them."""
         return quote_names(list(self.counted()))
 
 
 def checked_name(name: object, option: str) -> str:
-    """Name of a column.
-
-    Raises:
-        InvalidInput: it is not text.
-    """
+    """Raises InvalidInput: it is not text."""
     if not isinstance(name, str):
         raise InvalidInput(
             option,
@@ -100,17 +94,13 @@ def checked_name(name: object, option: str) -> str:
 
 
 def checked_names(names: object, option: str) -> tuple[str, ...]:
-    """Names of columns, of a list or one; raises as `checked_name`."""
+    """Of a list or one; raises as `checked_name`."""
     several = [names] if isinstance(names, str) or not isinstance(names, Iterable) else names
     return tuple(checked_name(name, option) for name in several)
 
 
 def require_column(frame: pd.DataFrame, name: str, option: str) -> Column:
-    """Column of that name.
-
-    Raises:
-        InvalidInput: there is none, or several, or the name is not text.
-    """
+    """Raises InvalidInput: there is none, or several, or the name is not text."""
     checked_name(name, option)
     if frame.columns.nlevels > 1:
         raise InvalidInput(
@@ -128,11 +118,10 @@ def require_column(frame: pd.DataFrame, name: str, option: str) -> Column:
 
 
 def encode(column: Column, option: str, *, keeps_types: bool = False, limit: int = MOST_DISTINCT) -> Encoded:
-    """Column by its distinct values, in order of appearance; `keeps_types` distinguishes the text "1" from
-    the number 1.
+    """In order of appearance; `keeps_types` distinguishes the text "1" from the number 1.
 
     Raises:
-        InvalidInput: it has more than `limit`.
+        InvalidInput: it has more than `limit` distinct values.
     """
     codes, values = _factorize(column, option, limit)
     cells = [_plain(value) for value in values]
@@ -195,12 +184,11 @@ def _factorize(column: Column, option: str, limit: int) -> tuple[Codes, list[Any
 
 
 def narrowest(beyond: int) -> DTypeLike:
-    """Narrowest type of integers for every code below `beyond`, and MISSING."""
+    """For every code below `beyond`, and MISSING."""
     return np.min_scalar_type(-max(beyond, 1))
 
 
 def looked_up(of_code: Sequence[int] | IntArray, codes: Codes, *, missing: int) -> Codes:
-    """Each record's value of its code."""
     table = np.array([*of_code, missing], narrowest(max([*of_code, missing]) + 1))
     values = np.empty(codes.shape, table.dtype)
     # The code -1 is the last place. A slice at a time, because numpy widens indices.
@@ -210,7 +198,7 @@ def looked_up(of_code: Sequence[int] | IntArray, codes: Codes, *, missing: int) 
 
 
 def count_codes(codes: Codes, size: int) -> IntArray:
-    """Number of records with each code in `range(size)`, at the end of those with none."""
+    """In `range(size)`, at the end of those with none."""
     sizes = np.zeros(size + 1, int)
     for rows in slices(codes.size):
         sizes += np.roll(np.bincount(codes[rows].astype(int) + 1, minlength=size + 1), -1)
@@ -218,14 +206,14 @@ def count_codes(codes: Codes, size: int) -> IntArray:
 
 
 def is_numeric(column: Column) -> bool:
-    """Whether the column is of numbers, which may be objects; booleans are not."""
+    """Numbers may be objects; booleans are none."""
     if column.dtype == object:
         return pd.api.types.infer_dtype(column) in ("decimal", "integer", "floating", "mixed-integer-float")
     return pd.api.types.is_any_real_numeric_dtype(column.dtype)
 
 
 def convert_numbers(column: Column, option: str) -> FloatArray:
-    """Column as float64 [records]; NaN without a value. Text that spells a number is one.
+    """NaN without a value. Text that spells a number is one.
 
     Raises:
         InvalidInput: a value is not a finite number.
@@ -241,8 +229,7 @@ def convert_numbers(column: Column, option: str) -> FloatArray:
 
 
 def convert_some_numbers(column: Column, option: str, notes: list[str]) -> FloatArray:
-    """Column as float64 [records]; NaN where a value is no finite number, too, which adds a sentence to
-    `notes`.
+    """NaN where a value is no finite number, too, which adds a sentence to `notes`.
 
     Raises:
         InvalidInput: there are values, and none is a number.
@@ -259,7 +246,7 @@ def convert_some_numbers(column: Column, option: str, notes: list[str]) -> Float
 
 
 def _read_numbers(column: Column) -> "tuple[FloatArray, np.ndarray[tuple[int], np.dtype[np.bool_]]]":
-    """Numbers [records], NaN elsewhere; and whether there is another value."""
+    """NaN elsewhere; and whether there is another value."""
     if pd.api.types.is_any_real_numeric_dtype(column.dtype):
         # `na_value` would copy even float64.
         numbers = (
@@ -281,11 +268,7 @@ def _plain(value: object) -> Any:  # noqa: ANN401 - any value
 
 
 def convert_complete_numbers(column: Column, option: str) -> FloatArray:
-    """Column as float64 [records].
-
-    Raises:
-        InvalidInput: a value is missing or not a finite number.
-    """
+    """Raises InvalidInput: a value is missing or not a finite number."""
     numbers = convert_numbers(column, option)
     missing = np.isnan(numbers)
     if missing.any():
@@ -296,7 +279,7 @@ def convert_complete_numbers(column: Column, option: str) -> FloatArray:
 
 
 def as_listed(listed: object, option: str) -> tuple[Scalar | Range, ...]:
-    """Values or ranges of an argument: one value, one range (lo, hi), or a list of these.
+    """One value, one range (lo, hi), or a list of these.
 
     Raises:
         InvalidInput: nothing, mixed kinds, a range that is not valid, repeated or overlapping ones.
@@ -342,13 +325,12 @@ def _read_listed(listed: object, option: str) -> Scalar | Range:
 
 
 def where(marked: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> str:
-    """Marked records by number from 1, as an error names them."""
+    """Numbers from 1, as an error names them."""
     first = int(np.argmax(marked)) + 1
     count = int(marked.sum())
     return f"record {first:,}" if count == 1 else f"{count:,} records, the first of them {first:,}"
 
 
 def check_frame(frame: object) -> None:
-    """Raises InvalidInput unless it is a frame."""
     if not isinstance(frame, pd.DataFrame):
         raise InvalidInput("frame", f"must be a pandas DataFrame, found {type(frame).__name__}")

@@ -42,15 +42,15 @@ from .frame_columns import (
 Names = tuple[str, ...]
 
 Listing = tuple[Scalar | Range, ...] | None
-"""Values or ranges of one side; None if left out."""
+"""None if left out."""
 
 
 @frozen_arrays
 class FrameGrouping:
-    """Groups, monitored ones first, and per record the position of its group or NEITHER.
+    """Monitored ones first, and per record the position of its group or NEITHER.
 
-    `sizes` are the groups' records and, last, those of none. `chosen` says that the largest group became
-    the reference; `warnings` name listed groups without records, and values that look like a group.
+    `sizes` are the groups' records and, last, those of none. `chosen` says that the largest group became the
+    reference; `warnings` name listed groups without records, and values that look like a group.
     """
 
     names: Names
@@ -62,18 +62,16 @@ class FrameGrouping:
 
     @property
     def attribute(self) -> str:
-        """Names of the attributes, as one."""
         return TOGETHER.join(self.names)
 
     @property
     def reference_label(self) -> str:
-        """Name of all reference groups together."""
         return ", ".join(group.label for group in self.groups if group.role == "reference")
 
 
 @frozen_arrays
 class Crossing:
-    """Records divided by several attributes at once into cells, combinations of groups or of none.
+    """Cells are combinations of groups or of none.
 
     `codes` is the cell of each record. `groupings` are of the cells: their codes give each cell's group,
     their sizes count records.
@@ -86,11 +84,7 @@ class Crossing:
 
 @frozen_arrays
 class _Part:
-    """One attribute: labels, roles (None where neither side was given), and the records' codes.
-
-    `notes` are on listed groups without records, on cells that are no numbers of ranges, and on values
-    that look like a group.
-    """
+    """Labels, roles (None where neither side was given), and the records' codes."""
 
     name: str
     labels: Names
@@ -100,8 +94,6 @@ class _Part:
 
 
 class _Cell(NamedTuple):
-    """One combination of values."""
-
     place: int
     label: str
     may_be_reference: bool
@@ -134,7 +126,7 @@ def cross_records(
     Where some cannot be made, the warnings of the others say why.
 
     Raises:
-        InvalidInput: names the argument that is wrong, or none can be made.
+        InvalidInput: none can be made.
     """
     names = attribute_names(attributes)
     refused = dict[str, InvalidInput]()
@@ -241,9 +233,7 @@ def _read_parts(
     reference: object,
     refused: dict[str, InvalidInput] | None = None,
 ) -> list[_Part]:
-    """Attributes whose values cannot be divided are added to `refused`, if it is given and another one
-    can.
-    """
+    """Attributes that cannot be divided are added to `refused`, if it is given and another one can."""
     watched = _read_sides(names, monitored, "monitored")
     compared = _read_sides(names, reference, "reference")
     divisions = []
@@ -277,11 +267,7 @@ def _count_combinations(divisions: Sequence[_Part]) -> int:
 
 
 def attribute_names(attribute: str | Sequence[str]) -> Names:
-    """Attributes that one argument names.
-
-    Raises:
-        InvalidInput: too many or none, one twice, or one that is not text.
-    """
+    """Raises InvalidInput: too many or none, one twice, or one that is not text."""
     names = checked_names(attribute, "attribute")
     if not 1 <= len(names) <= max(INTERSECTION_SIZES) or len(set(names)) < len(names):
         raise InvalidInput(
@@ -398,7 +384,7 @@ def _divide_by_values(column: Column, monitored: Listing, reference: Listing) ->
 
 
 def _places(encoded: Encoded, positions: dict[str, int], listing: Listing, option: str) -> list[int]:
-    """Positions of the listed values; none if the side was left out.
+    """None if the side was left out.
 
     A value that the column lacks gets the next of `positions`.
     """
@@ -411,7 +397,7 @@ def _places(encoded: Encoded, positions: dict[str, int], listing: Listing, optio
 
 
 def _codes_together(divisions: Sequence[_Part]) -> Codes:
-    """Number of each record's combination, the last attribute's group counting ones; or NEITHER."""
+    """Per record, the last attribute's group counting ones; or NEITHER."""
     if len(divisions) == 1:
         return divisions[0].codes
     return cross(

@@ -19,7 +19,7 @@ DAY_HOURS = 24
 
 @frozen(eq=False, kw_only=True)
 class HourNumbers:
-    """Each record's hour, counted from the first; `first` begins it in UTC, `hours` is their number.
+    """Hour of each record, counted from the first; `first` begins it in UTC, `hours` is their number.
 
     A date is in the first hour of its day, and a block of evidence is then a day. Records that are not
     `usable` are left out.
@@ -34,7 +34,7 @@ class HourNumbers:
     block_hours: int
 
     def start_of(self, hour: int) -> datetime:
-        """Beginning in UTC of the first block from that hour on."""
+        """In UTC, of the first block from that hour on."""
         return self.first + timedelta(hours=-(-hour // self.block_hours) * self.block_hours)
 
     @property
@@ -47,8 +47,7 @@ class HourNumbers:
 def read_hours(
     frame: pd.DataFrame, name: str, time_format: str | None = None, earliest: date | str | None = None
 ) -> HourNumbers:
-    """Hours of a column of times: ISO 8601 or digits, else of the `time_format`; UTC unless an offset is
-    stated.
+    """ISO 8601 or digits, else of the `time_format`; UTC unless an offset is stated.
 
     `earliest` is the first possible day, by default 1 January 20 years before now. If most cells are dates,
     or all hours are 0:00, the column is one of dates.
@@ -106,7 +105,7 @@ def read_hours(
 
 
 def one_block(records: int) -> HourNumbers:
-    """One hour, the present one, of all records of a file without times."""
+    """The present hour, for a file without times."""
     return HourNumbers(
         first=floor_to_hour(utc_now()),
         hours=1,
@@ -119,7 +118,7 @@ def one_block(records: int) -> HourNumbers:
 
 
 def first_of_each(persons: Column, seconds: IntArray) -> BoolArray:
-    """Per record, whether it is the first of its person or without a person's id."""
+    """Also those without a person's id."""
     # Stable: of two records in one second the first in the file counts.
     order = np.argsort(seconds, kind="stable")
     repeated = persons.iloc[order].duplicated().to_numpy() & persons.iloc[order].notna().to_numpy()

@@ -33,12 +33,12 @@ UNFAVOURABLE, FAVOURABLE, UNCLASSIFIED = map(
 _Listed = tuple[Scalar | Range, ...]
 
 NOT_NUMBERS = "not_numbers"
-"""Member of a frame's `attrs`: by column of numbers, which of its missing cells hold another text."""
+"""Maps columns of numbers to which of their missing cells hold another text."""
 
 
 @frozen
 class OutcomeLists:
-    """Favourable values or ranges of numbers; the unfavourable ones, None for all others.
+    """Values or ranges of numbers; unfavourable None: all others.
 
     Raises:
         InvalidInput: something is listed on both sides.
@@ -49,11 +49,6 @@ class OutcomeLists:
 
     @classmethod
     def of(cls, favourable: object, unfavourable: object) -> "OutcomeLists":
-        """Rule that two arguments state.
-
-        Raises:
-            InvalidInput: an argument cannot be read, or something is listed on both sides.
-        """
         rule = cls(
             as_listed(favourable, "favourable"),
             None if unfavourable is None else as_listed(unfavourable, "unfavourable"),
@@ -77,14 +72,14 @@ class OutcomeLists:
 
     @property
     def is_numeric(self) -> bool:
-        """Whether the outcomes are numbers or ranges, under which no text counts."""
+        """Under numbers and ranges no text counts."""
         return all(is_numeric(value) for value in (*self.favourable, *(self.unfavourable or ())))
 
 
 @frozen_arrays
 class FrameOutcomes:
-    """Each record's outcome, whether it has a value, and the class of each of the column's distinct values,
-    unless the outcomes are ranges.
+    """Per record, whether it has a value, and the class of each distinct value, unless the outcomes are
+    ranges.
 
     Booleans are the classes 1 and 0: for a label of 1 a prediction of True is right.
     """
@@ -97,19 +92,17 @@ class FrameOutcomes:
 
 @frozen_arrays
 class KnownOutcomes:
-    """Outcomes of labels and of predictions; one of them may be None."""
+    """One of them may be None."""
 
     actual: FrameOutcomes | None
     predicted: FrameOutcomes | None
 
     @property
     def answers(self) -> str:
-        """Kind of outcomes that rates as logged are of."""
         return "predictions" if self.predicted else "labels"
 
     @property
     def rated(self) -> FrameOutcomes:
-        """Outcomes that rates as logged are of."""
         outcomes = self.predicted or self.actual
         assert outcomes is not None, "one of the two is given"  # noqa: S101 - checked with the arguments
         return outcomes
@@ -126,11 +119,11 @@ def read_outcomes(
 
 
 def classify_outcomes(column: Column, rule: OutcomeLists, option: str) -> FrameOutcomes:
-    """Outcome of each value: 0 unfavourable, 1 favourable, 2 unclassified or missing.
+    """0 unfavourable, 1 favourable, 2 unclassified or missing.
 
     Raises:
-        InvalidInput: no value of several is favourable; one is on both sides; or ranges of a column
-    without numbers.
+        InvalidInput: no value of several is favourable; one is on both sides; or ranges of a column without
+            numbers.
     """
     if isinstance(rule.favourable[0], Range):
         numbers = _read_numbers(column, option)
@@ -181,7 +174,7 @@ def classify_outcomes(column: Column, rule: OutcomeLists, option: str) -> FrameO
 
 
 def same_label(actual: FrameOutcomes, predicted: FrameOutcomes) -> BoolArray:
-    """Per record, whether the prediction is the label or, of ranges, has its outcome."""
+    """Of ranges, whether the prediction has the label's outcome."""
     if actual.encoded is None or predicted.encoded is None:
         return np.asarray((actual.codes == predicted.codes) & (actual.codes != UNCLASSIFIED), bool)
     position_of = {text: position for position, text in enumerate(dict.fromkeys(actual.classes))}
@@ -206,7 +199,7 @@ def _test(encoded: Encoded, rule: OutcomeLists, listed: _Listed, opposite: _List
 
 
 def _read_numbers(column: Column, option: str) -> FloatArray:
-    """Numbers of a column; NaN for text, booleans and missing values.
+    """NaN for text, booleans and missing values.
 
     Raises:
         InvalidInput: there is a value, and none is a number.
@@ -230,9 +223,7 @@ def count_left_out(
     outcomes: KnownOutcomes,
     reasons: Mapping[str, Marks] | None = None,
 ) -> CountedRecords:
-    """Counts records by group and outcome, and those left out; `reasons` are further reasons with the
-    records that each marks.
-    """
+    """`reasons` are further ones with the records that each marks."""
     lacks_value, is_no_number = np.zeros((2, len(frame)), bool)
     for name in grouping.names:
         is_other = frame.attrs.get(NOT_NUMBERS, {}).get(name, np.False_)

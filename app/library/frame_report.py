@@ -21,8 +21,6 @@ Table = GroupCounts | LabelledCells
 
 @frozen
 class GroupSize:
-    """Records of one group."""
-
     label: str
     role: Role
     records: int
@@ -82,13 +80,13 @@ class Report:
 
 
 def judged(measured: Measured) -> Verdict | None:
-    """Verdict under the catalogue's limits."""
+    """Under the catalogue's limits."""
     metric = CATALOGUE[measured.metric]
     return judge(measured, metric, metric.limits)
 
 
 def judged_figure(measured: Measured) -> JudgedFigure:
-    """Measurement under the catalogue's limits, as its statements are made from."""
+    """Under the catalogue's limits."""
     number = measured.number if isinstance(measured.number, Value) else None
     choice = measured.for_choice
     return JudgedFigure(
@@ -108,7 +106,6 @@ def judged_figure(measured: Measured) -> JudgedFigure:
 
 
 def describe_measured(measured: Measured) -> str:
-    """Meaning of the measurement, in words."""
     return figure_sentence(
         judged_figure(measured), measured.number.reason if isinstance(measured.number, Undefined) else None
     )

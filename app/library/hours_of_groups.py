@@ -1,6 +1,4 @@
-"""Evidence over the hours of a DataFrame, with a bound on false alarms, and labels that are still coming
-at the end of a log.
-"""
+"""Evidence over the hours of a DataFrame, and labels that are still coming at the end of a log."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -67,13 +65,13 @@ HOUR_SECONDS = 3_600
 DAY_SECONDS = DAY_HOURS * HOUR_SECONDS
 
 UNLIKELY = 0.001
-"""Probability of calling labels late that are missing by chance at one rate."""
+"""Of calling labels late that are missing by chance at one rate."""
 
 DIFFERENCE_LIMIT = 0.1
-"""Limit of differences of rates, on both sides of 0."""
+"""On both sides of 0."""
 
 RECENT_HOURS = 168
-"""Last hours, from which the expected traffic is estimated."""
+"""Of the expected traffic."""
 
 
 def settle_labels(
@@ -85,8 +83,7 @@ def settle_labels(
 ) -> tuple[BoolArray, str | None]:
     """Records that are old enough for figures of labels, and how that is said; None where all are.
 
-    Leaves out records within `horizon` hours of the last one; None: those of the last days, if they lack more
-    labels than others.
+    Without a `horizon` of hours, those of the last days are left out, if they lack more labels than others.
 
     Raises:
         InvalidInput: no record is older than the horizon.
@@ -123,9 +120,7 @@ def settle_labels(
 
 
 def find_late_days(ages: IntArray, grouping: FrameGrouping, counted: BoolArray, labelled: BoolArray) -> int:
-    """Number of last days, at most half, in which labels are likeliest to be fewer than before; 0 where
-    chance explains it.
-    """
+    """Last days, at most half, in which labels are likeliest to be fewer; 0 where chance explains it."""
     grouped = counted & (grouping.codes >= 0)
     days = int(ages[grouped].max(initial=0)) + 1
     size = len(grouping.groups)
@@ -158,11 +153,11 @@ def _likelihood(count: FloatArray, total: FloatArray) -> FloatArray:
 
 @frozen_arrays
 class ComparisonEvidence:
-    """Evidence of one group, metric and direction, after the last hour.
+    """After the last hour.
 
     `statement` is the figure's, which its two limits share. `more_hours` is the expected number until a
-    decision at the same rates and traffic, if known. If unfair, `since` lies between `earliest` and `latest`,
-    and `alarm_at` is the end of the hour of the alarm.
+    decision at the same rates and traffic. If unfair, `since` lies between `earliest` and `latest`, and
+    `alarm_at` is the end of the hour of the alarm.
     """
 
     attribute: str
@@ -185,7 +180,7 @@ class ComparisonEvidence:
     is_daily: bool
 
     def to_json(self) -> JsonObject:
-        """Plain JSON values, times in ISO 8601 UTC, days where only days are known."""
+        """Times in ISO 8601 UTC, days where only days are known."""
         statement = self.statement
         return {
             "attribute": self.attribute,
@@ -208,7 +203,7 @@ class ComparisonEvidence:
 
 @frozen_by_name
 class Evidence:
-    """Evidence of all comparisons. `labels` says which records are old enough for figures of labels.
+    """`labels` says which records are old enough for figures of labels.
 
     `guarantee` is the bound on false alarms; `some_group` says that one is unfair, not yet clear which.
     `divisor` is that of evidence, by what was said of persons.
@@ -230,7 +225,6 @@ class Evidence:
     has_times: bool = True
 
     def to_json(self) -> JsonObject:
-        """Plain JSON values."""
         span = {"days": self.hours // DAY_HOURS} if self.is_daily else {"hours": self.hours}
         left_out = [asdict(times) for times in self.left_out]
         comparisons = [comparison.to_json() for comparison in self.comparisons]
@@ -342,11 +336,6 @@ def check_arguments(
     limit: object = 0.8,
     budget_hours: object = HOURS_OF_A_YEAR,
 ) -> None:
-    """Refuses arguments that no column can make right.
-
-    Raises:
-        InvalidInput: names the argument that is wrong.
-    """
     check_frame(frame)
     if prediction is None and label is None:
         raise InvalidInput("prediction", "is needed, or label, or both")
@@ -371,11 +360,7 @@ class Figure:
 
 
 def choose_divisor(person: str | None, each_record_another_person: str | None) -> int:
-    """Divisor of evidence by what is said of persons.
-
-    Raises:
-        InvalidInput: both are given, or the declaration has no name.
-    """
+    """Raises InvalidInput: both are given, or the declaration has no name."""
     if each_record_another_person is None:
         return UNSAID_DIVISOR if person is None else 1
     if person is not None:
@@ -387,7 +372,7 @@ def choose_divisor(person: str | None, each_record_another_person: str | None) -
 
 
 def list_figures(outcomes: KnownOutcomes, limit: float) -> Iterator[Figure]:
-    """Yields the metrics that the columns suffice for."""
+    """Those that the columns suffice for."""
     predicted = outcomes.predicted
     actual = outcomes.actual
     outcome = outcomes.rated
@@ -433,7 +418,7 @@ def explain_labels(
     outcomes: KnownOutcomes,
     counted: BoolArray,
 ) -> str | None:
-    """Reason why labels of one decision say nothing of a monitored group's figure; None where they do."""
+    """Where labels of one decision say nothing of a monitored group's figure."""
     metric = CATALOGUE[figure.metric]
     if "labels" not in metric.needs or outcomes.predicted is None or outcomes.actual is None:
         return None
@@ -460,7 +445,7 @@ def count_group_hours(
     figure: Figure,
     counted: BoolArray,
 ) -> Hours:
-    """Hours of monitored groups together, and all reference groups together."""
+    """Monitored groups together, and all reference groups together."""
     sides = []
     for codes in (positions, of_role(grouping.groups, "reference")):
         total = counted & figure.total & np.isin(grouping.codes, codes)
@@ -474,8 +459,6 @@ def count_group_hours(
 
 @frozen_arrays
 class _Compared:
-    """One figure of a monitored group, hour by hour."""
-
     group: str
     figure: Figure
     series: Hours
@@ -501,7 +484,7 @@ def _follow(
     *,
     has_times: bool,
 ) -> Iterator[ComparisonEvidence]:
-    """Follows all comparisons together, and yields those of each figure."""
+    """All comparisons together; yields those of each figure."""
     several = [
         begin_comparison(
             comparison.series,

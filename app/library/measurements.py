@@ -44,7 +44,7 @@ from .frame_report import GroupSize, Report, Table
 from .name_suggestions import unknown_metrics
 
 DEFAULT = "default"
-"""Metrics of a first look: the default ones, and those that a further column was named for."""
+"""The default ones, and those that a further column was named for."""
 
 USUAL_OF_SCORES = frozenset(
     {
@@ -56,16 +56,15 @@ USUAL_OF_SCORES = frozenset(
         "calibration_error",
     }
 )
-"""Metrics of scores for a first look."""
+"""For a first look."""
 
 MOST_CELLS = 2_000
-"""Max cells of several attributes counted at once; beyond, counting again is cheaper."""
+"""Of several attributes counted at once; beyond, counting again is cheaper."""
 
 FEWEST_DRAWS = 10
-"""Min draws of an interval."""
 
 Keys = Collection[str] | str | None
-"""Keys of metrics, or one; None for those that the columns suffice for."""
+"""None for those that the columns suffice for."""
 
 _Data = Literal["as_logged", "labelled", "training"]
 _ARGUMENT = {
@@ -78,7 +77,7 @@ _ARGUMENT = {
 """Argument that gives what a metric needs."""
 
 LEAST_WEIGHT, MOST_WEIGHT = 1e-12, 1e12
-"""Smallest and largest weight apart from 0: sums of squares stay in the range of floats."""
+"""Apart from 0: sums of squares stay in the range of floats."""
 
 
 def measure_frame(
@@ -147,14 +146,10 @@ def measure_attributes(
     reference: object = None,
     **arguments: Any,  # noqa: ANN401 - those of `measure_frame`
 ) -> dict[str, Report]:
-    """Measures each of several attributes of a frame by itself and, last, all of them together.
+    """Each of several attributes by itself and, last, all of them together: `sex`, `race` and `sex × race`.
 
-    The reports have the same figures as `measure_frame` gives for each, by the same names: `sex`, `race` and
-    `sex × race`. The records are counted once for all of them, so that sums of scores or of weights may
-    differ in their last digit. The other arguments, and the errors, are those of `measure_frame`.
-
-    Raises:
-        InvalidInput: names the argument that is wrong.
+    The records are counted once for all of them, so that sums of scores or of weights may differ from
+    `measure_frame` in their last digit. The other arguments, and the errors, are the same.
     """
     source = _Given(frame, **arguments)
     crossing = cross_records(frame, attributes, monitored, reference)
@@ -180,9 +175,7 @@ def measure_attributes(
 
 @dataclass
 class _Given:
-    """Arguments of `measure_frame`, and what they mean: the lists of outcomes, and the keys of the
-    metrics.
-    """
+    """With the lists of outcomes, and the keys of the metrics."""
 
     frame: DataFrame
     _: KW_ONLY
@@ -276,7 +269,7 @@ def _is_of_rows(key: str) -> bool:
 
 
 def _count(source: _Given, outcomes: KnownOutcomes, groups: Groups, codes: Codes) -> tuple[Table, ...]:
-    """Tables of the predictions of all records, and of the labels."""
+    """Of the predictions of all records, and of the labels."""
     weights = (
         None
         if source.weight is None
@@ -372,11 +365,7 @@ def _build_report(
 
 
 def convert_weights(column: Column) -> FloatArray:
-    """Weight of each record.
-
-    Raises:
-        InvalidInput: one is missing, not a number, negative, or beyond the bounds.
-    """
+    """Raises InvalidInput: a weight is missing, not a number, negative, or beyond the bounds."""
     weights = convert_complete_numbers(column, "weight")
     wrong = (weights != 0) & ((weights < LEAST_WEIGHT) | (weights > MOST_WEIGHT))
     if wrong.any():
@@ -389,11 +378,7 @@ def convert_weights(column: Column) -> FloatArray:
 
 
 def encode_strata(column: Column) -> RecordStrata:
-    """Stratum of each record.
-
-    Raises:
-        InvalidInput: there are too many.
-    """
+    """Raises InvalidInput: there are too many."""
     encoded = encode(column, "strata")
     if len(encoded.texts) > MOST_STRATA:
         raise InvalidInput(
@@ -405,7 +390,7 @@ def encode_strata(column: Column) -> RecordStrata:
 
 
 def convert_scores(column: Column, predicted: FrameOutcomes) -> FloatArray:
-    """Probability of the favourable outcome of each record; NaN where there is none.
+    """NaN where there is none.
 
     Raises:
         InvalidInput: one is not a probability, or they are those of the other outcome.

@@ -8,16 +8,14 @@ from ..base.values import MAX_QUOTED, quote_names
 from ..statistics.catalogue import CATALOGUE
 
 SUGGESTED = 3
-"""Max keys that an error proposes."""
 
 _OFFERED = tuple(
     key for key, row in CATALOGUE.items() if not {"as_logged", "labelled", "training"}.isdisjoint(row.data)
 )
-"""Keys that can be measured on a frame, without copies."""
+"""Measured on a frame, without copies."""
 
 
 def unknown_metrics(keys: Sequence[object]) -> list[FieldProblem]:
-    """Problem of each of the first few names that are no key of the catalogue."""
     problems = []
     for name in [str(key) for key in keys if not isinstance(key, str) or key not in CATALOGUE][:MAX_QUOTED]:
         normalized = _normalize(name)

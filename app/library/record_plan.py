@@ -20,15 +20,15 @@ from .frame_outcomes import OutcomeLists, count_left_out, read_outcomes
 from .hours_of_groups import RECENT_HOURS, check_arguments, choose_divisor, count_group_hours, list_figures
 
 MAX_HOURS = 17_520
-"""Hours within which it is to be found: two years."""
+"""Two years."""
 
 
 @frozen
 class Plan:
-    """Plan of one group: assumed traffic and reference rate, and the hours and records that suffice.
+    """Plan of one group, at an assumed traffic and reference rate.
 
-    `hours` and `records` (of both sides) are None where two years do not suffice, or a side had no records
-    in the last week. `counted` are the log's records of that week.
+    `hours` and `records` (of both sides) are None where two years do not suffice, or a side had no records in
+    the last week, of which the log's `counted`.
     """
 
     attribute: str

@@ -41,21 +41,18 @@ from .frame_groups import attribute_names
 from .frame_outcomes import FAVOURABLE, UNCLASSIFIED, UNFAVOURABLE, OutcomeLists, classify_outcomes
 
 Sheets = dict[SheetName, Mapping[str, Any]]
-"""Sheets as JSON."""
 
 References = Mapping[str, Sequence[str]]
-"""Categories by attribute that others are compared with."""
+"""Maps attributes to categories that others are compared with."""
 
 MOST_CATEGORIES = 500
-"""Max values of one attribute."""
 
 
 @frozen
 class Selection:
-    """Counted people: tables of each attribute and, of several, of all together, and the records of each.
+    """Tables of each attribute and, of several, of all together, and the records of each.
 
-    `answers` are those of each record. `assessed` people have a prediction or a score. `unknown` ones lack
-    a value of an attribute.
+    `assessed` people have a prediction or a score. `unknown` ones lack a value of an attribute.
     """
 
     tables: tuple[CategoryTable, ...]
@@ -73,14 +70,7 @@ def count_selected(
     favourable: object = 1,
     unfavourable: object = None,
 ) -> Selection:
-    """Counts the people that a selecting tool selected: those with a favourable prediction.
-
-    `favourable` and `unfavourable` are as for `measure_frame`. An empty value of an attribute is an unknown
-    category.
-
-    Raises:
-        InvalidInput: names the argument that is wrong.
-    """
+    """Selected are those with a favourable prediction; an empty value of an attribute is an unknown category."""
     outcomes = classify_outcomes(
         require_column(frame, prediction, "prediction"),
         OutcomeLists.of(favourable, unfavourable),
@@ -95,11 +85,7 @@ def count_selected(
 
 
 def count_scored(frame: DataFrame, *, attributes: Sequence[str], score: str) -> Selection:
-    """Counts who has a score above the median of all, unknown categories included. A tie is not above.
-
-    Raises:
-        InvalidInput: names the argument that is wrong.
-    """
+    """Selected are those above the median of all, unknown categories included. A tie is not above."""
     scores = convert_numbers(require_column(frame, score, "score"), "score")
     are_assessed = ~np.isnan(scores)
     if not are_assessed.any():
@@ -112,8 +98,7 @@ def count_scored(frame: DataFrame, *, attributes: Sequence[str], score: str) -> 
 
 @frozen_arrays
 class PersonAnswers:
-    """Per record, whether the tool assessed the person, and selected it; `kind` are the answers of
-    `count_records`.
+    """Per record, whether the person was assessed, and selected; `kind` are the answers of `count_records`.
 
     `median` is of all assessed scores.
     """
@@ -145,7 +130,7 @@ def _count(frame: DataFrame, attributes: Sequence[str], answers: PersonAnswers) 
 
 
 def encode_known(frame: DataFrame, name: str) -> Encoded:
-    """Attribute by its values; an empty text is an unknown value."""
+    """An empty text is an unknown value."""
     column = require_column(frame, name, "attribute")
     encoded = encode(
         column.mask(column.map(lambda value: isinstance(value, str) and not value.strip()).astype(bool)),
@@ -200,10 +185,9 @@ def _count_people(
 
 @frozen
 class SelectionReport:
-    """Sheets of a preset, and their counts. `score` is the column whose median decides.
+    """`score` is the column whose median decides.
 
-    `references` are the categories that the lending and controls sheets compare with; the caller `chosen`
-    those of some attributes.
+    The lending and controls sheets compare with `references`; the caller `chosen` those of some attributes.
     """
 
     name: PresetName
@@ -217,11 +201,9 @@ class SelectionReport:
 
     @property
     def preset(self) -> Preset:
-        """Rule of the report."""
         return PRESETS[self.name]
 
     def to_json(self) -> dict[str, Any]:
-        """Report as JSON."""
         return {
             "preset": self.name.value,
             "source": self.preset.source,
@@ -237,7 +219,7 @@ class SelectionReport:
 
     @property
     def records(self) -> list[CountedRecords]:
-        """Records of each table, compared with its reference; the first are those of the headline."""
+        """Of each table, compared with its reference; the first are those of the headline."""
         listed = [] if self.selection.tables else list(self.selection.records)
         for table, counted in zip(self.selection.tables, self.selection.records, strict=False):
             best = ImpactTable(table).compared_with
@@ -250,7 +232,7 @@ class SelectionReport:
         return listed
 
     def sheets_json(self) -> Sheets:
-        """Sheets as JSON, in the order of the preset, then those that options ask for."""
+        """In the order of the preset, then those that options ask for."""
         sheets = {name_sheet(sheet): as_json(sheet) for sheet in self.sheets} | dict(self.people_sheets)
         impact = sheets.get(SheetName.ADVERSE_IMPACT)
         for table, written in zip(self.selection.tables, impact["tables"], strict=True) if impact else ():
@@ -391,7 +373,7 @@ def _name_reference(mapping: CategoryMapping, names: Sequence[str]) -> CategoryM
 
 
 def map_values(frame: DataFrame, attributes: Sequence[str], mappings: Sequence[CategoryMapping]) -> DataFrame:
-    """Frame with mapped values replaced by their categories; others of these columns are missing.
+    """Mapped values are replaced by their categories; others of these columns are missing.
 
     Raises:
         InvalidInput: a mapping is of no attribute, or none of its values is in the column.
@@ -431,8 +413,7 @@ NO_SCORES = "no column of scores was named"
 
 
 def choose_references(tables: Sequence[CategoryTable], chosen: References) -> dict[str, tuple[str, ...]]:
-    """Reference categories of each attribute: chosen ones, or else the one that four-fifths ratios are taken
-    to.
+    """Of each attribute: chosen ones, or else the one that four-fifths ratios are taken to.
 
     Raises:
         InvalidInput: a chosen one does not occur.
@@ -461,11 +442,7 @@ def people_of_frame(
     answers: PersonAnswers,
     score: str | None,
 ) -> CountedPeople:
-    """One row for each record, with the attributes of `references`.
-
-    Raises:
-        InvalidInput: a column is missing or cannot be used.
-    """
+    """One row for each record, with the attributes of `references`."""
     attributes = []
     for name, reference in references.items():
         encoded = encode_known(frame, name)

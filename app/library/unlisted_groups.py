@@ -20,13 +20,11 @@ from .hours_of_groups import check_arguments
 from .measurements import encode_strata
 
 MAX_STRATA = 50
-"""Max strata within which records are compared."""
+"""Within which records are compared."""
 
 
 @frozen
 class GroupSearch:
-    """Answer of a scan, and the records that it searched."""
-
     result: SearchResult
     records: CountedRecords
 
@@ -116,7 +114,7 @@ def find_groups(
 
 
 def bin_feature(column: Column, counted: BoolArray) -> tuple[Bins, Codes]:
-    """Division of a column by the records that are `counted` [N], and each record's position [N].
+    """Division for the records that are `counted` [N], and each record's position [N].
 
     Raises:
         InvalidInput: too many values, or values that are neither text, numbers nor true/false.
