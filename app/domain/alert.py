@@ -87,8 +87,8 @@ class Event(StrEnum):
 
 @frozen_by_name
 class VerdictCondition:
-    """A metric is outside its limits in that many checks in a row. `attributes` None = all; `scope` is
-    `group` or `worst`.
+    """Outside its limits in that many checks in a row. `attributes` None = all; `scope` is `group` or
+    `worst`.
     """
 
     verdicts: tuple[AlertingVerdict, ...] = (AlertingVerdict.UNFAIR,)
@@ -101,7 +101,7 @@ class VerdictCondition:
 
 @frozen_by_name
 class StaleDataCondition:
-    """No record for so many hours; None: for twice the usual gap between records."""
+    """None: twice the usual gap between records."""
 
     hours: int | None = None
 
@@ -113,16 +113,14 @@ class LateLabelsCondition:
 
 @frozen_by_name
 class FailedChecksCondition:
-    """So many checks in a row failed, or could not ask the model."""
+    """In a row; or could not ask the model."""
 
     checks_in_a_row: int = 1
 
 
 @frozen_by_name
 class EvidenceCondition:
-    """Enough evidence has accumulated that a metric is beyond a limit. `metrics` and `attributes` None =
-    all.
-    """
+    """`metrics` and `attributes` None = all."""
 
     data: tuple[DataSet, ...] = (DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL, DataSet.LABELLED)
     metrics: tuple[str, ...] | None = None
@@ -152,9 +150,7 @@ CONDITIONS = {
 
 @frozen_by_name
 class RuleContent:
-    """The content of a rule. `channels` are the ids of those that are notified; `remind_after_hours` None
-    = never.
-    """
+    """`channels` are the ids of those that are notified; `remind_after_hours` None = never."""
 
     name: str
     condition: Condition
@@ -169,7 +165,7 @@ class RuleContent:
 
 @frozen_by_name
 class Rule:
-    """A stored rule. `version` grows with every change of content."""
+    """`version` grows with every change of content."""
 
     no: int
     id: str
@@ -188,7 +184,6 @@ DEFAULT_RULES = {
     "no-records": RuleContent(name="No records", condition=StaleDataCondition()),
     "late-labels": RuleContent(name="Late labels", condition=LateLabelsCondition()),
 }
-"""Rules of a new deployment, by id."""
 
 
 @frozen_by_name
@@ -204,11 +199,11 @@ WHOLE_DEPLOYMENT = AlertSubject()
 
 @frozen_by_name
 class AlertFigure:
-    """One figure of an alert, as a rule last saw it; of a kind of the whole deployment, the fault.
+    """One figure, as a rule last saw it; of a kind of the whole deployment, the fault.
 
-    `facts` hold what is said of it: `sentence`, `at`, `since`; of a figure also `value`, `lower`, `upper`,
-    `n_monitored`, `n_reference`, `lower_limit`, `upper_limit`, `direction`. `rule_no` is None once the rule
-    is deleted. A figure that holds again before its alert is over goes on.
+    `facts` hold `sentence`, `at`, `since`; of a figure also `value`, `lower`, `upper`, `n_monitored`,
+    `n_reference`, `lower_limit`, `upper_limit`, `direction`. `rule_no` is None once the rule is deleted. A
+    figure that holds again before its alert is over goes on.
     """
 
     no: int
@@ -238,11 +233,10 @@ class AlertFigure:
 
 @frozen_by_name
 class Alert:
-    """All that is wrong with one group of a deployment, or with the deployment, from the first figure to the
-    end of the last.
+    """All that is wrong with one group, or with the deployment, from the first figure to the end of the last.
 
-    Of `figures` the worst open one comes first; its facts are those of the alert. `assignee` is the person or
-    key that works on it. `change` says why a figure of evidence changed; None until known.
+    Of `figures` the worst open one comes first; its facts are those of the alert. `change` says why a figure
+    of evidence changed; None until known.
     """
 
     no: int
@@ -299,10 +293,9 @@ class Alert:
         return any((figure.metric, figure.data) == (metric, data) for figure in self.figures)
 
     def find(self, kind: RuleKind) -> AlertFigure | None:
-        """The worst figure that rules of that kind are about."""
         return next((figure for figure in self.figures if figure.kind is kind), None)
 
 
 def display_sentence(facts: Mapping[str, object]) -> str:
-    """Sentence of the facts with the display names that the monitor had then."""
+    """With the display names that the monitor had then."""
     return str(facts.get("display_sentence") or facts.get("sentence") or "")

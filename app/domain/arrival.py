@@ -57,14 +57,14 @@ class RejectionReason(StrEnum):
     ORPHAN = "orphan"
     ERASED = "erased"
     UNREADABLE = "unreadable"
-    """A request that could not be read as a whole; it counts as one, whatever it held."""
+    """Counts as one, whatever the request held."""
 
     OTHER = "other"
 
 
 @frozen_by_name
 class Arrivals:
-    """Records that were stored in one hour, by the service's clock, from one source."""
+    """In one hour, by the service's clock, from one source."""
 
     hour: datetime
     source: RecordSource
@@ -74,7 +74,7 @@ class Arrivals:
 
 @frozen_by_name
 class RejectionCount:
-    """Records of one hour that were not stored. `field` is empty where the service does not know it."""
+    """`field` is empty where the service does not know it."""
 
     hour: datetime
     source: RecordSource

@@ -39,14 +39,13 @@ class CellRefused(ValueError):
 
 
 Json = Any
-"""A decoded JSON value of unknown type."""
 
 Check = Callable[[Json], Any]
-"""From a decoded JSON value to the value to store. Raises CellRefused."""
+"""From decoded JSON to the value to store. Raises CellRefused."""
 
 
 def number(value: Json) -> int | float:
-    """A finite number; one without a fraction as an int, so that 1 and 1.0 are stored alike."""
+    """Finite; one without a fraction is an int, so that 1 and 1.0 are stored alike."""
     if type(value) not in (int, float):
         raise CellRefused(f"must be a number, found {shown(value)}")
     try:
@@ -59,7 +58,7 @@ def number(value: Json) -> int | float:
 
 
 def integer(value: Json) -> int:
-    """A whole number of 64 bits; `3.0` is one."""
+    """Of 64 bits; `3.0` is one."""
     if type(value) is float and value.is_integer() and abs(value) < EXACT:
         return int(value)
     if type(value) is not int:
@@ -84,7 +83,7 @@ def string(value: Json) -> str:
 
 
 def boolean(value: Json) -> bool:
-    """True or false; 0, 1 and text are refused."""
+    """0, 1 and text are refused."""
     if type(value) is not bool:
         raise CellRefused(f"must be true or false, found {shown(value)}")
     return value
@@ -106,12 +105,12 @@ def scalar(value: Json) -> Scalar:
 
 
 def probability(value: Json) -> int | float | list[int | float]:
-    """A number in [0, 1], or an array of them; one that rounding moved out is 0 or 1."""
+    """In [0, 1], or an array; one that rounding moved out is 0 or 1."""
     return [_probability(element) for element in value] if type(value) is list else _probability(value)
 
 
 def sample_rate(value: Json) -> float | None:
-    """Share of records that is logged; None for 1."""
+    """None for 1."""
     if not is_number(value) or not LEAST_SAMPLE_RATE <= value <= 1:
         raise CellRefused(f"must be a number from {LEAST_SAMPLE_RATE:g} to 1, found {shown(value)}")
     return None if value == 1 else float(value)
@@ -143,7 +142,7 @@ def moment(value: Json, rule: TimeRule) -> datetime:
 
 
 def parse_text(text: str, column_type: FieldType) -> Json:
-    """Value of a text file's cell: an empty one is missing, an unreadable one stays text."""
+    """An empty cell is missing, an unreadable one stays text."""
     if text == "":
         return None
     if column_type is FieldType.BOOLEAN:
@@ -153,14 +152,12 @@ def parse_text(text: str, column_type: FieldType) -> Json:
 
 
 def parse_label(text: str, *, is_text: bool) -> Json:
-    """Answer or label of a text file's cell: unless the outcomes are texts, a number if spelled as in
-    JSON; an empty one is missing.
-    """
+    """Unless the outcomes are texts, a number if spelled as in JSON; an empty cell is missing."""
     return (text if is_text or not JSON_NUMBER.fullmatch(text) else _parse_number(text)) if text else None
 
 
 def parse_probability(text: str) -> Json:
-    """Probability of a text file's cell: JSON, else text; an empty one is missing."""
+    """JSON, else text; an empty cell is missing."""
     return parse_json(text, text) if text.strip() else None
 
 

@@ -1,6 +1,4 @@
-"""A check: the fairness of a deployment over one span of time, its measurements, and details that show how
-each was computed.
-"""
+"""A check: the fairness of a deployment over one span of time, its measurements, and their details."""
 
 from collections.abc import Mapping
 from dataclasses import field, fields
@@ -18,19 +16,18 @@ Side = Literal["monitored", "reference"]
 SIDES: tuple[Side, Side] = ("monitored", "reference")
 
 Counts = Mapping[str, float | None]
-"""Numbers by name, such as `favourable` and `n`; None where a sum has no number."""
+"""None where a sum has no number."""
 
 
 @frozen_by_name
 class Details:
-    """Origin of one figure; a field that is None is absent.
+    """A field that is None is absent.
 
     A figure is about one `subject` (in JSON `"whom"`), or compares `monitored` with `reference`, the two
-    furthest apart of `chosen_from` groups. `chosen_p_value` allows for the choice among several groups.
-    `groups` to `value_without_small_groups` describe figures across all groups; `rate` to
-    `subgroup_of_groups` compare a found subgroup with all records. `homogeneity` tests that strata are
-    alike. `caution` continues "It …". `labels` counts the records with a label, of a figure that needs
-    them. `others` are members that this release does not know and that are not numbers.
+    furthest apart of `chosen_from` groups. `chosen_p_value` allows for the choice. `groups` to
+    `value_without_small_groups` describe figures across all groups; `rate` to `subgroup_of_groups` compare a
+    found subgroup with all records. `caution` continues "It …". `labels` counts the records with a label.
+    `others` are members that this release does not know and that are not numbers.
     """
 
     formula: str | None = None
@@ -69,7 +66,7 @@ class Details:
 
     @classmethod
     def from_json(cls, members: Mapping[str, object]) -> "Details":
-        """Details that `to_json` wrote, in any release; an unknown number becomes a count."""
+        """Of any release; an unknown number becomes a count."""
         stated: JsonObject = {}
         counts: dict[str, dict[str, float | None]] = {"": {}, "monitored_": {}, "reference_": {}}
         other_members = {}
@@ -90,12 +87,12 @@ class Details:
         )
 
     def changed(self, **changes: object) -> "Details":
-        """A copy, in a third of the time of `dataclasses.replace`."""
+        """In a third of the time of `dataclasses.replace`."""
         values: JsonObject = dict(zip(_NAMES, _READ_ALL(self), strict=True))
         return Details(**values | changes)
 
     def to_json(self) -> JsonObject:
-        """Stored members, in the order in which Postgres keeps them."""
+        """In the order in which Postgres keeps them."""
         members = {
             name: value
             for name, attribute in _FIELDS.items()
@@ -113,7 +110,7 @@ class Details:
         return self.monitored_counts if side == "monitored" else self.reference_counts
 
     def records_of(self, side: Side) -> int | None:
-        """Records with an outcome, without copies; None if that is not stored."""
+        """Without copies; None if that is not stored."""
         counts = self.counts_of(side)
         numbers = (counts.get(name) for name in ("own_n", "original_n", "n"))
         return next((round(number) for number in numbers if number is not None), None)
@@ -202,7 +199,7 @@ RENAMED_DATA = {
     "debiased": DataSet.MITIGATED,
     "debiased_feedback": DataSet.MITIGATED_LABELLED,
 }
-"""Words of version 0.1, which requests may still hold."""
+"""Of version 0.1, which requests may still hold."""
 
 
 class Scope(StrEnum):
@@ -223,7 +220,7 @@ class Scope(StrEnum):
 
 @frozen_by_name
 class Span:
-    """A half-open time range [start, end) on the clock on which records are logged; aware, UTC."""
+    """Half-open [start, end); aware, UTC."""
 
     start: datetime
     end: datetime
@@ -242,7 +239,7 @@ class Progress:
 
 @frozen_by_name
 class WindowCounts:
-    """Records of a check's window; None where the check ended before it read one.
+    """Of a check's window; None where the check ended before it read one.
 
     `records` include those of earlier hours; `unclassified` are in neither outcome list; `needed` is the
     monitor's `min_records` then.
@@ -264,11 +261,10 @@ class WindowCounts:
 
 @frozen_by_name
 class CheckRun:
-    """One queued, running or ended check. `span` is the hour, or the range that was asked for.
+    """Queued, running or ended. `span` is the hour, or the range that was asked for.
 
-    `batch` is the partition whose records it is about; None: all records of the span. `lease_token` fences
-    a worker: one with an older token may write nothing. `traceparent` (W3C Trace Context) is of the
-    request that asked for it.
+    `batch` is the partition whose records it is about; None: all records of the span. `lease_token` fences a
+    worker: one with an older token may write nothing. `traceparent` (W3C Trace Context) is of the request.
     """
 
     no: int
@@ -297,7 +293,7 @@ class CheckRun:
 
     @property
     def carried_from(self) -> str | None:
-        """Id of the earlier check whose values this one has, as nothing has changed since."""
+        """Id of the earlier check whose values this one has."""
         origin = (self.window or {}).get("carried_from")
         return None if origin is None else str(origin)
 
@@ -307,7 +303,7 @@ PRESENT_TRIGGERS = (Trigger.SCHEDULE, Trigger.REQUEST, Trigger.FILES, Trigger.MO
 
 @frozen_by_name
 class FigureKey:
-    """Names a figure: the same one has the same key in every check, in evidence and in pictures.
+    """The same figure has the same key in every check, in evidence and in pictures.
 
     `group` is there in the scope `group` only, and may be empty: values may be blank. `attribute` None: of
     all records.
@@ -322,13 +318,12 @@ class FigureKey:
 
 @frozen_by_name
 class Measurement:
-    """One value of a series, with everything needed to trace it.
+    """One value of a series. `value` is None exactly when `reason` says why.
 
-    `value` is None exactly when `reason` says why. `details` hold the counts and the formula. `comparison`
-    without features is of everybody, `group` a label. `worst_of` marks the monitored group that is
-    furthest out, of so many that could be chosen (0: none). From `chosen_lower` to `chosen_upper` is the
-    interval that allows for the choice among several groups, unbounded if only one is set. `definition` is
-    2 where release 0.1 defined the metric otherwise on this data.
+    `comparison` without features is of everybody, `group` a label. `worst_of` marks the monitored group that
+    is furthest out, of so many (0: none). From `chosen_lower` to `chosen_upper` is the interval that allows
+    for the choice, unbounded if only one is set. `definition` is 2 where release 0.1 defined the metric
+    otherwise on this data.
     """
 
     metric: str

@@ -10,7 +10,7 @@ from ..base.values import GroupValue, Scalar, frozen, frozen_by_name
 OPENS_AFTER = 3
 
 OPEN_FOR = timedelta(minutes=5)
-"""Pause after each further failure. The third repetition of an hourly check comes later than that."""
+"""After each further failure. The third repetition of an hourly check comes later than that."""
 
 
 class BreakerState(StrEnum):
@@ -54,13 +54,12 @@ NOT_READ = (
     "is a table of a database, which Evenhand does not read: export it to Parquet, Delta or Iceberg files "
     "and change the deployment to their folder, or log the records by REST to another deployment"
 )
-"""Why a stored table of a database has no checks, and what to do; follows the table's name."""
+"""Follows the table's name."""
 
 
 @frozen_by_name
 class PayloadColumns:
-    """Columns of a payload table. `features` and `meta` map names of the schema to columns; those not named
-    have their own name.
+    """`features` and `meta` map names of the schema to columns; those not named have their own name.
 
     Windows are cut by `scored_at`. Without `model_revision`, all records are of the deployment's revision.
     """
@@ -80,9 +79,7 @@ class PayloadColumns:
 
 @frozen_by_name
 class FeedbackColumns:
-    """Columns of a feedback table: the id of the payload record, the time from which the label is known,
-    and the ground-truth label.
-    """
+    """Id of the payload record, time from which the label is known, and label."""
 
     id: str = "id"
     observed_at: str = "observed_at"
@@ -99,7 +96,7 @@ class _Table:
 
 @frozen_by_name
 class PayloadTable(_Table):
-    """A folder of files with scoring records. `partition_by` is a column in paths, as in `day=2026-07-01`."""
+    """`partition_by` is a column in paths, as in `day=2026-07-01`."""
 
     columns: PayloadColumns = PayloadColumns()
 
@@ -119,7 +116,7 @@ class FeedbackTable(_Table):
 
 @frozen
 class RecordTables:
-    """The tables of a deployment; None where records are logged."""
+    """None where records are logged."""
 
     payload: PayloadTable | None = None
     feedback: FeedbackTable | None = None
@@ -175,7 +172,7 @@ class Storage:
 
 @frozen_by_name
 class Column:
-    """One column of the records. `type` and `kind` describe what is stored.
+    """`type` and `kind` describe what is stored.
 
     With `storage`, values are stored as text, from which nobody can get them back.
     """
@@ -191,13 +188,13 @@ class Column:
 
 
 def has_protected(*sections: tuple[Column, ...]) -> bool:
-    """Returns whether any column is stored in another form than it is sent."""
+    """In another form than they are sent."""
     return any(column.storage for section in sections for column in section)
 
 
 @frozen_by_name
 class RecordSchema:
-    """The columns of a deployment's records. `version` grows with every change; stored rows keep theirs."""
+    """`version` grows with every change; stored rows keep theirs."""
 
     version: int
     features: tuple[Column, ...]
@@ -213,11 +210,10 @@ class RecordSchema:
 
 @frozen_by_name
 class OutputFields:
-    """Names of the columns in the model's answer. `label` is the decoded form of the prediction.
+    """Columns of the model's answer. `label` is the decoded form of the prediction.
 
-    `classes` are the predictions that the model can make, in the order of its probabilities: then `1.0`
-    and `"1"` are the class 1. If prediction and probability are one column, the prediction is the
-    likeliest class.
+    `classes` are in the order of the probabilities: then `1.0` and `"1"` are the class 1. If prediction and
+    probability are one column, the prediction is the likeliest class.
     """
 
     prediction: str = "prediction"
@@ -231,7 +227,7 @@ class OutputFields:
 
     @property
     def names(self) -> list[str]:
-        """Columns of the answer that are named, each once."""
+        """Each column once."""
         return list(
             dict.fromkeys(
                 name for name in (self.prediction, self.probability, self.label) if name is not None
@@ -240,7 +236,7 @@ class OutputFields:
 
     @property
     def has_only_probabilities(self) -> bool:
-        """Whether predictions follow from the probabilities."""
+        """Predictions follow from the probabilities."""
         return self.classes is not None and self.prediction == self.probability
 
 
@@ -281,11 +277,10 @@ class Credentials:
 
 @frozen_by_name
 class EndpointTls:
-    """PEM texts for calls of an endpoint by https; empty where there is none. `key` never appears in a repr,
-    log or answer.
+    """PEM texts; empty where there is none. `key` never appears in a repr, log or answer, and has no
+    passphrase.
 
-    `authority` is trusted in addition to the system's. `certificate` may be followed by those that signed
-    it; `key` has no passphrase.
+    `authority` is trusted in addition to the system's. `certificate` may be followed by those that signed it.
     """
 
     authority: str = ""
@@ -295,11 +290,10 @@ class EndpointTls:
 
 @frozen_by_name
 class BodyMapping:
-    """The places of records and answers in an endpoint's own JSON, as JSONPath.
+    """JSONPath in an endpoint's own JSON.
 
     `records` and `answers` are places in the body, of many with `[*]`; `columns` and `outputs` places in a
-    record and in an answer, by default the member of that name. `constants` are values at places in the
-    body.
+    record and in an answer, by default the member of that name. `constants` are values at places in the body.
     """
 
     records: str = "$[*]"
@@ -320,10 +314,9 @@ class EndpointSource(StrEnum):
 
 @frozen_by_name
 class Endpoint:
-    """The endpoint that scores rows, and the limits on calls to it. `payload_format` is a name of
-    `app/payloads/registry.py`.
+    """The values of `headers` are as secret as credentials.
 
-    The values of `headers` are as secret as credentials. An MLflow model has a `uri` and an empty `url`,
+    `payload_format` is a name of `app/payloads/registry.py`. An MLflow model has a `uri` and an empty `url`,
     and is loaded `concurrency` times.
     """
 
@@ -349,9 +342,8 @@ class Endpoint:
 class ModelFacts:
     """Facts stated about a watched model, except for its columns.
 
-    `owner` answers for it; `purpose` says which decisions it is used for. With `payload`, its records lie
-    in files, and are not logged. `earliest` is the first possible day of a record, by default 1 January 20
-    years before now.
+    `owner` answers for it; `purpose` says which decisions it is used for. With `payload`, its records lie in
+    files. `earliest` is the first possible day of a record, by default 1 January 20 years before now.
     """
 
     name: str
@@ -368,9 +360,7 @@ class ModelFacts:
 
 @frozen_by_name
 class Deployment(ModelFacts):
-    """A watched model. `no` is the store's number, `id` the public name in addresses, `health` that of its
-    endpoint.
-    """
+    """`no` is the store's number, `id` the public name in addresses, `health` that of its endpoint."""
 
     no: int
     id: str

@@ -11,7 +11,7 @@ MOST_NAMED = 5
 
 @frozen_by_name
 class NumberInterval:
-    """The numbers above `above` and up to, including, `up_to`; an absent end is open."""
+    """Above `above` and up to, including, `up_to`; an absent end is open."""
 
     above: float | None = None
     up_to: float | None = None
@@ -29,11 +29,9 @@ class NumberInterval:
 
 @frozen_by_name
 class Condition:
-    """One of these values, a number in one of these intervals, or any value but those `excluded` (an empty
-    one takes any).
+    """One of these values, a number in one of these intervals, or any value but the `excluded` (empty: any).
 
-    Values are compared by their canonical text. A record without a value meets the condition only if
-    `or_missing`.
+    Values are compared by their canonical text. A record without a value meets it only if `or_missing`.
     """
 
     feature: str
@@ -69,7 +67,7 @@ class Condition:
 
 @frozen
 class GroupRule:
-    """A union of conjunctions: who meets every condition of one of the lists is in the group."""
+    """A record that meets every condition of one of the lists is in the group."""
 
     any_of: tuple[tuple[Condition, ...], ...]
 
@@ -94,8 +92,7 @@ class GroupRule:
 
 @frozen_by_name
 class FoundBy:
-    """The search that found a group: it searched that many groups, and chance alone finds as much in that
-    share of searches.
+    """Searched so many groups; chance alone finds as much in that share of searches.
 
     `scan_id` is None if a file was searched.
     """

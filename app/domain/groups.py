@@ -1,7 +1,4 @@
-"""The groups of an attribute, and their words. Source: spec of the fairness check, sections 1 to 3.
-
-In words a group is its display names, or else the attribute with its label.
-"""
+"""The groups of an attribute, and their words. Source: spec of the fairness check, sections 1 to 3."""
 
 import math
 import re
@@ -34,19 +31,15 @@ NamedGroup = tuple[str, Role]
 NEITHER = -1
 
 MOST_REFERENCE_VALUES = 100
-"""Max reference groups if `reference` is left out: more other values are one group, without copies, a
-hundred for each record.
-"""
+"""If `reference` is left out: more other values are one group, without copies, a hundred for each record."""
 
 
 MAX_GROUPS_TOGETHER = 1_000
-"""Max groups of one intersection. Three attributes of 200 would make eight million groups, nearly all of
-them empty.
-"""
+"""Three attributes of 200 would make eight million groups, nearly all of them empty."""
 
 
 class EverybodyElse(str):
-    """Value of the group of all other values; its text is the group's label."""
+    """The text is the label of the group of all other values."""
 
     __slots__ = ()
 
@@ -55,10 +48,10 @@ EVERYBODY_ELSE = EverybodyElse("everybody else")
 
 
 NEAR_TWINS = "near_twins"
-"""Member of a check's window: `describe_twins` of its records."""
+"""In a check's window: `describe_twins` of its records."""
 
 MISSPELLED = "misspelled_groups"
-"""Member of a check's window: `describe_misspelled` of its records."""
+"""In a check's window: `describe_misspelled` of its records."""
 
 MAX_TWINS = 10
 
@@ -74,9 +67,7 @@ _SEEN_AS = str.maketrans(
 
 @frozen
 class NearTwin:
-    """A value that looks like another, `original`: like a listed one, it is in no group until it is
-    listed, too.
-    """
+    """Looks like another, `original`: like a listed one, it is in no group until it is listed, too."""
 
     feature: str
     value: str
@@ -87,8 +78,8 @@ class NearTwin:
 def count_twins(
     feature: str, records: Mapping[Any, int], listed: Iterable[GroupValue], observed: Sequence[object] = ()
 ) -> Counter[NearTwin]:
-    """Near twins of listed values among those of a column, with their `records`, and those
-    among groups merely `observed`.
+    """Of listed values among those of a column, with their `records`, and those among groups merely
+    `observed`.
     """
     twins = {
         NearTwin(feature, value, original): records[value]
@@ -104,7 +95,7 @@ def count_twins(
 def describe_twins(
     twins: Counter[NearTwin], fate: str = "so it is in no group until it is listed"
 ) -> list[str]:
-    """A sentence on each of the `MAX_TWINS` with the most records, and on its fate."""
+    """On each of the `MAX_TWINS` with the most records, and on its fate."""
     sentences = []
     for twin, count in twins.most_common(MAX_TWINS):
         value = repr(twin.value)
@@ -123,7 +114,7 @@ def describe_twins(
 
 
 def describe_misspelled(attribute: MonitoredAttribute, observed: Collection[Any]) -> list[str]:
-    """A sentence on each listed value that no record has, where records have it in other letters."""
+    """On each listed value that no record has, where records have it in other letters."""
     listed = attribute.listed
     spellings = {fold(value): value for value in observed if value not in listed}
     missing = [value for value in listed if value not in observed and fold(value) in spellings]
@@ -134,13 +125,13 @@ def describe_misspelled(attribute: MonitoredAttribute, observed: Collection[Any]
 
 
 def drop_twins(values: Iterable[object]) -> list[str]:
-    """Texts, of those that look alike only the first."""
+    """Of texts that look alike only the first."""
     texts = [value for value in values if isinstance(value, str)]
     return list({normalize_look(text): text for text in reversed(texts)}.values())
 
 
 def find_twins(values: Iterable[object], listed: Iterable[GroupValue]) -> dict[str, str]:
-    """Values that are not listed and look like a listed one, and that one."""
+    """Values that look like a listed one, and that one."""
     texts = dict.fromkeys(value for value in listed if isinstance(value, str))
     originals = {normalize_look(text): text for text in texts}
     unlisted = (value for value in values if isinstance(value, str) and value not in texts)
@@ -148,14 +139,12 @@ def find_twins(values: Iterable[object], listed: Iterable[GroupValue]) -> dict[s
 
 
 def collapse_blanks(text: str) -> str:
-    """Text without outer blanks, and with one space for several or other blanks."""
+    """Without outer blanks, and with one space for several or other blanks."""
     return _BLANKS.sub(" ", text).strip()
 
 
 def normalize_look(text: str) -> str:
-    """Returns what equals the same of any text that looks alike: blanks, what cannot be seen, Unicode's
-    forms of a letter, alphabets.
-    """
+    """Equal for texts that look alike: blanks, what cannot be seen, Unicode's forms of a letter, alphabets."""
     return collapse_blanks(
         text if text.isascii() else unicodedata.normalize("NFKD", text).translate(_SEEN_AS)
     )
@@ -175,8 +164,7 @@ def list_groups(
     *,
     limit: float = MOST_REFERENCE_VALUES,
 ) -> tuple[Group, ...]:
-    """Attribute's groups; of the values `observed`, those not monitored and no near twins are
-    reference if none is listed.
+    """Of the values `observed`, those not monitored and no near twins are reference if none is listed.
 
     More than `limit` are one group.
     """
@@ -205,9 +193,7 @@ def group_test(value: GroupValue, column: Column) -> ValueTest:
 
 
 def positions(groups: Sequence[Group], column: Column, values: Iterable[Scalar]) -> Iterator[int]:
-    """Yields the position in `groups` of each value: the first group whose test it passes, else that of
-    everybody else, else NEITHER.
-    """
+    """First group whose test the value passes, else that of everybody else, else NEITHER."""
     tests = [group_test(group.value, column) for group in groups]
     else_position = next(
         (index for index, group in enumerate(groups) if isinstance(group.value, EverybodyElse)), NEITHER
@@ -225,12 +211,12 @@ def positions(groups: Sequence[Group], column: Column, values: Iterable[Scalar])
 
 
 def combine_groups(features: Sequence[str], groups: Sequence[Sequence[NamedGroup]]) -> list[NamedGroup]:
-    """Combinations of several attributes' groups, the last attribute's changing fastest.
+    """The last attribute's changing fastest.
 
     The one of nothing but reference values is reference, every other monitored; labels are joined by ` × `.
 
     Raises:
-    InvalidInput: there are too many combinations, or two have one label.
+        InvalidInput: there are too many combinations, or two have one label.
     """
     field = f"intersections.{TOGETHER.join(features)}"
     too_many = describe_too_many(features, [len(of_one) for of_one in groups])
@@ -254,9 +240,7 @@ def combine_groups(features: Sequence[str], groups: Sequence[Sequence[NamedGroup
 
 
 def describe_too_many(features: Sequence[str], counts: Sequence[int]) -> str | None:
-    """Returns what is wrong with an intersection of attributes with so many groups; None if these are not
-    too many.
-    """
+    """None if the groups of an intersection are not too many."""
     if math.prod(counts) <= MAX_GROUPS_TOGETHER:
         return None
     numbers = " × ".join(f"{count} of {feature}" for count, feature in zip(counts, features, strict=True))
@@ -278,16 +262,14 @@ def list_combinations(groups: Sequence[Sequence[NamedGroup]]) -> list[NamedGroup
 
 
 def typed(value: Scalar, column: Column) -> Scalar:
-    """A value in its column's type: text that spells a number is one, whole or of double
-    precision.
-    """
+    """Text that spells a number is one, whole or of double precision."""
     read = {FieldType.INTEGER: exact_number, FieldType.NUMBER: read_number}.get(column.type)
     number = None if read is None else read(value)
     return value if number is None else number
 
 
 def in_order(value: Scalar) -> tuple[float, str]:
-    """The sort key of values: numbers by size, then texts."""
+    """Sort key: numbers by size, then texts."""
     number = read_number(value)
     return (float("inf") if number is None else number, canonical(value))
 
@@ -316,18 +298,18 @@ class GroupWords:
 
     @classmethod
     def of(cls, monitor: Monitor | None) -> "GroupWords":
-        """Words of that monitor; without one, labels as they are."""
+        """Without a monitor, labels as they are."""
         return cls() if monitor is None else cls(monitor.names, monitor.attributes)
 
     @property
     def favourable(self) -> str:
-        """The favourable outcome as a verb: `are rated No Risk`."""
+        """A verb: `are rated No Risk`."""
         return (
             "get the favourable outcome" if self.names.favourable is None else f"are {self.names.favourable}"
         )
 
     def label(self, attribute: str, group: str) -> str:
-        """A group for a table: its display names, or the label as it is."""
+        """For a table: display names, or the label as it is."""
         return " ".join(self._find_names(attribute, group)) or group
 
     def is_named(self, attribute: str, group: str) -> bool:
@@ -343,7 +325,7 @@ class GroupWords:
         return replace(measurement, details=details.changed(**named))
 
     def parts(self, attribute: str, group: str) -> tuple[str, ...]:
-        """Names or labels of a group by feature; one only, where the label cannot be divided."""
+        """One for each feature; one only, where the label cannot be divided."""
         divided = self._divide(attribute, group)
         return (
             (group,)
@@ -352,15 +334,15 @@ class GroupWords:
         )
 
     def subject(self, attribute: str, group: str) -> str:
-        """A group for a sentence, in the plural: `women under 26`, or `records with sex female`."""
+        """In the plural: `women under 26`, or `records with sex female`."""
         return self._say_names(attribute, group) or f"records with {self.condition(attribute, group)}"
 
     def role(self, attribute: str, group: str) -> str:
-        """A group as what a record counts as: `women`, or `sex female`."""
+        """Noun for a record: `women`, or `sex female`."""
         return self._say_names(attribute, group) or self.condition(attribute, group)
 
     def condition(self, attribute: str, group: str) -> str:
-        """Group as a condition: `sex female and age 18-25`."""
+        """`sex female and age 18-25`."""
         return " and ".join(
             f"{feature} {label}" for feature, label in self._divide(attribute, group) or [(attribute, group)]
         )
@@ -370,7 +352,7 @@ class GroupWords:
         return f"people {' '.join(names)}" if names and names[0].startswith(_PHRASES) else " ".join(names)
 
     def _find_names(self, attribute: str, group: str) -> Sequence[str]:
-        """Display names, those that name people first; none unless every part has one."""
+        """Those that name people first; none unless every part has one."""
         names = self._name_parts(attribute, group)
         if names or _SEPARATOR not in group:
             return names
@@ -388,9 +370,7 @@ class GroupWords:
         return names if len(names) == len(display_names) else []
 
     def _divide(self, attribute: str, group: str) -> list[tuple[str, str]] | None:
-        """Label of the group in each feature; None where it cannot be divided, or in several
-        ways.
-        """
+        """Label in each feature; None where the label cannot be divided, or in several ways."""
         features = Comparison.from_label(attribute).features
         if len(features) == 1:
             return [(features[0], group)]

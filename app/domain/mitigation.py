@@ -33,7 +33,7 @@ class DetectorUse(StrEnum):
 
 @frozen_by_name
 class MitigationSettings:
-    """The mitigation of a deployment. `attributes` None = every monitored one. `version` 0 = never set."""
+    """`attributes` None = every monitored one. `version` 0 = never set."""
 
     mode: Mode = Mode.LIFT_ONLY
     attributes: tuple[str, ...] | None = None
@@ -46,12 +46,11 @@ class MitigationSettings:
 
 @frozen
 class Reading:
-    """The part of the model's probability that is about the favourable outcome.
+    """The part of the probability that is about the favourable outcome.
 
     A single number is the probability of the favourable outcome (`rises`) or of the other. Of a list,
     `favourable` are the places of the favourable classes; `classes` their canonical texts by place, None
-    where none was seen predicted, and empty where there are two and the model's cut-off need not be one
-    half.
+    where none was seen predicted, and empty where there are two and the model's cut-off need not be one half.
     """
 
     form: str
@@ -62,10 +61,10 @@ class Reading:
 
 @frozen
 class CutOff:
-    """The score above which the model predicts the favourable outcome.
+    """Score above which the model predicts the favourable outcome.
 
-    Between the highest score seen of an unfavourable prediction and the lowest of a favourable one: one
-    half if that lies there, else their middle.
+    Between the highest score seen of an unfavourable prediction and the lowest of a favourable one: one half
+    if that lies there, else their middle.
     """
 
     value: float
@@ -75,8 +74,7 @@ class CutOff:
 
 @frozen
 class StandIn:
-    """One copy that represents reference records: new values of the model's features, and the share of
-    reference records it covers.
+    """One copy that represents reference records: new values of the features, and the share it covers.
 
     `group` is the label of the reference value or range.
     """
@@ -88,10 +86,9 @@ class StandIn:
 
 @frozen
 class AttributeProfile:
-    """Facts fitted for one attribute. Without `stand_ins`, `reason` says why it cannot be mitigated by
-    substitution.
+    """Without `stand_ins`, `reason` says why it cannot be mitigated by substitution.
 
-    `covered` is the share of reference records that the stand-ins represent.
+    `covered` is the share of reference records that they represent.
     """
 
     feature: str
@@ -108,11 +105,10 @@ class AttributeProfile:
 
 @frozen_by_name
 class Profile:
-    """Everything fitted to `records` payload records, fixed until the next fit, so that the same request gets
-    the same answer.
+    """Fixed until the next fit, so that the same request gets the same answer.
 
-    A profile of another `basis` is of no use. It is provisional if there was too little payload. `reading`
-    and `cut_off` are None with the reason in `unread`.
+    One of another `basis` is of no use. It is provisional if there was too little payload. `reading` and
+    `cut_off` are None with the reason in `unread`.
     """
 
     version: int
@@ -131,12 +127,11 @@ class Profile:
 
 @frozen_by_name
 class FlaggedRecord:
-    """A payload record that needs a second look: with a reference value of the attribute its outcome would be
-    another, or probably.
+    """With a reference value of the attribute its outcome would be another, or probably.
 
     `kind`: `changed` (the model said so) or `likely` (the bias detector thinks so); `direction`: `lifted`
-    where the outcome would be favourable, else `lowered`. Scores are probabilities of the favourable
-    outcome; `gap` is their distance, 0 without scores.
+    where the outcome would be favourable, else `lowered`. Scores are probabilities of the favourable outcome;
+    `gap` is their distance, 0 without scores.
     """
 
     record_no: int

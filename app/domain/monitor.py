@@ -42,7 +42,7 @@ class GroupName:
 
 @frozen_by_name
 class DisplayNames:
-    """Names of a monitor. `favourable` continues "they are": `rated No Risk`."""
+    """`favourable` continues "they are": `rated No Risk`."""
 
     favourable: str | None = None
     groups: tuple[GroupName, ...] = ()
@@ -61,9 +61,7 @@ class DisplayNames:
 def display_name_problems(
     names: DisplayNames, groups: Mapping[str, Collection[str] | None]
 ) -> Iterator[FieldProblem]:
-    """Yields the problems of the names; `groups` are the labels by watched feature, None where every value
-    may be one.
-    """
+    """`groups` are the labels by watched feature, None where every value may be one."""
     if names.favourable is not None:
         yield from _check_text("names.favourable", names.favourable)
     if len(names.groups) > MAX_NAMED_GROUPS:
@@ -106,8 +104,8 @@ def _check_text(field: str, text: str) -> Iterator[FieldProblem]:
 
 @frozen
 class ValueTest:
-    """Values of these canonical texts pass, those that fold to these spellings of booleans, and numbers in
-    these closed ranges.
+    """Passed by these canonical texts, those that fold to these spellings of booleans, and numbers in these
+    ranges.
 
     `only_numbers`: no other text passes, even if it spells a number.
     """
@@ -129,12 +127,11 @@ class ValueTest:
 
 
 def outcome_test(members: Sequence[GroupValue], opposite: Sequence[GroupValue] = ()) -> ValueTest:
-    """Test that an answer passes among these favourable, or unfavourable, members; those in
-    `opposite` are on the other side.
+    """Passed by these favourable, or unfavourable, members; those in `opposite` are on the other side.
 
     Under a number or a range only numbers pass. Under a text anything passes that is written so, such as a
-    number out of CSV; under a boolean anything that spells it, such as `True`, `TRUE` and `1`, unless that
-    is listed by itself.
+    number out of CSV; under a boolean anything that spells it, such as `True`, `TRUE` and `1`, unless that is
+    listed by itself.
     """
     texts = tuple(canonical(member) for member in members if not isinstance(member, Range))
     ranges = tuple(member for member in members if isinstance(member, Range))
@@ -147,14 +144,12 @@ def outcome_test(members: Sequence[GroupValue], opposite: Sequence[GroupValue] =
 
 
 def is_numeric(member: GroupValue) -> bool:
-    """Returns whether the listed outcome is a number or a range, under which no text counts."""
+    """A number or a range, under which no text counts."""
     return not isinstance(member, str | bool)
 
 
 class Outcome(IntEnum):
-    """The code of a prediction in every table. UNCLASSIFIED takes no part in any rate and is counted
-    separately.
-    """
+    """UNCLASSIFIED takes no part in any rate and is counted separately."""
 
     UNFAVOURABLE = 0
     FAVOURABLE = 1
@@ -176,7 +171,7 @@ class OutcomeTests:
         return Outcome.UNFAVOURABLE if self.unfavourable.passes(answer) else Outcome.UNCLASSIFIED
 
     def read(self, answer: Scalar) -> Scalar:
-        """Class of an answer: a spelling of a listed boolean is that boolean."""
+        """A spelling of a listed boolean is that boolean."""
         text = fold(answer)
         return (
             BOOLEANS[text] if text in (*self.favourable.spellings, *self.unfavourable.spellings) else answer
@@ -185,14 +180,14 @@ class OutcomeTests:
 
 @frozen
 class OutcomeRule:
-    """The favourable and unfavourable class values, or closed ranges for regression."""
+    """Class values, or closed ranges for regression."""
 
     favourable: tuple[GroupValue, ...]
     unfavourable: tuple[GroupValue, ...]
 
     @property
     def tests(self) -> OutcomeTests:
-        """The rule as tests; make them once for many answers."""
+        """Make them once for many answers."""
         return OutcomeTests(
             outcome_test(self.favourable, self.unfavourable), outcome_test(self.unfavourable, self.favourable)
         )
@@ -201,9 +196,7 @@ class OutcomeRule:
         return self.tests.classify(prediction)
 
     def classify_text(self, text: str) -> Outcome:
-        """Outcome of a class by its canonical text: under numbers, of the number that it
-        spells.
-        """
+        """Of canonical text; under numbers, of the number that it spells."""
         number = (
             exact_number(text)
             if all(is_numeric(member) for member in (*self.favourable, *self.unfavourable))
@@ -213,7 +206,7 @@ class OutcomeRule:
 
 
 def outcome_label(outcome: GroupValue) -> str:
-    """Outcome as pages and series name it: a text that spells a number is in double quotes."""
+    """A text that spells a number is in double quotes."""
     is_deceptive = isinstance(outcome, str) and read_number(outcome) is not None
     return f'"{outcome}"' if is_deceptive else name_value(outcome)
 
@@ -226,7 +219,7 @@ DEFAULT_THRESHOLD = 0.8
 """The four-fifths rule, as OpenScale defaults it."""
 
 DRAWS_PER_ROW = 2
-"""Copies per source record and target range of a numeric attribute."""
+"""Per source record and target range of a numeric attribute."""
 
 
 class Schedule(StrEnum):
@@ -244,7 +237,7 @@ class Schedule(StrEnum):
 
 @frozen_by_name
 class Limits:
-    """The range in which a metric counts as fair: `lower <= value <= upper`; an absent side is open."""
+    """`lower <= value <= upper`; an absent side is open."""
 
     lower: float | None = None
     upper: float | None = None
@@ -252,13 +245,11 @@ class Limits:
 
 @frozen_by_name
 class MonitoredAttribute:
-    """One watched attribute. `reference` None = every other value seen; `metric_limits` overrides per metric
-    key.
+    """`reference` None = every other value seen; `metric_limits` overrides per metric key.
 
-    `correlated_features` are those that copies of a meta field change instead of it. With a `rule`,
-    `feature` is the attribute's name, and the rule says of each record whether it is in the monitored
-    group or among all others; such an attribute has no copies. `found_by` is the scan that found the
-    group.
+    `correlated_features` are those that copies of a meta field change instead of it. With a `rule`, `feature`
+    is the attribute's name, and the rule says whether a record is in the monitored group or among all others;
+    such an attribute has no copies. `found_by` is the scan that found the group.
     """
 
     feature: str
@@ -281,7 +272,7 @@ class MonitoredAttribute:
 
     @property
     def labels(self) -> list[str] | None:
-        """Labels of the groups; None where every other value that is seen is a group, too."""
+        """None where every other value that is seen is a group, too."""
         return None if self.reference is None else [name_value(value) for value in self.listed]
 
     @property
@@ -289,9 +280,7 @@ class MonitoredAttribute:
         return (self.feature,) if self.rule is None else self.rule.features
 
     def column_in(self, schema: RecordSchema) -> Column | None:
-        """Column whose values are the groups', of a rule one that no record has; None if the
-        schema lacks what is read.
-        """
+        """Of a rule one that no record has; None if the schema lacks what is read."""
         if self.rule is None:
             return schema.column(self.feature)
         if any(schema.column(name) is None for name in self.columns):
@@ -303,19 +292,18 @@ LABEL_HORIZON_HOURS = 720
 FALSE_ALARM_HOURS = 8760
 MIN_FALSE_ALARM_HOURS = 20
 UNSAID_DIVISOR = 10
-"""Records of one person in an hour that evidence is proved for while nobody said whose records they are."""
+"""Records of one person in an hour, while nobody said whose they are."""
 
 POOLED_GROUP = "monitored groups together"
-"""Group of the figure of all monitored values of an attribute that has several."""
+"""Of an attribute that has several monitored values."""
 
 
 @frozen_by_name
 class EvidenceSettings:
-    """Settings of the evidence over time.
+    """`person` is the column that says whose record it is: only a person's first record counts.
 
-    `person` is the column that says whose record it is: only a person's first record counts. Somebody may
-    declare instead that `each_record_another_person` is true. All comparisons together raise at most one
-    false alarm in `false_alarm_hours` on average.
+    Somebody may declare instead that `each_record_another_person` is true. All comparisons together raise at
+    most one false alarm in `false_alarm_hours` on average.
     """
 
     person: str | None = None
@@ -327,7 +315,7 @@ class EvidenceSettings:
 
     @property
     def divisor(self) -> int:
-        """Divisor of ln E: until it is said whose records they are, evidence counts at a tenth."""
+        """Of ln E."""
         return UNSAID_DIVISOR if self.person is None and not self.each_record_another_person else 1
 
 
@@ -336,9 +324,7 @@ MAX_NIGHTLY_ROWS = 50_000
 
 @frozen_by_name
 class AttributionSettings:
-    """Whether the gaps of each day are attributed in the night after it, and for about how many rows at
-    most.
-    """
+    """In the night after each day, for about how many rows at most."""
 
     nightly: bool = False
     max_rows: int = MAX_NIGHTLY_ROWS
@@ -346,8 +332,7 @@ class AttributionSettings:
 
 @frozen_by_name
 class Monitor:
-    """A deployment's fairness monitor. `version` grows with every change but one of `attribution` or `names`;
-    each check records it.
+    """`version` grows with every change but one of `attribution` or `names`; each check records it.
 
     `metrics` None = the usual ones. `strata` is the column within whose values the conditional metrics
     compare.
@@ -369,7 +354,7 @@ class Monitor:
     version: int = 1
 
     def within(self, schema: RecordSchema) -> "Monitor":
-        """Monitor of the attributes whose columns the schema has."""
+        """Only attributes whose columns the schema has."""
         attributes = tuple(
             attribute for attribute in self.attributes if attribute.column_in(schema) is not None
         )
@@ -382,23 +367,20 @@ class Monitor:
 
 
 MOST_WAYS = 20
-"""Max ways to divide the label of a combination: a filter of nothing but × would have exponentially many."""
+"""To divide the label of a combination: a filter of nothing but × would have exponentially many."""
 
 
 @frozen
 class Comparison:
-    """Attributes whose groups are compared, by their columns' names; none: all records are measured as a
-    whole.
-    """
+    """Attributes by their columns' names; none: all records are measured as a whole."""
 
     features: tuple[str, ...]
 
     @classmethod
     def from_label(cls, label: str, columns: Collection[str] = ()) -> "Comparison":
-        """Comparison of that label. Of `columns`, only names that hold × as a word of their own
-        matter.
+        """Of `columns`, only names that hold × as a word of their own matter.
 
-        There is one way to divide it, because no column's name begins with another's and ×
+        There is one way to divide a label, because no column's name begins with another's and ×
         (`joining_problem`).
         """
         pieces = label.split(TOGETHER) if label else []
@@ -423,7 +405,7 @@ class Comparison:
         return [by_name[feature] for feature in self.features if feature in by_name]
 
     def reference_label(self, monitor: Monitor) -> str | None:
-        """Labels of the reference groups; None where every other value is one."""
+        """None where every other value is a reference."""
         members = self.members(monitor)
         listed = [attribute.reference for attribute in members if attribute.reference is not None]
         if not listed or len(listed) < len(members):
@@ -432,7 +414,7 @@ class Comparison:
 
 
 def list_comparisons(monitor: Monitor) -> list[Comparison]:
-    """Each attribute of the monitor by itself, then its intersections."""
+    """Each attribute by itself, then the intersections."""
     return [
         *(Comparison((attribute.feature,)) for attribute in monitor.attributes),
         *map(Comparison, monitor.intersections),
@@ -444,10 +426,10 @@ def find_comparison(monitor: Monitor, label: str) -> Comparison | None:
 
 
 def split_group(label: str, members: Sequence[MonitoredAttribute]) -> list[tuple[str, ...]]:
-    """Divides the label of a combination into the labels of the members' groups.
+    """Labels of the members' groups, of a combination's.
 
-    Values that were merely seen may hold × as a word of their own: of several ways, at most `MOST_WAYS`
-    are returned.
+    Values that were merely seen may hold × as a word of their own: of several ways, at most `MOST_WAYS` are
+    returned.
     """
     groups = [attribute.labels for attribute in members]
     pieces = label.split(TOGETHER)

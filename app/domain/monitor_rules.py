@@ -20,7 +20,7 @@ MAX_ATTRIBUTES = 100
 MAX_GROUPS = 100
 MAX_OUTCOMES = 1_000
 MAX_RANGES = 100
-"""Max ranges of one list: each is compared with each other one."""
+"""Of one list: each is compared with each other one."""
 MAX_INTERSECTIONS = 20
 MAX_LABEL_HORIZON_HOURS = 8_760
 MAX_FALSE_ALARM_HOURS = 876_000
@@ -43,7 +43,7 @@ def monitor_problems(
     known_metrics: Collection[str],
     conditional_metrics: Collection[str] = (),
 ) -> list[FieldProblem]:
-    """Every problem of the configuration for a deployment of that schema and type.
+    """Every problem for a deployment of that schema and type.
 
     `conditional_metrics` are those of the known ones that compare within strata.
     """
@@ -108,7 +108,7 @@ def monitor_problems(
 
 
 def _check_persons(monitor: Monitor, schema: RecordSchema) -> Iterator[tuple[str, str]]:
-    """Yields field and message of each problem of whose records they are."""
+    """Field and message of each problem of whose records they are."""
     person = monitor.evidence.person
     if person is None:
         return
@@ -442,7 +442,7 @@ def _ranges(values: tuple[GroupValue, ...]) -> list[tuple[int, Range]]:
 
 
 def _mix_types(values: Sequence[GroupValue]) -> bool:
-    """Returns whether the values, ranges aside, are not all text, all numbers or all true/false."""
+    """Ranges aside, not all text, all numbers or all true/false."""
     return (
         len(
             {

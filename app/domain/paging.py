@@ -5,9 +5,7 @@ from ..base.values import frozen
 
 @frozen
 class Paging:
-    """At most `limit` items after that of the number `after`, in the order of the list; 0: from its
-    beginning.
-    """
+    """At most `limit` items after that of the number `after`; 0: from the beginning."""
 
     limit: int
     after: int = 0

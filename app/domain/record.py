@@ -40,7 +40,7 @@ class ReceiptWarning:
 
 @frozen
 class Receipt:
-    """The result of a batch, after its durable commit: accepted + duplicate + rejected = sent.
+    """After the durable commit: accepted + duplicate + rejected = sent.
 
     Conflicts are counted among the rejected, and listed because the sender has a bug. `rounded` counts
     records whose probability, a hair outside [0, 1], became 0 or 1.
@@ -56,20 +56,18 @@ class Receipt:
 
 
 ROUNDING = 1e-6
-"""Max distance from [0, 1] of a probability that only rounding moved there, as in single precision."""
+"""Distance from [0, 1], as in single precision."""
 
 
 def round_probability(value: float) -> float | None:
-    """Probability within [0, 1]; None if it is further away than rounding moves it."""
+    """None if the probability is further outside [0, 1] than rounding moves it."""
     return min(max(value, 0), 1) if -ROUNDING <= value <= 1 + ROUNDING else None
 
 
 # Not frozen: a check makes hundreds of thousands, and a frozen one takes more than twice as long to make.
 @dataclass(slots=True, unsafe_hash=True)
 class Prediction:
-    """One answer of the model. `label` is the decoded form where the endpoint gives one; `is_rounded`: its
-    probability is.
-    """
+    """`label` is the decoded form where the endpoint gives one; `is_rounded`: its probability is."""
 
     prediction: Scalar
     probability: float | tuple[float, ...] | None = None

@@ -16,7 +16,7 @@ from ..base.values import frozen_by_name
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 AHEAD = timedelta(days=1)
-"""Max time by which the sender's clock may be ahead."""
+"""Max lead of the sender's clock."""
 
 _ISO, _ISO_DATE = "ISO 8601", "YYYY-MM-DD"
 _FORMS = {
@@ -30,7 +30,7 @@ _FORMS = {
     18: ["dotnet", "filetime"],
     19: ["ns"],
 }
-"""Forms that a cell of so many digits may have."""
+"""Keys are numbers of digits."""
 
 _UNITS = {
     "s": "1e6",
@@ -41,10 +41,10 @@ _UNITS = {
     "filetime": "0.1",
     "excel": "864e8",
 }
-"""Microseconds of the unit of forms that count time."""
+"""Microseconds of the unit."""
 
 _BEGINS = {"dotnet": -62_135_596_800, "filetime": -11_644_473_600, "excel": -2_209_161_600}
-"""Beginnings of those that do not begin in 1970 [s]: the years 1 and 1601, and 30 December 1899."""
+"""Of those that do not begin in 1970 [s]: the years 1 and 1601, and 30 December 1899."""
 
 _DIGITS = re.compile("[0-9]+")
 _SECONDS = re.compile(r"[0-9]{10}\.[0-9]+")
@@ -93,7 +93,7 @@ _GUESSED_DAYS = (
 
 
 def parse_moment(option: str, at: object) -> datetime:
-    """Moment in UTC, which is taken where no offset is stated.
+    """UTC is taken where no offset is stated.
 
     Raises:
         InvalidInput: names the option.
@@ -110,7 +110,7 @@ def parse_moment(option: str, at: object) -> datetime:
 
 
 class Impossible(StrEnum):
-    """Reasons for which a record has no usable time, in the order in which they count."""
+    """Why a record has no usable time, in the order in which they count."""
 
     NO_TIME = "no time"
     DEFAULT_DATE = "default date"
@@ -121,8 +121,8 @@ class Impossible(StrEnum):
 
 
 class TimeReading(NamedTuple):
-    """A usable time in UTC, or the reason for none. A date has no hour. `is_placed`: an offset is stated
-    or given by the rule.
+    """In UTC, or the reason for none. A date has no hour. `is_placed`: an offset is stated or given by the
+    rule.
     """
 
     reason: Impossible | None
@@ -132,9 +132,7 @@ class TimeReading(NamedTuple):
 
 
 def list_readings(text: str, form: str | None = None) -> Iterator[tuple[str, datetime]]:
-    """Yields the forms in which a cell is a valid time of any century, with that time, which has an offset
-    if one is stated.
-    """
+    """Forms in which a cell is a valid time of any century; the time has an offset if one is stated."""
     forms = [form or (_ISO_DATE if len(text) == len(_ISO_DATE) else _ISO)]
     if form is None and _DIGITS.fullmatch(text):
         forms = _FORMS.get(len(text), [])
@@ -147,8 +145,8 @@ def list_readings(text: str, form: str | None = None) -> Iterator[tuple[str, dat
 
 @frozen_by_name
 class TimeRule:
-    """Times that are possible, and the form of all where it is stated. `zone` is that of times without an
-    offset, else UTC is taken.
+    """Possible times, and the form of all where it is stated. `zone` is that of times without an offset, else
+    UTC.
     """
 
     earliest: datetime
@@ -158,18 +156,14 @@ class TimeRule:
 
     @classmethod
     def at(cls, now: datetime, earliest: date | str | None = None) -> "TimeRule":
-        """Times from the earliest day, by default 1 January 20 years before, up to a day ahead. Raises
+        """From the earliest day, by default 1 January 20 years before, up to a day ahead. Raises
         InvalidInput.
         """
         first = parse_moment("earliest", f"{now.year - 20}-01-01" if earliest is None else earliest)
         return cls(earliest=max(first, EPOCH), latest=now + AHEAD)
 
     def read(self, text: str) -> TimeReading:
-        """Reads a cell by itself.
-
-        Raises:
-            InvalidInput: two readings are possible.
-        """
+        """Raises InvalidInput: two readings are possible."""
         if text == "":
             return TimeReading(Impossible.NO_TIME)
         text = text.strip()
@@ -204,7 +198,7 @@ class TimeRule:
         )
 
     def guess_form(self, texts: Sequence[str]) -> str | None:
-        """Form in which all these texts are possible times."""
+        """In which all these texts are possible times."""
         patterns = (day + hour for hour, day in product(_GUESSED_HOURS, _GUESSED_DAYS))
         forms = (replace(self, form=form) for form in [*patterns, *_UNITS])
         return next(
@@ -215,7 +209,7 @@ class TimeRule:
 
 @dataclass(slots=True)
 class LeftOutTimes:
-    """Records left out for one reason; `first` is the first such cell, in `record` from 1."""
+    """For one reason; `first` is the first such cell, in `record` from 1."""
 
     reason: Impossible
     first: str
@@ -229,7 +223,7 @@ class LeftOutTimes:
 
 @dataclass(slots=True)
 class TimeTally:
-    """Records by the reason for which their times cannot be, and cells of digits, which may be misread."""
+    """Records without a possible time, and cells of digits, which may be misread."""
 
     records: int = 0
     digits: int = 0
@@ -238,7 +232,7 @@ class TimeTally:
     left_out: dict[Impossible, LeftOutTimes] = field(default_factory=dict)
 
     def add(self, reason: Impossible | None, text: str, record: int | None = None, count: int = 1) -> None:
-        """Counts records of this cell; the first is the next one unless it is named."""
+        """The first record is the next one unless it is named."""
         record = self.records + 1 if record is None else record
         self.records += count
         if reason is Impossible.NOT_A_TIME and len(self.unread) < _MOST_GUESSED_FROM:
@@ -250,7 +244,7 @@ class TimeTally:
             self.left_out.setdefault(reason, LeftOutTimes(reason, text, record)).count += count
 
     def refusal(self, rule: TimeRule) -> str | None:
-        """Reason to refuse all records, if there is one, and the option that may help."""
+        """Why all records are refused, and the option that may help."""
         count = sum(times.count for times in self.left_out.values())
         # Where some digits are no date, others may be a wrong one, such as a month that is a day.
         if 2 * count <= self.records and (self.unread_digits < 3 or 100 * self.unread_digits <= self.digits):  # noqa: PLR2004
@@ -267,7 +261,7 @@ class TimeTally:
 
 
 def _name_year(text: str) -> str:
-    """Year, other than of now, in which digits that are no time would lie."""
+    """In which digits that are no time would lie, other than now."""
     [form, *_] = _FORMS.get(len(text), [""]) if _DIGITS.fullmatch(text) else [""]
     return (
         f"; as {form} it is in the year {text[:4]}"

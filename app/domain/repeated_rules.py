@@ -1,4 +1,4 @@
-"""Rules that several kinds of configuration follow: the names of a list, the bounds of a number."""
+"""Rules of several kinds of configuration."""
 
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -11,10 +11,9 @@ _INT64 = 2**63
 def check_names(
     field: str, names: Sequence[str], known_names: Collection[str], describe_unknown: Callable[[str], str]
 ) -> Iterator[FieldProblem]:
-    """Yields a problem for each name that is not known, or that was listed before.
+    """A name that is not known, or that was listed before.
 
-    `field` is formatted with the name's index; `describe_unknown` returns the end of a sentence that
-    begins with the name.
+    `field` is formatted with the index; `describe_unknown` ends a sentence that begins with the name.
     """
     listed = set()
     for index, name in enumerate(names):
@@ -27,7 +26,6 @@ def check_names(
 
 
 def check_bounds(field: str, number: int, limit: int, *, least: int = 1) -> list[FieldProblem]:
-    """Problem of a number that is not between `least` and `limit`."""
     return (
         []
         if least <= number <= limit

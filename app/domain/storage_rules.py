@@ -11,9 +11,7 @@ from .stored_forms import sent_column
 
 
 def group_labels(column: Column) -> Callable[[Scalar], str | None]:
-    """Function from a value to the label of its group; None for one in no group. A label is
-    taken for itself.
-    """
+    """None for a value in no group. A label is taken for itself."""
     groups = column.storage.groups if column.storage else ()
     labels = {group.label for group in groups}
     members = [Group(group.label, "monitored", value) for group in groups for value in group.values]

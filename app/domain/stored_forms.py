@@ -6,7 +6,7 @@ from ..base.values import GroupValue
 from .deployment import Column, FieldKind, FieldType, StorageKind
 
 PSEUDONYM = re.compile(r"p_[A-Za-z0-9_-]{22}")
-"""A pseudonym: 128 bits of a keyed digest, in the alphabet of base64 for addresses."""
+"""128 bits of a keyed digest, in the alphabet of base64 for addresses."""
 
 _NUMBERS = (FieldType.INTEGER, FieldType.NUMBER)
 
@@ -21,7 +21,7 @@ def sent_column(column: Column) -> Column:
 
 
 def stored_form_problem(value: GroupValue, column: Column) -> str | None:
-    """Returns why no stored value of the column can equal this one; None if one can."""
+    """Why no stored value of the column can equal this one; None if one can."""
     storage = column.storage
     if storage is None:
         return None
