@@ -1,6 +1,6 @@
 """Rules on mitigation settings; the profile in force, fitted to payload: predictions and groups, no labels.
 
-A monitor that changes later leaves the settings as they are: they go on for what is left of the attributes.
+A monitor that changes later leaves the settings as they are: they go on for the attributes that are left.
 """
 
 import hashlib
@@ -48,12 +48,12 @@ NOT_APART = (
 )
 
 MOST_VALUES = 10
-"""Max reference values that get a copy, those with most records: each is one more copy of every record."""
+"""Those with most records get a copy: each is one more copy of every record."""
 MOST_DONORS = 20
-"""Max combinations of correlated features that get a copy, over all reference values."""
+"""Over all reference values."""
 Changes: TypeAlias = "tuple[tuple[str, Scalar | None], ...]"
 QUANTILES = 5
-"""Values for a range: the middles of that many parts with equally many records."""
+"""Of a range: the middles of that many parts with equally many records."""
 NO_REFERENCE = "no reference value is listed, and none has been logged"
 NO_DONORS = (
     "the training data keep no record of the reference group, from which copies would take their "
@@ -75,7 +75,7 @@ def fit_to(
     basis: str,
     now: datetime,
 ) -> Profile:
-    """Returns the profile of those of the payload records that are of the present model, as version 0.
+    """Fitted to the payload records of the present model, as version 0.
 
     `donors` are those of the meta fields that work through correlated features.
     """
@@ -134,7 +134,7 @@ def _find_cut_off(outcomes: IntArray, scores: Scores) -> tuple[CutOff | None, st
 def find_stand_ins(
     grouping: Grouping, values: pa.ChunkedArray, *, is_feature: bool, donors: Sequence[GroupDonors] | None
 ) -> AttributeProfile:
-    """Copies that represent the reference records; `values` are the logged values of the column.
+    """`values` are the logged values of the column.
 
     Shares are by reference records logged; where there were none, reference values count equally. A meta
     field changes the features correlated with it, to those of its `donors`.
@@ -217,8 +217,7 @@ def current_profile(
     *,
     now: datetime,
 ) -> Profile:
-    """Returns the stored profile if it was fitted for the present model, schema and groups; else fits and
-    stores one.
+    """The stored one if it was fitted for the present model, schema and groups; else fits and stores one.
 
     A provisional one is fitted again once there are enough records.
     """

@@ -2,9 +2,7 @@
 
 The model's answers to copies of a record give its outcome with a reference value, which the mode combines
 with the record's own. Nothing is random, only outcomes that the model itself gave are returned, and no other
-record has an effect.
-
-Source: spec of the fairness check, section 8.
+record has an effect. Source: spec of the fairness check, section 8.
 """
 
 import math
@@ -29,21 +27,17 @@ BoolArray = npt.NDArray[np.bool_]
 Probability: TypeAlias = "float | tuple[float, ...] | None"
 
 UNKNOWN = int(Outcome.UNCLASSIFIED)
-"""The outcome as reference of a record whose copies decide nothing."""
+"""Outcome as reference of a record whose copies decide nothing."""
 
 ALMOST = 1e-12
-"""Max difference at which two shares or means count as equal: sums in another order differ in the last
-digits.
-"""
+"""Between equal shares or means: sums in another order differ in the last digits."""
 
 _DECODER = msgspec.json.Decoder(float | tuple[float, ...])
 
 
 @frozen
 class Judge:
-    """The model's way to decide: the outcome rule, how its probabilities are read, and its cut-off; the
-    last two are None if unknown.
-    """
+    """Outcome rule, how probabilities are read, and the cut-off; the last two are None if unknown."""
 
     rule: OutcomeRule
     reading: Reading | None
@@ -55,25 +49,21 @@ class Judge:
 
     @property
     def predicts_numbers(self) -> bool:
-        """Whether the model predicts real numbers: then outcomes are ranges, and the mean of copies has
-        one.
-        """
+        """Then outcomes are ranges, and the mean of copies has one."""
         return any(isinstance(value, Range) for value in self.rule.favourable)
 
     @property
     def mean_may_differ(self) -> bool:
-        """Whether the mean of numbers may have another outcome than all of them: only if an outcome
-        consists of several ranges.
-        """
+        """From the outcome of all of the numbers: only if an outcome consists of several ranges."""
         return self.predicts_numbers and max(len(self.rule.favourable), len(self.rule.unfavourable)) > 1
 
 
 @frozen_arrays
 class CopyAnswers:
-    """The model's answers to copies, one entry for each copy [copies], in any order.
+    """One entry for each copy [copies], in any order.
 
-    `records` are the places of the copied records, `shares` the part of the reference records that each
-    copy represents, `numbers` the predictions of a model that predicts real numbers, else NaN.
+    `records` are the places of the copied records, `shares` the part of the reference records that each copy
+    represents, `numbers` the predictions of a model that predicts real numbers, else NaN.
     """
 
     records: IntArray
@@ -92,7 +82,7 @@ class CopyAnswers:
         )
 
     def weighted(self) -> "CopyAnswers":
-        """Answers with a share above 0; all of a record without such, with equal shares."""
+        """Those with a share above 0; all of a record without such, with equal shares."""
         has_share = self.shares > 0
         of_record = np.isin(self.records, self.records[has_share])
         return replace(self, shares=np.where(of_record, self.shares, 1.0)).select(has_share | ~of_record)
@@ -107,15 +97,14 @@ class CopyAnswers:
 def outcomes_as_reference(
     classified: IntArray, favourable: IntArray, read_answers: Callable[[IntArray], CopyAnswers], judge: Judge
 ) -> IntArray:
-    """Outcome of each record with a reference value [records], UNKNOWN where its copies decide
-    nothing.
+    """[records], UNKNOWN where the copies decide nothing.
 
-    `classified` and `favourable` [records] count the copies with any outcome, and with the favourable one.
-    If the copies of a record agree, they decide. Of the others `read_answers` returns the answers: their
-    mean probability is compared with the model's own cut-off. Without probabilities the outcome of the
-    greater share of copies counts, and a tie decides nothing. Unclassified copies take no part. If the
-    model predicts real numbers, the outcome of their mean counts; if the copies agree but their mean has
-    another outcome, nothing is decided.
+    `classified` and `favourable` [records] count the copies with any outcome, and with the favourable one. If
+    the copies of a record agree, they decide. Of the others `read_answers` returns the answers: their mean
+    probability is compared with the model's own cut-off. Without probabilities the outcome of the greater
+    share of copies counts, and a tie decides nothing. Unclassified copies take no part. If the model predicts
+    real numbers, the outcome of their mean counts; if the copies agree but their mean has another outcome,
+    nothing is decided.
     """
     outcomes: IntArray = np.where(
         classified == 0,
@@ -151,7 +140,7 @@ def outcomes_as_reference(
 
 
 def mean_probabilities(answers: CopyAnswers, count: int) -> list[Probability]:
-    """Mean probability of each record's copies by share [records], in the model's own form.
+    """Of each record's copies, by share, in the model's own form.
 
     None where a record has no copies, or where one of them has no probability or another form than the
     others.
@@ -171,9 +160,7 @@ def mean_probabilities(answers: CopyAnswers, count: int) -> list[Probability]:
 
 
 def mean_numbers(answers: CopyAnswers, count: int) -> FloatArray:
-    """Mean of each record's predicted numbers by share [records]; NaN where it has no copies,
-    or one without a number.
-    """
+    """Of each record's copies, by share; NaN where it has none, or one without a number."""
     weighted = answers.weighted()
     means = np.full(count, np.nan)
     for record, entries in weighted.entries().items():
@@ -182,7 +169,7 @@ def mean_numbers(answers: CopyAnswers, count: int) -> FloatArray:
 
 
 def substitute(outcomes: IntArray, as_reference: IntArray, is_monitored: BoolArray, mode: Mode) -> IntArray:
-    """Outcomes [records] after mitigation; a record's own one where nothing better is known."""
+    """[records]; a record's own one where nothing better is known."""
     is_known = is_monitored & (outcomes != UNKNOWN) & (as_reference != UNKNOWN)
     # The code of the favourable outcome is the greater one, so lifting takes the maximum.
     mitigated: IntArray = np.where(
@@ -194,16 +181,14 @@ def substitute(outcomes: IntArray, as_reference: IntArray, is_monitored: BoolArr
 
 
 def score_texts(texts: Sequence[str | None], reading: Reading | None) -> FloatArray:
-    """Probability of the favourable outcome [records], from probabilities as JSON; NaN where
-    one does not show it.
-    """
+    """Probabilities of the favourable outcome [records], from JSON; NaN where one does not show it."""
     if reading is None:
         return np.full(len(texts), np.nan)
     return read_scores(reading, pa.chunked_array([pa.array(texts, pa.string())]))
 
 
 def known_scores(texts: Sequence[str | None], reading: Reading | None) -> list[float | None]:
-    """`score_texts` as a list, with None instead of NaN."""
+    """None instead of NaN."""
     return [None if math.isnan(score) else score for score in score_texts(texts, reading).tolist()]
 
 
@@ -259,9 +244,7 @@ def _outcomes_of_means(means: Sequence[Probability], judge: Judge) -> IntArray:
 
 
 def _mean(numbers: Sequence[float], shares: Sequence[float]) -> float:
-    """Mean by share, never outside the numbers: rounding must not make a probability of more
-    than 1.
-    """
+    """Never outside the numbers: rounding must not make a probability of more than 1."""
     # The exact sum does not depend on the order of the copies, which differs between a live request and a
     # check.
     mean = math.fsum(number * share for number, share in zip(numbers, shares, strict=True)) / math.fsum(

@@ -1,5 +1,5 @@
-"""A trained bias detector: how it reads a record, its threshold, its quality on records it never saw, and its
-safe stored form. Loaded ones choose the live records that get a second call of the model, and mark records.
+"""A trained bias detector. Loaded ones choose the live records that get a second call of the model, and mark
+records.
 
 Stored by skops, which builds only objects of the types listed here; never by pickle, which runs what it
 reads.
@@ -38,17 +38,13 @@ from ...statistics.intervals.intervals import wilson
 from ...statistics.tables.score_bins import ScoreBins
 
 MOST_CATEGORIES = 254
-"""Max categories of one column: the classifier takes 255, one being NO_CATEGORY; rarer values count as
-that.
-"""
+"""The classifier takes 255, one being NO_CATEGORY; rarer values count as that."""
 
 NO_CATEGORY = 0
-"""Code of a missing or unknown category. Not NaN: where one category is left next to NaN, scikit-learn 1.9
-predicts wrongly.
-"""
+"""Missing or unknown. Not NaN: where one category is left next to NaN, scikit-learn 1.9 predicts wrongly."""
 
 LARGEST = 1e300
-"""Larger numbers are replaced by this: the classifier adds neighbours, and their sum has to stay finite."""
+"""The classifier adds neighbours, and their sum has to stay finite."""
 
 BoolArray = npt.NDArray[np.bool_]
 Rows = Sequence[Sequence[Scalar | None]]
@@ -70,9 +66,7 @@ class Encoding:
 
     @classmethod
     def fit(cls, columns: Sequence[Column], rows: Rows) -> Self:
-        """Encoding with the most frequent values of the rows; equal frequencies in order of
-        text.
-        """
+        """The most frequent values of the rows; equal frequencies in order of text."""
         codes: list[dict[str, int] | None] = []
         for index, column in enumerate(columns):
             if column.kind is not FieldKind.CATEGORICAL:
@@ -88,7 +82,7 @@ class Encoding:
         return [index for index, codes in enumerate(self.codes) if codes is not None]
 
     def encode(self, rows: Rows, own_scores: Sequence[float | None]) -> FloatArray:
-        """Records' numbers [rows, columns + 1]; the last is the model's own score."""
+        """[rows, columns + 1]; the last is the model's own score."""
         encoded = np.full((len(rows), len(self.codes) + 1), np.nan)
         for numbers, row, score in zip(encoded, rows, own_scores, strict=True):
             for index, (cell, codes) in enumerate(zip(row, self.codes, strict=True)):
@@ -117,7 +111,7 @@ TRUSTED = (
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.utils.validation.check_array",
 )
-"""Types that skops does not trust by itself: its trees, and its check of categorical columns."""
+"""Not trusted by skops itself: its trees, and its check of categorical columns."""
 
 _MARK = b"evenhand bias detector 1\n"
 _DIGEST_BYTES = hashlib.sha256().digest_size
@@ -125,8 +119,7 @@ _DIGEST_BYTES = hashlib.sha256().digest_size
 
 @frozen_arrays
 class BiasDetector:
-    """Predicts whether the model would act in a biased way on a monitored record with an unfavourable
-    outcome.
+    """Predicts biased treatment of a monitored record with an unfavourable outcome.
 
     A score at or above `threshold` means yes. `quality` is of the records held out.
     """
@@ -138,14 +131,12 @@ class BiasDetector:
     quality: DetectorQuality
 
     def scores(self, rows: Rows, own_scores: Sequence[float | None]) -> FloatArray:
-        """Each record's probability in [0, 1], by its features in the order of training and the
-        model's own score.
-        """
+        """In [0, 1], from features in the order of training and the model's own score."""
         numbers = self.encoding.encode(rows, own_scores)
         return predict(self.classifier, numbers) if len(numbers) else np.zeros(0)
 
     def to_bytes(self) -> bytes:
-        """Returns the stored form. Those of equal detectors may differ, but give the same scores."""
+        """Those of equal detectors may differ, but give the same scores."""
         from skops import io  # noqa: PLC0415
 
         description = _Description(LIBRARY, self.encoding, self.threshold, self.counts, self.quality)
@@ -155,11 +146,8 @@ class BiasDetector:
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> Self:
-        """Detector that `to_bytes` wrote.
-
-        Raises:
-        InvalidInput: the bytes are damaged, of another version of the library, or hold an object of a type
-        that is not trusted.
+        """Raises InvalidInput: the bytes are damaged, of another version of the library, or hold an object of
+        a type that is not trusted.
         """
         from skops import io  # noqa: PLC0415
         from skops.io.exceptions import UntrustedTypesFoundException  # noqa: PLC0415
@@ -196,9 +184,7 @@ class BiasDetector:
 
 
 def limit_threads() -> AbstractContextManager[object]:
-    """Limits the classifier to one thread: on busy cores, threads wait for each other far longer than they
-    work.
-    """
+    """On busy cores, threads wait for each other far longer than they work."""
     limit: AbstractContextManager[object] = _threads().limit(limits=1, user_api="openmp")
     return limit
 
@@ -214,7 +200,7 @@ def _threads() -> "ThreadpoolController":
 
 
 def predict(classifier: "HistGradientBoostingClassifier", numbers: FloatArray) -> FloatArray:
-    """Probability that each record is biased; needs at least one record."""
+    """Needs at least one record."""
     with limit_threads():
         scores: FloatArray = classifier.predict_proba(numbers)[:, 1]
     return scores
@@ -229,8 +215,7 @@ class _Description(msgspec.Struct, frozen=True):
 
 
 def find_threshold(scores: FloatArray, biased: BoolArray) -> float:
-    """Returns, of the thresholds that nine tenths of the biased records reach, the one with the greatest F2;
-    of equal ones the greatest.
+    """Greatest F2 of the thresholds that nine tenths of the biased records reach; of equal ones the greatest.
 
     It lies midway to the next lower score, because scores of one kind of record differ a little between
     classifiers.
@@ -281,7 +266,7 @@ _Key = tuple[int, str, int]
 
 
 class LoadedDetectors:
-    """The detectors of deployments; thread-safe. A version never changes, so none is ever out of date."""
+    """Thread-safe. A version never changes, so none is ever out of date."""
 
     def __init__(self) -> None:
         self._kept = OrderedDict[_Key, BiasDetector | None]()
@@ -290,9 +275,7 @@ class LoadedDetectors:
     def of(
         self, session: Session, deployment_no: int, versions: Mapping[str, int]
     ) -> dict[str, BiasDetector]:
-        """Detectors of these versions, by attribute, without those that this library version
-        cannot read.
-        """
+        """Without those that this library version cannot read."""
         detectors = {}
         for attribute, number in versions.items():
             key = (deployment_no, attribute, number)
@@ -319,7 +302,7 @@ class LoadedDetectors:
 
 @frozen
 class BiasScores:
-    """Each record's probability of biased treatment, and whether that reaches the detector's threshold."""
+    """Each record's probability, and whether it reaches the threshold."""
 
     scores: FloatArray
     is_likely: BoolArray
@@ -328,7 +311,7 @@ class BiasScores:
 def bias_scores(
     detectors: Mapping[str, BiasDetector], attribute: str, rows: Rows, own_scores: Sequence[float | None]
 ) -> BiasScores | None:
-    """Scores of records with a monitored value of the attribute and an unfavourable outcome.
+    """Of records with a monitored value of the attribute and an unfavourable outcome.
 
     Where the attribute has no detector, by that of all together; None where there is neither.
     """
@@ -341,10 +324,9 @@ def bias_scores(
 
 @frozen
 class DetectorChooser:
-    """Picks the records of a request whose reference copies are worth scoring, by the detectors of each
-    attribute.
+    """Records whose reference copies are worth scoring.
 
-    They know only records with an unfavourable outcome.
+    The detectors know only records with an unfavourable outcome.
     """
 
     detectors: Mapping[str, BiasDetector]
@@ -352,7 +334,7 @@ class DetectorChooser:
     def choose(
         self, rows: Rows, own_scores: Sequence[float | None], attributes: Sequence[tuple[str, ...]]
     ) -> list[bool]:
-        """Returns whether each record gets a second call: any attribute is likely to bias it.
+        """Whether any attribute is likely to bias the record.
 
         Without any detector, whether it has a monitored attribute. `rows` are in the order of the schema,
         `own_scores` the model's of the favourable outcome, `attributes` those of which the record has a

@@ -33,12 +33,12 @@ MOST_RECORDS = 50_000
 LEAST = 50
 LEAST_HELD_OUT = 10
 LEAST_LEARNED_FROM = 20
-"""Min records that are biased, and that are not: of all, of those held out, and of the others."""
+"""Biased, and not: of all, of those held out, and of the others."""
 
 HELD_OUT_SHARE = 0.3
 
 FOLDS = 5
-"""Parts of the records to learn from; each is scored by a classifier that has not seen it."""
+"""Each is scored by a classifier that has not seen it."""
 
 _SALT = b"evenhand bias detector held out"
 
@@ -57,8 +57,7 @@ def train(
     biased: Sequence[bool],
     ids: Sequence[str],
 ) -> BiasDetector | TrainingRefusal:
-    """Trains on monitored records with an unfavourable outcome, oldest first, each once; the newest
-    MOST_RECORDS are used.
+    """Monitored records with an unfavourable outcome, oldest first, each once.
 
     `own_scores` are the model's probabilities of the favourable outcome, `biased` whether the outcome as
     reference is favourable. The records held out are picked by their `ids`: a record is always on the same
@@ -133,8 +132,8 @@ def _find_shortage(counts: DetectorCounts) -> str | None:
 
 
 def _fit(numbers: FloatArray, biased: BoolArray, encoding: Encoding) -> "HistGradientBoostingClassifier":
-    """Fits small trees, slowly added: the biased records may be few. `random_state` has no effect, and is
-    set to keep it so.
+    """Small trees, slowly added: the biased records may be few. `random_state` has no effect, and is set to
+    keep it so.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier  # noqa: PLC0415
 
@@ -155,13 +154,11 @@ def _fit(numbers: FloatArray, biased: BoolArray, encoding: Encoding) -> "HistGra
 
 
 GROWTH = 0.2
-"""Fraction by which the known records must have grown (after a refusal: changed) for a new version."""
+"""Growth of the known records (after a refusal: change) for a new version."""
 
 
 RETRAINED_AFTER = timedelta(days=7)
-"""Age at which a detector is trained again: a window of steady size never grows, while the people in it
-change.
-"""
+"""A window of steady size never grows, while the people in it change."""
 
 
 @frozen_arrays
@@ -169,8 +166,8 @@ class DetectorEvidence:
     """Records with a monitored value and an unfavourable outcome, whose outcome as reference is known: oldest
     first, each once.
 
-    `own_scores` are the model's probabilities of the favourable outcome where it gives them; `biased` is
-    whether the outcome as reference is favourable.
+    `own_scores` are the model's probabilities of the favourable outcome; `biased` is whether the outcome as
+    reference is favourable.
     """
 
     attribute: str
@@ -187,11 +184,11 @@ def train_detectors(
     *,
     now: datetime,
 ) -> list[NewDetector]:
-    """New versions to store: of each attribute, and of all together, whose training is due.
+    """Versions of each attribute, and of all together, whose training is due.
 
-    `newest` are the newest versions for the same basis. Training is due where there is none, where biased
-    records grew by a fifth, after a week, and where the library changed; a refusal is stored again where
-    the records changed by a fifth.
+    `newest` are for the same basis. Training is due where there is none, where biased records grew by a
+    fifth, after a week, and where the library changed; a refusal is stored again where the records changed by
+    a fifth.
     """
     if not evidence:
         return []
@@ -207,7 +204,7 @@ def train_detectors(
 
 
 def pool_evidence(evidence: Sequence[DetectorEvidence]) -> DetectorEvidence:
-    """Records of all attributes, each once, biased where it is for any attribute.
+    """Each record once, biased where it is for any attribute.
 
     A record's age is that in the evidence of the attribute that has it furthest to the end.
     """

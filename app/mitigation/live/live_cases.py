@@ -13,19 +13,17 @@ from .live_request import Asked
 from .substitute import CopiedRecord, CopySet, Mitigated, MitigationResult, Row
 
 Roles = dict[str, str]
-"""The role of one record's group by attribute, in the order of the monitor's."""
+"""Of one record's group by attribute, in the order of the monitor's."""
 
 FEW_COPIES = 20
-"""Copies that are always few enough to score together with the records; otherwise as many as there are
-records.
-"""
+"""So many are always scored together with the records; otherwise as many as there are records."""
 
 NO_COPIES = CopySet((), (), (), 0)
 
 
 @dataclass
 class Case:
-    """One record and its decision; where that is missing, `copies` decide."""
+    """Where the decision is missing, `copies` decide."""
 
     row: Row
     own: Prediction
@@ -54,7 +52,7 @@ def find_roles(plan: ActivePlan, asked_records: Asked) -> list[Roles]:
 
 
 def pick_early_copies(plan: ActivePlan, asked_records: Asked, roles: Sequence[Roles]) -> dict[int, CopySet]:
-    """Copies, by record, that are few enough to be scored together with the records.
+    """Few enough to be scored together with the records.
 
     A separate call takes longer than scoring some needless copies. None where a chooser first needs the
     model's answers.
@@ -123,7 +121,7 @@ def copy_rows(waiting: Sequence[Case]) -> list[Row]:
 
 
 def split_answers(answers: Sequence[Prediction], copies: Iterable[CopySet]) -> list[Sequence[Prediction]]:
-    """Answers to the copies of each record, of answers to all copies one after the other."""
+    """Of answers to all copies one after the other."""
     answer_sets = []
     start = 0
     for copy_set in copies:

@@ -25,7 +25,7 @@ from ..rule import Judge
 from .substitute import CopySets, Decider
 
 KEPT_SECONDS = 1.0
-"""Max seconds for which a change of monitor, settings or endpoint may go unnoticed."""
+"""For which a change of monitor, settings or endpoint may go unnoticed."""
 
 _MOST_PLANS = 1000
 
@@ -44,8 +44,8 @@ class MitigatedAttribute:
 class ActivePlan:
     """One state of a deployment, its monitor, its settings and the profile fitted for them.
 
-    `chooser` is None where every record that may need it gets a second call; otherwise `detector_version`
-    is its training.
+    `chooser` is None where every record that may need it gets a second call; otherwise `detector_version` is
+    its training.
     """
 
     records: IngestPlan
@@ -79,7 +79,7 @@ class ActivePlan:
 
 
 class ActivePlans:
-    """The plans of one process. Belongs to one event loop."""
+    """Belongs to one event loop."""
 
     def __init__(self, ingestion: Ingestion, read: Callable[[IngestPlan], ActivePlan]) -> None:
         self._ingestion = ingestion
@@ -88,13 +88,12 @@ class ActivePlans:
         self._running: dict[str, asyncio.Task[ActivePlan]] = {}
 
     async def current(self, deployment_id: str) -> ActivePlan:
-        """Deployment's plan, at most `KEPT_SECONDS` old; callers that wait for one share one
-        look-up.
+        """At most `KEPT_SECONDS` old; callers that wait share one look-up.
 
         Raises:
-        NotFound: there is no such deployment.
-        Conflict: it has no endpoint or no monitor, or nothing of it is mitigated.
-        Unavailable: the database does not answer.
+            NotFound: there is no such deployment.
+            Conflict: it has no endpoint or no monitor, or nothing of it is mitigated.
+            Unavailable: the database does not answer.
         """
         cached = self._kept.get(deployment_id)
         if cached is not None and monotonic_seconds() < cached[1]:
@@ -111,9 +110,7 @@ class ActivePlans:
         self._running.pop(deployment_id, None)
 
     async def is_outdated(self, plan: ActivePlan) -> bool:
-        """Returns whether the deployment has changed since: refusals must not rest on an old schema.
-        Raises NotFound, Unavailable.
-        """
+        """Refusals must not rest on an old schema. Raises NotFound, Unavailable."""
         return await self._ingestion.current_plan(plan.deployment.id) is not plan.records
 
     async def _read_current(self, deployment_id: str) -> ActivePlan:
@@ -136,7 +133,7 @@ class ActivePlans:
 
 
 class PlanReader:
-    """Reads plans from the database; blocks. Safe to be called from several threads."""
+    """Blocks. Safe to be called from several threads."""
 
     def __init__(self, database: Database, sealer: Sealer) -> None:
         self._database = database

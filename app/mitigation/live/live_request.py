@@ -1,5 +1,5 @@
-"""A request for mitigated predictions in any form. Here its shape is read; ingestion checks the values, and
-one bad value refuses all.
+"""A request for mitigated predictions in any form. Ingestion checks the values, and one bad value refuses
+all.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ MAX_RECORDS = 1_000
 MOST_PROBLEMS = 100
 
 _MOST_GROWTH = 8
-"""Max growth of a record between its size as sent and as measured: `1e15` is written with all digits."""
+"""Of a record between its size as sent and as measured: `1e15` is written with all digits."""
 
 _RECORDS = "records"
 _RECORD = frozenset({"id", "features", "meta"})
@@ -32,11 +32,11 @@ _SHAPES = ["{records: […]}", *(form.shape for form in FORMS)]
 
 
 class Asked(Struct, frozen=True, kw_only=True):
-    """The records of a request, each value as it is stored; position i of every list is the same record.
+    """Position i of every list is the same record, each value as it is stored.
 
-    Features and meta fields are in schema order. An id of None is to be generated; a record may come
-    without meta fields. They came in a form, or in a payload format without one (`codec`); with neither as
-    records of our own. `path` is their place in the body.
+    Features and meta fields are in schema order. An id of None is to be generated; a record may come without
+    meta fields. They came in a form, or in a payload format without one (`codec`); with neither as records of
+    our own. `path` is their place in the body.
     """
 
     form: Form | None
@@ -51,9 +51,7 @@ class Asked(Struct, frozen=True, kw_only=True):
 
 
 class _Sent(Struct, frozen=True, kw_only=True):
-    """The records of a request, unchecked: features and meta fields as objects, at these paths in record
-    number {}.
-    """
+    """Unchecked: features and meta fields as objects, at these paths in record number {}."""
 
     path: str
     ids: list[str | None]

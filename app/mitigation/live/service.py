@@ -51,15 +51,15 @@ CHANGED_BY = "changed_by"
 RECORD_ID = "record_id"
 
 FACTS_HEADER = "Evenhand-Mitigation"
-"""Header of the facts about an answer whose body has no place for them, as JSON."""
+"""Facts about an answer whose body has no place for them, as JSON."""
 
 COLUMNS = ("mitigated_prediction", PROBABILITY, LABEL, "changed", CHANGED_BY, "mitigation")
-"""Those of `Mitigated`, added to the model's own; probability and label only where the model has them."""
+"""Those of `Mitigated`; probability and label only where the model has them."""
 
 _STORED_MEMBERS = ("prediction", "probability", "label", "changed", "changed_by", "mitigation")
 
 OWN_PREFIX = "model_"
-"""Prefix of a model's own column that has the name of one of ours."""
+"""Of a model's own column that has the name of one of ours."""
 
 STORED = "stored"
 DUPLICATE = "duplicate"
@@ -68,7 +68,7 @@ CONFLICT = "conflict"
 _encode = msgspec.json.Encoder().encode
 
 _ATTEMPTS = 5
-"""Max attempts at one request; another is made when the deployment changed during the last."""
+"""At one request; another is made when the deployment changed during the last."""
 
 _PAUSE_SECONDS = 0.05
 
@@ -82,12 +82,12 @@ _HEAD_START = 0.25
 
 _INLINE_BYTES = 256 * 1024
 _INLINE_COPIES = 2_000
-"""Max copies handled on the event loop (a few milliseconds); more go to a thread."""
+"""On the event loop (a few milliseconds); more go to a thread."""
 
 
 @frozen
 class LiveAnswer:
-    """An answer as it is sent. `facts` are the JSON of the header `FACTS_HEADER`."""
+    """`facts` are the JSON of the header `FACTS_HEADER`."""
 
     body: bytes
     media_type: str
@@ -186,11 +186,7 @@ def _write_records(
 
 
 class LiveRequest(Struct, frozen=True, kw_only=True):
-    """A request as sent: body, its Content-Encoding, start on the monotonic clock, and the seconds that all
-    of it may take.
-
-    `payload_format` is the format that the caller named, if any.
-    """
+    """Body, its Content-Encoding, start on the monotonic clock, and the seconds that all of it may take."""
 
     body: bytes
     encoding: str
@@ -200,17 +196,17 @@ class LiveRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def deadline(self) -> float:
-        """When the whole answer must be there, on the monotonic clock."""
+        """Of the whole answer, on the monotonic clock."""
         return self.began + self.timeout_seconds
 
     @property
     def model_deadline(self) -> float:
-        """When the model must have answered, on the monotonic clock."""
+        """Of the model's answer, on the monotonic clock."""
         return self.deadline - min(_RESERVE * self.timeout_seconds, _LARGEST_RESERVE_SECONDS)
 
 
 class ActiveMitigation:
-    """Mitigated answers of one process. Belongs to one event loop."""
+    """Belongs to one event loop."""
 
     def __init__(self, ingestion: Ingestion, plans: ActivePlans, models: LiveModels) -> None:
         self._ingestion = ingestion
@@ -223,15 +219,15 @@ class ActiveMitigation:
     async def answer(
         self, deployment_id: str, request: LiveRequest, *, caller: Principal, now: datetime
     ) -> LiveAnswer:
-        """Mitigated answers in the form in which the records came, after both outcomes are stored
-        durably.
+        """In the form in which the records came, after both outcomes are stored durably.
 
         Raises:
-        NotFound: there is no such deployment, as far as the caller may know. Conflict: it has no endpoint
-        or no monitor, or nothing of it is mitigated. InvalidInput, TooLarge, UnsupportedMediaType: the
-        request cannot be read; nothing was sent to the model and nothing stored. ScoringFailed: the model
-        gave no usable answer to the records themselves; nothing was stored. Unavailable: they could not be
-        stored in time, or it is unknown whether they were; send the same records again.
+            NotFound: there is no such deployment, as far as the caller may know.
+            Conflict: it has no endpoint or no monitor, or nothing of it is mitigated.
+            InvalidInput, TooLarge, UnsupportedMediaType: the request cannot be read; nothing was stored.
+            ScoringFailed: the model gave no usable answer to the records themselves; nothing was stored.
+            Unavailable: they could not be stored in time, or it is unknown whether they were; send them
+                again.
         """
         try:
             async with asyncio.timeout(request.deadline - monotonic_seconds()):
@@ -290,11 +286,10 @@ class ActiveMitigation:
 async def _score(
     plan: ActivePlan, asked_records: Asked, roles: Sequence[Roles], model: LiveModel, request: LiveRequest
 ) -> tuple[Answer, dict[int, Sequence[Prediction]]]:
-    """Model's answer to the records and, if it came from the call with their copies, the answers
-    to these by record.
+    """Answer to the records and, if it came from the call with their copies, to these by record.
 
-    If the call with the copies fails, or takes long, the records are also sent alone, because the copies
-    may be at fault. The first answer counts: the call with the copies is not cut short.
+    If the call with the copies fails, or takes long, the records are also sent alone, because the copies may
+    be at fault. The first answer counts: the call with the copies is not cut short.
     """
     early = pick_early_copies(plan, asked_records, roles)
     deadline = request.model_deadline

@@ -1,5 +1,4 @@
-"""Mitigation of live records: their reference copies, and answers that have the outcomes of the rule. No
-model, no database, no labels.
+"""Mitigation of live records: their reference copies, and answers that have the outcomes of the rule.
 
 Source of the copies: spec of the fairness check, section 8: jointly over the record's monitored attributes.
 """
@@ -28,16 +27,14 @@ from ..rule import (
 )
 
 MOST_COPIES = 100
-"""Max copies of one record for its attributes together: those with the greatest shares."""
+"""Of one record for its attributes together: those with the greatest shares."""
 
 Row = Sequence[Scalar | None]
 
 
 @frozen
 class Substitution:
-    """One copy: the new values by place in the row, and its share of the reference records. Shares add up
-    to 1.
-    """
+    """New values by place in the row, and the share of the reference records. Shares add up to 1."""
 
     changes: tuple[tuple[int, Scalar | None], ...]
     share: float
@@ -51,9 +48,7 @@ class Substitution:
 
 @frozen
 class CopySet:
-    """Copies for monitored values of these attributes: of all together and, if there are several, of each
-    alone.
-    """
+    """Of all attributes together and, if there are several, of each alone."""
 
     attributes: tuple[str, ...]
     together: tuple[Substitution, ...]
@@ -61,7 +56,7 @@ class CopySet:
     count: int
 
     def rows(self, row: Row) -> Iterator[list[Scalar | None]]:
-        """Copies: those of all attributes together, then those of each alone."""
+        """Those of all attributes together, then those of each alone."""
         for substitution in [
             *self.together,
             *(single for _, substitutions in self.alone for single in substitutions),
@@ -70,9 +65,7 @@ class CopySet:
 
 
 class CopySets:
-    """The copies for every combination of attributes. `features` are the model's, in the order of its
-    rows.
-    """
+    """For every combination of attributes. `features` are the model's, in the order of its rows."""
 
     def __init__(self, profiles: Sequence[AttributeProfile], features: Sequence[str]) -> None:
         self._stand_ins = {profile.feature: profile.stand_ins for profile in profiles}
@@ -80,9 +73,7 @@ class CopySets:
         self._kept: dict[tuple[str, ...], CopySet | None] = {}
 
     def of(self, monitored: tuple[str, ...]) -> CopySet | None:
-        """Copies for monitored values of these attributes, by those that have stand-ins; None
-        where none has.
-        """
+        """Of attributes that have stand-ins; None where none has."""
         if monitored not in self._kept:
             attributes = tuple(attribute for attribute in monitored if self._stand_ins[attribute])
             together = combine_stand_ins(
@@ -101,8 +92,7 @@ class CopySets:
 def combine_stand_ins(
     stand_ins: Sequence[Sequence[StandIn]], positions: Mapping[str, int]
 ) -> tuple[Substitution, ...]:
-    """Every combination of one stand-in of each attribute, shares multiplied; of too many those with
-    the greatest shares.
+    """Shares are multiplied; of too many those with the greatest.
 
     Where two attributes change one feature, the later one counts. Shares that are all zero count equally.
     """
@@ -152,7 +142,7 @@ class Mitigated:
 
     @property
     def columns(self) -> tuple[Any, ...]:
-        """Prediction, probability, label, whether it changed, by which attributes, and the result."""
+        """Prediction, probability, label, whether it changed, for which attributes, and the result."""
         answer = self.answer
         members = (answer.prediction, answer.probability, answer.label)
         return *members, self.changed, self.changed_by, self.result.value
@@ -175,7 +165,7 @@ class ClassifiedAnswer:
 
 @frozen
 class Decider:
-    """Decides records of one deployment, all of a request together, each as it would be alone."""
+    """All records of a request together, each as it would be alone."""
 
     judge: Judge
     mode: Mode
@@ -222,9 +212,7 @@ class Decider:
     def _find_causes(
         self, records: Sequence[CopiedRecord], changed: Sequence[int]
     ) -> dict[int, tuple[str, ...]]:
-        """Returns, of each changed record, the attributes that change the outcome by themselves; where
-        none does, all of them.
-        """
+        """Attributes that change the outcome by themselves; where none does, all of them."""
         positions = []
         attributes = []
         alone = []
@@ -294,7 +282,7 @@ class Decider:
 
 
 def _find_most_frequent(answers: Sequence[ClassifiedAnswer]) -> Prediction:
-    """Answer that the greatest share of copies gave; of equal ones the first."""
+    """Answer of the greatest share of copies; of equal ones the first."""
     shares: dict[tuple[str, ...], float] = {}
     first: dict[tuple[str, ...], Prediction] = {}
     for answer in answers:

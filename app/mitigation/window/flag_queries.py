@@ -39,7 +39,7 @@ WHERE excluded.kind = 'changed' OR flagged_records.kind <> 'changed'
 
 @frozen_by_name
 class FlaggedFilter:
-    """Filter of flags, of one model revision that was asked again. Times are half-open."""
+    """Of one model revision that was asked again. Times are half-open."""
 
     model_revision: str
     attribute: str | None = None
@@ -50,7 +50,7 @@ class FlaggedFilter:
 
 
 class FlagPlace(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """Position in the list of flags; a cursor, too, which is checked when it is read."""
+    """Position in the list; a cursor, too, which is checked when it is read."""
 
     # JSON keeps every digit of a float.
     gap: Annotated[float, msgspec.Meta(ge=0)]
@@ -60,7 +60,7 @@ class FlagPlace(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fie
 
 @frozen_by_name
 class FlaggedPayload:
-    """A flag and its record, whose columns are in the order of `schema`.
+    """Columns are in the order of `schema`.
 
     `model_revision` answered the record; the flag has the one that was asked again.
     """
@@ -85,9 +85,7 @@ class FlaggedPayload:
 def store_flagged(
     session: Session, deployment_no: int, check_no: int, records: Sequence[FlaggedRecord]
 ) -> None:
-    """Writes the flags of a check, one for each record and attribute; no `likely` one replaces a `changed`
-    one of a model revision.
-    """
+    """One for each record and attribute; no `likely` one replaces a `changed` one of a model revision."""
     if not records:
         return
     session.execute(text(_STAGE))
@@ -118,7 +116,7 @@ def clear_flags(
 
 
 def drop_unwatched_flags(session: Session, deployment_no: int, groups: Mapping[str, Sequence[str]]) -> None:
-    """Removes all flags but those of these attributes' groups: no check would look at others again."""
+    """No check would look at flags of other groups again."""
     # Without attributes all flags go.
     held = [
         and_(FlaggedRecordRow.attribute == attribute, FlaggedRecordRow.group.in_(labels))
@@ -134,7 +132,7 @@ def drop_unwatched_flags(session: Session, deployment_no: int, groups: Mapping[s
 def flagged_page(
     session: Session, deployment_no: int, filters: FlaggedFilter, *, after: FlagPlace | None, limit: int
 ) -> Page[FlaggedPayload]:
-    """Returns at most `limit` flags after that position, largest gap first, then by record and attribute."""
+    """Largest gap first, then by record and attribute."""
     conditions = _build_conditions(filters)
     if after:
         further = tuple_(FlaggedRecordRow.record_no, FlaggedRecordRow.attribute) > (

@@ -1,6 +1,4 @@
-"""Changes that mitigation would have made in the window, from outcomes that the check knows, and the bias
-detector in a check.
-"""
+"""Changes that mitigation would have made in the window, and the bias detector in a check."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -62,14 +60,14 @@ from .treated_window import (
 NOTHING_FITTED = "nothing was fitted for it yet"
 
 MOST_RECORDS = 50_000
-"""Max records that are read for training, and that are marked: the newest of each attribute."""
+"""The newest of each attribute are read for training, and marked."""
 
 
 def mitigate_window(
     subject: Subject, evidence: CheckEvidence, labels: Labelled | None, database: Database
 ) -> Further:
-    """Tables and measurements before and after mitigation; records to be examined again. Of
-    records in files only the last.
+    """Tables and measurements before and after; records to be examined again, of records in files only the
+    last.
     """
     if subject.deployment.payload:
         return flag_records_in_files(subject, evidence)
@@ -241,7 +239,7 @@ def detect(
     treated: Sequence[TreatedWindow],
     profile: Profile,
 ) -> tuple[Sequence[NewDetector], Sequence[Flags], dict[str, object]]:
-    """Trains detectors and marks records: new versions, likely records, and details of the check.
+    """New versions, likely records, and details of the check.
 
     Nothing where the detector is off, or its packages are not installed.
     """
@@ -317,9 +315,7 @@ def _mark_left_out(
     detectors: Mapping[str, BiasDetector],
     reading: Reading | None,
 ) -> Iterator[Flags]:
-    """Likely biased records of the span that the window leaves out: monitored, unfavourable, and
-    of the present model.
-    """
+    """Records of the span that the window leaves out: monitored, unfavourable, and of the present model."""
     monitor = subject.monitor
     deployment = subject.deployment
     query = WindowQuery(

@@ -38,16 +38,16 @@ from ..rule import (
 )
 
 NO_RECORD = -1
-"""Record number of a label that came with features of its own: no copies were scored."""
+"""Of a label that came with features of its own: no copies were scored."""
 
 
 @frozen_arrays
 class TreatedWindow:
     """The records of a window under the mitigation of one attribute.
 
-    `own` and `after` are their outcomes [records] without and with it, `as_reference` [records] those with
-    a reference value, and `copies_after` [records, groups] the favourable copies among the classified ones
-    of `copies`.
+    `own` and `after` are their outcomes [records] without and with it, `as_reference` [records] those with a
+    reference value, and `copies_after` [records, groups] the favourable copies among the classified ones of
+    `copies`.
     """
 
     copies: CopyOutcomes
@@ -60,7 +60,7 @@ class TreatedWindow:
 
     @property
     def grouping(self) -> Grouping:
-        """The attribute's groups; records of another model revision are in none."""
+        """Records of another model revision are in no group."""
         return self.copies.grouping
 
     @property
@@ -68,7 +68,7 @@ class TreatedWindow:
         return [group.label for group in self.grouping.groups if group.role == "monitored"]
 
     def is_new(self) -> BoolArray:
-        """Returns whether copies of the record were sent to the model in this check [records]."""
+        """Copies of the record were sent to the model in this check [records]."""
         is_new = np.zeros(len(self.own), dtype=np.bool_)
         for answers in self.copies.answers:
             if answers.are_new:
@@ -76,12 +76,12 @@ class TreatedWindow:
         return is_new
 
     def is_undecided(self) -> BoolArray:
-        """Returns whether copies were scored for the record and decide nothing [records]."""
+        """Copies were scored for the record and decide nothing [records]."""
         decides_nothing: BoolArray = (self.copies.known.sum(axis=1) > 0) & (self.as_reference == UNKNOWN)
         return decides_nothing
 
     def is_monitored(self) -> BoolArray:
-        """Returns whether each record has a monitored value and a classified outcome [records]."""
+        """A monitored value and a classified outcome [records]."""
         takes_part: BoolArray = find_monitored(self.grouping) & (self.own != UNKNOWN)
         return takes_part
 
@@ -106,9 +106,7 @@ def find_monitored(grouping: Grouping) -> BoolArray:
 
 
 def find_outcomes_as_reference(copies: CopyOutcomes, profile: AttributeProfile, judge: Judge) -> IntArray:
-    """Outcome of each record with a reference value [records], UNKNOWN where its copies do not
-    decide.
-    """
+    """[records], UNKNOWN where the copies do not decide."""
     counted = find_counted_references(copies.grouping, profile)
     return outcomes_as_reference(
         copies.classified[:, counted].sum(axis=1),
@@ -119,9 +117,7 @@ def find_outcomes_as_reference(copies: CopyOutcomes, profile: AttributeProfile, 
 
 
 def find_counted_references(grouping: Grouping, profile: AttributeProfile) -> list[int]:
-    """Positions of the reference groups whose copies decide: those with logged records; all,
-    where none has any.
-    """
+    """Reference groups whose copies decide: those with logged records; all, where none has any."""
     shares = profile.shares()
     reference = [position for position, group in enumerate(grouping.groups) if group.role == "reference"]
     return [
@@ -166,7 +162,7 @@ def read_reference_answers(
 
 @frozen_arrays
 class LabelTables:
-    """The labels before and after, and the numbers that could not be compared by reason."""
+    """Numbers that could not be compared are by reason."""
 
     table: Tabulated
     left_out: Mapping[str, object]
@@ -175,11 +171,11 @@ class LabelTables:
 def tabulate_labels(
     reader: ArrowReader, subject: Subject, evidence: CheckEvidence, labels: Labelled, treated: TreatedWindow
 ) -> LabelTables:
-    """Table of one attribute's mitigation.
+    """Of one attribute's mitigation.
 
-    A label of a monitored record whose copies were not scored is in neither figure, whatever its
-    prediction: left out by their outcome, those that stay would not represent their group. So is one that
-    another model revision predicted.
+    A label of a monitored record whose copies were not scored is in neither figure, whatever its prediction:
+    left out by their outcome, those that stay would not represent their group. So is one that another model
+    revision predicted.
     """
     name = treated.grouping.column.name
     grouping = labels.read.grouping(name)
@@ -243,8 +239,7 @@ def _find_as_reference(
     *,
     needs: BoolArray,
 ) -> tuple[IntArray, BoolArray]:
-    """Outcome of each labelled record as reference, and whether all the copies that decide it are
-    known.
+    """Of each labelled record, and whether all the copies that decide it are known.
 
     From the window where the record is in it, else from earlier checks. Copies that decide nothing still
     count as known.
@@ -291,7 +286,7 @@ def _find_as_reference(
 
 @frozen
 class Flags:
-    """A check's flags among the records that it examined for an attribute: they replace earlier `kinds`.
+    """Among the records that the check examined for an attribute: they replace earlier `kinds`.
 
     `groups` are the labels of the attribute's monitored groups.
     """
@@ -304,8 +299,7 @@ class Flags:
 
 
 def is_flagged_already(subject: Subject, profile: Profile) -> bool:
-    """Returns whether earlier checks flagged by this profile, so that only records with new copies need
-    examining.
+    """So that only records with new copies need examining.
 
     Not so for a requested range, or the first window of a changed monitor.
     """
@@ -322,9 +316,7 @@ def is_flagged_already(subject: Subject, profile: Profile) -> bool:
 def flag_records(
     reader: ArrowReader, subject: Subject, window: PayloadWindow, treated: TreatedWindow, *, only_new: bool
 ) -> Flags:
-    """Monitored records of the window whose outcome as reference is another, whatever the
-    mode.
-    """
+    """Monitored records whose outcome as reference is another, whatever the mode."""
     examined = treated.is_new() if only_new else np.ones(len(window), dtype=np.bool_)
     changed = find_changed(treated, examined)
     nos = window.record_nos()[changed].tolist()
