@@ -24,7 +24,7 @@ from ..statistics.intervals.verdicts import GRAVEST, Limits, Verdict
 from ..statistics.measures.worst_group import how_far_out, is_ratio
 
 STRIP_CHECKS = 72
-"""Checks whose verdicts a row shows: three days of hourly ones."""
+"""Three days of hourly ones."""
 
 LOGGED = (DataSet.AS_LOGGED, DataSet.LABELLED)
 """A metric that needs labels has no figure on the first."""
@@ -33,7 +33,7 @@ SHOWN = (*LOGGED, DataSet.COUNTERFACTUAL)
 
 @frozen_by_name
 class StripPoint:
-    """Verdict of a check; None where it has no figure of the group."""
+    """None where the check has no figure of the group."""
 
     check_id: str
     verdict: str | None
@@ -47,14 +47,12 @@ _JUDGED_AS = {
     FigureLabel.CONFIRMED_FAIR: Verdict.FAIR,
     FigureLabel.FAIR: Verdict.FAIR,
 }
-"""Verdict as grave as a state of the evidence; all others are undecided."""
+"""As grave; all other states are undecided."""
 
 
 @frozen
 class ForestFigure:
-    """`statement` is that of the evidence, where the figure is shown by all its hours; else the check's
-    figure is shown.
-    """
+    """`statement` is that of the evidence, where the figure is shown by all its hours."""
 
     measurement: Measurement
     strip: tuple[StripPoint, ...]
@@ -96,7 +94,7 @@ class ForestFigure:
         return self.measurement.lower_limit, self.measurement.upper_limit
 
     def count(self, side: Side) -> tuple[float | None, float | None]:
-        """Favourable and all records of a side; None where they are not stored."""
+        """Favourable and all records; None where they are not stored."""
         compared = None if self.statement is None else self.statement.compared
         if compared is not None:
             return compared.monitored if side == "monitored" else compared.reference
@@ -109,7 +107,7 @@ class ForestFigure:
 
     @property
     def gravity(self) -> tuple[int, float]:
-        """Sort key, the gravest first; of equals by the distance beyond the limits (`how_far_out`)."""
+        """Sort key, the gravest first; of equals by `how_far_out`."""
         metric = CATALOGUE[self.measurement.metric]
         beyond = 0.0 if self.value is None else how_far_out(self.value, metric, self.limits)
         return GRAVEST.index(self.verdict), -beyond
@@ -117,9 +115,8 @@ class ForestFigure:
 
 @frozen_by_name
 class ForestRow:
-    """One group compared with its reference. At least one figure is there.
-
-    `name` and `reference_name` are for people; `parts` are the names by feature.
+    """At least one figure is there. `name` and `reference_name` are for people; `parts` are the names by
+    feature.
     """
 
     attribute: str
@@ -135,7 +132,6 @@ class ForestRow:
 
     @property
     def is_unseen(self) -> bool:
-        """Whether the counterfactual figure is of an attribute that the model does not see."""
         return bool(self.notes)
 
     @property
@@ -144,12 +140,12 @@ class ForestRow:
 
     @property
     def leading(self) -> ForestFigure:
-        """Gravest figure; of equals the one as logged."""
+        """Of equals the one as logged."""
         return min(self.figures, key=lambda figure: figure.gravity[0])
 
     @property
     def main(self) -> ForestFigure:
-        """Figure as logged; the counterfactual one where there is no other."""
+        """As logged; the counterfactual one where there is no other."""
         return self.figures[0]
 
     @property
@@ -179,10 +175,9 @@ class ForestRow:
 
 @frozen_by_name
 class Forest:
-    """Forest of one metric. `checks` are those with figures, newest first.
+    """Of one metric. `checks` are those with figures, newest first.
 
-    `is_stale`: figures are older than a day. `is_outdated`: they were measured under another version of
-    the monitor.
+    `is_stale`: figures are older than a day. `is_outdated`: they are of another version of the monitor.
     """
 
     metric: str
@@ -200,12 +195,10 @@ class Forest:
 
     @property
     def year(self) -> int | None:
-        """That of the check, which sentences leave out."""
         return None if self.check is None else self.check.at.astimezone(UTC).year
 
     @property
     def attribute(self) -> str | None:
-        """Attribute of the headline."""
         return self.rows[0].attribute if self.rows else None
 
     @property
@@ -214,7 +207,7 @@ class Forest:
 
     @property
     def compared(self) -> int:
-        """Number of figures that the worst one is chosen from: those with enough records."""
+        """Figures that the worst one is chosen from: those with enough records."""
         few = (Verdict.INSUFFICIENT_DATA, Verdict.NOT_COMPUTABLE)
         return sum(figure.verdict not in few for row in self.rows for figure in row.figures)
 
@@ -241,8 +234,9 @@ def build_forest(
     now: datetime,
     shows_evidence: bool = False,
 ) -> Forest:
-    """Forest of the newest of the checks, which measured `measured`; without rows where the metric is none of
-    them. `shows_evidence`: figures are of all hours, where evidence has them.
+    """Of the newest of the checks, which measured `measured`; no rows where the metric is none of them.
+
+    `shows_evidence`: figures are of all hours, where evidence has them.
     """
     names = GroupWords.of(monitor)
     newest = next(iter(recent.checks), None)
@@ -310,7 +304,7 @@ def is_on_ratios(metric: str) -> bool:
 
 
 def collect_strips(recent: RecentFigures, metric: str) -> dict[FigureKey, tuple[StripPoint, ...]]:
-    """Last verdicts by figure: one for each check since the first that has it, oldest first."""
+    """One point for each check since the first that has the figure, oldest first."""
     by_key: dict[FigureKey, dict[int, RecentFigure]] = {}
     for figure in recent.figures:
         key = FigureKey(metric=metric, data=figure.data, attribute=figure.attribute, group=figure.group)
@@ -341,7 +335,7 @@ def build_past_forest(
     *,
     end: datetime,
 ) -> Forest:
-    """Forest of the newest check before `end`; the verdicts of those before it are included."""
+    """Of the newest check before `end`, with verdicts of those before it."""
     metric = choose_metric(measured)
     recent = RecentFigures((), ())
     if check is not None and check.state == CheckState.SUCCEEDED:
@@ -365,7 +359,6 @@ def build_past_forest(
 def _read_recent(
     session: Session, check: CheckRun, metric: str, measured: Sequence[Measurement]
 ) -> RecentFigures:
-    """The check and those before it."""
     counted = counted_check(session, check)
     window = check.window or {}
     newest = RecentCheck(

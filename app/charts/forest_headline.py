@@ -26,7 +26,7 @@ _FAVOURED = "favourable"
 """Its ratio says how many times as often a group gets the favourable outcome."""
 
 SHARED_RECORDS = "Checks share records: hours with few are topped up with earlier ones."
-"""Topped-up checks are no independent measurements."""
+"""They are no independent measurements."""
 
 _FROM_BEFORE = "it may have been so before: no earlier hour was counted with this monitor and model revision"
 
@@ -36,12 +36,12 @@ Ends = tuple[float | None, float | None]
 
 @frozen_by_name
 class ForestHeadline:
-    """`lead`, which `rest` completes, its 95 % interval (may be empty), which `note` explains, and `parts`,
-    of which `age` says that the figures are old.
+    """`rest` completes `lead`; `note` explains the 95 % interval (may be empty); `age` says that figures are
+    old.
 
-    `own` is the figure's own interval, `windows` say of how many records the figure is, and its interval
-    over many hours. `row` is None where it is about none. Each part begins with a word of ours, never with
-    a name, so that it can be capitalised.
+    `own` is the figure's own interval, `windows` say of how many records the figure is, and its interval over
+    many hours. `row` is None where it is about none. Each part begins with a word of ours, never with a name,
+    so that it can be capitalised.
     """
 
     lead: str
@@ -66,10 +66,10 @@ class ForestHeadline:
 
 @frozen_by_name
 class Clause:
-    """Figure without a full stop, and its 95 % interval, empty where the clause has it or there is none.
+    """Without a full stop; the interval is empty where the clause has it or there is none.
 
-    `own_interval` is the figure's own; all numbers have equally many decimals. `note` says which interval
-    was chosen.
+    `own_interval` is the figure's own; all numbers have equally many decimals. `note` says which interval was
+    chosen.
     """
 
     text: str
@@ -183,7 +183,7 @@ def allow_for_choice(forest: Forest, row: ForestRow) -> Clause:
 def word_figure(
     row: ForestRow, figure: ForestFigure, names: GroupWords, *, ends: Ends | None = None
 ) -> Clause:
-    """Figure from the side at a disadvantage; only ratios of favourable outcomes are turned.
+    """From the side at a disadvantage; only ratios of favourable outcomes are turned.
 
     `ends` replace the figure's own interval, which is `own_interval` then.
     """
@@ -229,7 +229,7 @@ def word_figure(
 
 
 def say_windows(forest: Forest, row: ForestRow) -> Iterator[str]:
-    """Yields the records of the leading figure, and its state."""
+    """Records of the leading figure, and its state."""
     if forest.check is not None and row.n is not None and row.n_reference is not None:
         at = forest.check.measured_at.astimezone(UTC)
         scored = (
@@ -246,7 +246,7 @@ def say_windows(forest: Forest, row: ForestRow) -> Iterator[str]:
 
 
 def capitalise(text: str) -> str:
-    """Capitalises the first letter only."""
+    """The first letter only."""
     return text[:1].upper() + text[1:]
 
 
@@ -266,7 +266,7 @@ def count_verdicts(strip: Sequence[StripPoint], verdict: Verdict) -> str:
 
 
 def share_records(strip: Sequence[StripPoint]) -> bool:
-    """Whether some of several checks are topped up with records of earlier hours."""
+    """Some of several checks are topped up with records of earlier hours."""
     return len(strip) > 1 and any(point.is_topped_up for point in strip)
 
 

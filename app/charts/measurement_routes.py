@@ -37,7 +37,7 @@ check_router = APIRouter(prefix="/v1/deployments/{deployment_id}/checks", tags=[
 MOST_METRICS = 100
 
 Counted = Mapping[str, Any] | None
-"""Records that a check or a period counted; None where that is not known."""
+"""None where that is not known."""
 
 Metric = Annotated[str, Field(max_length=100, examples=["disparate_impact"])]
 
@@ -125,7 +125,7 @@ def list_measurements(
 def _read_evidence(
     session: SessionIn, deployment: Deployment, filters: SeriesFilter
 ) -> list[ComparisonEvidenceOut]:
-    """Evidence on the figures of one metric; none of several, or of other scopes than groups."""
+    """Of one metric; none of several, or of other scopes than groups."""
     if len(filters.metrics) != 1 or filters.scope not in {None, Scope.GROUP}:
         return []
     evidence = look_at_evidence(session, deployment.no)
@@ -161,7 +161,7 @@ def _counted_by_periods(results: Sequence[RolledUp]) -> list[Counted]:
 def _list_records(
     measurements: Sequence[SeriesMeasurementOut], counted: Sequence[Counted]
 ) -> list[dict[str, Any]]:
-    """Counted records of the measurements' checks or periods, each once."""
+    """Of the measurements' checks or periods, each once."""
     listed = {}
     for measurement, records in zip(measurements, counted, strict=True):
         if records is not None:

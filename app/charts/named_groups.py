@@ -16,7 +16,7 @@ def rename_evidence(names: GroupWords, evidence: DeploymentEvidence | None) -> D
 
 
 def rename_gap(names: GroupWords, gap: AttributedGap) -> AttributedGap:
-    """Renames both sides as a sentence says them: `people aged 18–25`."""
+    """As a sentence says both sides: `people aged 18–25`."""
 
     def call(side: SideCounts) -> SideCounts:
         if side.label is None or not names.is_named(gap.attribute, side.label):

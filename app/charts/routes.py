@@ -35,7 +35,7 @@ from .series import Series, SeriesWanted, build_series, count_volume
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["charts"])
 
 LONGEST = timedelta(days=366)
-"""Max range of a series without a roll-up."""
+"""Of a series without a roll-up."""
 
 Form = Literal["svg", "png", "csv"]
 Part = Literal["groups", "sub_ranges", "with_copies"]
@@ -66,8 +66,6 @@ class Picture(Response):
 
 @frozen
 class TimeRange:
-    """A requested time range, in UTC."""
-
     since: datetime | None
     until: datetime | None
     rollup: Period | None
@@ -76,7 +74,7 @@ class TimeRange:
 def wanted_range(
     now: NowIn, *, since: OptionalMoment = None, until: OptionalMoment = None, rollup: Rollup = None
 ) -> TimeRange:
-    """Range, by default the year before `until`, which is the longest without a roll-up."""
+    """The year before `until`, which is the longest without a roll-up."""
     begin = in_utc("since", since)
     end = in_utc("until", until)
     if rollup is not None:

@@ -41,21 +41,19 @@ from ..statistics.sentences.left_out import CountedRecords
 from ..statistics.tables.count_table import GroupCounts
 
 SHOWN_SCOPES = (Scope.GROUP, Scope.REFERENCE, Scope.ATTRIBUTE, Scope.OVERALL)
-"""Scopes that a chart shows."""
 
 MOST_TABLES = 20_000
-"""Max hours that one roll-up adds up: more than two years."""
+"""More than two years."""
 
 _MOST_OF_CHECK = 100_000
 """Numbers of the points of one check; those of the next one follow."""
 
 
 class SeriesPoint(NamedTuple):
-    """One value with its 95 % interval, whose absent limit means unbounded.
+    """With its 95 % interval, whose absent limit means unbounded.
 
     `value` is None exactly when `reason` says why. `at` is the end of its time; of a roll-up, the start of
-    the period. The limits are those at the time. `definition` numbers the metric's definitions on the
-    data.
+    the period. The limits are those at the time. `definition` numbers the metric's definitions on the data.
     """
 
     at: datetime
@@ -100,7 +98,7 @@ class Series:
 
 @frozen
 class Volume:
-    """Records logged in an hour or period, and earlier ones added to the windows."""
+    """Logged in an hour or period, and earlier ones added to the windows."""
 
     at: datetime
     records: int
@@ -141,7 +139,7 @@ def build_series(
 
 
 def disadvantaged_at(series: Series, point: SeriesPoint) -> Disadvantaged | None:
-    """Side at a disadvantage, under the limits of the point."""
+    """Under the limits of the point."""
     return disadvantaged(
         CATALOGUE[series.metric], point.value, (point.lower_limit, point.upper_limit), point.verdict
     )
@@ -170,9 +168,7 @@ def count_volume(
 
 
 def count_period(session: Session, deployment_no: int, monitor: Monitor, span: Span) -> CountedRecords:
-    """Records logged in the span, as the tables of its checked hours count them for the monitor's first
-    comparison.
-    """
+    """As the tables of the checked hours count them for the monitor's first comparison."""
     comparison = list_comparisons(monitor)[0]
     chosen = SeriesFilter(
         data=DataSet.AS_LOGGED, attribute=comparison.label, since=span.start, until=span.end
@@ -199,10 +195,7 @@ def count_period(session: Session, deployment_no: int, monitor: Monitor, span: S
 def _group_points(
     stored: Iterable[StoredPoint], runs: Mapping[int, EndedRun]
 ) -> dict[tuple[str, str | None], list[SeriesPoint]]:
-    """Points by scope and group.
-
-    Of several checks that end at one moment the one of an hour counts, of these the newest.
-    """
+    """Of several checks that end at one moment the one of an hour counts, of these the newest."""
     by_subject: dict[tuple[str, str | None], list[SeriesPoint]] = {}
     last: dict[tuple[str, str | None], EndedRun] = {}
     for (
@@ -276,9 +269,7 @@ def _series(
 
 
 def measure_requested(session: Session, check: CheckRun, metrics: Collection[str]) -> list[Measurement]:
-    """Measures metrics that checks do not store, under the present limits; a carried check has its
-    origin's.
-    """
+    """Those that checks do not store, under the present limits; a carried check has its origin's."""
     requested = [metric for key in metrics if not (metric := CATALOGUE[key]).is_stored]
     data = [data_set for data_set in DataSet if any(data_set.value in metric.data for metric in requested)]
     source = read_check_source(session, counted_check(session, check), data=data, metrics=())

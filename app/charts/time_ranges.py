@@ -1,7 +1,7 @@
 """Range of time that the pages of a deployment show, compared with an earlier time.
 
-24 hours are 24 hours, also on a day on which the clocks change. Moments without an offset are on the clock
-of the chosen zone.
+24 hours are 24 hours, also on a day on which the clocks change. Moments without an offset are on the clock of
+the chosen zone.
 """
 
 import re
@@ -46,7 +46,7 @@ LENGTHS = {
 """`all` is as long as there are checks."""
 
 USUAL = RangePreset.WEEK
-"""The preset of a page of figures where none is chosen, of a deployment that was checked for longer."""
+"""Of a page of figures where none is chosen, of a deployment that was checked for longer."""
 
 MAX_ZONE = 64
 
@@ -58,9 +58,7 @@ _EXPECTED = "must be a date and time such as 2026-03-01T09:00, with or without a
 
 @frozen_by_name
 class RangeChoice:
-    """Choice of a person; without preset and start, the page decides. `end` without a `start` does not
-    occur.
-    """
+    """Without preset and start, the page decides. `end` without a `start` does not occur."""
 
     preset: RangePreset | None = None
     start: datetime | None = None
@@ -83,13 +81,13 @@ class RangeChoice:
         return {name: str(value) for name, value in members.items() if value is not None}
 
     def span(self, now: datetime, *, usual: RangePreset = USUAL, oldest: datetime | None = None) -> Span:
-        """Returns the time from `start` up to `end`; of a preset from the full hour so long ago up to now.
+        """From `start` up to `end`; of a preset from the full hour so long ago up to now.
 
         `oldest` is where `all` begins; without it, or where it lies ahead of now, `all` is as long as the
         usual preset.
 
         Raises:
-        InvalidInput: the start is not before the end, which is now if only a start is chosen.
+            InvalidInput: the start is not before the end, which is now if only a start is chosen.
         """
         if self.start is not None:
             end = self.end or now
@@ -105,21 +103,17 @@ class RangeChoice:
 
 
 def preset_holding(oldest: datetime | None, now: datetime) -> RangePreset:
-    """Returns the preset where none is chosen: all the time there is while it is shorter than the usual one.
-
-    `oldest` is the start of the first check.
-    """
+    """Where none is chosen: all the time there is while it is shorter than the usual preset."""
     is_young = oldest is not None and oldest > floor_to_hour(now) - LENGTHS[USUAL]
     return RangePreset.ALL if is_young else USUAL
 
 
 def read_choice(sent: Mapping[str, str]) -> RangeChoice:
-    """Returns the choice of an address with the members `range`, `from`, `to`, `compare` and `zone`; an empty
-    one is not chosen.
+    """Members `range`, `from`, `to`, `compare` and `zone`; an empty one is not chosen.
 
     Raises:
-    InvalidInput: a member is none that it can be, a moment does not exist in the zone, or both a preset
-    and moments are chosen.
+        InvalidInput: a member is none that it can be, a moment does not exist in the zone, or both a preset
+            and moments are chosen.
     """
     zone = read_zone(sent.get("zone", ""))
     preset = _read_word("range", sent.get("range", ""), RangePreset)
@@ -136,7 +130,7 @@ def read_choice(sent: Mapping[str, str]) -> RangeChoice:
 
 
 def read_zone(name: str) -> ZoneInfo:
-    """Returns the zone of the IANA database; UTC for an empty name. Raises InvalidInput if there is none."""
+    """UTC for an empty name. Raises InvalidInput."""
     try:
         return ZoneInfo(name[: MAX_ZONE + 1] or "UTC")
     # A name that is a path, or a folder of the database, raises other errors.
@@ -147,11 +141,10 @@ def read_zone(name: str) -> ZoneInfo:
 
 
 def read_moment(name: str, text: str, zone: ZoneInfo) -> datetime:
-    """Returns the moment in UTC; without an offset on the clock of the zone, where an hour that comes twice
-    is the first one.
+    """In UTC; without an offset on the clock of the zone, where an hour that comes twice is the first one.
 
     Raises:
-    InvalidInput: it is no moment, or the clock of the zone skips it.
+        InvalidInput: it is no moment, or the clock of the zone skips it.
     """
     if not _FORM.fullmatch(text):
         raise InvalidInput(name, _EXPECTED)
@@ -171,13 +164,13 @@ def read_moment(name: str, text: str, zone: ZoneInfo) -> datetime:
 
 
 def write_moment(moment: datetime) -> str:
-    """Returns the moment in UTC as an address has it: `2026-03-01T09:00Z`."""
+    """In UTC as an address has it: `2026-03-01T09:00Z`."""
     plain = moment.astimezone(UTC).replace(tzinfo=None)
     return f"{plain.isoformat(timespec='auto' if plain.second or plain.microsecond else 'minutes')}Z"
 
 
 def period_before(span: Span) -> Span | None:
-    """Returns the time of the same length right before the span; None where the calendar has none."""
+    """Of the same length; None where the calendar has none."""
     length = span.end - span.start
     if span.start - datetime.min.replace(tzinfo=UTC) < length:
         return None
@@ -193,9 +186,7 @@ STEPS = (
 
 
 def step_of_picture(span: Span, limit: int) -> timedelta:
-    """Returns the shortest step of which the span has at most `limit`; beyond the steps, so many weeks as
-    are needed.
-    """
+    """Shortest step of which the span has at most `limit`; beyond `STEPS`, so many weeks as are needed."""
     length = span.end - span.start
     # The ends of the span may cut the first and the last step, so one more than fits is needed.
     shortest = next((step for step in STEPS if length <= step * (limit - 1)), None)

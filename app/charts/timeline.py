@@ -1,7 +1,7 @@
 """One metric of every group over a time, joined to at most `MAX_STEPS` steps a group.
 
-Steps keep the lowest and highest figure and the hull of intervals. From a day on, they are read as they
-were joined when stored; only the ends of the time, which are parts of a day, are read figure by figure.
+Steps keep the lowest and highest figure and the hull of intervals. From a day on, they are read as they were
+joined when stored; only the ends of the time, which are parts of a day, are read figure by figure.
 """
 
 from collections import Counter
@@ -40,16 +40,16 @@ from .series import SeriesPoint, SeriesWanted, build_series
 from .time_ranges import Earlier, RangeChoice, RangePreset, period_before, preset_holding, step_of_picture
 
 MAX_STEPS = 400
-"""Max steps that are drawn of a group."""
+"""Of a group."""
 
 LONGEST_OF_FIGURES = timedelta(days=35)
-"""Max time of which every figure is read; a longer one has days."""
+"""A longer time has days."""
 
 ACCURACY = FiguresWanted(metric="accuracy", data=DataSet.LABELLED, of_all=True)
 _LEAST = timedelta(microseconds=1)
 # In the order of the counts that `_join` reads from a step; `_order` takes the first three.
 _COUNTS = ("unfair", "suspected", "unwatched", "undecided", "fair", "insufficient", "absent")
-"""Counts of `GRAVEST`, but for those without a limit."""
+"""Of `GRAVEST`, but for those without a limit."""
 _SCOPE_NAMES = {
     Scope.REFERENCE: "the reference",
     Scope.ATTRIBUTE: "all groups",
@@ -58,11 +58,11 @@ _SCOPE_NAMES = {
 
 
 class TimeStep(NamedTuple):
-    """One step; `at` is the end of the last check.
+    """`at` is the end of the last check.
 
-    `figures` were measured in it, `carried` count in no verdict. `check_no` is the check of `value`, which
-    is furthest out; without any value `reason` says why. None ends the hull unbounded. The limits are the
-    widest that applied.
+    `figures` were measured in it, `carried` count in no verdict. `check_no` is the check of `value`, which is
+    furthest out; without any value `reason` says why. None ends the hull unbounded. The limits are the widest
+    that applied.
     """
 
     start: datetime
@@ -88,7 +88,7 @@ class TimeStep(NamedTuple):
 
     @property
     def gravest(self) -> Verdict | None:
-        """Most serious verdict; None where no limit is set, or all were carried forward."""
+        """None where no limit is set, or all were carried forward."""
         for verdict in GRAVEST:  # a generator takes twice as long, and a year has a thousand steps
             if self.verdicts.get(verdict):
                 return verdict
@@ -97,7 +97,7 @@ class TimeStep(NamedTuple):
 
 @frozen_by_name
 class TimePanel:
-    """Steps oldest first; `earlier` are those compared with, at their own times."""
+    """Oldest first; `earlier` are those compared with, at their own times."""
 
     attribute: str | None
     group: str | None
@@ -138,7 +138,7 @@ class EarlierTime:
 
 @frozen_by_name
 class Timeline:
-    """Groups, those outside their limits most often first. `accuracy` is None if it was not measured.
+    """Those outside their limits most often first. `accuracy` is None if it was not measured.
 
     `checks` are the ended checks by step. `no_earlier` says why there is no time to compare with.
     """
@@ -161,10 +161,8 @@ class Timeline:
 
 
 def choose_range(choice: RangeChoice, *, oldest: datetime | None, now: datetime) -> ShownRange:
-    """`oldest` is the start of the first check, of which all of the time, or what nothing chosen shows, goes.
-
-    Raises:
-        InvalidInput: the start is not before the end, which is now if none is chosen.
+    """`oldest` is the start of the first check, from which all of the time, or what nothing chosen shows,
+    goes.
     """
     is_open = choice.start is None and choice.preset in (None, RangePreset.ALL)
     oldest = oldest if is_open else None
@@ -237,8 +235,8 @@ def read_timeline(
 
 
 def pool_panels(session: Session, deployment_no: int, timeline: Timeline) -> Timeline:
-    """The timeline with a step for each day, measured from the counts of all its hours under the present
-    limits; panels whose counts are not stored stay.
+    """A step for each day, measured from the counts of all its hours under the present limits; panels whose
+    counts are not stored stay.
 
     Raises:
         InvalidInput: these are more hours than one roll-up adds up.
@@ -270,7 +268,7 @@ def _pool(point: SeriesPoint, span: Span) -> TimeStep:
 
 
 def join_points(points: Iterable[SeriesPoint], span: Span, step: timedelta) -> tuple[TimeStep, ...]:
-    """Points of a ratio as steps, oldest first; figures carried forward count apart."""
+    """Oldest first; figures carried forward count apart."""
     steps = []
     for start, members in group_by_step(points, step):
         fresh = [point for point in members if not point.carried_forward]
@@ -303,7 +301,7 @@ def join_points(points: Iterable[SeriesPoint], span: Span, step: timedelta) -> t
 
 
 def group_by_step(points: Iterable[SeriesPoint], step: timedelta) -> list[tuple[datetime, list[SeriesPoint]]]:
-    """Points by the start of their step, oldest first."""
+    """Start of each step with its points, oldest first."""
     by_start: dict[datetime, list[SeriesPoint]] = {}
     for point in points:
         by_start.setdefault(find_step_start(point.at, step), []).append(point)
@@ -311,12 +309,12 @@ def group_by_step(points: Iterable[SeriesPoint], step: timedelta) -> list[tuple[
 
 
 def find_step_start(at: datetime, step: timedelta) -> datetime:
-    """Start of the step of a check that ends then. One that ends at midnight is about the day before."""
+    """Of a check that ends then. One that ends at midnight is about the day before."""
     return ORIGIN + (at - _LEAST - ORIGIN) // step * step
 
 
 def _find_end(choose: Callable[[Iterable[float]], float], ends: Sequence[float | None]) -> float | None:
-    """End that all intervals reach; None if one is unbounded, or without intervals."""
+    """Reached by all intervals; None if one is unbounded, or without intervals."""
     bounds = [end for end in ends if end is not None]
     return choose(bounds) if bounds and len(bounds) == len(ends) else None
 
@@ -351,7 +349,7 @@ def _find_earlier(
 def _read_steps(
     session: Session, deployment_no: int, span: Span, step: timedelta, *wanted: FiguresWanted
 ) -> Sequence[FigureStep]:
-    """Rows by step, or from a day on by day, of which the ends of the span may be parts."""
+    """Rows of each step, or from a day on of each day, of which the ends of the span may be parts."""
     if step < DAY:
         return figure_steps(session, deployment_no, span, step, *wanted)
     days = whole_days(span)
@@ -365,7 +363,7 @@ def _read_steps(
 def _by_group(
     rows: Iterable[FigureStep], span: Span, step: timedelta, query: FiguresWanted
 ) -> dict[FigureKey, tuple[TimeStep, ...]]:
-    """Steps oldest first; shorter rows are joined to the step that they lie in."""
+    """Oldest first; shorter rows are joined to the step that they lie in."""
     grouped: dict[FigureKey, dict[tuple[datetime, int], list[FigureStep]]] = {}
     for row in rows:
         start = row.start if step <= DAY else ORIGIN + (row.start - ORIGIN) // step * step

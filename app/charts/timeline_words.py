@@ -15,9 +15,7 @@ _HUNDREDTHS = 2
 
 
 def say_steps(metric: str, steps: Iterable[TimeStep], unit: str = "check") -> str:
-    """`164 checks: unfair 12, fair 152; 0.21 to 0.91; 4 carried forward`; `unit` names what has a verdict,
-    shares are in per cent.
-    """
+    """`164 checks: unfair 12, fair 152; 0.21 to 0.91; 4 carried forward`; `unit` names what has a verdict."""
     listed = list(steps)
     verdicts: Counter[Verdict | None] = Counter()
     for step in listed:

@@ -16,24 +16,24 @@ from ...statistics.measures.worst_group import is_ratio
 from ...statistics.sentences.rounding import write_minus
 
 ROOM = 1.12
-"""Factor by which the axis reaches beyond the drawn values."""
+"""Factor to beyond the drawn values."""
 
 SMALLEST_RATIO, LARGEST_RATIO = 0.05, 20.0
-"""Ratios beyond these are arrows at the edge."""
+"""Beyond these are arrows at the edge."""
 
 _ROUND_RATIOS = (0.5, 2.0, 0.2, 5.0, 0.1, 10.0, 0.3, 3.0, 0.7, 1.5, 0.6, 0.9, 1.1)
-"""Ticks where limits leave room, those that matter most first."""
+"""Where limits leave room, those that matter most first."""
 
 
 @frozen
 class LogAxis:
-    """Axis from `low` to `high`, both above 0."""
+    """Both ends are above 0."""
 
     low: float = 0.25
     high: float = 4.0
 
     def place(self, ratio: float) -> float:
-        """Share from the low end of a ratio of at least 0; beyond an end, that end."""
+        """Share from the low end; beyond an end, that end."""
         if ratio <= self.low:
             return 0.0
         if ratio >= self.high:
@@ -87,8 +87,6 @@ def number_axis(metric: str, values: Iterable[float], limits: Iterable[float | N
 
 @frozen
 class LevelAxis:
-    """Axis of a metric with the numbers on it."""
-
     metric: str
     axis: Axis
     levels: tuple[float, ...]
@@ -106,8 +104,8 @@ class LevelAxis:
 def choose_axis(
     metric: str, values: Iterable[float], limits: Iterable[float | None], *, distance: float
 ) -> LevelAxis:
-    """Axis from the values, the limits and the ideal. The ideal and the limits are ticks, and round numbers
-    that are a share `distance` of the axis away from every other.
+    """Ticks are the ideal, the limits, and round numbers a share `distance` of the axis away from every
+    other.
     """
     row = CATALOGUE[metric]
     marks = [level for level in (row.ideal, *limits) if level is not None]
@@ -140,7 +138,7 @@ def _choose_step(least: float) -> float:
 
 MOST_TICKS = 8
 _MOST_NARROW = 4
-"""Max texts on the axis of a telephone."""
+"""Texts on the axis of a telephone."""
 
 _HOURS = (1, 2, 3, 6, 12)
 _DAYS = (1, 2, 7, 14)
@@ -151,7 +149,7 @@ _SUNDAY_BEFORE = datetime(1969, 12, 28, tzinfo=UTC)
 
 @frozen
 class TimeTick:
-    """Place in per cent of the width. `is_spare`: on a narrow axis it has no text."""
+    """Per cent of the width. `is_spare`: on a narrow axis it has no text."""
 
     moment: datetime
     text: str

@@ -1,4 +1,4 @@
-"""A chart as SVG, filled from the top, and as PNG, and its looks. Colours never carry a meaning alone.
+"""A chart as SVG, filled from the top, and as PNG. Colours never carry a meaning alone.
 
 In a page, places across are per cent, so that letters keep their size; in a file they are pixels.
 """
@@ -17,22 +17,22 @@ import typst
 from ...base.values import frozen_by_name
 
 WIDTH = 640
-"""Pixels of a chart in a file; in a page it is as wide as its place."""
+"""Pixels in a file; in a page a chart is as wide as its place."""
 
 LINE = 16
-"""Pixels of a line of text."""
+"""Pixels."""
 
 _LETTERS = 44
-"""Max characters of a line, so that it fits on a telephone."""
+"""Characters of a line, so that it fits on a telephone."""
 _LETTERS_OF_FILE = 84
 _SIZE, _SIZE_OF_TITLE = 12, 14
 _MOST_TEXT = 60
-"""Max characters of a name that is drawn."""
+"""Characters of a name that is drawn."""
 _DESCENT = 4
 _BOUND = "\N{NO-BREAK SPACE}"
 _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _PIXELS_PER_INCH = 144
-"""A PNG has two pixels for one of the chart."""
+"""Two pixels for one of the chart."""
 
 _PAGE_OF_PNG = f"""#set page(width: auto, height: auto, margin: 0pt, fill: none)
 #image(bytes(sys.inputs.svg), format: "svg", width: {WIDTH}pt)""".encode()
@@ -50,7 +50,7 @@ class Theme(StrEnum):
 
 @frozen_by_name
 class ThemeLook:
-    """Colours by their names in the pages' style sheet. `width` None: as wide as its place."""
+    """Names are those of the pages' style sheet. `width` None: as wide as its place."""
 
     text: str
     muted: str
@@ -123,7 +123,6 @@ PAGE = ThemeLook(
     font="inherit",
     width=None,
 )
-"""Look in a page, whose style sheet has the colours."""
 
 
 class Chart(NamedTuple):
@@ -158,14 +157,13 @@ class Drawing:
         self._parts += fragments
 
     def write(self, text: str, *, fill: str = "", size: int = _SIZE, is_bold: bool = False) -> None:
-        """Adds text in as many lines as it needs."""
         letters = (_LETTERS if self.look.width is None else _LETTERS_OF_FILE) * _SIZE // size
         for line in wrap(text, letters):
             self.height += LINE
             self.label(line, -self.gutter, self.height - _DESCENT, fill=fill, size=size, is_bold=is_bold)
 
     def write_parts(self, texts: list[str]) -> None:
-        """Adds parts with dots between them; one that fits on a line is not broken."""
+        """With dots between them; one that fits on a line is not broken."""
         bound = [text.replace(" ", _BOUND) if len(text) < _LETTERS else text for text in texts]
         self.write(f"{_BOUND}· ".join(bound))
 
@@ -186,7 +184,7 @@ class Drawing:
         self.add(f'<text x="{x}" y="{y:g}" {look}{attributes}>{write_text(text.replace(_BOUND, " "))}</text>')
 
     def ticks(self, marks: list[tuple[float, str, bool]]) -> None:
-        """Adds the axis below: places as shares, texts, and whether a narrow page leaves the text out."""
+        """Below: places as shares, texts, and whether a narrow page leaves the text out."""
         for share, text, is_spare in marks:
             x = self.across(share)
             anchor = "start" if share < 0.05 else "end" if share > 0.95 else "middle"  # noqa: PLR2004 - else cut
@@ -231,7 +229,7 @@ def write_text(text: str) -> str:
 
 
 def replace_undrawable(text: str) -> str:
-    """Replaces characters that XML cannot carry."""
+    """Characters that XML cannot carry."""
     return _NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
@@ -243,5 +241,5 @@ def as_png(svg: str) -> bytes:
 
 @cache
 def fonts() -> typst.Fonts:
-    """Fonts of the PDF writer and the machine, searched once."""
+    """Of the PDF writer and the machine, searched once."""
     return typst.Fonts()

@@ -23,7 +23,7 @@ Clipped = Literal["", "left", "right"]
 
 @frozen
 class Tick:
-    """Number on the axis, and its place in per cent of the width."""
+    """In per cent of the width."""
 
     text: str
     at: float
@@ -31,7 +31,7 @@ class Tick:
 
 @frozen_by_name
 class Mark:
-    """One figure: place and interval in per cent of the width, `y` in pixels.
+    """Place and interval in per cent of the width, `y` in pixels.
 
     `clipped` is the end it lies beyond, `text` its value there. `is_hollow`: counterfactual. `low_clipped`
     and `high_clipped`: the interval goes on beyond that end.
@@ -62,7 +62,7 @@ class Mark:
 
 @frozen_by_name
 class ForestLine:
-    """Row of the forest. The fair band is in per cent of the width."""
+    """The fair band is in per cent of the width."""
 
     row: ForestRow
     marks: tuple[Mark, ...]
@@ -72,7 +72,7 @@ class ForestLine:
 
 @frozen
 class ForestPicture:
-    """Lines, worst first, with one axis; `equal` is the place of the ideal, None without."""
+    """Worst first, with one axis; `equal` is the place of the ideal, None without."""
 
     lines: tuple[ForestLine, ...]
     ticks: tuple[Tick, ...]
@@ -127,7 +127,7 @@ def draw_forest(forest: Forest) -> ForestPicture:
 
 
 def strip_runs(strip: Sequence[StripPoint], checks: int) -> tuple[StripRun, ...]:
-    """Last verdicts as runs, the newest at the right end.
+    """The newest at the right end.
 
     There are as many places as `checks`, but at least a third of all that a strip can have.
     """

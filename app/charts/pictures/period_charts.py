@@ -1,4 +1,4 @@
-"""Charts over time in UTC, one value a check or a period, and ticks on the clock of a zone."""
+"""Charts over time in UTC, one value a check or a period."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -33,10 +33,9 @@ from .timeline_picture import (
 )
 
 MOST_ALERTS = 200
-"""Max alerts that are marked, the newest."""
+"""The newest are marked."""
 
 MOST_PANELS = 60
-"""Max groups that are drawn."""
 
 DATA_TITLES = {
     DataSet.AS_LOGGED: "logged records",
@@ -61,16 +60,16 @@ _LENGTHS = {Period.DAY: DAY, Period.WEEK: 7 * DAY, Period.MONTH: 30 * DAY}
 _GUTTER = 48
 _GAP_HEIGHT = 5
 _MOST_TITLED = 100
-"""Max steps of a panel with a text under the pointer."""
+"""Steps of a panel with a text under the pointer."""
 _MARGIN = 0.015
-"""Share of the time that the axis has beyond either end, so that a bar there is whole."""
+"""Share of the time beyond either end, so that a bar there is whole."""
 _UTC = ZoneInfo("UTC")
 
 
 def series_chart(
     series: Series, look: ThemeLook, *, alerts: Sequence[Alert] = (), span: Span | None = None
 ) -> Chart:
-    """`span` is the time of the axis; left out, that of points and alerts."""
+    """Without `span` the axis has the time of points and alerts."""
     marks = [
         alert
         for alert in alerts
@@ -125,7 +124,7 @@ def series_chart(
 def volume_chart(
     volumes: Sequence[Volume], look: ThemeLook, *, span: Span | None = None, rollup: Period | None = None
 ) -> Chart:
-    """`span` is the time of the axis; left out, that of the volumes."""
+    """Without `span` the axis has the time of the volumes."""
     shown = span or _reach([volume.at for volume in volumes], rollup)
     step = step_of_picture(shown, MAX_STEPS) if rollup is None else _LENGTHS[rollup]
     logged: Counter[datetime] = Counter()
@@ -284,7 +283,7 @@ def _draw_panel(drawing: Drawing, picture: PanelPicture, *, gaps: str, titles: s
 
 
 def _stretched(drawing: Drawing, height: float, content: str) -> str:
-    """Stretches panels, `WIDTH` units wide, over the plot."""
+    """Panels, `WIDTH` units wide, over the plot."""
     size = f'y="{drawing.height:g}" width="{drawing.across(1)}" height="{height:g}"'
     return (
         f'<svg aria-hidden="true" {size} viewBox="0 0 {WIDTH} {height:g}" '

@@ -14,7 +14,7 @@ from .timeline_picture import WIDTH, PanelPicture
 
 PRINTED_WIDTH, PRINTED_HEIGHT = 340, 46
 _EDGE = 4
-"""Space at both ends, so that a triangle there is whole."""
+"""At both ends, so that a triangle there is whole."""
 _INNER = PRINTED_WIDTH - 2 * _EDGE
 _SCALE = _INNER / WIDTH
 _MOST_TICKS = 6
@@ -60,7 +60,7 @@ def print_panel(picture: PanelPicture, marks: PrintedMarks) -> str:
 
 
 def time_axis_svg(span: Span) -> str:
-    """Axis below the panels, in UTC."""
+    """Below the panels, in UTC."""
     elements = []
     for tick in time_ticks(span, ZoneInfo("UTC"), limit=_MOST_TICKS):
         x = _across(tick.at)

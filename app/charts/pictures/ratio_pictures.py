@@ -15,7 +15,7 @@ TICKS = (0.25, 0.5, 1.0, 2.0, 4.0)
 ROW_WIDTH, ROW_HEIGHT = 150, 18
 
 _EDGE = 6
-"""Space at both ends, so that a mark there is whole."""
+"""At both ends, so that a mark there is whole."""
 
 BAND, LINE, TEXT = "#e3efe6", "#8c959f", "#424a53"
 SHADES: dict[str | None, str] = {
@@ -30,7 +30,7 @@ FONT = "font-family=\"'Libertinus Serif', system-ui, sans-serif\""
 
 @frozen_by_name
 class RatioMark:
-    """Ratio of at least 0; an end of None is unbounded. `is_hollow` draws a ring."""
+    """At least 0; an end of None is unbounded. `is_hollow` draws a ring."""
 
     value: float
     lower: float | None

@@ -21,7 +21,7 @@ from .axes import Axis, choose_axis
 
 WIDTH = 1000
 HEIGHT = 88
-"""Pixels of a panel from top to bottom."""
+"""Pixels from top to bottom."""
 
 VOLUME_HEIGHT = 48
 
@@ -31,22 +31,22 @@ _TEXT_HEIGHT = 12
 _LEAST_HEIGHT = 6.0
 _ARROW_HEIGHT, _ARROW_WIDTH = 7.0, 5.0
 _MAX_BAR_WIDTH = 10.0
-"""Max units of a bar that is a single check."""
+"""Units of a bar that is a single check."""
 _FILLED = 0.85
 _LONGEST_GAP = 1.5
-"""Max usual distances between two steps that a line connects; a longer one is a gap."""
+"""Usual distances between two steps that a line connects; a longer one is a gap."""
 
 
 @frozen
 class LevelTick:
-    """Number on the axis of values, and its pixels from the top."""
+    """In pixels from the top."""
 
     text: str
     y: float
 
 
 class Bar(NamedTuple):
-    """One step: middle and width in units, top and height in pixels."""
+    """Middle and width in units, top and height in pixels."""
 
     x: float
     width: float
@@ -79,7 +79,7 @@ class PanelPicture:
 
     @property
     def beyond_note(self) -> str:
-        """Says how many bars reach beyond the axis; empty where none does."""
+        """Empty where no bar reaches beyond the axis."""
         if not self.beyond:
             return ""
         of = f"{self.beyond:,} of {len(self.places):,} bars" if len(self.places) > 1 else "the bar"
@@ -114,7 +114,7 @@ class UprightAxis:
     ticks: tuple[LevelTick, ...]
 
     def from_top(self, value: float) -> float:
-        """Pixels from the top; beyond an end, that end."""
+        """Pixels; beyond an end, that end."""
         return (1 - self.values.place(value)) * self.height
 
 
@@ -177,7 +177,7 @@ def draw_panel(
 
 
 def draw_volume(checks: Sequence[CheckStep], step: timedelta, time: TimeAxis) -> str:
-    """Path of the records in each step, on an axis from 0 to the most."""
+    """Records in each step, on an axis from 0 to the most."""
     highest = max((check.logged or 0 for check in checks), default=0) or 1
     boxes = []
     for check in checks:
@@ -194,7 +194,7 @@ def draw_volume(checks: Sequence[CheckStep], step: timedelta, time: TimeAxis) ->
 def draw_stretches(
     starts: Iterable[datetime], step: timedelta, time: TimeAxis, *, height: float = HEIGHT
 ) -> str:
-    """Path of boxes over these steps, oldest first; steps that touch are one box."""
+    """Boxes, oldest first; steps that touch are one box."""
     runs: list[tuple[datetime, datetime]] = []
     for start in starts:
         if runs and runs[-1][1] >= start:
@@ -210,7 +210,7 @@ def draw_stretches(
 
 
 def draw_moments(moments: Iterable[datetime], time: TimeAxis, *, bottom: float = HEIGHT) -> str:
-    """Path of upright lines; moments of one place are one line."""
+    """Upright lines; moments of one place are one line."""
     positions = dict.fromkeys(f"{time.place(moment):.1f}" for moment in moments)
     return "".join(f"M{x} 0V{bottom:g}" for x in positions)
 
@@ -265,7 +265,7 @@ def _draw_bar(bar: Bar, levels: UprightAxis, *, over: bool, under: bool) -> str:
 
 
 def _segments(bars: Sequence[Bar]) -> list[list[Bar]]:
-    """Runs of bars without a gap and of one definition."""
+    """Without a gap and of one definition."""
     distances = sorted(after.x - before.x for before, after in pairwise(bars))
     longest = _LONGEST_GAP * distances[len(distances) // 2] if distances else 0.0
     segments: list[list[Bar]] = []
