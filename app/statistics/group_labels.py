@@ -25,7 +25,7 @@ Groups = tuple[ComparedGroup, ...]
 
 
 def as_groups(pairs: Iterable[Sequence[str]]) -> Groups:
-    """Raises: ValueError: a label occurs twice, or a role is unknown."""
+    """Raises ValueError: a label occurs twice, or a role is unknown."""
     groups = tuple(ComparedGroup(label, cast("Role", role)) for label, role in pairs)
     if len({group.label for group in groups}) < len(groups):
         raise ValueError(f"expected each group once, found {[group.label for group in groups]}")
@@ -69,7 +69,7 @@ def check_codes(codes: ArrayLike, least: int, beyond: int) -> IntArray:
 
 
 def check_counts(counts: ArrayLike, *shape: int) -> IntArray:
-    """Raises: ValueError: another shape, or a negative count."""
+    """Raises ValueError: another shape, or a negative count."""
     array = np.asarray(counts)
     if array.size == 0:
         # JSON cannot distinguish an empty matrix from an empty list.

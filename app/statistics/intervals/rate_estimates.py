@@ -45,7 +45,7 @@ class Share:
 
     @property
     def rate(self) -> float:
-        """Raises: ZeroDivisionError: the total is zero; ask `is_empty` first."""
+        """Raises ZeroDivisionError: the total is zero; ask `is_empty` first."""
         return self.mass / self.mass_total
 
     @property

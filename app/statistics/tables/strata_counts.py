@@ -85,7 +85,7 @@ def count_keys(
 
 
 def check_each(values: ArrayLike, records: int, noun: str) -> AnyArray:
-    """Raises: ValueError: another number of values."""
+    """Raises ValueError: another number of values."""
     array = np.asarray(values)
     if array.shape != (records,):
         raise ValueError(f"expected one {noun} per record, found {array.size} for {records} records")
@@ -93,7 +93,7 @@ def check_each(values: ArrayLike, records: int, noun: str) -> AnyArray:
 
 
 def check_weights(weights: ArrayLike | None, records: int) -> FloatArray | None:
-    """Raises: ValueError: another number of weights, or one is negative or not finite."""
+    """Raises ValueError: another number of weights, or one is negative or not finite."""
     if weights is None:
         return None
     array = check_each(np.asarray(weights, float), records, "weight")
