@@ -19,31 +19,26 @@ from ..domain.deployment import BreakerState, Deployment, Endpoint
 from ..payloads.wire import Rows
 
 Report = Callable[[Progress], None]
-"""Reports progress; raises when the check must stop."""
+"""Raises when the check must stop."""
 
 Waiting = Callable[[], AbstractContextManager[None]]
-"""Context entered while the model is called: other checks run meanwhile."""
+"""Entered while the model is called: other checks run meanwhile."""
 
 
 Egress = Callable[[], EgressPolicy]
-"""Policy for allowed addresses, asked before each call."""
+"""Asked before each call."""
 
 
 @frozen
 class Calls:
-    """Allowed addresses, progress reports, and letting other checks run."""
-
     egress: Egress
     report: Report
     waiting: Waiting
 
 
 class ModelOfCheck:
-    """Model of the deployment for one check or attribution.
-
-    Raises:
-        EndpointRefused: the endpoint's URL or model is not an allowed one.
-        ScoringFailed: its credentials cannot be sent.
+    """Raises EndpointRefused: the endpoint's URL or model is not an allowed one. / ScoringFailed: its
+    credentials cannot be sent.
     """
 
     def __init__(
@@ -96,11 +91,7 @@ class ModelOfCheck:
     def score_by(
         self, ask: Callable[[], list[Scored]], rows: Rows, should_stop: Callable[[], None]
     ) -> list[Scored]:
-        """Answers of `ask`, which asks about the rows from here or elsewhere.
-
-        Raises:
-            ScoringFailed: as `score`.
-        """
+        """`ask` asks about the rows from here or elsewhere; raises as `score`."""
         health = self._health
         # A person may know that the endpoint is back.
         if health.state is BreakerState.OPEN and self._trigger is Trigger.SCHEDULE and not self._has_answered:

@@ -23,14 +23,14 @@ from .window.window import Window, read_window
 from .window.window_records import describe_setting
 
 FINGERPRINT = "fingerprint"
-"""Member of a check's window: digests of the numbers of what it read; earlier versions have none."""
+"""Digests of the numbers of what the check read; earlier versions have none."""
 
 
 def find_earlier_check(session: Session, subject: Subject) -> EarlierCheck | None:
-    """Earlier check whose figures may be carried forward if `still_holds`, else None.
+    """To be carried forward if `still_holds`.
 
-    The window is read anyway for a requested range, after refused records in the earlier check of a
-    requested one, and after a change of monitor, revision, schema, or settings of `describe_setting`.
+    None, and the window is read anyway, for a requested range, after refused records in the earlier check of
+    a requested one, and after a change of monitor, revision, schema, or settings of `describe_setting`.
     """
     check = subject.check
     deployment = subject.deployment
@@ -52,8 +52,7 @@ def find_earlier_check(session: Session, subject: Subject) -> EarlierCheck | Non
 
 
 def still_holds(reader: ArrowReader, subject: Subject, earlier: EarlierCheck) -> bool:
-    """Whether nothing was logged or corrected after the earlier span, and the same check would read the same
-    today.
+    """Nothing was logged or corrected after the earlier span, and the same check would read the same today.
 
     Its span is read again: imports and late writes add records where a check has read already.
     """
@@ -75,7 +74,7 @@ def still_holds(reader: ArrowReader, subject: Subject, earlier: EarlierCheck) ->
 
 
 def make_fingerprint(subject: Subject, records: Window, labels: Window) -> dict[str, object]:
-    """Member of a window with these rows; JSON-safe.
+    """JSON-safe.
 
     Records never change, but a prediction may come later, so its presence is added. Numbers do not follow
     time, so the whole set is always compared.

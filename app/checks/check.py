@@ -57,9 +57,9 @@ from .window.window_records import (
 
 @frozen_by_name
 class Further:
-    """Results in addition to the check's own. `store` writes the rest, for the check of that number.
+    """In addition to the check's own. `store` writes the results, for the check of that number.
 
-    `flagged` are flags of records in files, which are written next to these; None where nothing was asked.
+    `flagged` are flags of records in files, written next to these; None where nothing was asked.
     """
 
     tables: Sequence[Tabulated] = ()
@@ -75,9 +75,9 @@ Step = Callable[[Subject, CheckEvidence, Labelled | None, Database], Further]
 
 @frozen
 class Findings:
-    """Everything that a check stores; with a `failure` a success lacks the figures that need the model.
+    """With a `failure` a success lacks the figures that need the model.
 
-    `kept_tables` are set only if figures are carried forward: those of the measuring check.
+    `kept_tables` are those of the measuring check, if figures are carried forward.
     """
 
     state: CheckState
@@ -104,17 +104,18 @@ def perform_check(
     waiting: Waiting = nullcontext,
     places: TablePlaces = NO_TABLES,
 ) -> None:
-    """Performs the check and stores its result; if it raises, nothing is stored.
+    """Stores the result; if it raises, nothing is stored.
 
     If the model cannot be asked and no attempt follows, the figures as logged and of labels are stored alone.
-
     `report` gets the progress and raises if the check must stop. `further` uses the same window after the
     check itself. `waiting` is entered while the model is called.
 
     Raises:
         ScoringFailed: the model gave no usable answer, and the check is tried again; or none that the monitor
-        knows. InvalidInput: the monitor cannot be applied to what was logged. LeaseLost: another worker owns
-        the check. Unavailable: the database is not available any more.
+            knows.
+        InvalidInput: the monitor cannot be applied to what was logged.
+        LeaseLost: another worker owns the check.
+        Unavailable: the database is not available any more.
     """
     subject = read_subject(check, database, sealer)
     report(Progress(step="reading the window"))
@@ -161,7 +162,7 @@ def _find_logged(subject: Subject, database: Database, calls: Calls, further: St
 
 @frozen
 class _ReadWindow:
-    """A window that was read, and the counts of all records of the span where the evidence has only some."""
+    """With the counts of all records of the span where the evidence has only some."""
 
     evidence: CheckEvidence
     details: dict[str, object]

@@ -19,11 +19,11 @@ from .queries import read_run
 
 @frozen_by_name
 class CheckPolicy:
-    """Rules for checks that do not succeed at once.
+    """`lease`: silence of a worker after which another one takes its check over.
 
-    `lease`: silence of a worker after which another one takes its check over. `retry_delays`: pauses after
-    the failed attempts at a check of the schedule or of late files. `model_pause`: pause between attempts at
-    an hour that the model has missed, which end only when it answers.
+    `retry_delays`: pauses after the failed attempts at a check of the schedule or of late files.
+    `model_pause`: pause between attempts at an hour that the model has missed, which end only when it
+    answers.
     """
 
     lease: timedelta = timedelta(seconds=30)
@@ -32,13 +32,11 @@ class CheckPolicy:
 
     @property
     def max_attempts(self) -> int:
-        """Max attempts at one check, those that a dying worker interrupted included."""
+        """Those that a dying worker interrupted included."""
         return len(self.retry_delays) + 1
 
     def retry_after(self, check: CheckRun, failure: Failure = Failure.SCORING_FAILED) -> timedelta | None:
-        """Returns the pause after the failed attempt; None if the failure is final, as it is for requested
-        checks and ranges.
-        """
+        """None if the failure is final, as it is for requested checks and ranges."""
         if check.trigger is Trigger.MODEL:
             return self.model_pause if failure is Failure.SCORING_FAILED else None
         if check.trigger not in {Trigger.SCHEDULE, Trigger.FILES} or check.attempts >= self.max_attempts:
@@ -46,7 +44,7 @@ class CheckPolicy:
         return self.retry_delays[check.attempts - 1]
 
     def alerts_follow(self, check: CheckRun, state: CheckState) -> bool:
-        """Returns whether alerts are decided after this end."""
+        """Alerts are decided after this end."""
         return check.trigger in PRESENT_TRIGGERS and state is not CheckState.CANCELLED
 
 
@@ -79,8 +77,8 @@ _NEXT = text("""
     LIMIT 1
     FOR UPDATE OF c SKIP LOCKED
 """)
-"""The next check: requested ones, the oldest scheduled hour, hours whose files came later,
-hours that the model has missed, ranges.
+"""Requested checks, the oldest scheduled hour, hours whose files came later, hours that the model has missed,
+ranges.
 
 Only the head of each deployment's queue is looked at, so that no check overtakes another. A check whose
 worker went silent comes first: its deployment waits. `claimable_at` is repeated because Postgres checks it
@@ -103,7 +101,7 @@ _END_ABANDONED = text("""
 
 
 def claim(session: Session, *, token: str, policy: CheckPolicy) -> CheckRun | None:
-    """Leases the next check; `token` is new for each claim.
+    """`token` is new for each claim.
 
     Taking over a silent worker's check is an attempt; without one left, it ends.
     """
@@ -143,7 +141,7 @@ def claim(session: Session, *, token: str, policy: CheckPolicy) -> CheckRun | No
 
 
 def renew(session: Session, check: CheckRun, *, lease: timedelta, progress: Progress | None = None) -> bool:
-    """Keeps the lease and stores the progress; returns whether to cancel. Raises LeaseLost."""
+    """Stores the progress; returns whether to cancel. Raises LeaseLost."""
     until = func.now() + lease
     values: dict[str, Any] = {"lease_until": until, "claimable_at": until}
     if progress:
@@ -165,12 +163,10 @@ def finish(
     model_revision: str | None = None,
     retry_after: timedelta | None = None,
 ) -> None:
-    """Ends the check, or with `retry_after` this attempt; `alerts_due`: its alerts are to be decided.
+    """With `retry_after` only this attempt ends; `alerts_due`: its alerts are to be decided.
 
-    A success with a `failure` lacks figures.
-
-    Call it first in the transaction that stores the results: until the commit no other process can take the
-    check over or cancel it.
+    A success with a `failure` lacks figures. Call it first in the transaction that stores the results: until
+    the commit no other process can take the check over or cancel it.
 
     Raises:
         LeaseLost: the check is no longer this worker's; roll everything back.
@@ -193,7 +189,7 @@ def finish(
 
 
 def release(session: Session, check: CheckRun) -> None:
-    """Puts the check back into the queue; the attempt does not count. Raises LeaseLost."""
+    """The attempt does not count. Raises LeaseLost."""
     _write(session, check, {**returned_values(CheckRow), "lease_until": None})
 
 

@@ -52,7 +52,7 @@ _HEADLINES: tuple[FigureScope, ...] = ("attribute", "pooled")
 
 @frozen
 class MeasuredRows:
-    """Metrics of one data set's records, by the groups of a comparison or of EVERYBODY."""
+    """Of the groups of a comparison or of EVERYBODY."""
 
     data: DataSet
     comparison: Comparison
@@ -143,7 +143,7 @@ DISPARATE_IMPACTS = frozenset(
         "counterfactual_disparate_impact_after",
     }
 )
-"""Metrics that an attribute's thresholds apply to."""
+"""An attribute's thresholds apply to these."""
 
 NO_LIMITS = Limits()
 
@@ -161,11 +161,10 @@ def measure_table(
     labels: LabelledCells | None = None,
     other_revisions: OtherRevisions | None = None,
 ) -> list[Measurement]:
-    """Picked metrics (None: the monitor's) of one table, in the scopes (None: all).
+    """In the scopes (None: all); `picked` None: the monitor's metrics.
 
-    `at` is the end of its time, `lacking` the reasons why it has no strata or scores. `labels` says who
-    has a label, of a table that needs them and does not say it itself, `other_revisions` what is left out
-    of it.
+    `at` is the end of its time, `lacking` the reasons why it has no strata or scores. `labels` says who has a
+    label, of a table that needs them and does not say it itself, `other_revisions` what is left out of it.
     """
     members = _members(monitor, comparison)
     everybody = comparison == EVERYBODY
@@ -202,9 +201,7 @@ def convert_rows(rows: MeasuredRows, *, monitor: Monitor, at: datetime) -> list[
 
 
 def find_limits(attribute: MonitoredAttribute | None, metric: str) -> Limits:
-    """Limits of a metric: its own, else the attribute's thresholds, else the catalogue's. `attribute`
-    None: everybody.
-    """
+    """Its own, else the attribute's thresholds, else the catalogue's. `attribute` None: everybody."""
     limits = dict(attribute.metric_limits).get(metric) if attribute else None
     if limits:
         return limits
@@ -215,7 +212,7 @@ def find_limits(attribute: MonitoredAttribute | None, metric: str) -> Limits:
 
 
 def strictest_limits(members: Sequence[MonitoredAttribute], metric: str) -> Limits:
-    """Limits of an attribute; of an intersection the strictest; without members those of everybody."""
+    """Of an intersection the strictest; without members those of everybody."""
     limits = [find_limits(member, metric) for member in members] or [find_limits(None, metric)]
     lowers = [limit.lower for limit in limits if limit.lower is not None]
     uppers = [limit.upper for limit in limits if limit.upper is not None]
@@ -223,7 +220,7 @@ def strictest_limits(members: Sequence[MonitoredAttribute], metric: str) -> Limi
 
 
 def all_limits(monitor: Monitor, comparison: Comparison, metrics: Iterable[str]) -> AllLimits:
-    """Limits by which the value furthest out of each metric is chosen."""
+    """The value furthest out of each metric is chosen by these."""
     strictest = {key: strictest_limits(_members(monitor, comparison), key) for key in metrics}
     return {key: (limits.lower, limits.upper) for key, limits in strictest.items()}
 
@@ -311,8 +308,7 @@ class _Records:
 def measure_records(
     subject: Subject, evidence: CheckEvidence, labels: Labelled | None, report: Report, *, has_all: bool
 ) -> Iterator[MeasuredRows]:
-    """Yields the picked metrics of records, for everybody and each comparison; `report` may end it in
-    between.
+    """For everybody and each comparison; `report` may end it in between.
 
     Without `has_all`, the window holds only some of the payload, which is not measured.
     """

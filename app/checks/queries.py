@@ -67,8 +67,7 @@ _END_EARLY = text("""
 
 
 def queue_scheduled(session: Session, *, earliest: datetime, latest: datetime, grace: timedelta) -> int:
-    """Queues unchecked hours from `earliest` to `latest` (starts), and days that end in them; returns how
-    many.
+    """Unchecked hours from `earliest` to `latest` (starts), and days that end in them; returns how many.
 
     Each deployment's begin after its last scheduled one, since its schedule was switched on. They become
     claimable `grace` after their end.
@@ -88,7 +87,7 @@ def queue_requested(
     requested_by: str,
     batch: str | None = None,
 ) -> CheckRun:
-    """Queues a requested check (REQUEST: for now; RANGE: for that span or batch)."""
+    """REQUEST: for now; RANGE: for that span or batch."""
     values = {
         "id": str(uuid.uuid4()),
         "deployment_no": deployment_no,
@@ -108,7 +107,7 @@ def queue_requested(
 
 
 def renew_waiting(session: Session, deployment_no: int, *, start: datetime) -> CheckRun | None:
-    """Extends the check for now from `start` to this moment, unless a worker has begun it."""
+    """From `start` to this moment, unless a worker has begun it."""
     waits = (
         CheckRow.deployment_no == deployment_no,
         CheckRow.trigger == Trigger.REQUEST,
@@ -123,15 +122,12 @@ def renew_waiting(session: Session, deployment_no: int, *, start: datetime) -> C
 
 
 def get(session: Session, deployment_no: int, check_id: str) -> CheckRun:
-    """Returns the check, or raises NotFound."""
     check = _find(session, CheckRow.deployment_no == deployment_no, CheckRow.id == check_id)
     return require_present(check, "check", check_id)
 
 
 def read_model_answer(session: Session, check_no: int) -> str | None:
-    """Returns what the model said instead of a usable answer. It may repeat a record: only for callers who
-    may read records.
-    """
+    """It may repeat a record: only for callers who may read records."""
     return session.scalar(select(CheckRow.model_answer).where(CheckRow.no == check_no)) or None
 
 
@@ -147,7 +143,7 @@ def page(
     state: CheckState | None = None,
     ends_in: Span | None = None,
 ) -> list[CheckRun]:
-    """Returns checks, newest first; with `ends_in` those that end in (start, end]."""
+    """Newest first; with `ends_in` those that end in (start, end]."""
     statement = page_newest(SELECT_RUNS.where(CheckRow.deployment_no == deployment_no), CheckRow.no, paging)
     if state:
         statement = statement.where(CheckRow.state == state)
@@ -157,7 +153,6 @@ def page(
 
 
 def get_by_number(session: Session, deployment_no: int, no: int) -> CheckRun:
-    """Returns the check of that number, or raises NotFound."""
     check = _find(session, CheckRow.deployment_no == deployment_no, CheckRow.no == no)
     return require_present(check, "check", no)
 
@@ -168,7 +163,7 @@ def _find(session: Session, *conditions: ColumnElement[bool]) -> CheckRun | None
 
 
 def under_way(session: Session, deployment_no: int) -> CheckRun | None:
-    """Returns the running check, else the one that a worker would take next."""
+    """The running check, else the one that a worker would take next."""
     no = select_under_way(deployment_no).scalar_subquery()
     return _find(session, CheckRow.no == no)
 
@@ -190,7 +185,7 @@ def select_under_way(deployment_no: int) -> Select[int]:
 
 
 def request_cancel(session: Session, check: CheckRun) -> CheckRun:
-    """Cancels a waiting check; a running one stops at its next page. Raises Conflict if it is over."""
+    """A running check stops at its next page. Raises Conflict if it is over."""
     running = CheckRow.state == CheckState.RUNNING
     values = {
         "cancel_requested": True,
@@ -231,7 +226,7 @@ def to_run(row: CheckRow, deployment_id: str) -> CheckRun:
 
 
 CLOCK_TOLERANCE = timedelta(minutes=1)
-"""Max lead of a client's clock: a range that ends within it is cut to end now."""
+"""Lead of a client's clock: a range that ends within it is cut to end now."""
 
 
 def request_check(
@@ -242,11 +237,11 @@ def request_check(
     span: Span | None = None,
     batch: str | None = None,
 ) -> CheckRun:
-    """Queues a check of the records that were logged in `span`, or of a batch: records in files whose paths
-    have that value of the table's `partition_by`.
+    """Of records that were logged in `span`, or of a batch: records in files whose paths have that value of
+    the table's `partition_by`.
 
-    Without these, of the present hour up to now, on the database's clock: all acknowledged before is in it.
-    A waiting check of the same is brought up to now instead.
+    Without these, of the present hour up to now, on the database's clock: all acknowledged before is in it. A
+    waiting check of the same is brought up to now instead.
 
     Raises:
         Conflict: the deployment has no monitor.
@@ -280,7 +275,7 @@ def request_check(
 
 
 def require_past(session: Session, span: Span) -> Span:
-    """Range, cut to end now if it ends a moment later.
+    """Cut to end now if it ends a moment later.
 
     Raises:
         InvalidInput: it is empty, in the future, or before 1970.
@@ -297,11 +292,7 @@ def require_past(session: Session, span: Span) -> Span:
 
 
 def require_monitor(session: Session, deployment_no: int) -> Monitor:
-    """Monitor of the deployment.
-
-    Raises:
-        Conflict: it has none.
-    """
+    """Raises Conflict without one."""
     monitor = find_monitor(session, deployment_no)
     if monitor is None:
         name = session.get_one(DeploymentRow, deployment_no).id

@@ -1,7 +1,4 @@
-"""Results of a finished check, written once; and the newest checks with one metric of every group.
-
-Corrections of stored labels and predictions, also since a check read them.
-"""
+"""Results of a finished check, written once; corrections of stored labels and predictions."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -30,7 +27,7 @@ class Corrected(StrEnum):
 
 @frozen_by_name
 class Correction:
-    """One correction. Without `old` any stored value is replaced; a `new` of None takes the value away."""
+    """Without `old` any stored value is replaced; a `new` of None takes the value away."""
 
     id: str | None
     record_id: str
@@ -49,7 +46,7 @@ class CorrectedCount:
 
 
 def describe_corrected(counts: Sequence[CorrectedCount], measured: datetime | None) -> str:
-    """Returns the sentence on values that were corrected since figures were measured."""
+    """Sentence on values that were corrected since figures were measured."""
     phrases = [
         f"{corrected.count:,} {corrected.what}{'' if corrected.count == 1 else 's'}" for corrected in counts
     ]
@@ -78,7 +75,7 @@ _COUNT_SINCE = text("""
 
 
 def count_corrected(session: Session, check_no: int) -> list[CorrectedCount]:
-    """Returns how many values that the check read were corrected since it began to."""
+    """Values that the check read, corrected since it began to."""
     return [CorrectedCount(*row) for row in session.execute(_COUNT_SINCE, {"no": check_no})]
 
 
@@ -102,7 +99,7 @@ _JOIN = f"""
 
 
 def join_day(session: Session, deployment_no: int, at: datetime) -> None:
-    """Joins the figures of the day (UTC) of checks that end then. Called wherever measurements are stored."""
+    """Figures of checks that end on the day (UTC). Called wherever measurements are stored."""
     first = ORIGIN + (at - timedelta.resolution - ORIGIN) // DAY * DAY
     values = {
         "deployment_no": deployment_no,
@@ -125,7 +122,7 @@ _STORED_AS_THEY_ARE = tuple(
 
 @frozen
 class StoredTable:
-    """A count table. `part` is `span` or `additional`; `cells` its JSON form."""
+    """`part` is `span` or `additional`; `cells` its JSON form."""
 
     data: DataSet
     comparison: Comparison
@@ -165,7 +162,7 @@ def store_tables(session: Session, check_no: int, tables: Sequence[StoredTable])
 def store_measurements(
     session: Session, check_no: int, deployment_no: int, measurements: Sequence[Measurement]
 ) -> None:
-    """Writes a check's measurements, and joins the figures of its day."""
+    """Joins the figures of the day, too."""
     rows = [
         {
             "check_no": check_no,
@@ -229,7 +226,7 @@ def read_measurements(
 
 
 def read_headline_measurements(session: Session, check_no: int) -> list[Measurement]:
-    """Returns each comparison's group furthest out, logged and counterfactual."""
+    """Each comparison's group furthest out, logged and counterfactual."""
     return _read_measurements(
         session,
         MeasurementRow.check_no == check_no,
@@ -258,20 +255,18 @@ def read_comparison(label: str | None, members: Mapping[str, Any]) -> Comparison
 
 
 def omit_columns(members: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the members that `read_comparison` does not read."""
+    """Members that `read_comparison` does not read."""
     return {name: member for name, member in members.items() if name != _COLUMNS}
 
 
 def read_window_members(session: Session, check_ids: Collection[str], member: str) -> dict[str, Any]:
-    """Returns one member of the checks' windows, by check."""
+    """Keyed by check."""
     rows = session.execute(select(CheckRow.id, CheckRow.window[member]).where(CheckRow.id.in_(check_ids)))
     return {check_id: window or {} for check_id, window in rows}
 
 
 def newest_success_before(session: Session, deployment_no: int, moment: datetime) -> EarlierCheck | None:
-    """Returns the success with the model's answers, no requested range, that ends last, at or before
-    `moment`.
-    """
+    """With the model's answers, no requested range, that ends last, at or before `moment`."""
     successes = select(CheckRow).where(
         CheckRow.deployment_no == deployment_no,
         CheckRow.state == CheckState.SUCCEEDED,
@@ -283,7 +278,7 @@ def newest_success_before(session: Session, deployment_no: int, moment: datetime
 
 
 def find_origin(session: Session, check: EarlierCheck) -> EarlierCheck | None:
-    """Returns the check that measured these figures, maybe itself; None if deleted."""
+    """The check that measured these figures, maybe itself; None if deleted."""
     origin = check.window.get("carried_from")
     return check if origin is None else _earlier(session, select(CheckRow).where(CheckRow.id == origin))
 
@@ -297,7 +292,7 @@ def _earlier(session: Session, statement: Select[CheckRow]) -> EarlierCheck | No
 
 
 def name_columns(comparison: Comparison) -> dict[str, Any]:
-    """Returns the member that `read_comparison` needs; empty where the label says it all."""
+    """Member that `read_comparison` needs; empty where the label says it all."""
     return (
         {} if Comparison.from_label(comparison.label) == comparison else {_COLUMNS: list(comparison.features)}
     )
@@ -310,7 +305,7 @@ def _json(value: object) -> str | None:
 
 @frozen_by_name
 class RecentCheck:
-    """A check with figures. `measured_at` is the end of the measured span.
+    """`measured_at` is the end of the measured span.
 
     `unseen` are attributes that the model does not see. `is_topped_up`: it has records of earlier hours.
     """
@@ -374,9 +369,7 @@ _RECENT = text("""
 def recent_figures(
     session: Session, deployment_no: int, metric: str, *, most: int, until: datetime | None = None
 ) -> RecentFigures:
-    """Returns at most `most` newest checks with figures, one for each end, up to `until`, and their figures
-    of the metric.
-    """
+    """One check for each end, newest first, up to `until`, and their figures of the metric."""
     rows = session.execute(
         _RECENT, {"deployment_no": deployment_no, "metric": metric, "most": most, "until": until}
     ).all()

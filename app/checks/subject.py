@@ -20,17 +20,16 @@ from ..sources.arrays.read_records import Grouping
 from .result_queries import EarlierCheck, newest_success_before
 
 EQUAL_CHECKS = "checks_with_equal_answers"
-"""Member of a window: checks in a row in which no record got another answer when it was asked again."""
+"""Checks in a row in which no record got another answer when it was asked again."""
 
 
 @frozen
 class Subject:
-    """A check with its deployment and monitor.
+    """`donors` are those of meta fields watched through correlated features, as far as the training data hold
+    them, `associations` the strength of these.
 
-    `donors` are those of meta fields watched through correlated features, as far as the training data hold
-    them, `associations` the strength of these, `profile_version` the newest fitted for the mitigation. The
-    monitor has no `unmeasured` comparison, each with why. `last` is the newest success with the model's
-    answers.
+    `profile_version` is the newest fitted for the mitigation. The monitor has no `unmeasured` comparison,
+    each with why. `last` is the newest success with the model's answers.
     """
 
     check: CheckRun
@@ -45,18 +44,18 @@ class Subject:
 
     @property
     def equal_checks(self) -> int:
-        """Checks in a row in which the present model kept its answers."""
+        """In a row in which the present model kept its answers."""
         if self.last is None or self.last.model_revision != self.deployment.model_revision:
             return 0
         return int(self.last.window.get(EQUAL_CHECKS, 0))
 
     @property
     def at(self) -> datetime:
-        """Moment of its measurements: the end of its span."""
+        """End of the span."""
         return self.check.span.end
 
     def without(self, reasons: Mapping[Comparison, str]) -> "Subject":
-        """Subject without attributes and intersections that cannot be measured.
+        """Without comparisons that cannot be measured.
 
         Raises:
             InvalidInput: no attribute is left.
@@ -74,7 +73,7 @@ class Subject:
         return replace(self, monitor=monitor, unmeasured={**self.unmeasured, **reasons})
 
     def columns(self) -> list[str]:
-        """Names of the columns of the attributes and of the strata.
+        """Of the attributes and of the strata.
 
         Raises:
             InvalidInput: the changed schema no longer has one.
@@ -84,11 +83,11 @@ class Subject:
         return names if strata is None else [*names, require_column(self.deployment, strata, "strata").name]
 
     def is_feature(self, name: str) -> bool:
-        """Whether the model sees the column; it does not see meta fields."""
+        """The model does not see meta fields."""
         return any(column.name == name for column in self.deployment.schema.features)
 
     def donors_for(self, grouping: Grouping) -> list[GroupDonors] | None:
-        """Per group the donors of the attribute's correlated features; None without these.
+        """Per group, of the attribute's correlated features; None without these.
 
         Raises:
             InvalidInput: the training data do not hold them.
@@ -107,7 +106,7 @@ class Subject:
         return [column.name for column in self.deployment.schema.features if column.kind is FieldKind.NUMERIC]
 
     def fixed(self, grouping: Grouping) -> MonitoredAttribute:
-        """Attribute with the reference values that the payload window showed, for grouping labels alike."""
+        """With the reference values that the payload window showed, for grouping labels alike."""
         return replace(
             self.attribute(grouping),
             reference=tuple(group.value for group in grouping.groups if group.role == "reference"),
@@ -120,16 +119,12 @@ class Subject:
 
 
 def require_attributes(deployment: Deployment, attributes: Sequence[MonitoredAttribute]) -> list[str]:
-    """Names of the columns that the attributes read.
-
-    Raises:
-        InvalidInput: the changed schema no longer has one.
-    """
+    """Raises InvalidInput: the changed schema no longer has one."""
     return [require_column(deployment, name).name for attribute in attributes for name in attribute.columns]
 
 
 def require_column(deployment: Deployment, feature: str, member: str = "attributes") -> Column:
-    """Column of that name, which that member of the monitor names.
+    """That `member` of the monitor names it.
 
     Raises:
         InvalidInput: the changed schema no longer has it.
@@ -145,11 +140,7 @@ def require_column(deployment: Deployment, feature: str, member: str = "attribut
 
 
 def read_subject(check: CheckRun, database: Database, sealer: Sealer) -> Subject:
-    """Deployment and monitor of the check.
-
-    Raises:
-        NotFound: one of them was deleted meanwhile.
-    """
+    """Raises NotFound: deployment or monitor was deleted meanwhile."""
     with database.transaction() as session:
         deployment = Deployments(session, sealer).by_no(check.deployment_no)
         monitor = find_monitor(session, check.deployment_no)

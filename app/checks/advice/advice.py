@@ -19,7 +19,7 @@ from ..schedule.worker_queries import WorkersSeen, WorkerState, choose_notice, d
 from .deployment_facts import Compared, EndedCheck, GroupFigure, OverviewEntry, Success
 
 STALE_AFTER = timedelta(hours=24)
-"""Time since the end of the measured span, before any carrying forward."""
+"""Since the end of the measured span, before any carrying forward."""
 
 QUEUED_AFTER = timedelta(minutes=1)
 """Until then the next check is that of the hour that has just ended."""
@@ -76,8 +76,8 @@ _SILENCE = {WorkerState.SILENT: Cause.WORKER_SILENT, WorkerState.NEVER_SEEN: Cau
 
 @frozen_by_name
 class Outlook:
-    """`due_at` is None where the schedule is off or follows the files (`by_files`); `under_way` is
-    `queued`, `running` or None.
+    """`due_at` is None where the schedule is off or follows the files (`by_files`); `under_way` is `queued`,
+    `running` or None.
     """
 
     workers: WorkersSeen
@@ -111,7 +111,7 @@ class Because:
 
 
 def next_due(now: datetime, schedule: Schedule | None) -> datetime | None:
-    """UTC end of an hour or a day; None where no check is due by the clock."""
+    """In UTC, of an hour or a day; None where no check is due by the clock."""
     end = floor_to_hour(now - QUEUED_AFTER).astimezone(UTC) + HOUR
     match schedule:
         case Schedule.HOURLY:
@@ -149,7 +149,7 @@ def of_ended_check(last: EndedCheck, outlook: Outlook) -> Because:
 
 
 def of_figures(figure: GroupFigure | None, success: Success, outlook: Outlook) -> Because:
-    """Why nothing is decided; `figure` None: there is none at all."""
+    """`figure` None: there is none at all."""
     counts = success.counts
     if counts.records and counts.unclassified == counts.records:
         return Because(cause=Cause.ALL_UNCLASSIFIED, outlook=outlook, have=counts.records)
@@ -213,7 +213,7 @@ def _waits_for(outlook: Outlook) -> Cause:
 
 @frozen_by_name
 class Advice:
-    """Cause for programs, reason and next step; None where there is nothing to say."""
+    """None where there is nothing to say."""
 
     cause: Cause
     reason: str | None
@@ -339,7 +339,7 @@ _TEXTS = {
     ),
     Cause.MEASURED: ("", ""),
 }
-"""Reason and next step of each cause; both are empty where there is nothing to say."""
+"""Both are empty where there is nothing to say."""
 
 
 def write_advice(because: Because) -> Advice:
@@ -443,7 +443,7 @@ def _moment(at: datetime | None) -> str:
 
 
 def read_outlook(session: Session, deployment_no: int) -> Outlook:
-    """Outlook on the database's clock."""
+    """On the database's clock."""
     monitor = find_monitor(session, deployment_no)
     busy = under_way(session, deployment_no)
     schedule = monitor.schedule if monitor else None

@@ -10,7 +10,7 @@ from ...domain.monitor import DisplayNames, Schedule
 
 
 class EndedCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """The newest ended check, cancelled ones aside. `at` is the end of its span.
+    """Newest ended check, cancelled ones aside. `at` is the end of its span.
 
     `next_attempt_at` is set if it failed and will be tried again.
     """
@@ -26,7 +26,7 @@ class EndedCheck(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Success(msgspec.Struct, frozen=True, kw_only=True):
-    """The newest check with measurements.
+    """Newest check with measurements.
 
     If carried forward, `measured_at`, `counts` and `notes` are the measuring check's.
     """
@@ -43,10 +43,7 @@ class Success(msgspec.Struct, frozen=True, kw_only=True):
 
 @frozen_by_name
 class Unacknowledged:
-    """Open alerts that are not acknowledged: how many, and the oldest, `alert_id`.
-
-    `unassigned` are assigned to nobody.
-    """
+    """Open alerts: how many, and the oldest, `alert_id`. `unassigned` are assigned to nobody."""
 
     alerts: int
     since: datetime
@@ -55,7 +52,7 @@ class Unacknowledged:
 
 
 class OverviewEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of one deployment. `picked` are its monitor's metrics, None = the usual.
+    """`picked` are the monitor's metrics, None = the usual.
 
     `under_way` is the state of the running or else queued check, `first_start` the start of the first check,
     where one deployment alone is asked for.
@@ -79,9 +76,7 @@ class OverviewEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Compared(msgspec.Struct, frozen=True, kw_only=True):
-    """The reference of a comparison, and both sides' records with an outcome, without copies; None if not
-    stored.
-    """
+    """Reference, and both sides' records with an outcome, without copies; None if not stored."""
 
     reference: str | None
     monitored_records: int | None

@@ -1,7 +1,7 @@
 """Outcomes of the perturbed copies of one attribute: stored, just scored, missing, or refused by the model.
 
-Records are also asked again unchanged, because some models answer the same record differently. Source:
-spec of the fairness check, section 4.
+Records are also asked again unchanged, because some models answer the same record differently. Source: spec
+of the fairness check, section 4.
 """
 
 import hashlib
@@ -39,10 +39,10 @@ from ..window.window import BoolArray
 
 @frozen
 class CopyTarget:
-    """One kind of copy: the column set to a group's value, or to `draws` values drawn from its range.
+    """The column set to a group's value, or to `draws` values drawn from its range.
 
-    With donors it is a meta field: its correlated features are set to a donor's values. A column without
-    name changes nothing.
+    With donors it is a meta field: its correlated features are set to a donor's values. A column without name
+    changes nothing.
     """
 
     column: Column
@@ -53,7 +53,7 @@ class CopyTarget:
 
     @property
     def text(self) -> str:
-        """Target as stored: a value's canonical text, or `[lo, hi]`, with features and donors, if any."""
+        """A value's canonical text, or `[lo, hi]`, with features and donors, if any."""
         if self.donors is None:
             return self._group
         return json.dumps(
@@ -89,10 +89,10 @@ class CopyTarget:
 def copy_target(
     group: Group, column: Column, *, draws: int, seed: int, donors: GroupDonors | None = None
 ) -> CopyTarget:
-    """Copies that change a record into `group`. Only ranges and donors depend on draws and seed.
+    """Only ranges and donors depend on draws and seed.
 
-    With donors there is one copy, whatever the draws: with two, the answers to the unchanged features
-    would count twice in the other group, and look like an effect of the group.
+    With donors there is one copy, whatever the draws: with two, the answers to the unchanged features would
+    count twice in the other group, and look like an effect of the group.
     """
     if donors:
         return CopyTarget(column, group.value, 1, seed, donors)
@@ -102,7 +102,7 @@ def copy_target(
 
 
 def copies_needed(grouping: Grouping, outcomes: IntArray) -> BoolArray:
-    """Whether each record is copied into each group [records, groups].
+    """[records, groups].
 
     Monitored records once per reference value, reference records once per monitored value; others take no
     part in any rate.
@@ -117,7 +117,7 @@ def copies_needed(grouping: Grouping, outcomes: IntArray) -> BoolArray:
 
 
 def uniform(key: str) -> float:
-    """Number in [0, 1) that depends on `key` alone."""
+    """In [0, 1); depends on `key` alone."""
     digest = hashlib.blake2b(key.encode(), digest_size=8).digest()
     # 53 bits are the precision of a float; one more could round up to 1.
     return (int.from_bytes(digest, "big") >> 11) / 2**53
@@ -125,8 +125,7 @@ def uniform(key: str) -> float:
 
 @frozen_arrays
 class TargetAnswers:
-    """Answers to copies into one target: positions of the records, and outcomes and probabilities as JSON
-    texts.
+    """Positions of the records, and outcomes and probabilities as JSON texts.
 
     `are_new`: given in this check.
     """
@@ -140,7 +139,7 @@ class TargetAnswers:
 
 @dataclass(slots=True)
 class CopyOutcomes:
-    """Known outcomes of copies, per record and target group [records, groups].
+    """Per record and target group [records, groups].
 
     `needed` marks copies; `known`, `classified` and `favourable` count known outcomes; `refused` marks
     records that the model did not take. The answers themselves are kept of copies into reference groups,
@@ -163,7 +162,7 @@ class CopyOutcomes:
         )
 
     def add(self, target: int, records: IntArray, outcomes: IntArray) -> None:
-        """Counts outcomes of copies into `target` of the records at these positions, one entry per copy."""
+        """One entry per copy."""
         # A record with several copies comes several times: a plain `+=` would count it once.
         np.add.at(self.known[:, target], records, 1)
         np.add.at(self.classified[:, target], records, outcomes != Outcome.UNCLASSIFIED)
@@ -178,14 +177,14 @@ class CopyOutcomes:
 
     @property
     def codes(self) -> IntArray:
-        """Per record the position of its group; NEITHER where the model did not take a copy.
+        """NEITHER where the model did not take a copy.
 
         Such a record is in no counterfactual figure: its other copies would count on one side only.
         """
         return np.where(self.not_scored, NEITHER, self.grouping.codes)
 
     def leave_out_refused(self) -> None:
-        """Forgets the copies of refused records; call it once all answers are there."""
+        """Call it once all answers are there."""
         self.classified[self.not_scored] = 0
         self.favourable[self.not_scored] = 0
 
@@ -199,14 +198,12 @@ class CopyOutcomes:
 
     @property
     def times(self) -> IntArray:
-        """Number of copies of each record."""
         return self.needed.astype(np.int64) @ np.array(
             [target.draws for target in self.targets], dtype=np.int64
         )
 
     @property
     def to_score(self) -> int:
-        """Number of copies that must still be scored."""
         return int(sum(len(records) * self.targets[no].draws for no, records in self.missing()))
 
 
@@ -218,10 +215,10 @@ def plan_copies(
     seen_by_model: bool,
     donors: Sequence[GroupDonors] | None = None,
 ) -> CopyOutcomes:
-    """Copies that an attribute needs, none of them known.
+    """None is known yet.
 
-    A column that the model never sees has none (its counterfactual data are the logged ones), unless it has
-    `donors`, one entry a group.
+    A column that the model never sees has no copies (its counterfactual data are the logged ones), unless it
+    has `donors`, one entry a group.
 
     Raises:
         InvalidInput: records would be copied into everybody else, or into a group without a donor.
@@ -248,9 +245,7 @@ def plan_copies(
 def fill_stored(
     copies: CopyOutcomes, target: int, stored: pa.Table, *, record_nos: IntArray, rule: OutcomeRule
 ) -> None:
-    """Adds stored answers (columns record_no, outcome, probability) for records of the window with all
-    their copies.
-    """
+    """Answers (record_no, outcome, probability) for records of the window with all their copies."""
     order = np.argsort(record_nos)
     stored_nos = stored["record_no"].to_numpy()
     ranks = np.searchsorted(record_nos, stored_nos, sorter=order)
@@ -268,14 +263,14 @@ def fill_stored(
 
 
 def encode_answers(answers: Sequence[Prediction]) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
-    """Answers' outcomes and probabilities as JSON texts, null without probability."""
+    """JSON texts, null without probability."""
     outcomes = [format_value(answer.outcome_value) for answer in answers]
     probabilities = [probability_text(answer) for answer in answers]
     return pa.chunked_array([outcomes], pa.string()), pa.chunked_array([probabilities], pa.string())
 
 
 def probability_text(answer: Prediction) -> str | None:
-    """Answer's probability, a number or a list, as JSON text."""
+    """A number or a list, as JSON text."""
     return None if answer.probability is None else msgspec.json.encode(answer.probability).decode()
 
 
@@ -286,29 +281,27 @@ def target_key(target: CopyTarget, *, model_revision: str, schema_version: int) 
 
 
 REPEATS = "repeats"
-"""Member of a window: records asked again, and those that differ."""
+"""Records asked again, and those that differ."""
 
 DIFFER = "The model gives other answers to the same record: {differ:,.0f} of {asked:,.0f} differ"
 
 MAX_RECORDS, CALLS_A_REPEAT = 200, 20
-"""Max repeated records of a check; min other calls of it for each repeat."""
+"""Repeated records of a check; min other calls of it for each repeat."""
 
 ENOUGH_EQUAL_CHECKS, MAX_AFTER = 3, 20
 """Checks in a row without a difference, and max repeats of a check after them; also of one record."""
 
 Repeats = Mapping[str, Sequence[float]]
-"""Numbers by group label: of records asked again, and of those among them that noise alone is expected to
-gain and to lose; then the same of all records, as if they had as many copies as the group's. Of all groups
-together with the label "".
+"""Keyed by group label: records asked again, and those that noise alone is expected to gain and to lose; then
+the same of all records, as if they had as many copies as the group's. Of all groups together with the label
+"".
 """
 
 NO_REPEATS = (0,) * 6
 
 
 def plan_repeats(grouping: Grouping, copies: Sequence[CopyOutcomes]) -> CopyOutcomes:
-    """Unchanged copies of each record that has others, as many as a record has of one attribute at most: a
-    flip is any of them.
-    """
+    """As many as a record has copies of one attribute at most: a flip is any of them."""
     times = np.max([0 * grouping.codes, *(outcomes.times for outcomes in copies)], axis=0)
     target = CopyTarget(replace(grouping.column, name=""), "", min(int(times.max(initial=1)), MAX_AFTER), 0)
     return CopyOutcomes(grouping, (target,), times[:, None] > 0)
@@ -325,7 +318,7 @@ def draw_repeats(repeats: CopyOutcomes, copies: Sequence[CopyOutcomes], subject:
 
 
 def describe_repeats(repeats: CopyOutcomes, outcomes: IntArray, equal_checks: int) -> dict[str, object]:
-    """Members of a window; `equal_checks` are those in a row before."""
+    """`equal_checks` are those in a row before."""
     answers = repeats.classified[:, 0]
     repeated = int((answers > 0).sum())
     differ = int((repeats.favourable[:, 0] != answers * outcomes).sum())
@@ -338,9 +331,7 @@ def describe_repeats(repeats: CopyOutcomes, outcomes: IntArray, equal_checks: in
 def count_repeats(
     repeats: CopyOutcomes, copies: CopyOutcomes, outcomes: IntArray, members: BoolArray
 ) -> Repeats:
-    """Counts records of a part [records]: any of as many repeats as they have copies of the attribute may
-    differ.
-    """
+    """Any of as many repeats as a record has copies of the attribute may differ."""
     draws = repeats.targets[0].draws
     of_each = {}
     unchanged = draws - np.abs(repeats.favourable[:, 0] - draws * outcomes)
@@ -356,8 +347,7 @@ def count_repeats(
 
 
 def subtract_repeats(result: Measured, data: DataSet, repeats: Repeats) -> Measured:
-    """Flips beyond those of repeats, or a mitigated figure with a caution; as it is if the model keeps its
-    answers.
+    """As it is if the model keeps its answers; a mitigated figure gets a caution.
 
     A group with few repeats is compared with those of all.
     """
@@ -387,12 +377,12 @@ def subtract_repeats(result: Measured, data: DataSet, repeats: Repeats) -> Measu
 
 
 MOST_REASONS = 10
-"""Max different reasons of a check, the most frequent."""
+"""The most frequent of a check."""
 
 RECORDS_NOT_SCORED = "records_not_scored"
 LABELS_NOT_SCORED = "labels_not_scored"
 NOT_SCORED_BECAUSE = "not_scored_because"
-"""Member of a window whose model did not take some records."""
+"""In a window whose model did not take some records."""
 
 _WITH_COPIES = frozenset({DataSet.COUNTERFACTUAL, DataSet.OPENSCALE, DataSet.MITIGATED})
 
@@ -404,7 +394,7 @@ class RefusedRecord:
 
 
 def list_reasons(refused: Iterable[RefusedRecord], columns: Sequence[Column]) -> list[dict[str, Any]]:
-    """Reasons by number of records; a record counts once for each.
+    """Sorted by number of records; a record counts once for each.
 
     A reason has its columns (none: the answer names none), a sentence part, and the number of records.
     """
@@ -429,9 +419,7 @@ def list_reasons(refused: Iterable[RefusedRecord], columns: Sequence[Column]) ->
 
 
 def with_not_scored(measurements: Iterable[Measurement], window: Mapping[str, Any]) -> Iterator[Measurement]:
-    """Yields a check's measurements; those that lack refused records say so in details, a null in its
-    reason.
-    """
+    """Those that lack refused records say so in details, a null in its reason."""
     because = "; ".join(str(reason["reason"]) for reason in window.get(NOT_SCORED_BECAUSE, ()))
     for measurement in measurements:
         # A record may be refused as a copy of one attribute and taken as that of another.
@@ -457,9 +445,7 @@ def with_not_scored(measurements: Iterable[Measurement], window: Mapping[str, An
 
 
 def _find_columns(refusal: Refusal, columns: Sequence[Column]) -> tuple[str, ...]:
-    """Columns of a refusal: of the nulls those that the answer names, else those in integer columns, else
-    all.
-    """
+    """Of nulls those that the answer names, else those in integer columns, else all."""
     named = [
         column.name
         for column in columns

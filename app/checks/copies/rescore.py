@@ -46,14 +46,14 @@ from .copy_outcomes import (
 )
 
 MOST_WAVES = 20
-"""Max waves; progress is known after each."""
+"""Progress is known after each."""
 
 PAGES_A_PART = 4
-"""Min pages of each connection in a part of a wave."""
+"""Of each connection in a part of a wave."""
 
 
 class CopyToAsk(msgspec.Struct, frozen=True):
-    """A copy: its target, record id, draw, and features in the order of the schema."""
+    """Features are in the order of the schema."""
 
     key: TargetKey
     record_id: str
@@ -62,7 +62,7 @@ class CopyToAsk(msgspec.Struct, frozen=True):
 
 
 class AnswerToCopy(msgspec.Struct, frozen=True):
-    """Answer as JSON texts or, if refused, the columns in which it held null and the refusal."""
+    """JSON texts or, if refused, the columns in which it held null and the refusal."""
 
     outcome: str = "null"
     probability: str | None = None
@@ -84,11 +84,11 @@ class AnswerToCopy(msgspec.Struct, frozen=True):
 
 @frozen
 class AskTask:
-    """Asks about the copies of a piece without kept answer, on an executor. Holds the endpoint's secrets.
+    """Copies of a piece without kept answer, on an executor. Holds the endpoint's secrets.
 
-    Each page of answers is kept in its file before the next one is sent: if an executor dies, only the
-    page under way is asked again. An MLflow model is loaded once in an executor's process, for all pieces
-    with the same `turn`.
+    Each page of answers is kept in its file before the next one is sent: if an executor dies, only the page
+    under way is asked again. An MLflow model is loaded once in an executor's process, for all pieces with the
+    same `turn`.
     """
 
     endpoint: Endpoint
@@ -98,9 +98,7 @@ class AskTask:
     turn: str = field(default_factory=lambda: secrets.token_hex(8))
 
     def __call__(self, piece: bytes) -> bytes:
-        """The place of the piece (4 bytes), which comes before its copies, too, and the answers in their
-        order.
-        """
+        """Place of the piece (4 bytes), which comes before its copies, too, and the answers in their order."""
         copies = msgspec.json.decode(piece[4:], type=list[CopyToAsk])
         answers = self._find_kept(copies)
         features = self.deployment.schema.features
@@ -167,7 +165,7 @@ class AskTask:
 def ask_apart(
     engine: Engine, task: AskTask, copies: Sequence[CopyToAsk], report: Report, progress: Progress
 ) -> list[Scored]:
-    """One prediction or refusal per copy; all executors together keep to the endpoint's limits.
+    """All executors together keep to the endpoint's limits.
 
     Raises:
         ScoringFailed: the model gave no usable answer to some page.
@@ -198,12 +196,12 @@ def ask_apart(
 Row = list[Scalar | None]
 
 RESOLUTION = timedelta(microseconds=1)
-"""Smallest step of a record's time."""
+"""Of a record's time."""
 
 
 @frozen_arrays
 class TargetCopies:
-    """Copies into one target of an attribute, with its key and number."""
+    """With its key and number."""
 
     copies: CopyOutcomes
     target: int
@@ -213,7 +211,7 @@ class TargetCopies:
 
 @frozen
 class AnsweredCopy:
-    """Copy of the record at `position` in the window."""
+    """`position` in the window."""
 
     kind: TargetCopies
     position: int
@@ -222,7 +220,7 @@ class AnsweredCopy:
 
 @frozen
 class LoggedCopies:
-    """Copies of records in Postgres. Answers are stored with the check's result: a failed check leaves none.
+    """Answers are stored with the check's result: a failed check leaves none.
 
     `numbers_targets`: numbers of new targets are stored, too.
     """
@@ -234,16 +232,14 @@ class LoggedCopies:
     lines: CounterfactualLines = field(default_factory=CounterfactualLines)
 
     def features(self, window: PayloadWindow, positions: Sequence[int]) -> dict[int, Row]:
-        """Features (in schema order) of the records at these positions, by position; read in a short
-        transaction.
-        """
+        """In schema order, by position; read in a short transaction."""
         record_nos = window.record_nos()[list(positions)].tolist()
         with arrow_reader(self.database) as reader:
             features = read_record_features(reader, self.deployment_no, window.reach(), record_nos)
         return {position: features[no] for position, no in zip(positions, record_nos, strict=True)}
 
     def reserve_number(self) -> int:
-        """Number that no other target gets."""
+        """No other target gets it."""
         with self.database.transaction() as session:
             return reserve_target_number(session)
 
@@ -255,7 +251,7 @@ class LoggedCopies:
         rows: list[Row],
         progress: Progress,
     ) -> list[Scored]:
-        """Answer to each copy, whose features are `rows`; added to the lines.
+        """Features are `rows`; adds the answers to the lines.
 
         Raises:
             ScoringFailed: the model gave no usable answer.
@@ -274,7 +270,7 @@ class LoggedCopies:
 
 @frozen
 class FiledCopies:
-    """Copies of records in files. Answers are written as they come: a repeated check asks for none again.
+    """Answers are written as they come: a repeated check asks for none again.
 
     The deployment has no endpoint: an executor gets no more secrets than those of `endpoint`.
     """
@@ -314,7 +310,7 @@ class FiledCopies:
         rows: list[Row],
         progress: Progress,
     ) -> list[Scored]:
-        """Answers, written here or on the executors of the engine as they come."""
+        """Written here or on the executors of the engine as they come."""
         ids = window.rows["record_id"]
         calls = model.calls
         questions = [
@@ -342,10 +338,10 @@ CopySource = LoggedCopies | FiledCopies
 
 
 CHUNK = 50_000
-"""Max copies built, scored and counted at a time."""
+"""Built, scored and counted at a time."""
 
 MOST_COPIES = 5_000_000
-"""Max copies of one check: about 600 MB of bookkeeping, and a day of calls."""
+"""Of one check: about 600 MB of bookkeeping, and a day of calls."""
 
 
 @frozen
@@ -353,15 +349,15 @@ class Answers:
     lines: CounterfactualLines
     new_targets: dict[TargetKey, int]
     unclassified: str | None = None
-    """An answer in neither outcome list, if any."""
+    """In neither outcome list."""
     refused: tuple[RefusedRecord, ...] = ()
-    """Records with refused copies, once for each."""
+    """Once for each record."""
     rounded: int = 0
     """Answers whose probability became 0 or 1."""
 
 
 def rescore(source: CopySource, model: ModelOfCheck, subject: Subject, evidence: CheckEvidence) -> Answers:
-    """Scores every missing copy and repeat, and adds the answers to those of the evidence.
+    """Adds the answers to those of the evidence.
 
     Raises:
         ScoringFailed: no usable answer to some page, or no copy taken; nothing is kept.
@@ -444,7 +440,7 @@ def _build_rows(
 def _count(
     kind: TargetCopies, answered: Sequence[tuple[int, Prediction]], classify: OutcomeClassifier
 ) -> str | None:
-    """Adds the answers of records; returns one that is in neither outcome list."""
+    """Returns one that is in neither outcome list."""
     answers = [answer for _, answer in answered]
     records = np.array([record for record, _ in answered], dtype=np.int64)
     outcomes = np.array([classify(answer.outcome_value) for answer in answers], dtype=np.int64)

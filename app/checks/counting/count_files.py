@@ -45,9 +45,7 @@ COUNTED_WITHOUT_SCORES = (
 
 @dataclass(slots=True)
 class CountedSpan:
-    """`times` hold the oldest and the newest of each part; `counts` have the names of the window's
-    members.
-    """
+    """`times` hold the oldest and the newest of each part; `counts` have the names of the window's members."""
 
     tables: list[Tabulated] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
@@ -56,8 +54,8 @@ class CountedSpan:
     times: list[datetime] = field(default_factory=list)
 
     def add(self, read: RecordTable, repeats: IntArray, made_by: pa.ChunkedArray, revision: str) -> None:
-        """Counts one batch without its times: each of `read` is so many records of that model revision; the
-        present one is `revision`.
+        """One batch without its times: each of `read` is so many records of that model revision; the present
+        one is `revision`.
         """
         is_other = pc.not_equal(made_by, revision).to_numpy()
         comparisons = list_comparisons(read.monitor)
@@ -94,7 +92,7 @@ class CountedSpan:
         self.times += added.times
 
     def described(self) -> dict[str, object]:
-        """Members of a check's window about all records of the span; JSON-safe."""
+        """JSON-safe, about all records of the span."""
         names = ("records", "unclassified_records", "records_of_other_revisions")
         return {name: self.counts[name] for name in names} | {
             "logged_in_span": self.counts["records"],
@@ -144,9 +142,7 @@ def _read_table(stored: Mapping[str, Any]) -> Tabulated:
 
 @frozen
 class SpanOfFiles:
-    """Records of a span in files, as a task on a piece reads them. `form` holds no secret of the
-    deployment.
-    """
+    """As a task on a piece reads them. `form` holds no secret of the deployment."""
 
     form: PayloadForm
     reader: PieceReader
@@ -154,7 +150,7 @@ class SpanOfFiles:
     span: Span
 
     def batches(self, piece: FilePiece, *, with_times: bool) -> Iterator[pa.Table]:
-        """Yields the piece's records in batches, as `as_counted`; `with_times` also logged_at."""
+        """As `as_counted`; `with_times` also logged_at."""
         time = self.form.columns.scored_at
         columns = [*self.form.wanted(self.query), *([time] if with_times else [])]
         for rows in self.reader.read(piece, columns, self.span):
@@ -213,7 +209,7 @@ class ValuesTask:
 
 
 def count_span(files: PayloadFiles, subject: Subject, report: Report, engine: Engine) -> CountedSpan:
-    """Counts of all records of the check's span. `report` may end it between pieces.
+    """`report` may end it between pieces.
 
     Raises:
         InvalidInput: the files cannot be read.
@@ -255,9 +251,7 @@ def count_span(files: PayloadFiles, subject: Subject, report: Report, engine: En
 def _see_all_values(
     records: SpanOfFiles, subject: Subject, engine: Engine, pieces: Sequence[bytes], report: Done
 ) -> tuple[Monitor, str | None]:
-    """Monitor with the reference values that all pieces together show, and why there are no strata, if
-    there are too many.
-    """
+    """Reference values that all pieces together show, and why there are no strata, if there are too many."""
     monitor = subject.monitor
     unlisted = [attribute.feature for attribute in monitor.attributes if attribute.reference is None]
     columns = tuple(name for name in dict.fromkeys([*unlisted, monitor.strata]) if name is not None)

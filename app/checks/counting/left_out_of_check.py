@@ -21,7 +21,7 @@ from ..window.window_records import CheckEvidence, Labelled, Predicted
 from .tabulate import LOGGED_AS, Tabulated
 
 LEFT_OUT = "left_out"
-"""Member of a window: its counted records by data set and comparison."""
+"""Counted records by data set and comparison."""
 
 
 def count_table(
@@ -33,9 +33,7 @@ def count_table(
     repeats: IntArray | None = None,
     where: Marks | slice = slice(None),
 ) -> CountedRecords:
-    """Counts records as the monitor reads them, those `where` it says so; the other arguments are those of
-    `count_records`.
-    """
+    """As the monitor reads them, those `where` it says so; the other arguments are those of `count_records`."""
     named, codes = read.compare(comparison)
     columns = [
         read.values(attribute.feature)
@@ -65,7 +63,7 @@ def count_table(
 def leave_out_unanswered(
     logged: CountedRecords, table: CounterfactualCells | MitigatedCells | MitigatedLabelledCells
 ) -> CountedRecords:
-    """Records of a table of the model's answers, among the logged ones of the same groups."""
+    """Among the logged records of the same groups."""
     if isinstance(table, MitigatedLabelledCells):
         counts = table.label_changes[:-1].sum(axis=(1, 3))
     else:
@@ -83,9 +81,7 @@ def describe_left_out(
     counted: Mapping[str, CountedRecords] | None,
     mitigated: Sequence[Tabulated],
 ) -> dict[str, Any]:
-    """Counted records of the window, JSON-safe; `counted` are those of the payload, if it exceeds the
-    window.
-    """
+    """JSON-safe; `counted` are those of the payload, if it exceeds the window."""
     records_of: dict[DataSet, list[CountedRecords]] = {data: [] for data in DataSet}
     window = evidence.window
     weights = evidence.window.weights()

@@ -1,4 +1,4 @@
-"""Outcomes inside the ranges of a numeric attribute, in a few intervals of each.
+"""Outcomes in a few intervals of the ranges of a numeric attribute.
 
 The intervals follow from the range alone, so their counts may be added up over checks.
 """
@@ -20,18 +20,18 @@ from ...statistics.tables.strata_counts import count_keys
 from ..window.window import Part
 
 SUB_RANGES = "sub_ranges"
-"""Member of a stored payload table that holds the counts by interval."""
+"""Counts by interval in a stored payload table."""
 
 
 FULL_STEPS = 6
-"""Max whole steps in a range; round numbers may add one interval."""
+"""In a range; round numbers may add one interval."""
 
 _ROUND_STEPS = (Decimal(1), Decimal(2), Decimal(5), Decimal(10))
 
 
 @frozen_arrays
 class SubRanges:
-    """One range. `edges` [I + 1] end its intervals, of which only the last holds its upper one.
+    """`edges` [I + 1] end the intervals, of which only the last holds its upper one.
 
     `counts` [I, 3]: unfavourable, favourable, unclassified. If `is_whole`, the last edge is the largest
     number in the range.
@@ -44,7 +44,7 @@ class SubRanges:
 
     @property
     def labels(self) -> list[str]:
-        """Name of each interval: `20-21` of whole numbers, else `0.5 to <1`."""
+        """`20-21` of whole numbers, else `0.5 to <1`."""
         *pairs, (low, high) = zip(self.edges[:-1], self.edges[1:], strict=True)
         if self.is_whole:
             return [*(_whole_label(start, end - 1) for start, end in pairs), _whole_label(low, high)]
@@ -81,7 +81,7 @@ def count_inside(
     selected: Part,
     repeats: IntArray | None = None,
 ) -> dict[str, Any]:
-    """Counts of that part of the window as stored; empty without ranges."""
+    """As stored; empty without ranges."""
     ranges = [
         (code, group, group.value)
         for code, group in enumerate(grouping.groups)
@@ -112,7 +112,7 @@ def add_inside(tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def inside(tables: Sequence[Mapping[str, Any]]) -> dict[str, SubRanges]:
-    """Counts by interval of each range, by label, of stored parts together; earlier versions have none."""
+    """Keyed by label of each range, of stored parts together; earlier versions have none."""
     merged: dict[str, SubRanges] = {}
     for table in tables:
         for stored in table.get(SUB_RANGES, ()):
@@ -124,7 +124,7 @@ def inside(tables: Sequence[Mapping[str, Any]]) -> dict[str, SubRanges]:
 
 
 def cut_range(bounds: Range, *, is_whole: bool) -> tuple[float, ...]:
-    """Ends of a range's intervals, at round numbers: its own two where it is too narrow to cut."""
+    """At round numbers: its own two ends where it is too narrow to cut."""
     low, high = (ceil(bounds.lo), floor(bounds.hi)) if is_whole else (bounds.lo, bounds.hi)
     # In decimals: the difference of two floats may be infinite.
     width = Decimal(high) - Decimal(low) + (1 if is_whole else 0)

@@ -1,8 +1,8 @@
 """Reduces a window to small count tables. Source: spec of the fairness check, section 5.
 
-Each is made twice: of the span's records, and of additional ones from before it. A check's metrics read
-both; roll-ups read only the span's, so that no record counts twice. Records of other model revisions are
-in no group of counterfactual and mitigated data.
+Each is made twice: of the span's records, and of additional ones from before it. A check's metrics read both;
+roll-ups read only the span's, so that no record counts twice. Records of other model revisions are in no
+group of counterfactual and mitigated data.
 """
 
 from collections import Counter
@@ -35,15 +35,15 @@ from ..window.window_records import CheckEvidence, Labelled
 from .sub_ranges import add_inside, count_inside
 
 NAMED = 3
-"""Max revisions that a reason names."""
+"""Revisions that a reason names."""
 
 _OF_REFERENCE = RateOf("perfect_equality")
 
 
 @frozen
 class OtherRevisions:
-    """Records that the `present` revision answered, and each other one, by group label; `repeats` are
-    those asked again unchanged.
+    """Keyed by group label: of the `present` revision, and of each other; `repeats` are asked again
+    unchanged.
     """
 
     present: str
@@ -55,9 +55,7 @@ class OtherRevisions:
     def of_records(
         cls, grouping: Grouping, made_by: pa.ChunkedArray, present: str, members: BoolArray, repeats: Repeats
     ) -> Self:
-        """Counts a part [records] of a window's records; `made_by` are revisions, null where the present
-        model was just called.
-        """
+        """Part [records] of a window; `made_by` are revisions, null where the present model was just called."""
         revisions = np.array(
             [present if revision is None else revision for revision in made_by.to_pylist()], dtype=object
         )
@@ -75,7 +73,7 @@ class OtherRevisions:
 
     @classmethod
     def merged(cls, several: Sequence["OtherRevisions"]) -> "OtherRevisions | None":
-        """Sum of several; the last one's revision is the present one."""
+        """The last one's revision is the present one."""
         if not several:
             return None
         comparable: Counter[str] = Counter()
@@ -97,7 +95,7 @@ class OtherRevisions:
         return cls(stored["present"], stored["comparable"], stored["others"], stored.get("repeats", {}))
 
     def of(self, labels: Iterable[str]) -> tuple[int, Counter[str]]:
-        """Comparable records of those groups together, and the others by revision."""
+        """Of those groups together, and the others by revision."""
         several = list(labels)
         of_others: Counter[str] = Counter()
         for label in several:
@@ -108,7 +106,7 @@ class OtherRevisions:
 def explain_nulls(
     measurements: Iterable[Measurement], groups: Groups, revisions: OtherRevisions | None
 ) -> Iterator[Measurement]:
-    """Yields one table's measurements; a null caused by other revisions gets that reason."""
+    """A null caused by other revisions gets that reason."""
     for measurement in measurements:
         if revisions is None or not revisions.others or measurement.value is not None:
             yield measurement
@@ -193,23 +191,22 @@ LOGGED_AS = {
 """Data sets made of answers of the model, with the logged ones that they are made for."""
 
 OWN, ADDITIONAL = "span", "additional"
-"""Names of a table's two parts."""
 
 EVERYBODY = Comparison(())
-"""Comparison of the table without groups."""
+"""Of the table without groups."""
 
 STRATA_OF = "strata_of"
-"""Member of a stored table: the column of its strata."""
+"""Column of the strata."""
 
 MITIGATED = "mitigated"
-"""Member of a stored table: how its outcomes were mitigated."""
+"""How the outcomes were mitigated."""
 
 OTHER_REVISIONS = "other_revisions"
-"""Member of a stored table that counts its records by group, and those that other revisions answered."""
+"""Counts by group; and records that other revisions answered."""
 
 PIECES = "pieces"
-"""Member of a stored table of the span: its records by model revision where there are several, labels also by
-the hour of their record. The check's own hour is that of their arrival.
+"""The span's records by model revision where there are several, labels also by the hour of their record. The
+check's own hour is that of their arrival.
 """
 
 Piece = tuple[str | None, str]
@@ -218,11 +215,11 @@ Piece = tuple[str | None, str]
 
 @frozen
 class Tabulated:
-    """One table in its two parts, `periods`: of the span's records, and of additional ones.
+    """In two parts, `periods`: of the span's records, and of additional ones.
 
-    `strata` is the dividing column, `lacking` why strata or scores are missing, `mitigated` how outcomes
-    were mitigated. `inside` counts outcomes by intervals of ranges, `revisions` records in the table and
-    those of other revisions, left out, for each part. `pieces` are of the span.
+    `strata` is the dividing column, `lacking` why strata or scores are missing, `mitigated` how outcomes were
+    mitigated. `inside` counts outcomes by intervals of ranges, `revisions` records in the table and those of
+    other revisions, left out, for each part. `pieces` are of the span.
     """
 
     data: DataSet
@@ -237,7 +234,7 @@ class Tabulated:
 
     @property
     def other_revisions(self) -> OtherRevisions | None:
-        """Records left out of both parts; None where every revision is in."""
+        """Left out of both parts; None where every revision is in."""
         return OtherRevisions.merged(self.revisions)
 
     @property
@@ -245,7 +242,7 @@ class Tabulated:
         return merged(self.data, self.periods)
 
     def plus(self, added: "Tabulated") -> "Tabulated":
-        """Sum of payload tables of one comparison, counted from different records."""
+        """Of one comparison, counted from different records."""
         inside = [
             add_inside(list(filter(None, pair))) for pair in zip(self.inside, added.inside, strict=True)
         ]
@@ -280,7 +277,6 @@ class Tabulated:
         ]
 
     def list_pieces(self) -> list[dict[str, Any]]:
-        """JSON of the pieces."""
         return [
             {"hour": hour, "revision": revision, "cells": table.to_json()}
             for (hour, revision), table in sorted(self.pieces.items(), key=str)
@@ -295,7 +291,7 @@ class Tabulated:
 
 
 def table_data(data: DataSet) -> DataSet:
-    """Data set whose tables figures of `data` are measured on."""
+    """On which figures of `data` are measured."""
     return DataSet.COUNTERFACTUAL if data is DataSet.OPENSCALE else data
 
 
@@ -308,7 +304,7 @@ def merged(data: DataSet, tables: Sequence[Any]) -> Table:
 
 
 def merge_revisions(several: Iterable[Mapping[str, Any]]) -> OtherRevisions | None:
-    """Records left out of stored tables because of their revision; None where a table has no count."""
+    """Left out because of their revision; None where a table has no count."""
     counted = [cells.get(OTHER_REVISIONS) for cells in several]
     return (
         None
@@ -323,9 +319,7 @@ def tabulate(
     monitor: Monitor,
     payload: Sequence[Tabulated] | None = None,
 ) -> list[Tabulated]:
-    """Every table of a check. `payload` are its payload tables, if counted from more records than the
-    window holds.
-    """
+    """`payload` are the payload tables, if counted from more records than the window holds."""
     comparisons = list_comparisons(monitor)
     if payload is None:
         window = evidence.window
@@ -359,7 +353,7 @@ def count_payload(
     repeats: IntArray | None = None,
     made_by: pa.ChunkedArray | None = None,
 ) -> Tabulated:
-    """Counts outcomes by group; ranges of one attribute also by intervals inside them.
+    """Counts by group; ranges of one attribute also by intervals inside them.
 
     With `repeats`, each entry of `read` represents that many equal records without weights. `made_by` are the
     model revisions of the span's records, which come first.
@@ -393,14 +387,14 @@ def count_payload(
 
 
 def _find_revisions(window: Window, evidence: CheckEvidence) -> pa.ChunkedArray:
-    """Model revisions of the span's rows; null where the present model was just called."""
+    """Null where the present model was just called."""
     return pc.fill_null(window.rows["model_revision"].slice(0, window.own), evidence.model_revision)
 
 
 def _divide(
     made_by: pa.ChunkedArray, hours: pa.ChunkedArray | None = None
 ) -> Iterator[tuple[Piece, IntArray]]:
-    """Yields the places of the records of each model revision, and of each hour."""
+    """Places of the records of each model revision, and of each hour."""
     names = made_by.combine_chunks().dictionary_encode()
     starts = np.zeros(len(names), np.int64)
     if hours is not None:

@@ -17,16 +17,16 @@ from ...database.binary_rows import read_rows
 from ...domain.check import DataSet, Scope, Span
 
 ORIGIN = datetime(1970, 1, 5, tzinfo=UTC)
-"""A step's beginning, whatever its length: a Monday."""
+"""Beginning of a step of any length: a Monday."""
 
 DRAWN_SCOPES = (Scope.GROUP, Scope.REFERENCE, Scope.ATTRIBUTE, Scope.OVERALL)
-"""Scopes whose figures are joined; others are chosen from these."""
+"""Joined; other scopes are chosen from these."""
 _SCOPES = [scope.value for scope in DRAWN_SCOPES]
 
 
 @frozen_by_name
 class FiguresWanted:
-    """One metric on one data set, of every group, or of all records (`of_all`)."""
+    """Of every group, or of all records (`of_all`)."""
 
     metric: str
     data: DataSet
@@ -34,10 +34,10 @@ class FiguresWanted:
 
 
 class FigureStep(NamedTuple):
-    """Figures of one group and definition in one step. Carried ones count in `carried` only.
+    """Of one group and definition in one step. Carried ones count in `carried` only.
 
-    `lowest` and `highest` are a value and its check's number, of carried figures if there are no others.
-    An end of the intervals is None if unbounded or absent. `n` are the records of the last.
+    `lowest` and `highest` are a value and its check's number, of carried figures if there are no others. An
+    end of the intervals is None if unbounded or absent. `n` are the records of the last.
     """
 
     attribute: str | None
@@ -138,14 +138,14 @@ _REVISION_BEFORE = """
 def figure_steps(
     session: Session, deployment_no: int, span: Span, step: timedelta, *wanted: FiguresWanted
 ) -> list[FigureStep]:
-    """Returns the figures of every group and step, in no order; reads every figure."""
+    """In no order; reads every figure."""
     values = _list_values(deployment_no, span, wanted) | {"step": step, "origin": ORIGIN}
     rows = read_rows(session, _WITH_SUPERSEDED + _unite(_FIGURES, wanted), values)
     return [FigureStep._make(row) for row in rows]
 
 
 def figure_days(session: Session, deployment_no: int, span: Span, *wanted: FiguresWanted) -> list[FigureStep]:
-    """Returns the same of days (UTC) that begin in the span, half-open, from stored sums."""
+    """Of days (UTC) that begin in the span, half-open, from stored sums."""
     rows = read_rows(session, _unite(_DAYS, wanted), _list_values(deployment_no, span, wanted))
     return [FigureStep._make(row) for row in rows]
 
@@ -153,7 +153,7 @@ def figure_days(session: Session, deployment_no: int, span: Span, *wanted: Figur
 def revision_before(
     session: Session, deployment_no: int, end: datetime
 ) -> tuple[str | None, datetime] | None:
-    """Returns the model revision before that at `end`, and the end of its last success."""
+    """Revision before that at `end`, and the end of its last success."""
     row = next(iter(read_rows(session, _REVISION_BEFORE, {"deployment_no": deployment_no, "end": end})), None)
     return None if row is None else (cast("str | None", row[0]), cast("datetime", row[1]))
 
@@ -197,7 +197,7 @@ class VersionChange(NamedTuple):
 
 
 class EndedChecks(NamedTuple):
-    """Checks that ended in one step. Lists name the first success, and each of another version."""
+    """In one step. Lists name the first success, and each of another version."""
 
     step: CheckStep
     version_ats: Sequence[datetime] | None
@@ -211,7 +211,7 @@ class ChangedDay(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """A time between kept days; an absent end is unbounded."""
+    """Between kept days; an absent end is unbounded."""
 
     first: datetime | None
     last: datetime | None
@@ -297,7 +297,7 @@ _KEEP = f"""
 
 
 def ended_checks(session: Session, deployment_no: int, span: Span, step: timedelta) -> list[EndedChecks]:
-    """Returns the ended checks of every step that has some, oldest first."""
+    """Every step that has some, oldest first."""
     stored_days = []
     if step >= DAY:
         days = whole_days(span)
@@ -329,7 +329,7 @@ def waiting_days(session: Session, *, today: datetime) -> WaitingDays:
 
 
 def take_changed_day(session: Session, *, before: datetime, today: datetime) -> ChangedDay | None:
-    """Locks one day, over by `today`, unchanged since `before`.
+    """Over by `today`, unchanged since `before`.
 
     Skips locked days: this transaction must not wait for another lock.
     """
@@ -342,7 +342,7 @@ def postpone_day(session: Session, changed: ChangedDay) -> None:
 
 
 def keep_checks(session: Session, deployment_no: int, day: datetime) -> None:
-    """Stores the day's checks as they are, in the row that `take_changed_day` has locked."""
+    """In the row that `take_changed_day` has locked."""
     values = {
         "deployment_no": deployment_no,
         "day": day,
@@ -355,7 +355,7 @@ def keep_checks(session: Session, deployment_no: int, day: datetime) -> None:
 
 
 def join_steps(checks: Iterable[EndedChecks], step: timedelta) -> list[CheckStep]:
-    """Returns the steps of that length, oldest first; longer ones join days."""
+    """Oldest first; longer steps join days."""
     if step <= DAY:
         return [ended.step for ended in checks]
     by_start: dict[datetime, list[CheckStep]] = {}
@@ -390,16 +390,14 @@ def version_changes(checks: Iterable[EndedChecks]) -> list[VersionChange]:
 
 
 def whole_days(span: Span) -> Span:
-    """Returns the first to the last midnight (UTC) of the span; in a part of a day, the end is before the
-    start.
-    """
+    """First to last midnight (UTC); in a part of a day, the end is before the start."""
     return Span(
         start=ORIGIN - (ORIGIN - span.start) // DAY * DAY, end=ORIGIN + (span.end - ORIGIN) // DAY * DAY
     )
 
 
 def stretches_between(stored_days: Iterable[datetime], stretch: Stretch) -> list[Stretch]:
-    """Returns the parts of a time in none of the kept days, all oldest first."""
+    """Parts of a time in none of the kept days, all oldest first."""
     stretches = []
     first = stretch.first
     for day in stored_days:

@@ -21,7 +21,7 @@ from .day_queries import DAY, Stretch, stretches_between
 
 @frozen_by_name
 class SeriesFilter:
-    """Filter of measurements; an absent or empty member lets all through. Times are half-open."""
+    """An absent or empty member lets all through. Times are half-open."""
 
     metrics: tuple[str, ...] = ()
     data: DataSet | None = None
@@ -33,7 +33,7 @@ class SeriesFilter:
     check_no: int | None = None
 
     def lets_through(self, measurement: Measurement) -> bool:
-        """Returns whether the measurement is asked for, whatever its time."""
+        """Whatever the measurement's time."""
         pairs = (
             (self.data, measurement.data),
             (self.attribute, measurement.attribute),
@@ -56,7 +56,7 @@ class Point:
 
 @frozen
 class HourTable:
-    """Count table of an hour, or of several of a day from `hour` on, without records of earlier ones."""
+    """Of an hour, or of several of a day from `hour` on, without records of earlier ones."""
 
     hour: datetime
     data: DataSet
@@ -75,7 +75,7 @@ class HourTable:
 
 
 class CountedOutcomes(NamedTuple):
-    """Outcomes that a table was counted under, as stored."""
+    """Under which a table was counted, as stored."""
 
     favourable: list[str]
     unfavourable: list[str]
@@ -161,7 +161,7 @@ def series(session: Session, deployment_no: int, filters: SeriesFilter, paging: 
 def summed_tables(
     session: Session, deployment_no: int, filters: SeriesFilter, *, outcomes: OutcomeRule, most: int
 ) -> list[HourTable]:
-    """Returns tables of checked whole hours, of the newest check of each, oldest first; of ended days sums.
+    """Of the newest check of each whole hour, oldest first; of ended days sums.
 
     Beyond `most` hours some may be missing. Other spans overlap hours; other outcomes may mean the opposite.
     """
@@ -196,7 +196,7 @@ def day_tables(session: Session, deployment_no: int, day: datetime) -> list[DayT
 
 
 def store_day_tables(session: Session, deployment_no: int, day: datetime, tables: Sequence[DayTable]) -> None:
-    """Replaces the sums of a day, whose row the caller has locked."""
+    """The caller has locked the day's row."""
     session.execute(
         delete(TableDayRow).where(TableDayRow.deployment_no == deployment_no, TableDayRow.day == day)
     )
@@ -220,9 +220,7 @@ def store_day_tables(session: Session, deployment_no: int, day: datetime, tables
 
 @frozen_by_name
 class SeriesKey:
-    """One metric on one data set of one attribute (None: all records), half-open. `worst` is asked for
-    alone.
-    """
+    """`attribute` None: all records; half-open. `worst` is asked for alone."""
 
     metric: str
     data: DataSet
@@ -255,8 +253,6 @@ A class would cost as much as the read.
 
 
 class EndedRun(NamedTuple):
-    """A check that ended by itself."""
-
     no: int
     id: str
     state: str
@@ -268,13 +264,13 @@ class EndedRun(NamedTuple):
 
     @property
     def is_hourly(self) -> bool:
-        """Whether it is of an hour or part of one."""
+        """Of an hour or part of one."""
         return self.span_end - self.span_start <= HOUR
 
 
 class SpanCount(NamedTuple):
-    """Records in a check's span, added earlier ones (none where carried forward), and those of the span
-    beyond the newest ones.
+    """Records in the span, added earlier ones (none where carried forward), and those of the span beyond the
+    newest ones.
     """
 
     span_start: datetime
@@ -342,7 +338,7 @@ def stored_points(session: Session, deployment_no: int, key: SeriesKey) -> list[
 def ended_runs(
     session: Session, deployment_no: int, since: datetime | None, until: datetime | None
 ) -> list[EndedRun]:
-    """Returns the checks that end in [since, until) by their ends, cancelled ones left out."""
+    """In [since, until) by their ends, cancelled ones left out."""
     return [
         EndedRun._make(row)
         for row in read_rows(session, _RUNS, {"deployment_no": deployment_no, "since": since, "until": until})
@@ -352,9 +348,7 @@ def ended_runs(
 def span_counts(
     session: Session, deployment_no: int, since: datetime | None, until: datetime | None
 ) -> list[SpanCount]:
-    """Returns the counts of checks within an hour, from its start, that end in [since, until); each hour's
-    longest.
-    """
+    """Of checks within an hour, from its start, that end in [since, until); each hour's longest."""
     rows = read_rows(session, _COUNTS, {"deployment_no": deployment_no, "since": since, "until": until})
     # Of one hour the last one stays.
     return list({row[0]: SpanCount._make(row) for row in rows}.values())

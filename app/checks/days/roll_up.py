@@ -53,10 +53,10 @@ class Period(StrEnum):
 
 @frozen
 class RolledUp:
-    """One measurement of a period, and its number of checked hours. Its moment is the period's start.
-
-    `records` are those of the hours' windows; of counterfactual and mitigated figures only where the
+    """`records` are those of the hours' windows; of counterfactual and mitigated figures only where the
     logged tables are there, too.
+
+    The moment of a measurement is the period's start.
     """
 
     hours: int
@@ -72,10 +72,10 @@ def roll_up(
     *,
     scopes: frozenset[str] | None = None,
 ) -> list[RolledUp]:
-    """Every metric of every period with a checked hour, oldest first, under the monitor's present limits.
+    """Of every period with a checked hour, oldest first, under the monitor's present limits.
 
-    With `scopes` only these figures. Left out are tables of attributes no longer watched or divided
-    otherwise, and of other mitigation: their sum would compare unlike groups.
+    Left out are tables of attributes no longer watched or divided otherwise, and of other mitigation: their
+    sum would compare unlike groups.
     """
     present = [
         table
@@ -135,8 +135,7 @@ def roll_up(
 
 
 def sum_days(tables: Iterable[HourTable]) -> list[HourTable]:
-    """Tables of consecutive hours of a day that were counted alike, added up; oldest first by data and
-    comparison.
+    """Consecutive hours of a day that were counted alike; oldest first by data and comparison.
 
     Every period is added up from these sums: sums of weights depend on their order in the last digit.
     """
@@ -175,7 +174,7 @@ def _read_table(table: HourTable, *, has_strata: bool) -> Table:
 
 
 def period_start(hour: datetime, period: Period) -> datetime:
-    """Start of the period of an hour (aware, UTC)."""
+    """Aware, UTC."""
     day = hour.replace(hour=0)
     match period:
         case Period.DAY:
@@ -241,8 +240,8 @@ log = structlog.get_logger(__name__)
 def keep_next_day(session: Session, *, now: datetime, settled: timedelta = SETTLED) -> bool:
     """Adds up the ended day that changed first; whether there was one.
 
-    Never waits for another transaction: a day being written to is left to a later call, and so is one with
-    an unreadable count table, lest it hold up all others.
+    Never waits for another transaction: a day being written to is left to a later call, and so is one with an
+    unreadable count table, lest it hold up all others.
     """
     changed = take_changed_day(session, before=now - settled, today=now)
     if changed is None:

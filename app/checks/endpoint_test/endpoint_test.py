@@ -24,7 +24,7 @@ from ...payloads.wire import Rows
 from ..copies.copy_outcomes import DIFFER
 
 TEST_SECONDS = 10.0
-"""Max seconds of the whole test; a person waits for it."""
+"""A person waits for the test."""
 
 MOST_TEST_RECORDS = 10
 
@@ -34,12 +34,12 @@ REPEATED = (
 )
 
 _SHOWN_CHARACTERS = 200
-"""Max characters shown of a text, as of a class value."""
+"""Of a text, as of a class value."""
 
 
 @frozen_by_name
 class Question:
-    """Rows of a test, in the order of `features`; no `rule` without a monitor.
+    """In the order of `features`; no `rule` without a monitor.
 
     `logged` is the logged answer to the only row, by revision `logged_revision`.
     """
@@ -56,10 +56,10 @@ class Question:
 
 @frozen_by_name
 class EndpointTest:
-    """Result of a test. `fault` says why there are no predictions; no `outcomes` without a monitor.
+    """`fault` says why there are no predictions; no `outcomes` without a monitor.
 
-    `sent` is in words, in `payload_format`. `has_answered`: the model took the request. `tried` are the
-    tests in other formats.
+    `sent` is in words, in `payload_format`. `has_answered`: the model took the request. `tried` are the tests
+    in other formats.
     """
 
     payload_format: str
@@ -75,7 +75,7 @@ class EndpointTest:
 
     @property
     def read(self) -> str | None:
-        """Reading of the answer to the first record, in words."""
+        """Of the answer to the first record, in words."""
         if not self.predictions:
             return None
         further = "" if len(self.predictions) == 1 else f", and of {len(self.predictions) - 1} more"
@@ -87,11 +87,10 @@ class EndpointTest:
 
 
 async def find_format(question: Question, policy: EgressPolicy) -> EndpointTest:
-    """Sends the records in one format after the other until an answer has all outputs, within `TEST_SECONDS`
-    in all.
+    """One format after the other until an answer has all outputs, within `TEST_SECONDS` in all.
 
-    Otherwise the test of the first format that gave predictions, else of the first whose answer could not
-    be read, else of the own one.
+    Otherwise the test of the first format that gave predictions, else of the first whose answer could not be
+    read, else of the own one.
     """
     deadline = monotonic_seconds() + TEST_SECONDS
     configured = question.endpoint.payload_format

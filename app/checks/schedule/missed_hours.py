@@ -61,12 +61,10 @@ _QUEUE = text(f"""
 """)  # noqa: S608 - of constants only
 
 MOST_AT_ONCE = 24
-"""Max hours of a deployment that wait in the queue once its model answers; before, the oldest alone."""
+"""Hours of a deployment that wait in the queue once its model answers; before, the oldest alone."""
 
 
 def queue_missed(session: Session) -> int:
-    """Queues hours that the present model has missed, and ends such checks that are no longer needed; returns
-    how many were queued.
-    """
+    """Ends such checks that are no longer needed, too; returns how many were queued."""
     session.execute(_CANCEL)
     return len(session.scalars(_QUEUE, {"most": MOST_AT_ONCE}).all())

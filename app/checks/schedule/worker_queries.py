@@ -1,9 +1,4 @@
-"""Workers by their heartbeats, on the database's clock: without one no check runs and no alert is sent.
-
-The address of the service, for workers elsewhere, and the installation's name.
-
-Words for the time in which no worker answers.
-"""
+"""Workers by their heartbeats, on the database's clock: without one no check runs and no alert is sent."""
 
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -50,7 +45,7 @@ class WorkersSeen:
 
 
 def record_beat(session: Session, worker_id: str) -> None:
-    """Notes that the worker is there now; deletes those that were silent for FORGOTTEN_AFTER."""
+    """Deletes those that were silent for FORGOTTEN_AFTER."""
     session.execute(
         insert(WorkerRow)
         .values(id=worker_id)
@@ -73,7 +68,7 @@ _ONLY = 1
 
 
 def record_listener(session: Session, exposed_on: str | None) -> None:
-    """Notes the address on which other machines reach the service; None: loopback only."""
+    """Address on which other machines reach the service; None: loopback only."""
     values = {"exposed_on": exposed_on, "started_at": func.now()}
     session.execute(
         insert(ListenerRow)
@@ -83,12 +78,12 @@ def record_listener(session: Session, exposed_on: str | None) -> None:
 
 
 def exposed_on(session: Session) -> str | None:
-    """Returns the address that was noted last; None also if the service never started."""
+    """None also if the service never started."""
     return session.scalar(select(ListenerRow.exposed_on).where(ListenerRow.no == _ONLY))
 
 
 def name_installation(session: Session) -> str | None:
-    """Returns a name that only this database has; None where the server does not let everybody read it."""
+    """Only this database has it; None where the server does not let everybody read it."""
     named = "SELECT system_identifier || ' ' || oid FROM pg_control_system(), pg_database"
     try:
         with session.begin_nested():
@@ -98,7 +93,6 @@ def name_installation(session: Session) -> str | None:
 
 
 RUNBOOK = "docs/operations/runbook.md#no-worker-answers"
-"""Section that says what to do."""
 
 _SILENT = (
     "No worker has answered since {since}. Checks and alerts wait; logging goes on, and nothing that "

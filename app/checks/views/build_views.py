@@ -74,7 +74,7 @@ OTHER_MONITOR = (
 
 
 def why_no_training(session: Session, deployment_no: int) -> str | None:
-    """Why there is no view; None if there is one."""
+    """None if there is a view."""
     if find_training_summary(session, deployment_no) is None:
         return NO_DATA
     return NO_MONITOR if find_monitor(session, deployment_no) is None else None
@@ -159,7 +159,7 @@ _NEEDED = {
         | {name for names in QUALITY for name in names},
     ),
 }
-"""Tables and measurements of each view of logged records."""
+"""Of each view of logged records."""
 
 _NOT_OVER = {
     CheckState.QUEUED: "The check waits for a worker; it has no figures yet.",
@@ -173,7 +173,7 @@ _ENDED_WITHOUT = {
 
 
 def list_views(session: Session, deployment: Deployment, check: CheckRun) -> tuple[ViewState, ...]:
-    """Kinds of view, with the reason where the check has none."""
+    """With the reason where the check has none."""
     counted = counted_check(session, check)
     reasons = {kind: _why_not(counted, kind, deployment) for kind in _NEEDED} | {
         ViewKind.TRAINING: why_no_training(session, deployment.no)
@@ -252,7 +252,7 @@ _UNPICKED = {
     DataSet.MITIGATED: _NOT_STORED | {RATE_BEFORE, RATE_AFTER},
     DataSet.MITIGATED_LABELLED: _NOT_STORED,
 }
-"""Metrics of figures that are measured from a check's tables, picked or not."""
+"""Measured from a check's tables, picked or not."""
 
 VIEW_OF_DATA = {
     DataSet.AS_LOGGED: ViewKind.AS_LOGGED,
@@ -263,13 +263,12 @@ VIEW_OF_DATA = {
     DataSet.MITIGATED: ViewKind.MITIGATED,
     DataSet.MITIGATED_LABELLED: ViewKind.MITIGATED,
 }
-"""View that shows the figures of a data set."""
 
 
 def explain_figure(
     session: Session, deployment: Deployment, counted: CountedCheck, key: FigureKey, names: GroupWords
 ) -> Explanation:
-    """Explains a figure of the check, or of the present training data; `names` name its groups.
+    """Of the check, or of the present training data; `names` name its groups.
 
     Raises:
         NotFound: the check has no such figure.

@@ -61,7 +61,6 @@ INTERVAL_WORDS = {
     "paired_ratio": "limits of the ratio of two rates of the same records (Bonett and Price)",
     "paired_difference": "limits of the difference of two rates of the same records (Newcombe)",
 }
-"""Methods of intervals in words."""
 
 _COUNT_WORDS = {
     "n": "records",
@@ -89,8 +88,8 @@ class FigureCount:
 
 @frozen_by_name
 class Explanation:
-    """Basis of a figure. `interval` is None without a number. `convention` says what sign or size mean,
-    `caution` that records are few.
+    """`interval` is None without a number. `convention` says what sign or size mean, `caution` that records
+    are few.
     """
 
     title: str
@@ -108,11 +107,7 @@ class Explanation:
 
 
 def explain(measurement: Measurement) -> Explanation:
-    """Explains a measurement.
-
-    Raises:
-        KeyError: the catalogue has no metric of that key.
-    """
+    """Raises KeyError: the catalogue has no metric of that key."""
     metric = CATALOGUE[measurement.metric]
     details = measurement.details
     group = details.subject or details.monitored or str(measurement.group)

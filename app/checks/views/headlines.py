@@ -32,7 +32,6 @@ VERDICT_WORDS: Mapping[str | None, str] = {
     Verdict.NOT_COMPUTABLE: "not computable",
     None: "no limit set",
 }
-"""Verdicts in one or two words."""
 
 _PLACES: Mapping[str | None, str] = {
     Verdict.UNFAIR: "outside the limits",
@@ -51,7 +50,7 @@ _EVERYTHING_EQUAL: Mapping[str | None, str] = {
 
 @frozen_by_name
 class WordedFigure:
-    """`group`, `sentence` for its figure, and `statements` on how sure it is.
+    """`sentence` is of the figure, `statements` on how sure it is.
 
     `disadvantaged` is the side at a disadvantage, if any.
     """
@@ -71,7 +70,7 @@ class WordedFigure:
 
 @frozen_by_name
 class OnData:
-    """Figure on one data set, or why there is none (`absent`)."""
+    """`absent` says why there is none."""
 
     data: DataSet
     name: str
@@ -81,7 +80,7 @@ class OnData:
 
 @frozen_by_name
 class Headline:
-    """Headline of one attribute. `reading` says what its sentences mean together.
+    """`reading` says what its sentences mean together.
 
     `notes` say what the counterfactual figure of an unseen attribute means.
     """
@@ -182,11 +181,11 @@ def read_together(logged: WordedFigure, equal: WordedFigure) -> str | None:
 
 
 def say_parts(logged: Measurement, equal: Measurement) -> str:
-    """Parts of the difference of two rates as logged, after a blank: what stays with everything else equal,
-    and what does not.
+    """Difference of two rates as logged, after a blank: what stays with everything else equal, and what does
+    not.
 
-    Empty without counts. Shares are given only of a gap that is larger than chance explains and whose
-    parts point the same way.
+    Empty without counts. Shares are given only of a gap that is larger than chance explains and whose parts
+    point the same way.
     """
     gaps = []
     for details in (logged.details, equal.details):

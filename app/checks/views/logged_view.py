@@ -89,7 +89,7 @@ def payload_attributes(source: CheckSource) -> Iterator[AttributeView]:
 
 
 def perturbed_attributes(source: CheckSource) -> Iterator[AttributeView]:
-    """Attributes with copies; an intersection with the reason why it is absent."""
+    """With copies; an intersection has the reason why it is absent."""
     for comparison in source.comparisons():
         stored = source.tables.get((DataSet.COUNTERFACTUAL, comparison))
         if stored is None:
@@ -111,7 +111,7 @@ def perturbed_attributes(source: CheckSource) -> Iterator[AttributeView]:
 
 
 def why_not_perturbed(counted: CountedCheck) -> str | None:
-    """Why an ended check has no copies; None if it has."""
+    """None if the ended check has copies."""
     if DataSet.COUNTERFACTUAL in counted.data_sets:
         return None
     return counted.check.reason or (NOT_PICKED if counted.window.get("with_endpoint") else NO_ENDPOINT)
@@ -155,8 +155,8 @@ def notes_on_answers(window: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def notes_on_unseen(window: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """Of attributes that the model does not see, the meaning of counterfactual figures and whether they
-    can be trusted.
+    """Meaning of counterfactual figures of attributes that the model does not see, and whether they can be
+    trusted.
     """
     through = window.get("correlated_features", {})
     plain = [name for name in window.get("attributes_unseen_by_model", ()) if name not in through]
@@ -170,9 +170,7 @@ def notes_on_unseen(window: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
 
 
 def _with_copies(source: CheckSource, view: AttributeView) -> AttributeView:
-    """Adds the numbers of copies in the attribute and of those in neither outcome list; None where
-    unknown.
-    """
+    """Numbers of copies in the attribute and of those in neither outcome list; None where unknown."""
     perturbed, unclassified = (
         source.window.get(name, {}).get(view.attribute)
         for name in ("perturbed_records", "unclassified_copies")
@@ -186,7 +184,7 @@ def _with_copies(source: CheckSource, view: AttributeView) -> AttributeView:
 
 
 def mitigated_attributes(source: CheckSource) -> Iterator[AttributeView]:
-    """Mitigated attributes on logged records; others with the reason why they are absent."""
+    """On logged records; others have the reason why they are absent."""
     for comparison in source.comparisons():
         stored = source.tables.get((DataSet.MITIGATED, comparison))
         if stored is None:

@@ -48,7 +48,7 @@ class ViewState:
 
 @frozen_by_name
 class SubRange:
-    """Interval of a numeric group: `20-21` of whole numbers, else `0.5 to <1`, the last `1 to 1.5`.
+    """`20-21` of whole numbers, else `0.5 to <1`, the last `1 to 1.5`.
 
     `share` is None exactly when `reason` says why. `lower` and `upper` are its 95 % interval.
     """
@@ -69,7 +69,7 @@ class SubRange:
 
 @frozen_by_name
 class Outcomes:
-    """Outcomes of some records; of weighted training data they are weights.
+    """Of weighted training data they are weights.
 
     `share` is None exactly when `reason` says why. `lower` and `upper` are its 95 % interval, `figure` its
     measurement; None where no metric of the catalogue is it (counterfactual data after mitigation), whose
@@ -94,9 +94,9 @@ class GroupShare:
     `outcomes` are before mitigation where there is an `after`. `original_records` are classified, without
     copies. `unclassified` records are in no share. `additional_records` of the original ones come from
     earlier hours. `comparison` is the disparate impact with verdict, of training data the difference in
-    proportions of labels, with copies the counterfactual disparate impact; None for the reference and
-    where not measured. `openscale_fairness` is OpenScale's figure of these outcomes, which counts every
-    copy as a record.
+    proportions of labels, with copies the counterfactual disparate impact; None for the reference and where
+    not measured. `openscale_fairness` is OpenScale's figure of these outcomes, which counts every copy as a
+    record.
     """
 
     group: str | None
@@ -114,7 +114,7 @@ class GroupShare:
 
     @property
     def share(self) -> float | None:
-        """Favourable rate; before mitigation where there is an after."""
+        """Before mitigation where there is an after."""
         return self.outcomes.share
 
     @property
@@ -149,13 +149,12 @@ class MitigatedOut(Out):
 
 @frozen_by_name
 class AttributeView:
-    """One attribute, or an intersection.
+    """`groups` are in the monitor's order, `pooled` the monitored, then the reference group; without them
+    `reason` says why.
 
-    `groups` are in the monitor's order, `pooled` the monitored, then the reference group. Without them
-    `reason` says why. `worst` is the comparison furthest out. `records` says which records are left out.
-    `perturbed_records` are copies (None: not perturbed), `unclassified_copies` those in neither outcome
-    list. `notes` say what copies mean where the model does not see the attribute. `accuracy`, `mitigated`
-    and `worst_after` are of the mitigated view only.
+    `worst` is the comparison furthest out. `perturbed_records` are copies (None: not perturbed),
+    `unclassified_copies` those in neither outcome list. `notes` say what copies mean where the model does not
+    see the attribute. `accuracy`, `mitigated` and `worst_after` are of the mitigated view only.
     """
 
     comparison: Comparison
@@ -183,12 +182,11 @@ class AttributeView:
 
 @frozen_by_name
 class CheckView:
-    """One view. Without anything to show `attributes` is empty and `reason` says why.
+    """Without anything to show `attributes` is empty and `reason` says why.
 
-    `counted_span` is that of the check that counted: another one where figures are carried forward.
-    `records` are of that span, `additional_records` of earlier hours; of training data, `records` are of
-    the upload, `processed_at` says when. `counterfactual` is, in the mitigated view, the same with copies.
-    `notes` are shown next to the figures.
+    `counted_span` is that of the check that counted: another one where figures are carried forward. `records`
+    are of that span, `additional_records` of earlier hours; of training data, `records` are of the upload,
+    `processed_at` says when. `counterfactual` is, in the mitigated view, the same with copies.
     """
 
     kind: ViewKind
@@ -208,12 +206,12 @@ class CheckView:
 
 
 ShareSubject = tuple[Scope, str | None]
-"""Scope with a group by label, or (None) all monitored or reference ones."""
+"""Group by label, or (None) all monitored or reference ones."""
 
 
 @frozen
 class GroupFigures:
-    """Outcomes of groups and comparisons with the reference, before or after mitigation.
+    """Before or after mitigation.
 
     `openscale` are OpenScale's own comparisons, where the outcomes hold copies.
     """
@@ -255,7 +253,7 @@ def divide_shares(
     *,
     after: GroupFigures | None = None,
 ) -> AttributeView:
-    """Groups in the order of the table, and the monitored and the reference ones as a whole."""
+    """In the order of the table, and the monitored and the reference ones as a whole."""
     table = stored.whole
     additional = stored.additional
     counts = own_outcomes(table)
@@ -305,7 +303,7 @@ def divide_shares(
 
 
 def own_outcomes(table: Table) -> IntArray:
-    """Counts [groups, 2] (unfavourable, favourable) without copies, before mitigation."""
+    """[groups, 2] without copies, before mitigation."""
     if isinstance(table, GroupCounts):
         return table.counts
     outcomes = cast("CounterfactualCells | MitigatedCells", table).outcomes

@@ -45,8 +45,8 @@ class StoredParts:
 
 @frozen
 class CountedCheck:
-    """Check, and the one that counted its records: itself, unless carried forward. `data_sets` are those
-    with tables.
+    """`origin` counted the records: the check itself, unless carried forward. `data_sets` are those with
+    tables.
     """
 
     check: CheckRun
@@ -55,12 +55,12 @@ class CountedCheck:
 
     @property
     def window(self) -> Mapping[str, Any]:
-        """Description of the counted records; empty before there is one."""
+        """Empty before there is a window."""
         return self.origin.window or {}
 
     @property
     def hours(self) -> Span:
-        """Hours of the window: the span's, back to its oldest record."""
+        """The span's, back to the oldest record of the window."""
         span = self.origin.span
         oldest = self.window.get("oldest_record_at")
         start = span.start if oldest is None else min(span.start, datetime.fromisoformat(oldest))
@@ -69,12 +69,12 @@ class CountedCheck:
 
 
 CheckRecords = Mapping[str, Mapping[str, Any]]
-"""JSON of counted records by data set and attribute."""
+"""Keyed by data set and attribute."""
 
 
 @frozen
 class CheckSource:
-    """Tables and measurements that a view needs, and the present monitor, whose limits and seed are used."""
+    """The limits and the seed of the present monitor are used."""
 
     counted: CountedCheck
     tables: Mapping[tuple[DataSet, Comparison], StoredParts]
@@ -114,9 +114,7 @@ class CheckSource:
     def measured(
         self, data: DataSet, comparison: Comparison, metric: str, table: Table | None = None
     ) -> list[Measurement]:
-        """The check's own measurements; where it stored none, the same code over the table, or the stored
-        one.
-        """
+        """The check's own; where it stored none, the same code over the table, or the stored one."""
         stored = self.tables.get((table_data(data), comparison))
         if table is None and stored:
             table = stored.whole
@@ -128,7 +126,7 @@ class CheckSource:
     def measured_again(
         self, data: DataSet, comparison: Comparison, metric: str, table: Table
     ) -> list[Measurement]:
-        """Measures a table under the present limits."""
+        """Under the present limits."""
         check = self.counted.check
         stored = self.tables.get((data, comparison))
         revisions = merge_revisions(() if stored is None else stored.cells)
@@ -195,9 +193,7 @@ def read_present(session: Session, deployment_no: int, newest_no: int | None) ->
 
 
 def read_left_out(counted: CountedCheck, lost: NotStored) -> CheckRecords:
-    """Counted records of the check's figures, with those that never were records in the hours of its
-    window.
-    """
+    """With those that never were records in the hours of the check's window."""
     counts = {
         "rejected": lost.rejected,
         "dropped": lost.not_received,
@@ -210,7 +206,7 @@ def read_left_out(counted: CountedCheck, lost: NotStored) -> CheckRecords:
 
 
 def count_lost(session: Session, counted: CountedCheck) -> NotStored:
-    """Counts what never was a record in the hours of the check's window."""
+    """Never records, in the hours of the check's window."""
     return count_not_stored(session, counted.check.deployment_no, counted.hours)
 
 
@@ -254,7 +250,7 @@ class CheckWindow:
     oldest: RecordPlace | None
 
     def part_of(self, record: StoredRecord) -> WindowPart | None:
-        """Whether the check read the record as of its span or as additional; None if not at all."""
+        """None if the check did not read the record."""
         oldest = self.oldest
         at = record.logged_at
         is_read = at < self.span.end and self.version in (None, record.schema_version)
@@ -264,7 +260,7 @@ class CheckWindow:
 
 
 def window_of_check(session: Session, deployment_no: int, check_id: str | None) -> CheckWindow | None:
-    """Window of the check's figures, if one is named; of one carried forward, that of its origin.
+    """Of the check's figures, if one is named; of one carried forward, that of its origin.
 
     It goes by times and counts: records placed into past hours after the check are taken for its own.
 

@@ -39,14 +39,14 @@ from ...statistics.group_labels import FloatArray, IntArray
 BoolArray = npt.NDArray[np.bool_]
 
 Part = BoolArray | IntArray | slice
-"""Some records of a window: a mask, or their places."""
+"""A mask, or places."""
 
 COHORT = 10_000
-"""Max records of which a check counts how many have a label."""
+"""Records of which a check counts how many have a label."""
 
 
 class LoggedRecords:
-    """Logged records, at one moment."""
+    """At one moment."""
 
     labels_without_record = 0
 
@@ -64,8 +64,8 @@ class LoggedRecords:
         labels: pa.Table,
         until: datetime,
     ) -> pa.Table | None:
-        """Newest records scored when those of the labels were, in the columns of `newest_cohort`; None if no
-        label is of a record.
+        """Newest records scored when those of the labels were, as `newest_cohort`; None if no label is of a
+        record.
 
         A label counts if it was usable before `until`.
         """
@@ -77,8 +77,8 @@ class LoggedRecords:
         return stored_targets(self._reader, self._deployment_no)
 
     def answers(self, key: TargetKey, record_nos: IntArray, *, with_probabilities: bool) -> pa.Table | None:
-        """Stored answers to copies of records between the lowest and the highest number: record_no,
-        outcome and, if wanted, probability.
+        """To copies of records between the lowest and the highest number: record_no, outcome and, if wanted,
+        probability.
         """
         if key not in self.targets:
             return None
@@ -102,7 +102,7 @@ NO_TABLES = TablePlaces()
 
 
 class FiledRecords:
-    """Records in the files of a deployment's tables, numbered as they are read, for one check.
+    """Numbered as they are read, for one check.
 
     Of a batch, `counted` are the files of its partition; earlier records come from all files.
 
@@ -132,7 +132,7 @@ class FiledRecords:
 
     @property
     def labels_without_record(self) -> int:
-        """Labels read so far whose record is not in the files."""
+        """Read so far."""
         return self._labels.without_record if self._labels else 0
 
     def payload(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
@@ -166,9 +166,7 @@ class FiledRecords:
     def cohort(
         self, query: WindowQuery, window: pa.Table, labels: pa.Table, until: datetime
     ) -> pa.Table | None:
-        """As of logged records; the window of a batch holds the records of its labels, whenever these
-        came.
-        """
+        """As of logged records; the window of a batch holds the records of its labels, whenever these came."""
         scored = _span_of_records(labels)
         if self._labels is None or scored is None:
             return None
@@ -193,7 +191,7 @@ WindowSource = LoggedRecords | FiledRecords
 
 
 def _span_of_records(labels: pa.Table) -> Span | None:
-    """From the first to the last record of the labels; None if no label is of a record."""
+    """First to last record of the labels; None if no label is of a record."""
     scored = pc.min_max(labels["record_logged_at"]).as_py()
     return (
         None
@@ -203,12 +201,12 @@ def _span_of_records(labels: pa.Table) -> Span | None:
 
 
 BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
-"""Moment before any record's time."""
+"""Before any record's time."""
 
 
 @frozen
 class Window:
-    """Rows of a window, newest first; the first `own` lie in the span."""
+    """Newest first; the first `own` lie in the span."""
 
     rows: pa.Table
     own: int
@@ -219,7 +217,7 @@ class Window:
 
     @property
     def additional(self) -> int:
-        """Rows added from before the span."""
+        """From before the span."""
         return len(self) - self.own
 
     def is_own(self) -> BoolArray:
@@ -230,7 +228,7 @@ class Window:
         return self.is_own(), ~self.is_own()
 
     def weights(self, part: Part = slice(None)) -> FloatArray | None:
-        """Per row of the part how many records it represents; None where each represents itself."""
+        """Records that each row represents; None where each represents itself."""
         rates = self.rows["sample_rate"]
         if rates.null_count == len(rates):
             return None
@@ -238,7 +236,7 @@ class Window:
         return weights[part]
 
     def is_of(self, revision: str) -> BoolArray:
-        """Whether that model revision answered the row."""
+        """That model revision answered the row."""
         is_of: BoolArray = np.array(self.rows["model_revision"].to_pylist(), dtype=object) == revision
         return is_of
 
@@ -252,13 +250,13 @@ class Window:
         monitor: Monitor,
         probabilities: pa.ChunkedArray | None = None,
     ) -> RecordTable:
-        """Rows as the monitor reads them; `answers` is their column of predictions or outcomes."""
+        """`answers` is the column of predictions or outcomes."""
         return read_table(RecordColumns(self.values(), self.rows[answers], probabilities), schema, monitor)
 
 
 @frozen
 class PayloadWindow(Window):
-    """Window of scoring records; `logged_in_span` includes those beyond `max_records`."""
+    """`logged_in_span` includes records beyond `max_records`."""
 
     logged_in_span: int
 
@@ -266,7 +264,7 @@ class PayloadWindow(Window):
         return np.asarray(self.rows["record_no"].to_numpy())
 
     def reach(self) -> Span:
-        """Span from the oldest to the newest record, both included."""
+        """From the oldest to the newest record, both included."""
         if not len(self):
             return Span(start=BEGINNING, end=BEGINNING)
         times = self.rows["logged_at"]

@@ -1,5 +1,5 @@
-"""Everything that one check reads, at one moment of the database, and its description, stored with the check.
-Source: spec of the fairness check, section 2.
+"""Everything that one check reads, at one moment of the database, and its description. Source: spec of the
+fairness check, section 2.
 
 Records may represent others, because only a sample is logged.
 """
@@ -50,18 +50,18 @@ from ..subject import Subject
 from .window import BoolArray, PayloadWindow, Window, WindowSource, read_payload_window, read_window
 
 CHUNK = 10_000
-"""Max labels without stored prediction that are scored at a time."""
+"""Labels without stored prediction that are scored at a time."""
 
 PROBABILITY = "probability"
 """Column of the model's probabilities."""
 
 LabelPredictions = dict[str, Prediction]
-"""Predictions for labels with features of their own, by feedback id."""
+"""For labels with features of their own, by feedback id."""
 
 
 @frozen_arrays
 class Predicted:
-    """Labels with a prediction, newly scored ones, and records that the model did not take."""
+    """With a prediction, newly scored ones, and records that the model did not take."""
 
     window: Window
     asked: LabelPredictions = field(default_factory=dict)
@@ -70,7 +70,7 @@ class Predicted:
 
 @frozen
 class ComparedLabels:
-    """Per label: its outcome, the predicted one, and whether the two labels are the same [records]."""
+    """Per label: its outcome, the predicted one, and whether the two labels are the same."""
 
     actual: IntArray
     predicted: IntArray
@@ -80,7 +80,7 @@ class ComparedLabels:
 def predict_unscored(
     window: Window, database: Database, deployment: Deployment, model: ModelOfCheck
 ) -> Predicted:
-    """Window with every prediction filled in, without labelled records that the model does not take.
+    """Without labelled records that the model does not take.
 
     Raises:
         ScoringFailed: the model gave no usable answer.
@@ -131,7 +131,7 @@ def compare_texts(
     rule: OutcomeRule,
     problem_type: ProblemType,
 ) -> ComparedLabels:
-    """Compares labels with answers, both as JSON texts; `predicted` [records] are the answers' outcomes.
+    """Both are JSON texts; `predicted` [records] are the answers' outcomes.
 
     A classification is correct when label and outcome are the same; a regression when the outcome is: real
     numbers are hardly ever equal.
@@ -156,7 +156,7 @@ class Labelled:
     has_label: BoolArray = field(default_factory=lambda: np.zeros(0, np.bool_))
 
     def count_cells(self, comparison: Comparison) -> LabelledCells:
-        """Labels by group, without strata and scores."""
+        """Without strata and scores."""
         named, codes = self.read.compare(comparison)
         columns = {name: getattr(self.comparison, name) for name in LabelledCells.AXES}
         return replace(
@@ -165,9 +165,7 @@ class Labelled:
         )
 
     def count_cohort(self, comparison: Comparison) -> IntArray | None:
-        """Records of the cohort [groups + 1, unfavourable and favourable prediction, all and those with a
-        label].
-        """
+        """[groups + 1, unfavourable and favourable prediction, all and those with a label]."""
         if self.cohort is None:
             return None
         named, codes = self.cohort.compare(comparison)
@@ -183,7 +181,7 @@ class Labelled:
 def read_labels(
     subject: Subject, groupings: Sequence[Grouping], window: Window, cohort: Window | None
 ) -> Labelled | None:
-    """Window's labels in the groups that the payload window showed; None without labels."""
+    """In the groups that the payload window showed; None without labels."""
     if not len(window):
         return None
     monitor = replace(subject.monitor, attributes=tuple(map(subject.fixed, groupings)))
@@ -206,7 +204,7 @@ def read_labels(
 
 
 COPIED = (DataSet.OPENSCALE, DataSet.COUNTERFACTUAL, DataSet.MITIGATED, DataSet.MITIGATED_LABELLED)
-"""Data sets that need the outcomes of copies."""
+"""They need the outcomes of copies."""
 
 
 @frozen
@@ -217,7 +215,7 @@ class CheckEvidence:
     attribute but those by a rule and those `without_copies`, which says why; none without an endpoint or
     metrics of counterfactual data. Records of other revisions than `model_revision` are in no group there:
     one model's answers to copies cannot be compared with another's. `repeats` are unchanged copies of some
-    records. Labels in files may lack their record.
+    records.
     """
 
     window: PayloadWindow
@@ -311,17 +309,17 @@ def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
 
 
 ROUNDED_PROBABILITIES = "rounded_probabilities"
-"""Member of a window whose model answered probabilities a hair outside [0, 1]."""
+"""In a window whose model answered probabilities a hair outside [0, 1]."""
 
 ERASED_RECORDS = "erased_records"
-"""Member of a window: records of its hours that were erased before the check."""
+"""Records of the window's hours that were erased before the check."""
 
 LABELS_OF_SOME = "labels_of_some"
 """Sentence on labels that only some records have, or null."""
 
 
 def describe_window(subject: Subject, evidence: CheckEvidence) -> dict[str, object]:
-    """Counts and times of the rows that a check read; JSON-safe."""
+    """JSON-safe counts and times of the rows that a check read."""
     window = evidence.window
     reach = evidence.window.reach()
     return {
@@ -401,13 +399,12 @@ def describe_not_scored(
 
 
 SAMPLING = "sampling"
-"""Member of a window that describes its sample; absent where every record represents itself."""
+"""Absent where every record represents itself."""
 
 
 def describe_sampling(weights: FloatArray | None) -> Mapping[str, object]:
-    """Description of a sample with these weights [records]; empty without.
-
-    `represented` is their sum, `effective` the number of equal records that are as certain (Kish 1965).
+    """`represented` is the sum of the weights [records], `effective` the number of equal records that are as
+    certain (Kish 1965).
     """
     if weights is None:
         return {}
@@ -427,14 +424,14 @@ def describe_sampling(weights: FloatArray | None) -> Mapping[str, object]:
 
 
 def is_unequal(weights: FloatArray | None) -> bool:
-    """Whether some records represent more than others."""
+    """Some records represent more than others."""
     return (
         weights is not None and weights.size > 0 and not np.allclose(weights, weights[0], rtol=1e-9, atol=0)
     )
 
 
 def without_values(measurements: Sequence[Measurement]) -> list[Measurement]:
-    """Measurements as not computable: they count records of unequal weight."""
+    """Not computable: they count records of unequal weight."""
     return [
         replace(
             measurement,
