@@ -36,18 +36,18 @@ from .count_hours import (
 from .queries.hour_counts import CountedHour
 
 LABELS_WAIT = timedelta(days=1)
-"""Max wait for the labels of an hour after their horizon, while no file has later ones."""
+"""For the labels of an hour after their horizon, while no file has later ones."""
 
 RESOLUTION = timedelta(microseconds=1)
-"""Smallest step of a row's time."""
+"""Of a row's time."""
 
 MOST_JOINED = 1_000_000
-"""Max records whose labels are looked for at a time."""
+"""Records whose labels are looked for at a time."""
 
 
 @frozen
 class HoursInFiles:
-    """Hours of a deployment as its files are listed and can be read now.
+    """As the files are listed and can be read now.
 
     The session's transaction is kept alive while files are read.
     """
@@ -58,10 +58,10 @@ class HoursInFiles:
     places: TablePlaces
 
     def end(self, latest: datetime, data: DataSet) -> datetime | None:
-        """End of the hours whose rows are there, at most `latest`; None where nothing is listed.
+        """Rows are there up to then, at most `latest`; None where nothing is listed.
 
-        Hours that no file has reached may still come. Labels stop coming in many lakes: they are waited
-        for a day.
+        Hours that no file has reached may still come. Labels stop coming in many lakes: they are waited for a
+        day.
         """
         newest = newest_listed_row(
             self.session, self.followed.deployment.no, PAYLOAD if data is DataSet.AS_LOGGED else FEEDBACK
@@ -84,15 +84,11 @@ class HoursInFiles:
         return None if earliest is None else floor_to_hour(earliest)
 
     def count_records(self, span: Span) -> int:
-        """Number of records in the span.
-
-        Raises:
-            InvalidInput: the files cannot be read.
-        """
+        """Raises InvalidInput: the files cannot be read."""
         return self._open(span).count(span)
 
     def count(self, data: DataSet, span: Span) -> list[CountedHour]:
-        """Counts of the span's hours on records or labels, groups in a fixed order.
+        """Groups are in a fixed order.
 
         Raises:
             InvalidInput: the files cannot be read, or the monitor cannot be applied to them.

@@ -78,9 +78,7 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class FollowedEra:
-    """A deployment and its monitor in one era. Hours before `starts_at` (if any) do not count for a figure
-    that appears.
-    """
+    """Hours before `starts_at` (if any) do not count for a figure that appears."""
 
     deployment: FollowedDeployment
     monitor: Monitor
@@ -93,7 +91,7 @@ class FollowedEra:
 
     @cached_property
     def definitions(self) -> Mapping[tuple[CountedPlace, str], Definition]:
-        """Definitions by place and metric, as `evidence_figures.definition` stores them."""
+        """As `evidence_figures.definition` stores them."""
         return {metric.key: define_figures(self.monitor, metric) for metric in self.metrics}
 
     def compares(self, figure: KnownFigure) -> bool:
@@ -109,19 +107,18 @@ class FollowedEra:
         return stored == now
 
     def with_person(self, person: str | None) -> "FollowedEra":
-        """Counts by that column of persons."""
         evidence = replace(self.monitor.evidence, person=person)
         return replace(self, monitor=replace(self.monitor, evidence=evidence))
 
     @property
     def horizon(self) -> timedelta:
-        """Time within which a label must follow its record."""
+        """Within which a label must follow its record."""
         return timedelta(hours=self.monitor.evidence.label_horizon_hours)
 
 
 @frozen_arrays
 class ReadRecords:
-    """Records of a span [records]: rows, what the monitor reads in them, and the number of each one's hour.
+    """Rows, what the monitor reads in them, and the number of each one's hour.
 
     `left_out` marks records by reason. `repeats` says how many records each row is; None: one.
     """
@@ -136,7 +133,7 @@ class ReadRecords:
 def count_payload(
     reader: ArrowReader, followed: FollowedEra, span: Span, people: ChoosesRecords | None
 ) -> list[CountedHour]:
-    """Favourable and all records of the span's hours, for each comparison."""
+    """Favourable and all records, for each comparison."""
     batches = _read(
         followed,
         lambda query: records_between(reader, query, span, followed.era.model_revision),
@@ -147,8 +144,7 @@ def count_payload(
 
 
 def tabulate_payload(batch: ReadRecords, monitor: Monitor, span: Span) -> Iterator[CountedHour]:
-    """Counts groups, also of records that are left out: the reason follows the role. Those in no group have
-    no role.
+    """Also of records that are left out: the reason follows the role. Those in no group have no role.
 
     Their label says why none is, if the comparison cannot be made.
     """
@@ -184,7 +180,7 @@ def tabulate_payload(batch: ReadRecords, monitor: Monitor, span: Span) -> Iterat
 def count_labels(
     reader: ArrowReader, followed: FollowedEra, span: Span, people: ChoosesRecords | None
 ) -> list[CountedHour]:
-    """Labels by prediction of the span's hours, in the order of `figures.DEFINITIONS`."""
+    """Labels by prediction, in the order of `figures.DEFINITIONS`."""
     revision = followed.era.model_revision
     batches = _read(
         followed, lambda query: labels_between(reader, query, span, revision, followed.horizon), span, people
@@ -193,7 +189,7 @@ def count_labels(
 
 
 def tabulate_labels(batch: ReadRecords, followed: FollowedEra, span: Span) -> Iterator[CountedHour]:
-    """Yields what `count_labels` counts; the rows have `label` and `outcome` as JSON texts."""
+    """The rows have `label` and `outcome` as JSON texts."""
     predicted = batch.read.outcomes
     rule = followed.monitor.outcomes
     labels = compare_texts(
@@ -232,11 +228,10 @@ def tabulate_labels(batch: ReadRecords, followed: FollowedEra, span: Span) -> It
 
 
 def count_pairs(table: CounterfactualCells) -> Cells:
-    """Each monitored group's kinds of records of a counterfactual table: pairs of outcomes, and how many have
-    each; records in any pair.
+    """Pairs of outcomes of each monitored group, and how many records have each; records in any pair.
 
-    Empty without counterfactuals, or if some records represent more: the bet is only proved for records
-    that count alike.
+    Empty without counterfactuals, or if some records represent more: the bet is only proved for records that
+    count alike.
     """
     if not table.copies_classified.any() or table.has_unequal_weights:
         return []
@@ -301,7 +296,7 @@ def _read(
 
 
 def _hours_of_several_rates(batches: Sequence[ReadRecords]) -> FloatArray:
-    """Hours in which records were sampled at different rates.
+    """Records were sampled at different rates.
 
     They are no evidence: an hour's e-value is proved for records that count alike. Leaving out an hour is
     valid as long as the rates do not depend on outcomes.
@@ -313,7 +308,7 @@ def _hours_of_several_rates(batches: Sequence[ReadRecords]) -> FloatArray:
 
 
 def number_hours(times: pa.ChunkedArray, span: Span) -> IntArray:
-    """Number of each record's hour, counted from the start of the span."""
+    """Counted from the start of the span."""
     microseconds = times.cast(pa.timestamp("us", tz="UTC")).cast(pa.int64()).to_numpy()
     return np.asarray((microseconds - int(span.start.timestamp()) * 1_000_000) // 3_600_000_000)
 
@@ -335,16 +330,14 @@ def merge_hours(batches: Iterable[Iterable[CountedHour]]) -> list[CountedHour]:
 
 
 VANISHED = timedelta(days=1)
-"""Time without a record after which a group is said to have been last seen."""
+"""Without a record, after which a group is said to have been last seen."""
 
 _LEFT_OUT = {DataSet.COUNTERFACTUAL: "not_compared", DataSet.LABELLED: "no_counted_label"}
-"""Reason of a logged record that is not among those of the data set."""
+"""Of a logged record that is not among those of the data set."""
 
 
 def sum_records(stored: Sequence[Row[Any]], followed: FollowedEra) -> dict[DataSet, list[CountedRecords]]:
-    """Records of all counted hours for each comparison by data set, from `sum_cells`; of labels, of hours
-    whose horizon has passed.
-    """
+    """Of all counted hours, from `sum_cells`; of labels, of hours whose horizon has passed."""
     records: dict[DataSet, list[CountedRecords]] = {data: [] for data in (DataSet.AS_LOGGED, *_LEFT_OUT)}
     for comparison in list_comparisons(followed.monitor):
         rows = [row for row in stored if row.attribute == comparison.label]
@@ -369,9 +362,7 @@ def sum_records(stored: Sequence[Row[Any]], followed: FollowedEra) -> dict[DataS
 
 
 def explain_vanished(stored: Sequence[Row[Any]]) -> dict[tuple[str, str], str]:
-    """Says by attribute and group when one was last seen that has no record for a day in which others
-    have.
-    """
+    """Says when a group was last seen that has no record for a day in which others have."""
     last_seen: dict[tuple[str, str], datetime] = {}
     newest: dict[str, datetime] = {}
     for row in stored:

@@ -54,7 +54,7 @@ BLOCK = 100
 
 
 def number_hour(hour: datetime) -> int:
-    """Number of an hour since 1970."""
+    """Since 1970."""
     return (hour - EPOCH) // HOUR
 
 
@@ -64,18 +64,18 @@ def find_hour_start(number: int) -> datetime:
 
 @cache
 def number_month(number: int) -> int:
-    """Number of an hour's calendar month, without gaps."""
+    """Calendar months without gaps."""
     start = find_hour_start(number)
     return start.year * 12 + start.month
 
 
 Older = list[tuple[int, float, float]]
-"""Hour, favourable and all records of the reference in hours that the reference rate may still need."""
+"""Hour, favourable and all records of the reference that the reference rate may still need."""
 
 
 @frozen_arrays
 class RateSeries:
-    """Counts of a monitored group and the reference from the hour of number `first` on."""
+    """From the hour of number `first` on."""
 
     first: int
     hours: Hours
@@ -86,7 +86,7 @@ class RateSeries:
         return self.first + len(self.hours)
 
     def look_back(self, older: Older) -> Past:
-        """Past of each hour, computed once for the metrics that share the counts."""
+        """Computed once for the metrics that share the counts."""
         key = tuple(older)
         if key not in self.pasts:
             before = [(hour - self.first, favourable, records) for hour, favourable, records in older]
@@ -94,13 +94,13 @@ class RateSeries:
         return self.pasts[key]
 
     def between(self, start: int, end: int) -> Hours:
-        """Hours from number `start` to `end`, exclusive."""
+        """`end` is exclusive."""
         return self.hours.between(start - self.first, end - self.first)
 
 
 @frozen_arrays
 class PairSeries:
-    """Kinds of records of a monitored group and the reference from the hour of number `first` on."""
+    """From the hour of number `first` on."""
 
     first: int
     kinds: Sequence[Sequence[Kind]]
@@ -110,11 +110,10 @@ class PairSeries:
         return self.first + len(self.kinds)
 
     def pairs(self, hours: Sequence[int]) -> PairedHours:
-        """Hours of these numbers."""
         return pair_hours([self.kinds[hour - self.first] for hour in hours])
 
     def between(self, start: int, end: int) -> Hours:
-        """Sums of outcomes of these hours, as if the sides' records were different ones."""
+        """As if the sides' records were different ones."""
         return self.pairs(range(start, end)).sums()
 
 
@@ -124,7 +123,7 @@ Series = RateSeries | PairSeries
 def read_series(
     definition: RateDefinition, counted: Mapping[datetime, Cells], span: Span, groups: Sequence[str]
 ) -> list[Series]:
-    """Series of these groups over the span; hours without counts have zeros."""
+    """Hours without counts have zeros."""
     first = number_hour(span.start)
     size = (span.end - span.start) // HOUR
     position_of = {group: position for position, group in enumerate(groups)}
@@ -177,17 +176,15 @@ Closed = Mapping[UnfairSide, Collection[int]]
 """Hours before which a person closed an alarm, by the direction of its limit."""
 
 Lookup = Callable[[int, int], Series]
-"""Counts of a figure from one hour to another, exclusive."""
+"""From one hour to another, exclusive."""
 
 Divisors = Callable[[IntArray], FloatArray]
-"""Divisor of ln E of each of these hours, by what was said of persons."""
+"""Of ln E, by what was said of persons."""
 
 
 @dataclass(slots=True, eq=False)
 class FigureState:
-    """State after the hours so far. `chapter` is the first hour of the interval; `followers` has a member
-    for each limit.
-    """
+    """After the hours so far. `chapter` is the first hour of the interval; `followers` are of its limits."""
 
     followers: list[Follower]
     interval: Interval
@@ -204,19 +201,18 @@ class FigureState:
         return cls([Follower.starting(hour, *numbers) for numbers in bets], _begin_interval(watched), hour)
 
     def find_chapter(self) -> int:
-        """First hour of the interval: the onset while an alarm is open, else after the last alarm."""
+        """The onset while an alarm is open, else after the last alarm."""
         for follower in self.followers:
             if follower.open_episode is not None:
                 return follower.open_episode.since.hour
         return max(follower.chapter for follower in self.followers)
 
     def restart_interval(self, watched: WatchedMetric) -> None:
-        """Begins the interval again where an alarm was closed."""
+        """Where an alarm was closed."""
         if (chapter := self.find_chapter()) != self.chapter:
             self.chapter, self.interval = chapter, _begin_interval(watched)
 
     def encode(self) -> bytes:
-        """State as bytes, without rounding."""
         # Evidence that a figure is below a value is 0 for small values, above for large ones: together they
         # are as long as one.
         flat = [np.ascontiguousarray(array, "<f8").ravel() for array in _list_arrays(self.interval)]
@@ -254,14 +250,13 @@ class _Stored(msgspec.Struct, array_like=True):
     interval: list[bytes]
     chapter: int
     starts: list[int]
-    """Where each part of the interval begins; what is left out is 0."""
+    """Of each part of the interval; what is left out is 0."""
     older: Older
 
 
 @dataclass(eq=False)
 class Course:
-    """One figure while hours from `start` to `end` (exclusive) are added: its state, their counts, and the
-    lookup of earlier ones to find an onset.
+    """One figure while hours from `start` to `end` (exclusive) are added; the lookup is of earlier counts.
 
     `closed` has for each side of the limits the hours before which a person closed an alarm.
     """
@@ -293,7 +288,6 @@ class Course:
         return find
 
     def comparisons(self) -> list[FollowedComparison]:
-        """One for each limit."""
         return [
             FollowedComparison(
                 follower, self.find(limit), (*self.name, self.watched.direction(limit).value), self.lag
@@ -302,7 +296,7 @@ class Course:
         ]
 
     def find_hours(self, start: int, end: int) -> IntArray:
-        """Hours with records of both groups from `start` to `end` (exclusive)."""
+        """Records of both groups; `end` is exclusive."""
         start = max(start, self.start)
         end = min(end, self.end)
         if start >= end:
@@ -361,7 +355,7 @@ class Course:
         return kept[:MOST_OLDER_HOURS][::-1]
 
     def extend_interval(self, start: int | None) -> "Extension | None":
-        """Counts from `start` on to be added to the interval; it begins again with a chapter, and if None."""
+        """Counts from `start` on; the interval begins again with a chapter, and if None."""
         if start is None or self.state.find_chapter() != self.state.chapter:
             self.state.chapter = -1
             self.state.restart_interval(self.watched)
@@ -395,7 +389,7 @@ class Extension:
 
 
 def extend_together(extensions: Sequence[Extension], keep_alive: Callable[[], object]) -> None:
-    """Adds hours to intervals, few at a time: more would need gigabytes."""
+    """Few at a time: more would need gigabytes."""
     waiting: list[Extension] = []
     hours = 0
     for number, extension in enumerate(extensions, 1):
@@ -425,7 +419,7 @@ MOST_WEIGHED = 200
 def weigh_together(
     courses: Sequence[Course], start: int, end: int
 ) -> Iterator[tuple[Course, list[list[WeighedHour]]]]:
-    """Hours known from `start` to `end` (exclusive) of each figure of one metric's limits, for each limit."""
+    """From `start` to `end` (exclusive), for each limit; the figures are of one metric's limits."""
     limits = courses[0].watched.limits
     hours = [course.find_hours(start - course.lag, end - course.lag) for course in courses]
     divisors = [course.divisors(of_course) for course, of_course in zip(courses, hours, strict=True)]
@@ -475,7 +469,7 @@ def advance(
     totals: Callable[[int], int],
     keep_alive: Callable[[], object],
 ) -> None:
-    """Adds to all figures of a deployment their hours, in the order in which these became known."""
+    """In the order in which the hours became known."""
     comparisons = {id(course): course.comparisons() for course in courses}
     everybody = list(chain.from_iterable(comparisons.values()))
     if together.open_alarm is None:

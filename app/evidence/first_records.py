@@ -18,7 +18,7 @@ from .queries.hour_counts import Placed, first_records, store_first_records
 
 @dataclass
 class FirstOfSpan:
-    """Chooses each person's first record among those read; stores nothing."""
+    """Among those read; stores nothing."""
 
     seen: set[str] = field(default_factory=set)
 
@@ -36,11 +36,11 @@ class FirstOfSpan:
 
 @dataclass
 class FirstRecords:
-    """Chooses each person's first record. A record without an id counts.
+    """A record without an id counts.
 
-    With `remembers` (for records) it stores which is the first; without (for labels) it looks up.
-    `displaced` are hours with a record that lost its place to an imported one. `number` is that of the
-    column among those by which the era has counted.
+    With `remembers` (for records) it stores which is the first; without (for labels) it looks up. `displaced`
+    are hours with a record that lost its place to an imported one. `number` is that of the column among those
+    by which the era has counted.
     """
 
     session: Session
@@ -50,7 +50,7 @@ class FirstRecords:
     displaced: set[datetime] = field(default_factory=set)
 
     def choose(self, people: pa.ChunkedArray, rows: pa.Table) -> npt.NDArray[np.bool_]:
-        """Per record, whether it is the first of its person; the rows are in the order of the log."""
+        """The rows are in the order of the log."""
         coded = stored_cells(people).coded()
         # Ids of people are kept as digests only.
         digests = [
@@ -83,4 +83,4 @@ class FirstRecords:
 
 
 ChoosesRecords = FirstOfSpan | FirstRecords
-"""Chooses the records that count when a column says whose record each is."""
+"""Chosen by the column that says whose record each is."""

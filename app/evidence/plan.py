@@ -25,16 +25,16 @@ from .queries.hour_counts import Cells, count_logged, hours_between, newest_hour
 from .watched_figures import WatchedMetric, watched_metrics
 
 MOST_RECORDS = 20_000
-"""Max records read to estimate the traffic before there are counts; the newest hours'."""
+"""To estimate the traffic before there are counts; the newest hours'."""
 
 MIN_BLOCKS = 12
-"""Hours with records that the traffic is estimated from where these reach further back."""
+"""Hours with records for the traffic, where these reach further back."""
 
 PLANNED = "disparate_impact"
 
 HOURS_OF_A_MONTH = 730
 FEW_MONTHS = 2
-"""Months from which a time is said in months."""
+"""From which a time is said in months."""
 
 
 @frozen
@@ -59,8 +59,8 @@ NOTHING = GroupCount(0, 0)
 class PlannedComparison:
     """Plan of one group: assumed counts, and the hours and records that suffice.
 
-    `group` is None where no monitored group has records. `hours` and `records` (of both sides) are None
-    where `words` say why. `limit` is the one that the ratio is beyond, if any.
+    `group` is None where no monitored group has records. `hours` and `records` (of both sides) are None where
+    `words` say why. `limit` is the one that the ratio is beyond, if any.
     """
 
     attribute: str
@@ -76,7 +76,7 @@ class PlannedComparison:
 
 @frozen_by_name
 class EvidencePlan:
-    """Plan of a monitor at the traffic of `span`, None without records.
+    """At the traffic of `span`, None without records.
 
     `shared_by` comparisons share the budget of false alarms.
     """
@@ -94,7 +94,7 @@ class EvidencePlan:
 def plan_from_counts(
     session: Session, deployment_no: int, monitor: Monitor, detection: WantedDetection
 ) -> EvidencePlan | None:
-    """Plan from the hours counted for the evidence; None if there are none."""
+    """Hours counted for the evidence; None if there are none."""
     era = find_era(session, deployment_no, followed_deployment(session, deployment_no).model_revision)
     if era is None or era.counted_until is None:
         return None
@@ -117,7 +117,7 @@ def plan_from_records(
     detection: WantedDetection,
     until: datetime,
 ) -> EvidencePlan:
-    """Plan from the records of the last days before `until`; the monitor need not be stored.
+    """Records of the last days before `until`; the monitor need not be stored.
 
     Raises:
         InvalidInput: the monitor cannot be applied to what was logged.

@@ -61,10 +61,10 @@ from .summarise import summarise
 from .watched_figures import WatchedMetric
 
 RECENT_HOURS = 168
-"""Hours from which the expected traffic is estimated."""
+"""From which the expected traffic is estimated."""
 
 LATELY_HOURS = 90 * 24
-"""Hours in which the first blocks of a chapter are looked for."""
+"""In which the first blocks of a chapter are looked for."""
 
 MAX_HOUR = 2**31
 """After all hours."""
@@ -72,18 +72,16 @@ MAX_HOUR = 2**31
 
 @frozen_by_name
 class ComparisonState:
-    """Evidence on one metric, group and direction after its last hour.
+    """One metric, group and direction after the last hour.
 
     `statement` is the figure's, which its limits share. `alarms`: all at this limit so far, oldest first.
     `log_evidence_now` is after corrections, where it is below the threshold of an open alarm; `found_at`: so
-    many `found_corrections` of hours before that, or late records, raised it.
-
-    `figure_id` names its counts. `since` lies between `earliest` and `latest`; `alarm_at` ends the hour of
-    the alarm. `log_*` are natural logarithms of factors. With a `reason` there is no figure. Hours before
-    `starts_at` do not count. `is_quiet`: unfair without new evidence for 7 days. `resolved_at` and
-    `fair_since` are of the last alarm, if evidence has ended it: the end of the hour in which it was
-    enough, and the most likely first hour back inside. `interval` is of the hours since
-    the chapter began.
+    many `found_corrections` of hours before that, or late records, raised it. `figure_id` names the counts.
+    `since` lies between `earliest` and `latest`; `alarm_at` ends the hour of the alarm. `log_*` are natural
+    logarithms of factors. With a `reason` there is no figure. Hours before `starts_at` do not count.
+    `is_quiet`: unfair without new evidence for 7 days. `resolved_at` and `fair_since` are of the last alarm,
+    if evidence has ended it: the end of the hour in which it was enough, and the most likely first hour back
+    inside. `interval` is of the hours since the chapter began.
     """
 
     figure_id: str | None
@@ -122,13 +120,12 @@ class ComparisonState:
 
     @property
     def started(self) -> str | None:
-        """Most likely start and its range; days where no hour is known."""
+        """With its range; days where no hour is known."""
         form = DAY if self.is_daily else MINUTE
         return None if self.since is None else say_start(self.since, self.earliest, self.latest, form)
 
     @property
     def words(self) -> str:
-        """State in few words."""
         if self.vanished is not None:
             return self.vanished
         label = self.statement.state
@@ -139,12 +136,12 @@ class ComparisonState:
 
     @property
     def key(self) -> FigureKey:
-        """Key of the figure, which its two limits share."""
+        """Shared by the two limits of a figure."""
         return FigureKey(metric=self.metric, data=self.data, attribute=self.attribute, group=self.group)
 
     @property
     def is_from_first_hour(self) -> bool:
-        """Whether it is in its state since the first hour that counts: what was before is not known."""
+        """In its state since the first hour that counts: what was before is not known."""
         return self.since is not None and self.since == self.counted_from
 
     @property
@@ -153,16 +150,15 @@ class ComparisonState:
 
     @property
     def reaches_first_hour(self) -> bool:
-        """Whether `since` may be the first hour that counts: nobody knows then that anything changed."""
+        """`since` may be the first hour that counts: nobody knows then that anything changed."""
         return self.since is not None and (self.earliest or self.since) == self.counted_from
 
 
 @frozen_by_name
 class DeploymentEvidence:
-    """Evidence of a deployment in its present era.
+    """In the present era.
 
-    `records` are those of its hours by data set and comparison; `problems` say by its label why one is not
-    measured.
+    `records` are by data set and comparison; `problems` say by its label why one is not measured.
     """
 
     era: Era
@@ -176,7 +172,7 @@ class DeploymentEvidence:
 
     @property
     def guarantee(self) -> str:
-        """Bound on false alarms with its condition."""
+        """With its condition."""
         settings = self.monitor.evidence
         declared = (settings.declared_by or "somebody", settings.declared_on or "an unknown day")
         return say_guarantee(
@@ -188,7 +184,7 @@ class DeploymentEvidence:
 
 
 def look_at_evidence(session: Session, deployment_no: int) -> DeploymentEvidence | None:
-    """State of each comparison that the monitor has a limit for; None without a monitor."""
+    """Each comparison that the monitor has a limit for; None without a monitor."""
     monitor = find_monitor(session, deployment_no)
     if monitor is None:
         return None
@@ -253,7 +249,7 @@ def look_at_era(session: Session, deployment: FollowedDeployment, monitor: Monit
 
 @frozen_arrays
 class _Figure:
-    """A figure, its state so far, and the summaries of that."""
+    """With its state so far, and the summaries of that."""
 
     stored: StoredFigure
     state: FigureState
@@ -270,12 +266,12 @@ class _Figure:
 
     @property
     def last_alarms(self) -> list[Alarm | None]:
-        """Last alarm at each limit."""
+        """At each limit."""
         return [next(reversed(summary.alarms), None) for summary in self.summaries]
 
     @property
     def open_alarms(self) -> list[Alarm]:
-        """Alarms since which corrections are counted."""
+        """Corrections are counted since these."""
         return [
             alarm
             for alarm, follower in zip(self.last_alarms, self.state.followers, strict=True)
@@ -290,7 +286,7 @@ class _Figure:
 
 @frozen_arrays
 class _Counts:
-    """Counts of hours by place, and of values corrected since the end of an hour."""
+    """Counts by place, and values corrected since the end of an hour."""
 
     places: Mapping[CountedPlace, PlaceHours]
     corrected: Mapping[datetime, Sequence[CorrectedCount]]
@@ -307,7 +303,7 @@ class _Counts:
 
 
 def _choose_starts(figures: Sequence[_Figure], era: Era) -> dict[CountedPlace, datetime]:
-    """First hour that the states of a place's figures may need, by place."""
+    """First hour that the states of a place's figures may need."""
     starts: dict[CountedPlace, datetime] = {}
     for figure in figures:
         place = figure.stored.place
@@ -345,7 +341,7 @@ def _list_absent(
 
 
 def _begin_facts(watched: WatchedMetric, followed: FollowedEra, group: str | None) -> FigureFacts:
-    """Facts of a figure before anything is counted: what it compares."""
+    """Before anything is counted: what the figure compares."""
     monitor = followed.monitor
     attribute = watched.comparison.label
     definition = watched.definition
@@ -369,7 +365,6 @@ def _begin_facts(watched: WatchedMetric, followed: FollowedEra, group: str | Non
 
 
 def name_group(names: GroupWords, attribute: str, group: str) -> str:
-    """Returns a monitored group for a sentence."""
     if group == POOLED_GROUP:
         return f"the monitored groups of {attribute} together"
     return names.subject(attribute, group)
@@ -425,7 +420,7 @@ def _look_at(
 
 
 def _explain_labels(watched: WatchedMetric, counted: _Counts, span: Span) -> dict[str, str]:
-    """Reason why labels of the span's records say nothing of a monitored group, by group."""
+    """Reason by group why labels of the span's records say nothing."""
     if watched.place.data is not DataSet.LABELLED:
         return {}
     labels = counted.between(watched.place, span)
@@ -449,7 +444,7 @@ def _explain_labels(watched: WatchedMetric, counted: _Counts, span: Span) -> dic
 
 @frozen_arrays
 class _Seen:
-    """One figure, its state, and the counts of its last hours."""
+    """With the counts of its last hours."""
 
     followed: FollowedEra
     watched: WatchedMetric
@@ -463,7 +458,7 @@ class _Seen:
         return self.seen.stored
 
     def describe(self) -> Iterator[ComparisonState]:
-        """Yields the state at each limit; the sentence is of the figure."""
+        """At each limit; the sentence is of the figure."""
         watched = self.watched
         figure = self.figure
         state = self.seen.state
@@ -551,7 +546,7 @@ class _Seen:
             )
 
     def _end_block(self, hour: datetime) -> datetime:
-        """End of the block that ends with this hour, or later."""
+        """The block ends with this hour, or later."""
         return floor_to_day(hour - HOUR) + 24 * HOUR if self.followed.era.is_daily else hour
 
     def _say_onset(self, since: Onset) -> str:
@@ -571,14 +566,14 @@ class _Seen:
         return None
 
     def _count_both(self) -> float | None:
-        """Records that are favourable on both sides in the newest hour with pairs."""
+        """Favourable on both sides in the newest hour with pairs."""
         if not isinstance(self.recent, PairSeries):
             return None
         newest = next((kinds for kinds in reversed(self.recent.kinds) if kinds), ())
         return sum(min(monitored, reference) * count for monitored, reference, count in newest)
 
     def _is_quiet(self, limit: Limit, alarm_at: datetime) -> bool:
-        """Whether the last hours since the alarm are no new evidence either way."""
+        """The last hours since the alarm are no new evidence either way."""
         if self.figure.until - alarm_at < QUIET_HOURS * HOUR:
             return False
         end = number_hour(self.figure.until)

@@ -5,7 +5,5 @@ from collections.abc import Sequence
 
 
 def in_random_order(deployment_nos: Sequence[int]) -> list[int]:
-    """Returns the deployments in a new random order, so that an error that ends the round does not always
-    cut off the same ones.
-    """
+    """An error that ends the round does not always cut off the same deployments."""
     return random.sample(deployment_nos, len(deployment_nos))

@@ -38,7 +38,7 @@ from .summarise import read_episode, select_closed
 
 @frozen_by_name
 class LimitEvidence:
-    """Evidence after one hour, for one limit: logarithms. `log_e` is of the hour alone, None where skipped.
+    """Logarithms after one hour, for one limit. `log_e` is of the hour alone, None where skipped.
 
     `is_closed`: a person closed the alarm before this hour, so evidence begins again.
     """
@@ -54,7 +54,7 @@ class LimitEvidence:
 
 @frozen_by_name
 class ReplayedHour:
-    """One hour: all and favourable records of both sides, and the evidence after it for each limit.
+    """All and favourable records of both sides, and the evidence after it for each limit.
 
     Of a paired metric both sides have the same records; `favourable` are sums of outcomes from 0 to 1.
     """
@@ -69,7 +69,7 @@ class ReplayedHour:
 
 
 def replay_figure(session: Session, deployment_no: int, figure_id: str) -> list[ReplayedHour]:
-    """Every hour of the figure, oldest first.
+    """Oldest first.
 
     Raises:
         NotFound: the deployment's present era has no such figure.

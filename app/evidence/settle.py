@@ -65,11 +65,10 @@ def settle_figures(
     span: Span,
     counted: Sequence[CountedHour],
 ) -> bool:
-    """Adds figures that appear in these counts, and marks those `stored` stale whose state was computed from
-    others; returns whether it changed any.
+    """Adds figures that appear, and marks those `stored` stale whose state was computed from other counts;
+    returns whether it changed any.
 
-    Another number of comparisons in an hour that states contain makes these stale, too: all share one
-    budget.
+    Another number of comparisons in an hour that states contain makes these stale, too: all share one budget.
     """
     lag = count_lag_hours(data, followed.monitor)
     seen_hours: dict[tuple[CountedPlace, str], set[datetime]] = defaultdict(set)
@@ -126,7 +125,7 @@ def settle_figures(
 def _pool(
     firsts: dict[FigureKey, datetime | None], new: dict[FigureKey, datetime], followed: FollowedEra
 ) -> None:
-    """Sets the first hour of all monitored groups together: that of the second one that appears.
+    """First hour of all monitored groups together: that of the second one that appears.
 
     Counts of pairs name this group themselves.
     """
@@ -156,9 +155,7 @@ def _find_first(hours: Collection[datetime], since: datetime | None) -> datetime
 
 
 def count_lag_hours(data: DataSet, monitor: Monitor) -> int:
-    """Hours after its payload that an hour is counted: counterfactual after its check, labels after their
-    horizon.
-    """
+    """After its payload: counterfactual after its check, labels after their horizon."""
     return {DataSet.AS_LOGGED: 0, DataSet.COUNTERFACTUAL: 1}.get(
         data, monitor.evidence.label_horizon_hours + 1
     )
@@ -166,7 +163,7 @@ def count_lag_hours(data: DataSet, monitor: Monitor) -> int:
 
 @frozen
 class Budget:
-    """Threshold of the alarm in each hour of the clock: the budget times the comparisons by then.
+    """Threshold in each hour of the clock: the budget times the comparisons by then.
 
     `changes` are the hours in which their number became each of `totals`, ascending.
     """
@@ -202,23 +199,23 @@ class Budget:
         )
 
     def total(self, hour: int) -> int:
-        """Comparisons that share the budget in that hour of the clock."""
+        """Comparisons by that hour of the clock."""
         position = bisect_right(self.changes, hour)
         return self.totals[position - 1] if position else 0
 
     def log_threshold(self, hour: int) -> float:
-        """Ln A in that hour of the clock, of at least one comparison."""
+        """Ln A in that hour, of at least one comparison."""
         return math.log(self.hours * max(self.total(hour), 1))
 
 
 QUIET_SECONDS = 5.0
-"""Time without a statement after which a computation sends one."""
+"""Without a statement, after which a computation sends one."""
 
 
 def take_forward(session: Session, followed: FollowedEra, figures: Sequence[KnownFigure]) -> int:
-    """Brings the era's figures up to their last counted hour; returns how many were late.
+    """Up to the last counted hour; returns how many were late.
 
-    They share one budget, so all are computed again from the start where the counts of one have changed.
+    Figures share one budget, so all are computed again from the start where the counts of one have changed.
     """
     due = list(_find_due(session, followed, figures))
     is_again = any(each.figure.is_stale for each in due) or _breaks_order(session, followed, due)
@@ -262,9 +259,7 @@ def take_forward(session: Session, followed: FollowedEra, figures: Sequence[Know
 
 
 def _breaks_order(session: Session, followed: FollowedEra, due: Sequence["_Due"]) -> bool:
-    """Whether hours of pairs, which waited for the model, belong before hours that states contain: in another
-    order the evidence would be another one.
-    """
+    """Hours of pairs, which waited for the model, belong before hours that states contain."""
 
     def find_clock(figure: KnownFigure, hour: datetime) -> int:
         return number_hour(hour) + count_lag_hours(figure.place.data, followed.monitor)
@@ -293,7 +288,7 @@ def _breaks_order(session: Session, followed: FollowedEra, due: Sequence["_Due"]
 
 @frozen
 class _Due:
-    """A figure, and the end of the hours that are counted for it."""
+    """With the end of the hours that are counted for it."""
 
     metric: WatchedMetric
     figure: KnownFigure
@@ -316,8 +311,8 @@ def _find_due(session: Session, followed: FollowedEra, figures: Sequence[KnownFi
 
 
 def choose_counted_end(era: Era, data: DataSet, last: datetime | None) -> datetime | None:
-    """End of the counted hours; of counterfactual data that of the `last` one with counts, but at most the
-    first one that waits for the model.
+    """Of counterfactual data that of the `last` hour with counts, but at most the first one that waits for
+    the model.
     """
     if data is DataSet.AS_LOGGED:
         return era.counted_until
@@ -412,7 +407,7 @@ class _Stored:
         )
 
     def find_interval_end(self, figure: KnownFigure) -> int | None:
-        """End of the hours that its interval has; None where these have changed."""
+        """None where the hours of the interval have changed."""
         return None if figure.is_stale else number_hour(figure.until)
 
     def _load(self, due: _Due) -> Series:

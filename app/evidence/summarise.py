@@ -1,7 +1,4 @@
-"""State of a figure at each of its limits, in short.
-
-Hours before which people closed alarms.
-"""
+"""State of a figure at each of its limits, in short."""
 
 from collections.abc import Sequence
 
@@ -15,7 +12,7 @@ from .watched_figures import WatchedMetric
 
 
 def summarise(watched: WatchedMetric, state: FigureState) -> list[LimitSummary]:
-    """Summary of each limit, in order."""
+    """Of each limit, in order."""
     summaries = []
     for limit, follower in zip(watched.limits, state.followers, strict=True):
         opened = follower.open_episode
@@ -52,7 +49,6 @@ def summarise(watched: WatchedMetric, state: FigureState) -> list[LimitSummary]:
 
 
 def read_episode(alarm: Alarm) -> Episode:
-    """The episode of an alarm that was announced."""
     since, earliest, latest = map(
         number_hour, (alarm.since, alarm.earliest or alarm.since, alarm.latest or alarm.since)
     )
@@ -69,7 +65,7 @@ def read_episode(alarm: Alarm) -> Episode:
 
 
 def select_closed(closures: Sequence[Closure], watched: WatchedMetric, key: FigureKey) -> Closed:
-    """Hours before which a person closed an alarm of the figure, by direction."""
+    """Closings of the figure's alarms, by direction."""
     return {
         limit.direction: frozenset(
             number_hour(closure.hour)

@@ -1,7 +1,7 @@
 """Counts new or changed hours of deployments, then updates every figure.
 
-Each transaction stores how far it got: a process may die at any point. Processes may run in parallel; a
-lock makes them take turns per deployment.
+Each transaction stores how far it got: a process may die at any point. Processes may run in parallel; a lock
+makes them take turns per deployment.
 """
 
 from collections.abc import Mapping, Sequence
@@ -61,10 +61,10 @@ from .random_order import in_random_order
 from .settle import settle_figures, take_forward
 
 MOST_HOURS = 24
-"""Max hours that one transaction counts."""
+"""Counted by one transaction."""
 
 MOST_RECORDS = 200_000
-"""Records of a span above which a transaction counts fewer of its hours, but one at least."""
+"""Of a span; with more a transaction counts fewer of its hours, but one at least."""
 
 BEGINNING = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 
@@ -72,7 +72,7 @@ log = structlog.get_logger(__name__)
 
 
 def update_evidence(database: Database, *, grace: timedelta, places: TablePlaces | None = None) -> int:
-    """Brings all evidence up to date; number of steps. `grace` is the longest that a write may take.
+    """Returns the number of steps. `grace` is the longest that a write may take.
 
     With `places`, of deployments whose records lie in files there; without, of the logged ones.
 
@@ -99,7 +99,7 @@ def update_evidence(database: Database, *, grace: timedelta, places: TablePlaces
 def update_deployment(
     database: Database, deployment_no: int, latest: datetime, *, places: TablePlaces = NO_TABLES
 ) -> int:
-    """Brings one deployment's evidence up to date with the hours before `latest`; number of steps.
+    """Hours before `latest`; returns the number of steps.
 
     Raises:
         InvalidInput: the monitor cannot be applied to what was logged.
@@ -166,9 +166,7 @@ def _follow(session: Session, deployment_no: int) -> FollowedEra | None:
 
 
 def _rewind(session: Session, followed: FollowedEra, latest: datetime) -> FollowedEra:
-    """Lets hours that were counted while the database's clock was ahead be counted again once they have
-    ended.
-    """
+    """Hours that were counted while the database's clock was ahead are counted again once they have ended."""
     era = followed.era
     no = followed.deployment.no
     horizon = followed.horizon
@@ -198,8 +196,9 @@ def _rewind(session: Session, followed: FollowedEra, latest: datetime) -> Follow
 
 
 def _keep_figures(session: Session, followed: FollowedEra, starts_at: datetime) -> Sequence[SomeGroup] | None:
-    """Ends the figures that the monitor's new version, which counts from `starts_at` on, changes; None if
-    none is left, else the alarms of some group, of which an open one ends with a figure.
+    """Ends the figures that the monitor's new version, from `starts_at` on, changes; None if none is left.
+
+    Else the alarms of some group, of which an open one ends with a figure.
     """
     figures = known_figures(session, followed.era.no)
     changed = [figure.no for figure in figures if not followed.compares(figure)]
@@ -213,7 +212,7 @@ def _keep_figures(session: Session, followed: FollowedEra, starts_at: datetime) 
 
 
 def _note_problem(database: Database, deployment_no: int, problem: str) -> None:
-    """Stores why files cannot be counted. They are tried again, and so are changed hours."""
+    """Files that cannot be counted are tried again, and so are changed hours."""
     with database.transaction() as session:
         followed = _follow(session, deployment_no)
         if followed is not None:
@@ -223,7 +222,7 @@ def _note_problem(database: Database, deployment_no: int, problem: str) -> None:
 
 @dataclass
 class _Step:
-    """One step of one deployment, in one transaction. `is_complete`: nothing is known to remain."""
+    """Of one deployment, in one transaction. `is_complete`: nothing is known to remain."""
 
     session: Session
     database: Database
@@ -270,7 +269,7 @@ class _Step:
         return any(any_due) or late > 0
 
     def _recount(self) -> bool:
-        """Counts again the first changed hour and those that follow without a gap; False without any."""
+        """The first changed hour and those that follow without a gap; False without any."""
         no = self.followed.deployment.no
         # Read before the records, so that a note written meanwhile is left to a later step.
         notes = changed_hours(self.session, no, self._era)
@@ -292,7 +291,7 @@ class _Step:
         return True
 
     def _count_new(self) -> bool:
-        """Counts new hours; whether any was due."""
+        """Whether any hour was due."""
         era = self._era
         no = self.followed.deployment.no
         latest = self.latest if self.files is None else self.files.end(self.latest, DataSet.AS_LOGGED)
@@ -317,7 +316,7 @@ class _Step:
         self.followed = replace(self.followed, era=replace(self._era, **reached))
 
     def _count_new_labels(self) -> bool:
-        """Counts labels whose horizon has passed; whether any was due."""
+        """Labels whose horizon has passed; whether any was due."""
         era = self._era
         earliest = era.starts_at or BEGINNING
         end = (
@@ -333,7 +332,7 @@ class _Step:
         return True
 
     def _count_next(self, data: DataSet, start: datetime, latest: datetime) -> datetime:
-        """Counts the next hours with records; the end of what is counted now."""
+        """Hours with records; returns the end of what is counted now."""
         remaining = Span(start=start, end=latest)
         no = self.followed.deployment.no
         first = (
@@ -374,7 +373,7 @@ class _Step:
             self._store(data, hours, counted)
 
     def _count_records(self, data: DataSet, span: Span, number: int) -> list[CountedHour]:
-        """Counts by the column of persons of that number in the era."""
+        """`number` is that of the column of persons in the era."""
         is_payload = data is DataSet.AS_LOGGED
         person = self._era.persons[number][1]
         people = (

@@ -14,7 +14,7 @@ from .queries.hour_counts import CountedPlace
 
 @frozen_by_name
 class RateDefinition:
-    """A metric as a rate in each group: positions of part and whole among its counts.
+    """Positions of part and whole among a group's counts.
 
     `is_reversed`: it is reference - monitored. A paired metric is the ratio of counterfactual rates: its
     counts are kinds of records, without positions.
@@ -53,16 +53,14 @@ DEFINITIONS = (
         is_reversed=True,
     ),
 )
-"""Metrics that evidence can be collected on.
-
-Counts of a group as logged: favourable, all; labelled: predicted and labelled favourable, labelled
+"""Counts of a group as logged: favourable, all; labelled: predicted and labelled favourable, labelled
 favourable; predicted favourable but labelled unfavourable, labelled unfavourable; right, all.
 """
 
 
 @frozen_by_name
 class WatchedMetric:
-    """One metric of a comparison, with its one or two limits.
+    """Of a comparison, with its one or two limits.
 
     They are of monitored / reference or monitored - reference, even of a reversed metric.
     """
@@ -77,7 +75,7 @@ class WatchedMetric:
 
     @property
     def key(self) -> tuple[CountedPlace, str]:
-        """Place and metric, which its figures share."""
+        """Shared by the figures of the metric."""
         return self.place, self.definition.metric
 
     def direction(self, limit: Limit) -> UnfairSide:

@@ -120,7 +120,7 @@ _LARGEST = 30.0
 
 
 def say_some_group(evidence: DeploymentEvidence) -> str | None:
-    """That some group is unfair, and where most evidence is, without a claim; None without such an alarm."""
+    """Where most evidence is, without a claim; None without such an alarm."""
     alarm = evidence.era.open_alarm
     if alarm is None:
         return None
@@ -133,14 +133,14 @@ def say_some_group(evidence: DeploymentEvidence) -> str | None:
 
 
 def note_first_hour(state: ComparisonState) -> str | None:
-    """Note that an unfair comparison may be older than is known."""
+    """An unfair comparison may be older than is known."""
     if state.alarm_at is None or not state.reaches_first_hour:
         return None
     return FROM_FIRST_HOUR if state.is_from_first_hour else NEARLY_FIRST_HOUR
 
 
 def sum_up(comparisons: Sequence[ComparisonState]) -> str:
-    """Number of figures in each state, in one sentence."""
+    """Figures in each state, in one sentence."""
     figures = list_figures(comparisons)
     if not figures:
         return "The monitor has no limit that evidence can be collected on."
@@ -158,7 +158,7 @@ def describe_evidence(evidence: DeploymentEvidence) -> list[str]:
 
 
 def rank_gravity(comparison: ComparisonState) -> int:
-    """Sort key of a figure's state, 0 for the gravest."""
+    """0 for the gravest."""
     return _GRAVEST.index(comparison.statement.state)
 
 
@@ -171,7 +171,7 @@ def list_figures(comparisons: Sequence[ComparisonState]) -> list[ComparisonState
 
 
 def find_leading(sides: Sequence[ComparisonState]) -> ComparisonState:
-    """Limit of a figure that decides its state: that with an open alarm, else the first by its evidence."""
+    """The limit with an open alarm, else the first by its evidence."""
     order = list(EvidenceState)
     return min(sides, key=lambda side: (side.alarm_at is None, order.index(side.evidence)))
 

@@ -50,11 +50,10 @@ class ResampledUnits(StrEnum):
 
 @frozen_by_name
 class AttributionLimits:
-    """Max pairs of each gap (None: as many as is usual), and max rows that the model is asked about in all
-    (None: no limit).
+    """Pairs of each gap (None: as many as is usual), and rows that the model is asked about in all (None: no
+    limit).
 
-    `comparisons` are the features of those whose gaps are attributed; None: each attribute of the monitor by
-    itself.
+    `comparisons` None: each attribute of the monitor by itself.
     """
 
     pairs: int | None = None
@@ -64,7 +63,7 @@ class AttributionLimits:
 
 @frozen_by_name
 class AttributionCost:
-    """Rows that a model will be asked about, in that many requests at least."""
+    """In that many requests at least."""
 
     rows: int
     requests: int
@@ -72,9 +71,7 @@ class AttributionCost:
 
 @frozen_by_name
 class SideCounts:
-    """Records of one side of a gap, and how many have a favourable outcome. `label` None: every other
-    value is the reference.
-    """
+    """`label` None: every other value is the reference."""
 
     label: str | None
     favourable: int
@@ -87,7 +84,7 @@ class SideCounts:
 
 @frozen_by_name
 class PartOfGap:
-    """Part of a gap, with both ends of its 95 % interval; None where too few records allow none."""
+    """Both ends of the 95 % interval are None with too few records."""
 
     value: float
     low: float | None
@@ -102,8 +99,7 @@ class ShareOfPlayer:
 
 @frozen_by_name
 class HybridShares:
-    """Shares of the gap of the sampled pairs, which they sum to; the gap of the window is that plus
-    `sampling`.
+    """They sum to the gap of the sampled pairs; that of the window is this plus `sampling`.
 
     `pairs` were used, `pairs_left_out` had an answer that is no outcome or was refused. Of `compared`
     records, asked about as they are, `differing` got another outcome than was logged.
@@ -122,9 +118,7 @@ class HybridShares:
 
 @frozen_by_name
 class CellsOfFeature:
-    """Parts of a gap by the cells of one feature, which sum to it; parts of different features must not be
-    added.
-    """
+    """They sum to the gap; parts of different features must not be added."""
 
     feature: str
     cells: int
@@ -135,8 +129,7 @@ class CellsOfFeature:
 
 @frozen_by_name
 class AttributedGap:
-    """Gap of one monitored group of `features`, of several if it is of an intersection: its favourable rate
-    less the reference's.
+    """Favourable rate of a monitored group less the reference's.
 
     `hybrids` are None by the method `kitagawa`, or if the model answered no pair; `cells` are empty by the
     method `hybrids`.
@@ -160,9 +153,7 @@ class AttributedGap:
 
 @frozen_by_name
 class ChangedParts:
-    """Change of a gap by the cells of one feature; parts of the logarithm of the ratio are None where a
-    rate is 0.
-    """
+    """Parts of the logarithm of the ratio are None where a rate is 0."""
 
     feature: str
     who_asked: float
@@ -175,8 +166,7 @@ class ChangedParts:
 
 @frozen_by_name
 class PeriodCounts:
-    """Both sides' records before a moment or after it, logged from `first` to `last`, and how many are of
-    each model revision.
+    """Before a moment or after it, logged from `first` to `last`, and how many are of each model revision.
 
     `gap` is None where a side has no record.
     """
@@ -191,7 +181,7 @@ class PeriodCounts:
 
 @frozen_by_name
 class RevisionBoundary:
-    """The change of the model revision, at the time of the new one's first record."""
+    """At the time of the new revision's first record."""
 
     before: str
     after: str
@@ -200,11 +190,10 @@ class RevisionBoundary:
 
 @frozen_by_name
 class ChangedGap:
-    """Change of a group's gap at the onset `at`: the records before it against those from then on.
-    Descriptive only.
+    """Records before the onset `at` against those from then on. Descriptive only.
 
-    The alarm selected the records after the onset, which exaggerates the change. `reaches_first_hour`: it
-    may be as old as the first hour that was counted.
+    The alarm selected the records after the onset, which exaggerates the change. `reaches_first_hour`: it may
+    be as old as the first hour that was counted.
     """
 
     attribute: str
@@ -218,18 +207,18 @@ class ChangedGap:
 
     @property
     def is_known(self) -> bool:
-        """Whether both sides have records before the onset and from then on."""
+        """Both sides have records before the onset and from then on."""
         return self.before.gap is not None and self.after.gap is not None
 
 
 @frozen_by_name
 class AttributionResult:
-    """Findings of an attribution, with the counts that each figure is traced by.
+    """With the counts that each figure is traced by.
 
-    Of the window's `records`, `additional_records` were logged before its span; `other_revisions` are of
-    an earlier model, `unclassified` in neither list and `not_drawn` logged too often for the sample: these
-    three take no part. `left_out` are features with too many values for cells. `change` is the finding for
-    an alert, which has no `gaps`.
+    Of the window's `records`, `additional_records` were logged before its span; `other_revisions` are of an
+    earlier model, `unclassified` in neither list and `not_drawn` logged too often for the sample: these three
+    take no part. `left_out` are features with too many values for cells. `change` is the finding for an
+    alert, which has no `gaps`.
     """
 
     method: Method
@@ -247,11 +236,10 @@ class AttributionResult:
 
 @frozen_by_name
 class AttributionRun:
-    """One queued, running or ended attribution. `span` is that of the check whose window it takes; for an
-    alert, from onset to alarm.
+    """`span` is that of the check whose window it takes; for an alert, from onset to alarm.
 
-    `lease_token` fences a worker. `planned_*` are set before the first question, `asked_rows` after the
-    last answer. If `cancel_requested`, it stops before its next page.
+    `lease_token` fences a worker. `planned_*` are set before the first question, `asked_rows` after the last
+    answer. If `cancel_requested`, it stops before its next page.
     """
 
     no: int

@@ -18,7 +18,7 @@ from .queries import find_waiting, lock_requests, queue_manual
 
 @frozen_by_name
 class WantedAttribution:
-    """Window of that check, or of one of that span; of neither, of a check for now."""
+    """Of that check, or of that span; of neither, of a check for now."""
 
     span: Span | None
     check_id: str | None
@@ -38,11 +38,13 @@ class EstimatedCost:
 def request_attribution(
     session: Session, deployment_no: int, request: WantedAttribution, *, requested_by: str
 ) -> AttributionRun:
-    """Queues an attribution, or brings a waiting one of the same up to now.
+    """Brings a waiting one of the same up to now.
 
     Raises:
-        Conflict: the deployment has no monitor. NotFound: it has no check of that id. InvalidInput: the range
-        is empty, in the future or before 1970, a limit is out of range, or a comparison is not the monitor's.
+        Conflict: the deployment has no monitor.
+        NotFound: it has no check of that id.
+        InvalidInput: the range is empty, in the future or before 1970, a limit is out of range, or a
+            comparison is not the monitor's.
     """
     lock_requests(session, deployment_no)
     require_comparisons(require_monitor(session, deployment_no), request.limits.comparisons)
@@ -64,11 +66,11 @@ def request_attribution(
 def estimate_cost(
     session: Session, deployment: Deployment, request: WantedAttribution, *, database: Database
 ) -> EstimatedCost:
-    """Cost of an attribution, without storing or asking anything.
+    """Stores and asks nothing.
 
     Raises:
-        Conflict, NotFound, InvalidInput: as `request_attribution`, or the monitor cannot be applied to
-    what was logged.
+        Conflict, NotFound, InvalidInput: as `request_attribution`, or the monitor cannot be applied to what
+            was logged.
     """
     monitor = require_monitor(session, deployment.no)
     span = _find_span(session, deployment.no, request)

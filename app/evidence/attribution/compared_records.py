@@ -26,12 +26,12 @@ from .attribution import AttributedGap, SideCounts
 BoolArray = npt.NDArray[np.bool_]
 
 MAX_CELLS = 1_000
-"""Max cells of a feature; with more, hardly any has records of both groups."""
+"""Of a feature; with more, hardly any has records of both groups."""
 
 
 @frozen_arrays
 class GapRecords:
-    """Positions of the records of a monitored group and its reference."""
+    """Positions of monitored and reference records."""
 
     comparison: Comparison
     group: str
@@ -42,9 +42,7 @@ class GapRecords:
 
 @dataclass(frozen=True, eq=False)
 class WindowRecords:
-    """A window as the monitor reads it. Only records of the present model with an outcome of either list
-    take part.
-    """
+    """Only records of the present model with an outcome of either list take part."""
 
     deployment: Deployment
     window: PayloadWindow
@@ -60,14 +58,12 @@ class WindowRecords:
 
     @cached_property
     def is_drawn(self) -> BoolArray:
-        """Whether each record is among those that count alike."""
+        """Records that count alike."""
         return choose_alike(self.window.record_nos(), self.window.rows["sample_rate"])
 
     @cached_property
     def is_usable(self) -> BoolArray:
-        """Whether each record takes part: an earlier model's answers must not be mixed with the present
-        one's.
-        """
+        """An earlier model's answers must not be mixed with the present one's."""
         return np.asarray(
             (self.revisions == self.deployment.model_revision) & self.is_classified & self.is_drawn
         )
@@ -96,7 +92,7 @@ class WindowRecords:
         return gaps
 
     def measure_gap(self, gap: GapRecords) -> AttributedGap:
-        """The gap of all these records; what carries it is not known yet."""
+        """Leaves unknown what carries the gap."""
         monitored = self.count(gap.group, gap.monitored)
         reference = self.count(gap.reference_label, gap.reference)
         size = (monitored.rate or 0.0) - (reference.rate or 0.0)
@@ -111,8 +107,7 @@ class WindowRecords:
 
 
 def require_comparisons(monitor: Monitor, requested: Sequence[Sequence[str]] | None) -> list[Comparison]:
-    """Monitor's comparisons of those features, in any order of the features; of None each attribute by
-    itself.
+    """In any order of the features; of None each attribute by itself.
 
     Raises:
         InvalidInput: the monitor has no such comparison, or one is wanted twice.
@@ -146,7 +141,7 @@ def read_window_records(
     *,
     further: Sequence[Column] = (),
 ) -> WindowRecords:
-    """Window that a check of the span reads, with `further` columns.
+    """As a check of the span reads them, with `further` columns.
 
     Raises:
         InvalidInput: the monitor cannot be applied to what was logged.
@@ -158,7 +153,7 @@ def read_window_records(
 
 
 def build_window_query(deployment: Deployment, monitor: Monitor, further: Sequence[Column]) -> WindowQuery:
-    """Query of the columns of the monitor's attributes and `further` ones.
+    """Columns of the monitor's attributes and `further` ones.
 
     Raises:
         InvalidInput: the changed schema no longer has an attribute.
@@ -170,11 +165,7 @@ def build_window_query(deployment: Deployment, monitor: Monitor, further: Sequen
 
 
 def read_as_monitored(deployment: Deployment, monitor: Monitor, window: PayloadWindow) -> WindowRecords:
-    """Window as the monitor reads it.
-
-    Raises:
-        InvalidInput: the monitor cannot be applied to what was logged.
-    """
+    """Raises InvalidInput: the monitor cannot be applied to what was logged."""
     return WindowRecords(
         deployment,
         window,
@@ -183,7 +174,7 @@ def read_as_monitored(deployment: Deployment, monitor: Monitor, window: PayloadW
 
 
 def read_cells(records: WindowRecords, feature: Column) -> IntArray | FloatArray | None:
-    """Feature as `count_cells` takes it; None if it has too many values."""
+    """As `count_cells` takes it; None if the feature has too many values."""
     cells = stored_cells(records.read.values(feature.name), feature)
     numbers = cells.floats()
     if numbers is not None:

@@ -1,8 +1,6 @@
 """Questions to the model about hybrids of a window's records, their cost in rows, and the answers.
 
 No transaction is open meanwhile; features are read in short ones.
-
-Parts of a window's gaps by the cells of each feature, without a model.
 """
 
 import hashlib
@@ -55,18 +53,18 @@ from .compared_records import GapRecords, WindowRecords, read_cells
 from .queries import keep_answers, read_answers
 
 MAX_ASSOCIATED = 2_000
-"""Max records, the newest, by which correlated features are found."""
+"""The newest, by which correlated features are found."""
 
 PART = 10_000
-"""Max rows sent together and whose answers are kept together."""
+"""Sent together, with answers that are kept together."""
 
 MAX_COMPARED = 100
-"""Max records of each gap asked about as they are, to see whether the model still answers as logged."""
+"""Of each gap, asked about as they are, to see whether the model still answers as logged."""
 
 
 @frozen_arrays
 class GapQuestions:
-    """One gap, its pairs by positions in the window, and their hybrids; `own` are asked about as they are."""
+    """Pairs are positions in the window; `own` are asked about as they are."""
 
     gap: GapRecords
     monitored: IntArray
@@ -94,7 +92,7 @@ class GapQuestions:
 
 @frozen_arrays
 class AttributionPlan:
-    """Questions of an attribution. `players` are features that move together, by place in the schema."""
+    """`players` are features that move together, by place in the schema."""
 
     players: tuple[tuple[int, ...], ...]
     questions: tuple[GapQuestions, ...]
@@ -111,7 +109,7 @@ class AttributionPlan:
 def plan_attribution(
     reader: ArrowReader, records: WindowRecords, limits: AttributionLimits, *, seed: int = 0
 ) -> AttributionPlan:
-    """Questions about every gap of a window, the same for the same window and seed.
+    """The same for the same window and seed.
 
     Raises:
         InvalidInput: the limits leave fewer pairs than an interval needs, the model has too many features, or
@@ -179,7 +177,7 @@ def _read_column(column: Column, values: Sequence[Scalar | None]) -> IntArray | 
 
 
 def attribution_seed(monitor: Monitor) -> int:
-    """Seed of the pairs and the resampling, as one that numpy takes."""
+    """As numpy takes it."""
     return monitor.seed % 2**63
 
 
@@ -188,7 +186,7 @@ Row: TypeAlias = "list[Scalar | None]"
 
 @dataclass
 class HybridScorer:
-    """Asks about the hybrids of a plan; `asked` counts rows, each once.
+    """`asked` counts rows, each once.
 
     Answers are kept under the attribution's number, part by part, for a worker that takes it over.
     """
@@ -201,7 +199,7 @@ class HybridScorer:
     asked: int = 0
 
     def attribute(self, plan: AttributionPlan, *, seed: int = 0) -> tuple[AttributedGap, ...]:
-        """Shares in each gap. A pair with a refused or unclassified hybrid is left out.
+        """A pair with a refused or unclassified hybrid is left out.
 
         Raises:
             ScoringFailed: the model gave no usable answer to some page, or took no row at all.
@@ -248,7 +246,7 @@ class HybridScorer:
         return tuple(gaps)
 
     def _ask(self, questions: GapQuestions, plan: AttributionPlan) -> FloatArray:
-        """Outcome of each row, those of records as they are first; NaN where there is none."""
+        """Of each row, those of records as they are first; NaN where there is none."""
         answers = bytearray()
         deployment = self.records.deployment
         monitor = self.records.read.monitor
@@ -308,7 +306,7 @@ class HybridScorer:
 
 
 def as_part(value: float, low: float, high: float) -> PartOfGap:
-    """Part with its interval; NaN is an unknown end."""
+    """NaN is an unknown end."""
     is_known = not np.isnan([low, high]).any()
     return PartOfGap(
         value=float(value), low=float(low) if is_known else None, high=float(high) if is_known else None
@@ -326,7 +324,7 @@ def _mix(reference: Row, monitored: Row, players: Sequence[Sequence[int]], mask:
 
 
 class DividedFeatures:
-    """Features that divide a window's records into cells; `left_out` ones have too many values."""
+    """`left_out` ones have too many values for cells."""
 
     def __init__(self, records: WindowRecords) -> None:
         contents = [(column, read_cells(records, column)) for column in records.deployment.schema.features]
@@ -344,7 +342,7 @@ def divide_gaps(
     *,
     seed: int = 0,
 ) -> tuple[AttributedGap, ...]:
-    """Parts of the comparisons' gaps (None: of each attribute by itself) by feature.
+    """None: of each attribute by itself.
 
     Raises:
         InvalidInput: the monitor has no such comparison.

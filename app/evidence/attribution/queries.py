@@ -60,7 +60,7 @@ def lock_requests(session: Session, deployment_no: int) -> None:
 
 
 def queue_nightly(session: Session, *, night: Span) -> int:
-    """Queues the night's attribution of each monitor that wants one; returns how many."""
+    """One of each monitor that wants it; returns how many."""
     return len(session.scalars(_QUEUE_NIGHTLY, {"start": night.start, "end": night.end}).all())
 
 
@@ -85,7 +85,7 @@ def queue_manual(
 
 
 def queue_for_alert(session: Session, deployment_no: int, span: Span, *, alert_no: int) -> None:
-    """Queues the attribution of the change that an alert is about, once."""
+    """Once for each alert."""
     insertion = _insert(deployment_no, span, AttributionTrigger.ALERT, alert_no=alert_no, created_by="alert")
     # An alert that a recount opens again keeps its first explanation.
     session.execute(insertion.on_conflict_do_nothing(index_elements=[AttributionRow.alert_no]))
@@ -100,7 +100,7 @@ def find_waiting(
     limits: AttributionLimits,
     extends: bool,
 ) -> AttributionRun | None:
-    """Returns the requested attribution of the same window and limits that no worker has begun.
+    """Of the same window and limits, begun by no worker.
 
     `extends`: the window goes up to now, so one is extended to its end.
     """
@@ -125,7 +125,6 @@ def find_waiting(
 
 
 def get_attribution(session: Session, deployment_no: int, attribution_id: str) -> AttributionRun:
-    """Returns the attribution, or raises NotFound."""
     runs = _read(
         session,
         _SELECT.where(AttributionRow.deployment_no == deployment_no, AttributionRow.id == attribution_id),
@@ -141,9 +140,7 @@ def attributions_page(
 
 
 def cancel_attribution(session: Session, run: AttributionRun) -> AttributionRun:
-    """Cancels a waiting attribution; a running one stops before its next page. Raises Conflict if it is
-    over.
-    """
+    """A running one stops before its next page. Raises Conflict if it is over."""
     # As it is now: a worker may have begun or ended it.
     statement = text(
         """UPDATE attributions SET cancel_requested = true,
@@ -158,7 +155,7 @@ def cancel_attribution(session: Session, run: AttributionRun) -> AttributionRun:
 
 
 def delete_attribution(session: Session, run: AttributionRun) -> None:
-    """Deletes an ended attribution; a deleted night is not attributed again.
+    """A deleted night is not attributed again.
 
     Raises:
         Conflict: it is not over, or belongs to an alert, with which it is deleted.
@@ -189,9 +186,7 @@ class NewestAttributions:
 def newest_of_gaps(
     session: Session, deployment_no: int, *, before: datetime | None = None
 ) -> NewestAttributions:
-    """Returns the newest attribution, not for an alert, of a window that begins before that moment, and the
-    newest that is done.
-    """
+    """Not for an alert, of windows that begin before that moment: the newest, and the newest that is done."""
     is_done = AttributionRow.state == AttributionState.DONE
     statement = _SELECT.where(
         AttributionRow.deployment_no == deployment_no,
@@ -259,14 +254,14 @@ _END_ABANDONED = text("""
 
 
 def end_abandoned(session: Session, *, max_attempts: int, problem: str) -> None:
-    """Ends attributions of silent workers that have no attempt left, or are to be cancelled."""
+    """Of silent workers that have no attempt left, or are to be cancelled."""
     session.execute(_END_ABANDONED, {"most": max_attempts, "problem": problem})
 
 
 def claim_attribution(
     session: Session, *, token: str, lease: timedelta, triggers: Sequence[AttributionTrigger]
 ) -> AttributionRun | None:
-    """Claims the next attribution, or one whose worker went silent; `token` is new for each claim."""
+    """Also one whose worker went silent; `token` is new for each claim."""
     try:
         # A collision must not undo what the transaction did before.
         with session.begin_nested():
@@ -293,7 +288,7 @@ def claim_attribution(
 def renew_attribution(
     session: Session, run: AttributionRun, *, lease: timedelta, progress: Progress | None
 ) -> bool:
-    """Keeps the lease, and stores the progress; returns whether to cancel. Raises LeaseLost."""
+    """Stores the progress; returns whether to cancel. Raises LeaseLost."""
     return _write(
         session,
         run,
@@ -302,24 +297,23 @@ def renew_attribution(
 
 
 def note_cost(session: Session, run: AttributionRun, cost: AttributionCost) -> None:
-    """Stores the cost before anything is asked. Raises LeaseLost."""
+    """Before anything is asked. Raises LeaseLost."""
     _write(session, run, {"planned_rows": cost.rows, "planned_requests": cost.requests})
 
 
 def finish_attribution(
     session: Session, run: AttributionRun, result: AttributionResult, *, asked_rows: int
 ) -> None:
-    """Ends the attribution with its result. If it raises LeaseLost, roll everything back."""
+    """If it raises LeaseLost, roll everything back."""
     _end(session, run, AttributionState.DONE, result=result, asked_rows=asked_rows)
 
 
 def fail_attribution(session: Session, run: AttributionRun, *, problem: str) -> None:
-    """Ends the attribution without a result or another try. Raises LeaseLost."""
+    """Without another try. Raises LeaseLost."""
     _end(session, run, AttributionState.FAILED, problem=problem)
 
 
 def stop_attribution(session: Session, run: AttributionRun) -> None:
-    """Ends the attribution as cancelled. Raises LeaseLost."""
     _end(session, run, AttributionState.CANCELLED)
 
 
@@ -332,7 +326,7 @@ def _end(session: Session, run: AttributionRun, state: AttributionState, **value
 
 
 def release_attribution(session: Session, run: AttributionRun) -> None:
-    """Puts the attribution back, the attempt not counted, or ends one to be cancelled. Raises LeaseLost."""
+    """The attempt is not counted; one to be cancelled ends. Raises LeaseLost."""
     _write(session, run, returned_values(AttributionRow))
 
 
@@ -353,7 +347,7 @@ _KEEP = text("""
 
 
 def read_answers(session: Session, attribution_no: int, part: int, *, question: bytes) -> bytes | None:
-    """Returns that part's outcomes, one byte each; None if not answered, or asked otherwise."""
+    """One byte an outcome; None if not answered, or asked otherwise."""
     row = AttributionAnswerRow
     key = (row.attribution_no == attribution_no, row.part == part, row.question == question)
     return session.scalar(select(row.outcomes).where(*key))
@@ -368,7 +362,6 @@ def keep_answers(
 
 
 def forget_answers(session: Session) -> None:
-    """Deletes the answers of ended attributions."""
     session.execute(
         text(
             "DELETE FROM attribution_answers WHERE attribution_no IN (SELECT no FROM attributions WHERE "

@@ -1,9 +1,7 @@
-"""Eras: evidence with one model revision.
+"""Eras: evidence with one model revision; hours to which something was added after their end.
 
-Hours to which something was added after their end.
-
-Record numbers cannot find these: processes reserve them in blocks. So each transaction that may add to a
-past hour notes it. An hour is counted only when no live write can be open.
+Record numbers cannot find these: processes reserve them in blocks. So each transaction that may add to a past
+hour notes it. An hour is counted only when no live write can be open.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -32,7 +30,7 @@ _LOCK = 0x65766964
 
 @frozen_by_name
 class MissedHours:
-    """Hours, the first at `since`, whose copies that revision has not scored."""
+    """The first at `since`; that revision has not scored their copies."""
 
     revision: str
     since: datetime
@@ -41,12 +39,13 @@ class MissedHours:
 
 @frozen_by_name
 class Era:
-    """`late_labels` of its records arrived after their horizon, and do not count. Records left out are known
-    from `left_out_from` on. From each of these hours on, ln E has that one of the `divisors`, and that one of
-    `persons` is the column that says whose record it is. `alarms` say that some group is unfair.
+    """`late_labels` arrived after their horizon, and do not count. Left-out records are known from
+    `left_out_from` on.
 
-    One of number 0 has not begun; of one that `is_restarted`, another one was counted before. One that
-    `is_daily` has records in files whose times are dates: a block of evidence is a day, its first hour.
+    From each of these hours on, ln E has that one of the `divisors`, and that one of `persons` is the column
+    that says whose record it is. `alarms` say that some group is unfair. One of number 0 has not begun; of
+    one that `is_restarted`, another one was counted before. One that `is_daily` has records in files whose
+    times are dates: a block of evidence is a day, its first hour.
     """
 
     no: int = 0
@@ -68,7 +67,7 @@ class Era:
 
     @property
     def waits(self) -> MissedHours | None:
-        """Hours for which figures of pairs wait, so that all enter in their order."""
+        """Figures of pairs wait, so that all hours enter in their order."""
         return next((missed for missed in self.missed if missed.revision == self.model_revision), None)
 
     @property
@@ -76,7 +75,7 @@ class Era:
         return self.alarms[-1] if self.alarms and self.alarms[-1].ended is None else None
 
     def divisors_at(self, hours: IntArray) -> FloatArray:
-        """Divisor of ln E in each of these hours."""
+        """Of ln E in each of these hours."""
         if len(self.divisors) == 1:
             return np.full(len(hours), float(self.divisors[0][1]))
         starts, divisors = np.array(self.divisors, np.int64).T
@@ -84,7 +83,7 @@ class Era:
         return np.asarray(divisors[np.maximum(at, 0)], np.float64)
 
     def split_by_person(self, span: Span) -> Iterator[tuple[Span, int]]:
-        """Yields the parts of the span that are counted by one column of persons, with its number."""
+        """Parts that are counted with one column of persons, with its number."""
         starts = [datetime.fromtimestamp(hour * HOUR.total_seconds(), UTC) for hour, _ in self.persons]
         for number, (start, end) in enumerate(zip(starts, [*starts[1:], span.end], strict=True)):
             part = Span(start=max(start, span.start), end=min(end, span.end))
@@ -94,7 +93,7 @@ class Era:
 
 @frozen_by_name
 class FollowedDeployment:
-    """Facts for counting. `schemas` are all versions, the present one last; tables are None without files."""
+    """`schemas` are all versions, the present one last; tables are None without files."""
 
     no: int
     id: str
@@ -117,7 +116,7 @@ class FollowedDeployment:
 
 
 def try_lock_evidence(session: Session, deployment_no: int) -> bool:
-    """Locks the evidence until the transaction ends; False at once if another process has it."""
+    """Until the transaction ends; False at once if another process has it."""
     return bool(
         session.scalar(
             text("SELECT pg_try_advisory_xact_lock(:lock, :no)"), {"lock": _LOCK, "no": deployment_no}
@@ -126,13 +125,12 @@ def try_lock_evidence(session: Session, deployment_no: int) -> bool:
 
 
 def lock_evidence(session: Session, deployment_no: int) -> None:
-    """Locks the evidence until the transaction ends."""
+    """Until the transaction ends."""
     session.execute(text("SELECT pg_advisory_xact_lock(:lock, :no)"), {"lock": _LOCK, "no": deployment_no})
 
 
 def deployments_to_follow(session: Session, *, latest: datetime, in_files: bool = False) -> list[int]:
-    """Returns the deployments with a monitor that have changed hours, uncounted hours before `latest`, or
-    figures due.
+    """With a monitor, and changed hours, uncounted hours before `latest`, or figures due.
 
     `in_files`: those in files, else the others.
     """
@@ -151,7 +149,7 @@ def deployments_to_follow(session: Session, *, latest: datetime, in_files: bool 
 
 
 def forget_unfollowed_changes(session: Session) -> None:
-    """Deletes the notes of deployments without a monitor: one made later counts all hours."""
+    """A monitor made later counts all hours."""
     session.execute(
         text(
             "DELETE FROM changed_hours c WHERE NOT EXISTS (SELECT FROM monitors m WHERE m.deployment_no = "
@@ -205,7 +203,7 @@ SELECT_ERA = f"""
 
 
 def find_era(session: Session, deployment_no: int, model_revision: str) -> Era | None:
-    """Returns the newest era of that revision. The present monitor may compare other figures."""
+    """The present monitor may compare other figures."""
     row = session.execute(text(SELECT_ERA), {"no": deployment_no, "revision": model_revision}).one_or_none()
     return None if row is None else read_row(Era, row)
 
@@ -237,7 +235,7 @@ def note_progress(session: Session, era_no: int, **values: Any) -> None:  # noqa
 
 
 def eras_with_alerts_due(session: Session) -> list[int]:
-    """Returns the deployments whose evidence has changed since their alerts were decided."""
+    """Evidence has changed since their alerts were decided."""
     return list(session.scalars(text("SELECT DISTINCT deployment_no FROM evidence_eras WHERE alerts_due")))
 
 
@@ -249,7 +247,7 @@ def take_alerts_due(session: Session, deployment_no: int) -> None:
 
 
 def current_hour_bound(session: Session, grace_seconds: float) -> datetime:
-    """Returns the end of the newest hour that no open write can add to, on the database's clock."""
+    """No open write can add to hours before it, on the database's clock."""
     statement = text("SELECT date_trunc('hour', now() - make_interval(secs => :grace), 'UTC')")
     bound: datetime = session.execute(statement, {"grace": grace_seconds}).scalar_one()
     return bound
@@ -272,7 +270,7 @@ class CounterfactualTable:
 def counterfactual_tables(
     session: Session, deployment_no: int, era: Era, span: Span
 ) -> Sequence[CounterfactualTable]:
-    """Returns the tables of the span's hours, of each hour's newest check in the era."""
+    """Of the newest check of each hour in the era."""
     # An earlier version of the monitor compared the same, or the hour does not count.
     statement = text(
         f"""SELECT c.hour, t.attribute, t.check_no, t.cells
@@ -297,12 +295,12 @@ def checked_hours(session: Session, deployment_no: int, era: Era) -> Sequence[da
 
 
 MOST_NOTES = 10_000
-"""Max notes of changed hours that one transaction reads."""
+"""Of changed hours, read by one transaction."""
 
 
 def changed_hours(session: Session, deployment_no: int, era: Era) -> list[tuple[int, datetime]]:
-    """Returns the first MOST_NOTES notes for the present era, a number and an hour each, by hour. Drops
-    those of erased records.
+    """The first MOST_NOTES notes for the present era, a number and an hour each. Drops those of erased
+    records.
     """
     if era.counted_until is not None:
         # What was erased cannot be counted again: the counts stay.
@@ -328,7 +326,7 @@ def changed_hours(session: Session, deployment_no: int, era: Era) -> list[tuple[
 def count_corrections(
     session: Session, deployment_no: int, era: Era, since: Collection[datetime]
 ) -> Mapping[datetime, list[CorrectedCount]]:
-    """Returns how many values of counted hours were corrected since each of these times, by kind."""
+    """Values of counted hours, corrected since each of these times."""
     statement = text(
         """SELECT s.since, c.what, count(*) FROM unnest(CAST(:since AS timestamptz[])) AS s (since)
            JOIN corrections c ON c.made_at >= s.since AND (c.previous_at IS NULL OR c.previous_at < s.since)
@@ -343,7 +341,7 @@ def count_corrections(
 
 
 def forget_changes(session: Session, nos: Sequence[int], era: Era) -> None:
-    """Deletes notes that the era has counted; other model revisions keep them."""
+    """Other model revisions keep their notes."""
     # Earlier eras of a revision are never used again.
     session.execute(
         text(

@@ -20,7 +20,7 @@ from .hour_counts import CountedPlace
 
 
 class Alarm(msgspec.Struct, frozen=True, kw_only=True):
-    """A time of unfairness: most likely first hour, enough evidence, and its end.
+    """Most likely first hour, enough evidence, and its end.
 
     `resolved_at` and `fair_since` are set where evidence has ended it, `closed_at` where a person has.
     `earliest`, `latest` (nearly as likely starts) and `log_evidence` lack where release 0.1 found it.
@@ -41,7 +41,7 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LimitSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """Evidence at one limit, and all alarms, oldest first. `since` is None while undecided."""
+    """All alarms, oldest first. `since` is None while undecided."""
 
     direction: str
     state: str
@@ -51,7 +51,7 @@ class LimitSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 @frozen_by_name
 class EvidenceCounts:
-    """Figures with records that are unfair, confirmed fair, and neither, in the present era.
+    """Figures with records, in the present era.
 
     `unfair_since` is the earliest most likely start. Hours before `counted_until` are counted.
     """
@@ -92,18 +92,17 @@ _COUNTS = """
 
 
 def evidence_counts(session: Session, deployment_nos: Sequence[int]) -> Mapping[int, EvidenceCounts]:
-    """Returns the counts by deployment, without those whose evidence has not begun."""
+    """Without deployments whose evidence has not begun."""
     rows = session.execute(text(_COUNTS), {"nos": list(deployment_nos)})
     return {row.deployment_no: read_row(EvidenceCounts, row) for row in rows}
 
 
 Definitions = Mapping[tuple[CountedPlace, str], Mapping[str, Any]]
-"""Definitions of figures, by place and metric."""
 
 
 @frozen_by_name
 class KnownFigure:
-    """A figure, counted from its first hour to `until`. A stale one is to be computed again.
+    """Counted from its first hour to `until`. A stale one is to be computed again.
 
     `definition` is None if stored before definitions were. Hours before `starts_at` do not count.
     """
@@ -132,7 +131,7 @@ class KnownFigure:
 
 @frozen_by_name
 class StoredFigure(KnownFigure):
-    """A figure and its `state`, empty before the first hour. `closed_by` closed its last closed alarm."""
+    """`state` is empty before the first hour. `closed_by` closed its last closed alarm."""
 
     state: bytes
     closed_by: str | None = None
@@ -160,7 +159,7 @@ _COLUMNS = [
 
 
 def known_figures(session: Session, era_no: int) -> list[KnownFigure]:
-    """Returns the era's present figures in order, without their states (kilobytes each)."""
+    """Present ones in order, without their states (kilobytes each)."""
     present = (EvidenceFigureRow.era_no == era_no, EvidenceFigureRow.ended_at.is_(None))
     rows = session.execute(select(*_COLUMNS).where(*present).order_by(EvidenceFigureRow.no))
     return [read_row(KnownFigure, row, place=read_row(CountedPlace, row)) for row in rows]
@@ -174,7 +173,6 @@ def read_figure_states(session: Session, nos: Collection[int]) -> Mapping[int, b
 
 
 def read_summaries_of(session: Session, nos: Collection[int]) -> Mapping[int, list[LimitSummary]]:
-    """Returns the summaries of figures."""
     rows = session.execute(
         select(EvidenceFigureRow.no, EvidenceFigureRow.summary).where(EvidenceFigureRow.no.in_(nos))
     )
@@ -182,7 +180,7 @@ def read_summaries_of(session: Session, nos: Collection[int]) -> Mapping[int, li
 
 
 def ended_figures(session: Session, era_no: int) -> list[EndedFigure]:
-    """Returns the era's figures of earlier monitors that had counted hours."""
+    """Of earlier monitors, with counted hours."""
     statement = text(
         """SELECT data, first_hour, ended_at, jsonb_array_length(summary) AS limits FROM evidence_figures
            WHERE era_no = :era AND ended_at IS NOT NULL"""
@@ -202,7 +200,7 @@ def find_ended(session: Session, ids: Collection[str]) -> set[str]:
 
 @frozen
 class EraFigures:
-    """An era, its figures in order, and those of earlier monitors."""
+    """In order, and those of earlier monitors."""
 
     era: Era
     present: Sequence[StoredFigure]
@@ -210,7 +208,7 @@ class EraFigures:
 
 
 def find_era_figures(session: Session, deployment_no: int, model_revision: str) -> EraFigures | None:
-    """Returns the newest era of that revision with its figures, in one statement."""
+    """Newest era of that revision, in one statement."""
     statement = text(
         f"""SELECT e.*,
                   f.no AS figure_no, f.id, f.data, f.attribute, f."group", f.metric, f.definition,
@@ -245,7 +243,7 @@ def find_era_figures(session: Session, deployment_no: int, model_revision: str) 
 
 
 def get_figure(session: Session, deployment_no: int, figure_id: str) -> tuple[int, StoredFigure]:
-    """Returns the era and the figure, or raises NotFound."""
+    """Raises NotFound."""
     statement = select(EvidenceFigureRow).join(EvidenceEraRow, EvidenceEraRow.no == EvidenceFigureRow.era_no)
     row = session.scalars(
         statement.where(EvidenceEraRow.deployment_no == deployment_no, EvidenceFigureRow.id == figure_id)
@@ -264,7 +262,7 @@ def add_figures(
     *,
     starts_at: datetime | None,
 ) -> None:
-    """Stores figures without a state; hours before `starts_at` do not count."""
+    """Hours before `starts_at` do not count."""
     rows = [
         {
             "era_no": era_no,
@@ -321,7 +319,7 @@ def store_states(session: Session, reached: Sequence[ReachedState]) -> None:
 def replace_state(
     session: Session, figure: StoredFigure, state: bytes, summary: Sequence[LimitSummary]
 ) -> None:
-    """Stores another state and summary after the same hours. A stale figure stays stale."""
+    """After the same hours. A stale figure stays stale."""
     change_figures(session, [figure.no], state=state, summary=summary)
 
 
@@ -331,7 +329,7 @@ def _list_key_values(key: FigureKey) -> dict[str, object]:
 
 @frozen_by_name
 class Closure:
-    """The figure, the side of the metric's own limit, and the first hour that counts after it."""
+    """Side of the metric's own limit, and the first hour that counts after it."""
 
     key: FigureKey
     direction: UnfairSide

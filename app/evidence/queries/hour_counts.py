@@ -1,7 +1,4 @@
-"""Counts of whole hours, and labels that arrived later than their horizon, by the hour of their record.
-
-Reads all records and labels of whole hours.
-"""
+"""Counts of whole hours; labels that arrived later than their horizon, by the hour of their record."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,8 +19,7 @@ from ...sources.stored.window_queries import WindowQuery
 from .eras import Era
 
 Cells = list[list[Any]]
-"""A list for each group: label, role, numbers; of payload also of records left out, as `tabulate_payload`
-does.
+"""A list for each group: label, role, numbers; of payload also of records left out, as `tabulate_payload`.
 
 Of counterfactual data: label, role, pairs of outcomes, and after the role and `COUNTED` favourable and all
 records in any pair.
@@ -40,7 +36,7 @@ class CountedPlace:
 
 @frozen_by_name
 class CountedHour:
-    """Counts of one hour. `check_no`: of counterfactual data, the check of the table."""
+    """`check_no`: of counterfactual data, the check of the table."""
 
     place: CountedPlace
     hour: datetime
@@ -56,7 +52,7 @@ def replace_hours(
     counted: Sequence[CountedHour],
     starts: Mapping[str, datetime],
 ) -> bool:
-    """Replaces the counts of the span's hours on that data set; returns whether they differ.
+    """Returns whether they differ.
 
     `starts` has each comparison's first hour that counts; others stay.
     """
@@ -101,7 +97,7 @@ def hours_between(
 
 @frozen
 class PlaceHours:
-    """Hours of a place in a time; `last` is its newest of all times."""
+    """`last` is its newest of all times."""
 
     last: datetime | None
     hours: Mapping[datetime, Cells]
@@ -110,7 +106,7 @@ class PlaceHours:
 def hours_of_places(
     session: Session, era_no: int, starts: Mapping[CountedPlace, datetime], *, end: datetime | None = None
 ) -> Mapping[CountedPlace, PlaceHours]:
-    """Returns the hours of each place from its start to the end, in one statement.
+    """From each start to the end, in one statement.
 
     Without an end also the newest, which may be before the start.
     """
@@ -148,8 +144,7 @@ def hours_of_places(
 
 
 def sum_cells(session: Session, era_no: int) -> Sequence[Row[Any]]:
-    """Returns favourable and all records of the era's hours by data, attribute, label, role and reason, as
-    far as reasons are known.
+    """Favourable and all records of the era's hours by data, attribute, label, role and reason.
 
     `is_due` tells hours whose labels are counted.
     """
@@ -185,7 +180,7 @@ def last_hour(session: Session, era_no: int, counted_place: CountedPlace) -> dat
 
 
 def last_counted(session: Session, deployment_no: int) -> datetime | None:
-    """Returns the end of the newest hour in which any era has counted records or labels."""
+    """End of the newest hour in which any era has counted records or labels."""
     # Labels are counted further where no payload file has come for a while.
     latest = text(
         "SELECT max(greatest(counted_until, labels_until)) FROM evidence_eras WHERE deployment_no = :no"
@@ -195,7 +190,7 @@ def last_counted(session: Session, deployment_no: int) -> datetime | None:
 
 
 def counted_hours(session: Session, deployment_no: int, spans: Sequence[Span]) -> set[datetime]:
-    """Returns the hours with counts in any era that overlap a span, ends included."""
+    """In any era, that overlap a span, ends included."""
     rows = session.scalars(
         text(
             """SELECT DISTINCT h.hour FROM evidence_hours h JOIN evidence_eras e ON e.no = h.era_no
@@ -225,7 +220,6 @@ def read_first_hour(
 
 
 def read_first_hours(session: Session, era_no: int) -> dict[CountedPlace, datetime]:
-    """Returns the first hour with counts of each comparison."""
     statement = text(
         "SELECT data, attribute, min(hour) AS first FROM evidence_hours WHERE era_no = :era GROUP BY 1, 2"
     )
@@ -234,7 +228,7 @@ def read_first_hours(session: Session, era_no: int) -> dict[CountedPlace, dateti
 
 
 def newest_hours(session: Session, era_no: int, most: int) -> list[datetime]:
-    """Returns the last hours with counts, newest first."""
+    """Newest first."""
     statement = text(
         "SELECT DISTINCT hour FROM evidence_hours WHERE era_no = :era ORDER BY hour DESC LIMIT :most"
     )
@@ -291,9 +285,7 @@ LateLabels = Mapping[datetime, int]
 def count_late_labels(
     session: Session, deployment_no: int, era: Era, span: Span, horizon: timedelta, *, arrived: bool
 ) -> LateLabels:
-    """Returns labels of the era's records later than `horizon`: that `arrived` in the span, or else of its
-    hours' records, by now.
-    """
+    """Later than `horizon`: that `arrived` in the span, or else of its hours' records, by now."""
     values = {
         "no": deployment_no,
         "start": span.start,
@@ -329,7 +321,7 @@ def replace_late_labels(session: Session, era_no: int, hours: Span, late_labels:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Placed:
-    """Place of a record in the order of the log."""
+    """In the order of the log."""
 
     logged_at: datetime
     record_no: int
@@ -380,7 +372,7 @@ _COLUMNS = "p.record_no, p.logged_at, p.sample_rate, coalesce(p.label, p.predict
 
 
 def records_between(reader: ArrowReader, query: WindowQuery, span: Span, model_revision: str) -> pa.Table:
-    """Returns the records of that schema version and model revision, oldest first.
+    """Of that schema version and model revision, oldest first.
 
     Columns: record_no, logged_at, sample_rate (NULL: 1), outcome (JSON text), value_0 ….
     """
@@ -395,7 +387,7 @@ def records_between(reader: ArrowReader, query: WindowQuery, span: Span, model_r
 def labels_between(
     reader: ArrowReader, query: WindowQuery, span: Span, model_revision: str, horizon: timedelta
 ) -> pa.Table:
-    """Returns the records whose label was there within `horizon`, with one more column: label (JSON text)."""
+    """Records whose label was there within `horizon`, with one more column: label (JSON text)."""
     statement = (
         f"SELECT {_COLUMNS}, f.label::text AS label {query.values('p.features', 'p.meta')} "
         f"{_LABELS} ORDER BY p.logged_at, p.record_no"

@@ -1,7 +1,4 @@
-"""One scan of a deployment: read the last days once, search, and store the result.
-
-Requests for scans, checked against the deployment.
-"""
+"""One scan of a deployment: read the last days once, search, and store the result."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,10 +34,10 @@ from ..queries.hour_counts import count_logged, records_between
 from .scan_queries import SubgroupScan, claim_scan, end_scan, last_bins
 
 MOST_RECORDS = 200_000
-"""Max records that a scan reads, those of the newest hours, unless a single hour has more."""
+"""Of the newest hours, unless a single hour has more."""
 
 MAX_CELLS = 10_000
-"""Max combinations of values; beyond, the last features are left out, lest the scan outlast its lease."""
+"""Beyond so many combinations of values, the last features are left out, lest the scan outlast its lease."""
 
 NOTHING_COUNTED = (
     "No hour has been counted for the present monitor and model revision yet. Request the "
@@ -50,7 +47,7 @@ NOTHING_COUNTED = (
 
 @frozen_arrays
 class FeatureRecords:
-    """Records that count [N]: `columns` by name, whether each is favourable, and the left-out line."""
+    """Records that count [N], and the left-out line."""
 
     columns: Mapping[str, pa.ChunkedArray]
     favourable: npt.NDArray[np.bool_]
@@ -58,7 +55,7 @@ class FeatureRecords:
 
 
 def run_next_scan(database: Database, *, token: str) -> bool:
-    """Runs the next queued scan; False if there is none. `token` is new for each call.
+    """False if there is none. `token` is new for each call.
 
     Raises:
         LeaseLost: another worker took the scan over; nothing was stored.
@@ -171,7 +168,7 @@ def read_features(
     span: Span,
     people: ChoosesRecords | None,
 ) -> Iterator[FeatureRecords]:
-    """Yields the classified records of each schema version with all these columns, each person's first.
+    """Classified records of each schema version with all these columns, each person's first.
 
     Where rates of logging differ within an hour, the higher are thinned to the lowest.
     """
@@ -210,13 +207,13 @@ def read_features(
 
 
 SCANNED_HOURS = 720
-"""Hours before a scan whose records it reads."""
+"""Before a scan."""
 
 
 def check_scan(
     session: Session, deployment_no: int, schema: RecordSchema, features: Sequence[str] | None
 ) -> None:
-    """Checks that features can be scanned; None: those of the deployment.
+    """None: those of the deployment.
 
     Raises:
         InvalidInput: too many, or one is repeated, no column, or says whose record it is.

@@ -1,7 +1,4 @@
-"""Scans for subgroups: queue and results.
-
-Scans as they are shown.
-"""
+"""Queue and results of scans for subgroups."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -57,7 +54,7 @@ def queue_scan(
     hours: int,
     requested_by: str,
 ) -> SubgroupScan:
-    """Queues a scan, or returns the deployment's open one."""
+    """Or returns the deployment's open one."""
     insertion = insert(SubgroupScanRow).values(
         deployment_no=deployment_no,
         features=features,
@@ -72,7 +69,7 @@ def queue_scan(
 
 
 def claim_scan(session: Session, *, token: str) -> SubgroupScan | None:
-    """Takes the next scan for the holder of `token`. Scans without attempts left fail."""
+    """Scans without attempts left fail."""
     due = SubgroupScanRow.claimable_at <= func.now()
     abandoned = update(SubgroupScanRow).where(due, SubgroupScanRow.attempts >= MAX_ATTEMPTS)
     session.execute(abandoned.values(state="failed", reason=ABANDONED, **_OVER))
@@ -90,7 +87,7 @@ def claim_scan(session: Session, *, token: str) -> SubgroupScan | None:
 
 
 def end_scan(session: Session, scan: SubgroupScan, **values: Any) -> None:  # noqa: ANN401 - columns of the row
-    """Ends the scan with these members of its row. Raises LeaseLost."""
+    """`values` are members of its row. Raises LeaseLost."""
     held = HeldRow(table=SubgroupScanRow, no=scan.no, token=scan.lease_token, if_lost=_IF_LOST)
     write_held(session, held, {**_OVER, **values}, SubgroupScanRow.no)
 
@@ -104,7 +101,7 @@ def read_scans(session: Session, deployment_no: int, paging: Paging) -> Sequence
 
 
 def get_scan(session: Session, deployment_no: int, scan_id: str) -> SubgroupScan:
-    """Returns the scan, or raises NotFound."""
+    """Raises NotFound."""
     statement = select(SubgroupScanRow).where(
         SubgroupScanRow.deployment_no == deployment_no, SubgroupScanRow.id == scan_id
     )
@@ -120,11 +117,11 @@ def last_bins(session: Session, deployment_no: int) -> list[Any]:
 
 
 FOUND_BEFORE = "It found a group, which this version of Evenhand does not show. Request the scan again."
-"""Words of a scan of an earlier version, whose result does not name its group."""
+"""Of an earlier version, whose result does not name its group."""
 
 
 def read_result(scan: SubgroupScan) -> SearchResult | None:
-    """Result of a scan; None unless it succeeded. That of an earlier version has no group."""
+    """None unless it succeeded. The result of an earlier version has no group."""
     stored = scan.result
     bins = scan.bins
     if stored is None or bins is None:

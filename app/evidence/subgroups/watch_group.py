@@ -14,11 +14,7 @@ from .scan_queries import SubgroupScan, read_result
 
 
 def read_found_group(scan: SubgroupScan) -> tuple[GroupRule, FoundBy]:
-    """Rule of the group that the scan found, and how it was found.
-
-    Raises:
-        Conflict: the scan found no group.
-    """
+    """Raises Conflict: the scan found no group."""
     result = read_result(scan)
     if result is None or result.group is None:
         raise Conflict("The scan found no group that could be watched.")
@@ -26,7 +22,7 @@ def read_found_group(scan: SubgroupScan) -> tuple[GroupRule, FoundBy]:
 
 
 def watch_found_group(monitor: Monitor, rule: GroupRule, found_by: FoundBy, *, name: str | None) -> Monitor:
-    """Monitor with an attribute of that name for the rule, unless it watches it already.
+    """With an attribute of that name for the rule, unless the monitor watches it already.
 
     Raises:
         Conflict: the rule has more conditions than one may have.
