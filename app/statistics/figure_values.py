@@ -38,8 +38,6 @@ class Value:
 
 @frozen
 class Undefined:
-    """Names the group. `n` records were examined."""
-
     reason: str
     n: int
 

@@ -25,7 +25,6 @@ Groups = tuple[ComparedGroup, ...]
 
 
 def as_groups(pairs: Iterable[Sequence[str]]) -> Groups:
-    """Raises ValueError: a label occurs twice, or a role is unknown."""
     groups = tuple(ComparedGroup(label, cast("Role", role)) for label, role in pairs)
     if len({group.label for group in groups}) < len(groups):
         raise ValueError(f"expected each group once, found {[group.label for group in groups]}")
@@ -69,7 +68,6 @@ def check_codes(codes: ArrayLike, least: int, beyond: int) -> IntArray:
 
 
 def check_counts(counts: ArrayLike, *shape: int) -> IntArray:
-    """Raises ValueError: another shape, or a negative count."""
     array = np.asarray(counts)
     if array.size == 0:
         # JSON cannot distinguish an empty matrix from an empty list.
@@ -88,7 +86,6 @@ def divide(numerator: AnyArray, denominator: AnyArray) -> FloatArray:
 
 
 def divide_or(numerator: AnyArray, denominator: AnyArray, otherwise: float) -> FloatArray:
-    """`otherwise` where the whole is not above zero."""
     quotients = np.full(np.broadcast_shapes(np.shape(numerator), np.shape(denominator)), otherwise)
     np.divide(numerator, denominator, out=quotients, where=denominator > 0)
     return quotients
@@ -97,7 +94,6 @@ def divide_or(numerator: AnyArray, denominator: AnyArray, otherwise: float) -> F
 Codes = IntArray
 
 MISSING = -1
-"""Without a value."""
 
 
 def cross(

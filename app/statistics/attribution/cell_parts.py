@@ -89,8 +89,6 @@ def _resample(side: CellCounts, rng: Generator, draws: int) -> CellCounts:
 
 @frozen
 class ChangeParts:
-    """After - before of a figure that is monitored - reference."""
-
     change: float
     who_asked: float
     how_answered: float
@@ -121,7 +119,6 @@ def explain_change_of_gap(
 
 
 def _logarithmic_mean(first: float, second: float) -> float:
-    """Turns a difference into one of logarithms."""
     # For equal rates the quotient is 0 / 0; its limit is the rate.
     return first if first == second else (first - second) / log1p((first - second) / second)
 

@@ -91,8 +91,6 @@ def plan_hybrids(pairs: int, players: int, rng: np.random.Generator) -> HybridPl
 
 @frozen
 class AllHybrids:
-    """Exact Shapley values."""
-
     pairs: int
     players: int
 
@@ -244,7 +242,6 @@ class CarriedGap:
 
     @property
     def sampling(self) -> float:
-        """Due to the choice of pairs."""
         return self.gap_of_window - self.gap_of_pairs
 
 

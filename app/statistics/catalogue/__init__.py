@@ -41,7 +41,6 @@ _FAMILIES = (
 CATALOGUE: Mapping[str, Metric] = MappingProxyType(
     {row.key: row for family in _FAMILIES for row in family.ROWS}
 )
-"""Metrics by key, in display order."""
 
 DEFAULT_METRICS = frozenset(row.key for row in CATALOGUE.values() if row.is_default)
 

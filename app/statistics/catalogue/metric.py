@@ -212,7 +212,6 @@ reversed_row = partial(difference_row, order="reference - monitored")
 
 
 def parts(*names: str) -> tuple[Need, ...]:
-    """Of cells [..., 2, 2], by name."""
     return tuple(Need(PARTS[name].of, PARTS[name].empty) for name in names)
 
 

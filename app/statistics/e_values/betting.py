@@ -12,7 +12,6 @@ import numpy.typing as npt
 from .nulls import SMALLEST_RATE, FloatArray, Hours, Limit, Lines, Null, Side
 
 UNSTEADINESS_HOURS = 168
-"""Hours looked back."""
 
 MIN_FAVOURABLE = 3
 
@@ -23,7 +22,6 @@ MIN_TERMS = 24
 """With fewer comparisons the divisor is 1."""
 
 TOLERATED = 1.3
-"""Mean variation that counts as chance."""
 
 
 def measure_unsteadiness(hours: Hours) -> FloatArray:
@@ -56,13 +54,11 @@ def measure_unsteadiness(hours: Hours) -> FloatArray:
 
 
 RATE_HOURS = 48
-"""Hours of the estimated reference rate."""
 
 MIN_RECENT_REFERENCE_RECORDS = 50
 """With fewer, the next older hour is added whole."""
 
 MOST_OLDER_HOURS = 50
-"""Max hours added so."""
 
 FIRST_RATES = np.clip(np.sin(np.pi * (np.arange(1, 100) - 0.5) / 198) ** 2, SMALLEST_RATE, 1 - SMALLEST_RATE)
 """Quantiles of the Beta(½, ½) prior."""
@@ -142,7 +138,6 @@ def _weigh(
 
 
 def repeat_hours(hours: Hours, rows: npt.NDArray[np.intp], times: int) -> Hours:
-    """To be weighed by as many bets."""
     repeated = np.repeat(rows, times)
     return Hours(
         *(Side(side.favourable[repeated], side.records[repeated], are_checked=True) for side in hours.sides)

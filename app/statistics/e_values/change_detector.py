@@ -11,7 +11,6 @@ from .nulls import FloatArray
 HOURS_OF_A_YEAR = 8760.0
 
 ROUNDING = 1e-9
-"""More than the rounding of a logarithm of a mean."""
 
 
 @dataclass(slots=True)
@@ -81,7 +80,6 @@ def log_mean(logs: Sequence[float]) -> float:
 
 
 LOG_SHOWN_FAIR = log(20.0)
-"""A factor of 20."""
 
 
 @dataclass(slots=True)
@@ -108,7 +106,6 @@ class FairnessProof:
 
     @property
     def since(self) -> int | None:
-        """None if it is not shown now."""
         return None if self.shown is None else self.shown[0]
 
     def add(self, log_e_values: Sequence[float], hour: int, month: int, *, is_doubted: bool) -> None:

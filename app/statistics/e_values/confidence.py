@@ -141,7 +141,6 @@ def _weigh(
 
 
 def _weigh_first(block: Hours, scale: Scale, divisor: float) -> tuple[FloatArray, FloatArray]:
-    """As `_weigh`, for a first block [G]."""
     lines = Lines.of(GRIDS[scale], scale)
     reference = FIRST_POINTS[:, None]
     on_line = lines.slope * reference - lines.slack

@@ -50,8 +50,6 @@ def expect_delay_within(
 
 @frozen
 class EvidenceProgress:
-    """Logarithms; evidence is divided by `divisor`."""
-
     log_threshold: float
     log_evidence: float
     log_fairness: float
@@ -72,7 +70,6 @@ def expect_more_hours(limit: Limit, recent: Hours, progress: EvidenceProgress) -
 
 
 def expect_more_paired_hours(limit: Limit, recent: PairedHours, progress: EvidenceProgress) -> int | None:
-    """As `expect_more_hours`, by the best stake."""
     if not recent.records.sum():
         return None
     together = PairedHours(

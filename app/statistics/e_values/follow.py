@@ -26,7 +26,6 @@ LARGEST_LOG = 600.0
 """So that sums of evidence are numbers."""
 
 MOST_LEADING = 3
-"""Comparisons that an alarm of some group names, without a claim."""
 
 
 @frozen
@@ -266,7 +265,6 @@ class Together:
         comparisons: Sequence[FollowedComparison],
         total: int,
     ) -> None:
-        """`total` comparisons share the budget."""
         level = self.log_budget + math.log(max(total, 1))
         for comparison, block in blocks:
             comparison.follower.take(block, level, comparison.find)
@@ -423,7 +421,6 @@ def begin_comparison(
 
 
 def find_blocks(hours: Hours) -> list[int]:
-    """Only these are blocks of evidence."""
     return np.flatnonzero((hours.monitored.records > 0) & (hours.reference.records > 0)).tolist()
 
 

@@ -97,8 +97,6 @@ class UnfairSide(StrEnum):
 
 
 class Scale(StrEnum):
-    """Monitored / reference rate, or monitored - reference rate."""
-
     RATIO = "ratio"
     DIFFERENCE = "difference"
 

@@ -15,8 +15,6 @@ TOLERANCE = 3.0
 
 @frozen
 class Onset:
-    """Both ends of the range of hours nearly as likely are included."""
-
     hour: int
     earliest: int
     latest: int

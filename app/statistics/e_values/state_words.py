@@ -24,12 +24,9 @@ SINGLE_CHECKS_ALARM = (
 MINUTE, DAY = "%Y-%m-%d %H:%M", "%Y-%m-%d"
 
 WIDE = timedelta(hours=24)
-"""Range of a start beyond which no hour is named."""
 
 
 class State(StrEnum):
-    """At one limit, after the last hour."""
-
     UNFAIR = "unfair"
     SHOWN_FAIR = "shown_fair"
     UNDECIDED = "undecided"
@@ -135,7 +132,6 @@ class FigureStatement:
 
     @property
     def records(self) -> tuple[int, int] | None:
-        """Monitored and reference."""
         if self.compared is None:
             return None
         return round(self.compared.monitored[1]), round(self.compared.reference[1])
@@ -182,8 +178,6 @@ _NEWEST_HOUR = {
 
 @frozen
 class JudgedHour:
-    """`reason`: why there is no figure."""
-
     compared: RatesCompared | None
     verdict: Verdict
     reason: str = ""
@@ -226,7 +220,6 @@ def judge_hour(
 
 
 def choose_row(of_hour: Verdict, evidence: EvidenceState, *, is_alert_open: bool) -> tuple[int, FigureLabel]:
-    """Row of the table of states, the first that matches."""
     row = _BEFORE_ALERTS.get(evidence, 2 if is_alert_open else None)
     if row is None and evidence is EvidenceState.CONFIRMED_FAIR:
         row = 6
@@ -328,7 +321,6 @@ def find_value(facts: FigureFacts, compared: RatesCompared) -> float | None:
 
 
 def say_fact(facts: FigureFacts, compared: RatesCompared) -> str:
-    """Both rates in words."""
     if not compared.monitored[1] or not compared.reference[1]:
         return ""
     lead = "with everything else equal, " if facts.is_counterfactual else ""
@@ -348,7 +340,6 @@ def say_fact(facts: FigureFacts, compared: RatesCompared) -> str:
 
 
 _WHOLE = 10
-"""Per cent from which a rate is said without decimals."""
 
 
 def say_more_records(number: float) -> str:
@@ -422,7 +413,6 @@ def say_guarantee(
 
 
 def choose_form(earliest: datetime | None, latest: datetime | None, form: str = MINUTE) -> str:
-    """Days where the range is wider than a day."""
     return DAY if earliest is not None and latest is not None and latest - earliest > WIDE else form
 
 

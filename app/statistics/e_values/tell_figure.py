@@ -133,7 +133,6 @@ def tell_figure(
 
 
 def _say_event(facts: FigureFacts, hours: EndedHours, leading: Follower) -> FigureFacts:
-    """When the state without an open alarm began, and what ended the one before."""
     last = leading.episodes[-1] if leading.episodes else None
     if facts.evidence is EvidenceState.CONFIRMED_FAIR and leading.proof.since is not None:
         return replace(facts, since=hours.say(leading.proof.since))

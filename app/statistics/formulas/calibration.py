@@ -9,7 +9,6 @@ from ..group_labels import FloatArray, divide, divide_or
 from ..intervals.intervals import BEYOND, UNSEEN, Bounded, IntervalEnds, difference_limits, share_limits
 
 HALVINGS = 40
-"""To 1e-12 of the error."""
 
 
 def calibration_gap(bins: FloatArray) -> FloatArray:
@@ -91,7 +90,6 @@ class _Bins:
         self.among = np.maximum((self.share * self.gap**2).sum(-1) - self.error**2, 0) / size
 
     def deviation(self, factor: FloatArray) -> FloatArray:
-        """Of each bin's gap, if it were the observed one times the factor."""
         # One record drawn from the probabilities keeps a bin of equal labels from appearing certain.
         favourable = np.clip(
             self.promised - factor[..., None] * self.gap * self.records / (self.records + 1), 0, 1

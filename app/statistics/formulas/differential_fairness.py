@@ -11,7 +11,6 @@ CONCENTRATION = 1.0
 """AIF360's default; it keeps rates away from 0 and 1."""
 
 BEYOND = 0.025
-"""Probability outside each limit."""
 
 SMALLEST = np.finfo(np.float64).tiny
 

@@ -76,7 +76,7 @@ def conditional_rejection(cells: FloatArray) -> FloatArray:
 
 
 def treatment_ratio(cells: FloatArray) -> FloatArray:
-    """Clarify."""
+    """Source: Clarify."""
     return divide_parts(cells, "false_negative", "false_positive")
 
 
@@ -113,7 +113,6 @@ def balanced_accuracy_change(cells: FloatArray) -> FloatArray:
 
 
 def disparate_impact_change(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """After - before; unbounded."""
     before, after = (_favourable(monitored, axis) / _favourable(reference, axis) for axis in (-1, -2))
     return after - before
 

@@ -50,7 +50,6 @@ class Gaps:
 
 
 Gap = Callable[[ScoreSums, ScoreSums], Gaps]
-"""Of the sets, the last of which is the reference, and of everybody."""
 
 
 def standardized_mean_difference(sets: ScoreSums, everybody: ScoreSums) -> Gaps:

@@ -21,7 +21,6 @@ MOST_ERROR = 0.01
 """Error of an area through the bins; beyond, none is given."""
 
 TOGETHER = 16
-"""For memory."""
 
 FAVOURABLE, UNFAVOURABLE = 1, 0
 SCORE, SQUARED_ERROR, LOG_LOSS = range(len(QUANTITIES))
@@ -149,7 +148,6 @@ class Figures:
 Figure = Callable[[ScoreSums], Figures]
 
 Count = Callable[[ScoreSums, ScoreSums], Figures]
-"""Of the sets [S, …], and of all records [1, …]."""
 
 LABELS = ("an unfavourable label", "a favourable label")
 SCORED = "has a probability of the favourable outcome"
@@ -298,7 +296,6 @@ def gap(sums: ScoreSums) -> Figures:
 
 
 def expected_error(sums: ScoreSums) -> Figures:
-    """Over ten bins."""
     bins = sums.calibration
     n = sums.counts.sum(-1)
     details = {"bins": (bins[..., 0] > 0).sum(-1), "n": n}

@@ -18,7 +18,6 @@ Pair = tuple[FloatArray, FloatArray]
 METHOD_OF_COMMON, METHOD_OF_ADJUSTED = "robins_breslow_greenland", "wald_logit"
 
 _FURTHEST = 60.0
-"""Logarithm of an odds ratio."""
 
 _LEAST_EXPECTED, _MOSTLY_EXPECTED, _MOSTLY = 1, 5, 0.8
 
@@ -27,7 +26,6 @@ _TOLERANCE = 1e-13
 
 
 def odds_ratio(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """From 0 up."""
     return divide(monitored[..., 1] * reference[..., 0], monitored[..., 0] * reference[..., 1])
 
 

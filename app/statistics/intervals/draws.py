@@ -31,14 +31,12 @@ CHUNK = 2**22
 """Numbers of one array of draws (32 MB); larger tables get fewer draws."""
 
 FEWEST = 200
-"""Draws."""
 
 METHOD = "posterior_draws"
 SQUARES = "noncentral_chi_square"
 LIMITS = "posterior_limits"
 
 BEYOND = 0.025
-"""Share of the draws outside each end."""
 
 ROUNDING = 1e-9
 """Shortfall, by rounding, of a whole number of records of equal weight."""
@@ -87,7 +85,6 @@ class DrawnCells:
 
     @property
     def fewer_draws(self) -> int | None:
-        """Set where the cells are too many."""
         return len(self.drawn) if len(self.drawn) < self.draws else None
 
     @cached_property
@@ -205,7 +202,6 @@ def sum_of_squares_interval(point: float, drawn: FloatArray, degrees: int, power
 
 
 def limits_around(point: float, lower: float, upper: float, *, method: str) -> Interval:
-    """Stretched to hold the point."""
     return _stretch(np.array([point]), np.array([lower]), np.array([upper]))[0]._replace(method=method)
 
 

@@ -27,7 +27,6 @@ POISSON = 0.05
 """Chance of as many records, or more, at the Poisson limit."""
 
 LARGEST = 700.0
-"""Logarithm of a float."""
 
 
 class Interval(NamedTuple):
@@ -179,7 +178,6 @@ def paired_difference(both: float, first: float, second: float, neither: float) 
 
 
 BEYOND = 0.025
-"""Probability outside each limit."""
 
 UNSEEN = 0.25
 """Unseen part of a record, added with each label to a loss: the next record could cost much more."""
@@ -229,7 +227,6 @@ def likened_limits(
 
 
 def student(freedom: FloatArray, beyond: float = BEYOND) -> FloatArray:
-    """Of t, exceeded with that probability."""
     quantile: FloatArray = np.minimum(stdtrit(np.maximum(freedom, 1e-6), 1 - beyond), 1e6)
     return quantile
 
@@ -249,7 +246,6 @@ def difference_limits(of: Bounded, against: Bounded, correlation: FloatArray | f
 
 
 def limits_from_last(points: FloatArray, ends: IntervalEnds) -> IntervalEnds:
-    """Each but the last, less the last."""
     of, against = (
         Bounded(points[part], IntervalEnds(*(end[part] for end in ends)))
         for part in (slice(-1), slice(-1, None))

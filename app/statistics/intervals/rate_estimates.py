@@ -14,7 +14,6 @@ from ..group_labels import AnyArray, FloatArray, IntArray, divide
 from .intervals import Interval, Z, log_ratio, newcombe, paired_difference, paired_ratio, proportion
 
 Columns = Sequence[int]
-"""Positions of columns that are taken together."""
 
 ROUNDING = 1e-9
 """Shortfall, by rounding, of a whole effective size."""
@@ -155,8 +154,6 @@ class Words:
 
 @frozen
 class ComparedShares:
-    """With the `pairs` it comes from if both rates are of the same records."""
-
     interval: Interval
     pairs: Pairs | None = None
 
@@ -197,11 +194,9 @@ class Counted:
         return {self.words.noun: share.count, "n": share.total, **weights}
 
     def rate_interval(self, of: Columns) -> Interval:
-        """The share must not be empty."""
         return proportion(*self.share(of).size)
 
     def compare(self, comparison: ShareComparison, of: Columns, against: Columns) -> ComparedShares:
-        """Neither share may be empty."""
         return ComparedShares(comparison.interval(*self.share(of).size, *self.share(against).size, Z))
 
     def _sum(self, columns: list[int]) -> Share:
@@ -260,11 +255,9 @@ class Resampled:
         return {self.words.noun: share.count, "n": share.total, "original_n": share.original}
 
     def rate_interval(self, of: Columns) -> Interval:
-        """Percentiles of the resamples."""
         return _span_worlds(self._rates(of), self.share(of).rate, highest=1.0)
 
     def compare(self, comparison: ShareComparison, of: Columns, against: Columns) -> ComparedShares:
-        """Percentiles of the resamples."""
         return ComparedShares(
             _span_worlds(
                 comparison.of_rates(self._rates(of), self._rates(against)),

@@ -30,7 +30,6 @@ class Verdict(StrEnum):
 
 
 ON_FAIRNESS = (Verdict.UNFAIR, Verdict.SUSPECTED, Verdict.UNWATCHED, Verdict.UNDECIDED, Verdict.FAIR)
-"""Most serious first."""
 
 GRAVEST = (*ON_FAIRNESS, Verdict.INSUFFICIENT_DATA, Verdict.NOT_COMPUTABLE, None)
 """Most serious first; None without a limit."""
@@ -74,12 +73,10 @@ def is_inside(value: float, limits: Limits) -> bool:
 
 
 def reaches(value: float, limit: float | None) -> bool:
-    """True without a limit."""
     return limit is None or value >= limit or math.isclose(value, limit, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
 
 
 def keeps_to(value: float, limit: float | None) -> bool:
-    """True without a limit."""
     return limit is None or value <= limit or math.isclose(value, limit, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
 
 

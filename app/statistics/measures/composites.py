@@ -55,11 +55,9 @@ _NAMES = {
         f"{label}_label_{name}" for label in ("unfavourable", "favourable") for name in _CHANGES
     ),
 }
-"""Names of the cells in the details, in flattened order."""
 
 
 def measure_cells(metric: Metric, how: OfSet | OfPair, evidence: TableEvidence) -> list[Measured]:
-    """Of each set, or of a monitored set and the reference."""
     is_compared = isinstance(how, OfPair)
     reference_member = reference(evidence.groups)
     subjects = monitored(evidence.groups) if is_compared else members(metric.scopes, evidence.groups)

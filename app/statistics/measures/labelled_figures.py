@@ -23,7 +23,6 @@ _RATES_OF_DECISION = {
     "favourable": {"positive_predictive", "false_discovery"},
     "unfavourable": {"negative_predictive", "false_omission"},
 }
-"""Among the records of one decision."""
 
 
 class LabelState(StrEnum):
@@ -69,12 +68,10 @@ class LabelCounts(NamedTuple):
 
     @property
     def decided(self) -> list[DecidedLabels]:
-        """Those with records, the smaller share of labels first."""
         return sorted((side for side in self if side.records), key=lambda side: side.share)
 
     @property
     def lacking(self) -> list[str]:
-        """Too few labels for a figure of all records."""
         decided = self.decided
         apart = bool(decided) and decided[0].share < LEAST_OF_OTHER * decided[-1].share
         return [
@@ -125,7 +122,6 @@ class LabelCounts(NamedTuple):
 
     @property
     def headline(self) -> str | None:
-        """None where all or no records have a label."""
         if self.state in {LabelState.NONE, LabelState.ALL}:
             return None
         larger = max(self, key=lambda side: side.labelled)

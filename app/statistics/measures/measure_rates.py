@@ -22,7 +22,6 @@ NAMED = 3
 """Values that name a pooled group; the others become `…`."""
 
 KEPT = 512
-"""Sets of scopes and groups whose members are remembered."""
 
 
 class Member(NamedTuple):
@@ -36,7 +35,6 @@ class Member(NamedTuple):
 
     @property
     def subject(self) -> str | None:
-        """None for overall figures."""
         return self.name or None
 
 
@@ -64,7 +62,6 @@ def members(scopes: tuple[Scope, ...], groups: Groups) -> tuple[Member, ...]:
 
 @lru_cache(KEPT)
 def monitored(groups: Groups) -> tuple[Member, ...]:
-    """Each value, and all pooled."""
     positions = set(of_role(groups, "monitored"))
     return tuple(
         member for member in members(("group", "pooled"), groups) if positions.issuperset(member.columns)

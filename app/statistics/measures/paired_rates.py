@@ -180,7 +180,6 @@ class Paired:
         )
 
     def _find_figures(self, into: Columns, opposite: Columns) -> _Figures:
-        """Of the records in both sets; NaN for any other."""
         table = self.table
         columns = list(into)
         is_own = np.isin(table.group, columns)
@@ -221,7 +220,6 @@ class Paired:
         return float(masses.sum()) ** 2 / squares if squares > 0 else 0.0
 
     def _variance(self, is_compared: BoolArray, numbers: FloatArray) -> float:
-        """Of one of `_effective` records, which gives that of the weighted mean."""
         masses = self._masses[is_compared]
         mean = float(masses @ numbers) / masses.sum()
         squares = masses if self.table.weight is None else masses * self.table.weight[is_compared]

@@ -53,7 +53,6 @@ The difference of two numbers drawn with one such record each is within three of
 """
 
 UNCHANGED = np.diag([PRIOR, PRIOR])
-"""Pseudo-records that mitigation leaves alone."""
 
 
 def measure_openscale(

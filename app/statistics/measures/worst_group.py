@@ -111,7 +111,6 @@ def disadvantaged(
 
 
 def turned(value: float, lower: float | None, upper: float | None) -> Turned | None:
-    """None for a ratio of zero."""
     if value <= 0:
         return None
     return Turned(
@@ -164,7 +163,6 @@ def how_far_out(value: float, metric: Metric, limits: Limits) -> float:
 
 
 def distance_under(metric: Metric, limits: Limits) -> Callable[[float], float]:
-    """For many values under the same limits."""
     of_ratio = is_ratio(metric)
 
     def scale_limits(sides: Limits) -> Limits:
@@ -215,7 +213,6 @@ def allow_for_choice(result: Measured, metric: Metric, chosen_from: int) -> Meas
 
 
 def widen_for_choice(metric: Metric, figure: Value, chosen_from: int) -> Value:
-    """For ratios on the scale of logarithms."""
     factor = float(ndtri(1 - 0.025 / chosen_from)) / Z
 
     def stretch(end: float | None) -> float | None:

@@ -27,7 +27,6 @@ from ..intervals.intervals import Interval, Z
 
 TIE = 1e-9
 CHUNK = 1 << 21
-"""Distances held at once."""
 
 
 @frozen_arrays

@@ -263,7 +263,6 @@ class _Rows:
     _searched: dict[bytes, Neighbourhood] = field(default_factory=dict)
 
     def outcomes(self, which: Outcome) -> IntArray:
-        """Unclassified where there is none."""
         outcomes = self.rows.actual if which == "label" else self.rows.predicted
         return np.full(len(self.rows.codes), UNCLASSIFIED, int) if outcomes is None else outcomes
 

@@ -25,7 +25,6 @@ MOST_DRAWS, FEWEST_DRAWS = 500, 100
 CHUNK = 1 << 21
 
 PAIRED = 8
-"""Attributes for searching pairs of them."""
 
 Kind = Literal["false_positive", "false_negative"]
 

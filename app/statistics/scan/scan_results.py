@@ -22,7 +22,6 @@ from .search_subgroup import (
 )
 
 BINS = 4
-"""Of a column of numbers."""
 
 MAX_VALUES = 10
 """With the rest and the missing ones; more different numbers are divided into ranges."""
@@ -157,7 +156,6 @@ def scan_cells(
 
 
 MAX_P_VALUE = 0.05
-"""Of a scan that names its group."""
 
 _DOES = {
     UnfairSide.BELOW: ("falls short", "falls short most"),

@@ -44,12 +44,10 @@ class CellTable:
 
     @property
     def is_of_stratum(self) -> FloatArray:
-        """[C, S]."""
         return np.eye(int(self.strata.max(initial=0)) + 1)[self.strata]
 
 
 def count_subsets(sizes: Sequence[int]) -> int:
-    """Subgroups with at least one value of each feature."""
     # Python's integers: eight features of ten values exceed 64 bits.
     return prod(2 ** int(size) - 1 for size in sizes)
 
@@ -154,7 +152,6 @@ RESTARTS = 50
 """All records, and random subgroups. Small tables start from every combination and so miss nothing."""
 
 MIN_RECORDS = 10
-"""Of a subgroup that is searched or shown."""
 
 MAX_PASSES = 50
 

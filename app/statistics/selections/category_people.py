@@ -151,8 +151,6 @@ def _read_mapping(name: str, stored: Any) -> CategoryMapping:  # noqa: ANN401 - 
 
 @frozen
 class Category:
-    """The name of its value of each attribute."""
-
     names: tuple[str, ...]
     applicants: int
     selected: int
@@ -196,7 +194,6 @@ def name_category(names: Sequence[str]) -> str:
 
 
 def highest_rate(categories: Sequence[Category]) -> Category | None:
-    """Of equal ones the largest."""
     return max(
         categories, key=lambda category: (category.rate, category.applicants, category.label), default=None
     )
@@ -312,7 +309,6 @@ def compare_categories(
 
 
 def combine_controls(people: CountedPeople) -> Codes:
-    """Per row, or MISSING."""
     return np.asarray(
         cross(
             [control.codes for control in people.controls],

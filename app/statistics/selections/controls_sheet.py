@@ -155,8 +155,6 @@ ZERO = (
 
 @frozen
 class StratumTest:
-    """All None where there is no test."""
-
     statistic: float | None = None
     degrees: int | None = None
     p_value: float | None = None

@@ -179,7 +179,6 @@ class ImpactRow:
 
     @property
     def p_value(self) -> float | None:
-        """Of the test that decides."""
         if self.is_exact or self.z is None:
             return self.fisher_p
         return math.erfc(abs(self.z) / math.sqrt(2))
@@ -222,7 +221,6 @@ class ImpactTable:
 
     @cached_property
     def large(self) -> list[Category]:
-        """Not too small to be compared with."""
         return [
             category
             for category in self.table.categories
@@ -231,7 +229,6 @@ class ImpactTable:
 
     @property
     def compared_with(self) -> Category | None:
-        """None if every category is small."""
         return highest_rate(self.large)
 
     @property

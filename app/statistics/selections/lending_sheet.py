@@ -22,7 +22,6 @@ from .category_people import (
 from .four_fifths import ImpactRow
 
 QUANTILES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-"""Shares of everybody below the cut."""
 
 TOO_FEW = "fewer than two people of {name} have a score"
 NO_SPREAD = "all scores are equal, so there is no standard deviation to divide by"
@@ -81,7 +80,6 @@ class QuantileRatio:
 def score_gap(
     scores: FloatArray, reference: FloatArray, everybody: FloatArray, *, name: str, reference_name: str
 ) -> ScoreGap:
-    """`everybody` are all scores of the table."""
     for label, values in ((name, scores), (reference_name, reference)):
         if values.size < 2:  # noqa: PLR2004 - one has no deviation
             return ScoreGap(None, None, None, None, None, None, None, TOO_FEW.format(name=label))

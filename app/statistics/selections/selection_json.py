@@ -8,8 +8,6 @@ from .selection_presets import SheetName
 
 @frozen
 class ImpactSheet:
-    """`unknown` people miss at least one of the attributes."""
-
     tables: tuple[ImpactTable, ...]
     unknown: int
 

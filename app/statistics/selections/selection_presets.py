@@ -20,8 +20,6 @@ class SheetName(StrEnum):
 
 
 class PresetName(StrEnum):
-    """Rules that a report can be made for."""
-
     LL144 = "ll144"
     UGESP = "ugesp"
     LENDING = "lending"

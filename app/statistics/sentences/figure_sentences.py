@@ -46,7 +46,6 @@ _COUNTED_AS = {
         "favourable",
     ),
 }
-"""Name in the details, where it is not the rate's."""
 
 MOST = 700.0
 """Logarithm in a sentence: the exponential of a larger one overflows."""
@@ -239,7 +238,6 @@ def _format_points(difference: float | None, digits: int) -> str:
 
 
 def find_share(rate: str, counts: Counts) -> float | None:
-    """None without the counts."""
     for noun in (_COUNTED_AS.get(rate, rate), rate):
         for counted, total_name in ((f"{noun}_weight", "weight"), (noun, "n")):
             count = counts.get(counted)

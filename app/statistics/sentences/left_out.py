@@ -58,7 +58,6 @@ WITHOUT_GROUP = frozenset({"attribute_missing", "not_a_number", "in_no_group", "
 UNCLASSIFIED = 2
 
 MIN_DIFFERENCE = 0.02
-"""Of the shares left out that a caution names."""
 
 MAX_P_VALUE = 0.01
 """Of a caution, divided by the number of groups that are compared."""
@@ -82,7 +81,6 @@ class CountedRecords:
 
     @property
     def has_rates(self) -> bool:
-        """Whether the headline is a rate as logged."""
         return self.answers in ("predictions", "labels")
 
     @property
@@ -174,7 +172,6 @@ class CountedRecords:
         )
 
     def leave_out(self, reason: str, counts: IntArray) -> "CountedRecords":
-        """Counts only these records [groups, 2]."""
         cells = np.zeros_like(self.counts)
         cells[:-1, :UNCLASSIFIED] = counts
         return replace(self, counts=cells, left_out={**self.left_out, reason: self.counts - cells})
@@ -211,7 +208,6 @@ class CountedRecords:
         )
 
     def pack(self) -> JsonObject:
-        """JSON for `unpack`."""
         left_out = {reason: cells.tolist() for reason, cells in self.left_out.items()}
         return {"groups": self.groups, "counts": self.counts.tolist(), "left_out": left_out}
 
@@ -253,7 +249,6 @@ class CountedRecords:
                 yield reason, text.format(attribute=self.attribute, **self.words), self.left_out[reason]
 
     def _spread(self, cells: IntArray) -> Iterator[tuple[str | None, int]]:
-        """Groups with records in the cells, and how many."""
         names = [*(group.label for group in self.groups), None]
         return ((name, count) for name, count in zip(names, cells.sum(1).tolist(), strict=True) if count)
 
@@ -339,7 +334,6 @@ def name_lost(records: Mapping[str, Any], *, rejected: int, dropped: int, erased
 
 
 def _compare_shares(left_out: IntArray, of: IntArray, compared: int) -> JsonObject | None:
-    """If they differ so much that a caution is due."""
     if not of.all() or abs(np.subtract(*(left_out / of))) < MIN_DIFFERENCE:
         return None
     shares = [

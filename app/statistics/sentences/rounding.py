@@ -9,11 +9,9 @@ from ..intervals.verdicts import TOLERANCE
 MINUS = "\u2212"
 
 MOST_DIGITS = 6
-"""After the point."""
 
 
 MOST_OF_GAP = 2
-"""Of a gap in per cent and its two rates."""
 
 
 @frozen

@@ -38,7 +38,6 @@ _PLACES = {metric: place for place, metric in enumerate(CATALOGUE)}
 _SMALLEST_P, _MOST_OF_P = 0.0001, 4
 _HUNDREDTHS = 2
 _EXACT = "counted"
-"""Interval method of an exact count."""
 
 _FAVOURED = frozenset(
     {"favourable", "favourable_before", "favourable_after", "counterfactual_before", "counterfactual_after"}
@@ -85,7 +84,6 @@ class JudgedFigure:
 
     @property
     def excludes_equality(self) -> bool:
-        """With the choice among several groups allowed for."""
         (lower, upper), equal = self.for_choice or (self.lower, self.upper), self.row.ideal
         return equal is not None and (
             (lower is not None and lower > equal) or (upper is not None and upper < equal)
@@ -203,7 +201,6 @@ def find_unbadged(figures: Sequence[JudgedFigure]) -> set[int]:
 
 
 def choice_statement(figure: JudgedFigure) -> str | None:
-    """None without a choice."""
     groups = figure.worst_of
     if figure.value is None or groups is None or groups < 2:  # noqa: PLR2004 - a choice
         return None

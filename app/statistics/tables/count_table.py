@@ -96,7 +96,6 @@ class CountTable:
 
     @property
     def unclassified(self) -> IntArray:
-        """In none of the `counts`."""
         axes = tuple(range(1, self.cells.ndim))
         uncounted: IntArray = self.cells[self.STORED[0]].sum(axes) - self.counts.sum(axes)
         return uncounted
@@ -234,7 +233,6 @@ class CountTable:
         repeats: IntArray | None = None,
         scores: AnyArray | None = None,
     ) -> Self:
-        """`stratum` is the position among the `labels`."""
         group = check_codes(codes, NEITHER, len(groups))
         # Turns -1, the code of ungrouped records, into the row after the last group.
         key = group % (len(groups) + 1)

@@ -167,8 +167,6 @@ class RecordKinds:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CounterfactualCells(RecordKinds):
-    """Records by prediction, with their favourable counterfactuals."""
-
     OWN = ("outcome",)
     COPIES = ("copies_favourable", "copies_classified")
 

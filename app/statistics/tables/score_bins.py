@@ -13,7 +13,6 @@ MOST = 4096
 """Up to so many distinct scores each has its own."""
 
 AT_ONCE = 2**18
-"""Filled places merged at a time."""
 
 KEY_BITS = 63
 _MIDDLE = int(np.float64(0.5).view(np.int64))
@@ -41,7 +40,6 @@ class ScoreBins:
 
     @classmethod
     def from_records(cls, cells: IntArray, size: int, scores: FloatArray, weights: FloatArray | None) -> Self:
-        """Bins the records by cell in `range(size)`; scores in [0, 1]."""
         if weights is not None:
             has_weight = weights > 0
             cells = cells[has_weight]
@@ -162,7 +160,6 @@ class ScoreBins:
         return np.bincount(cell >> 1, self.weights * costs[at], minlength=self.size // 2).astype(float)
 
     def split(self) -> tuple[IntArray, IntArray]:
-        """Cell and bin of each place."""
         cell = np.repeat(np.arange(self.size), np.diff(self._starts))
         return cell, self.places - cell * len(self.lows)
 
@@ -172,7 +169,6 @@ class ScoreBins:
 
     @property
     def scores(self) -> FloatArray:
-        """Middle of each bin."""
         return (decode_keys(self.lows) + decode_keys(self.highs)) / 2
 
     def to_json(self) -> dict[str, Any]:

@@ -29,13 +29,11 @@ SMALLEST = float(np.finfo(np.float64).eps)
 """Distance of probabilities from 0 and 1 in logarithms, as in scikit-learn."""
 
 DECILES = 10
-"""Bins of equal width in p, for the calibration error."""
 
 SUMS_GRAIN, SQUARES_GRAIN = 2.0**40, 2.0**30
 """Inverse of the step of each record's part, so that sums are exact in any order."""
 
 LARGEST_LOSS = -float(np.log(SMALLEST))
-"""Of a probability of zero for the actual outcome."""
 
 
 _SHAPES = {
@@ -46,7 +44,6 @@ _SHAPES = {
     "sums_of_squares": (2, len(QUANTITIES)),
     "calibration": (DECILES, 3),
 }
-"""After that of the columns."""
 
 
 @frozen_arrays
@@ -152,7 +149,6 @@ class ScoreSums:
 
 
 def measure_losses(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """If the label is favourable, and if not."""
     clipped = np.clip(scores, SMALLEST, 1 - SMALLEST)
     return -np.log(clipped), -np.log1p(-clipped)
 

@@ -12,10 +12,8 @@ from ...base.values import frozen_arrays
 from ..group_labels import NEITHER, AnyArray, FloatArray, IntArray, check_codes, check_counts
 
 MOST_STRATA = 1000
-"""Distinct values of a stratum column."""
 
 MOST_PLACES = 100_000
-"""Strata times groups that are compared."""
 
 
 @frozen_arrays
@@ -43,7 +41,6 @@ class Weighting:
         return cls(weights, weights)
 
     def changed(self, change: Callable[[FloatArray], FloatArray]) -> "Weighting":
-        """A selection, or sums of these."""
         return Weighting(change(self.weights), change(self.squares))
 
     def to_json(self) -> dict[str, Any]:
@@ -85,7 +82,6 @@ def count_keys(
 
 
 def check_each(values: ArrayLike, records: int, noun: str) -> AnyArray:
-    """Raises ValueError: another number of values."""
     array = np.asarray(values)
     if array.shape != (records,):
         raise ValueError(f"expected one {noun} per record, found {array.size} for {records} records")
@@ -103,8 +99,6 @@ def check_weights(weights: ArrayLike | None, records: int) -> FloatArray | None:
 
 
 class PlacedCells(NamedTuple):
-    """With the cells of a sum that they are added to."""
-
     counts: IntArray
     weighting: Weighting | None
     places: tuple[IntArray, ...]
@@ -196,7 +190,6 @@ class Strata:
         return self.weighting or Weighting.of_counts(self.counts)
 
     def of_labels(self) -> "Strata":
-        """Summed over the predicted outcome."""
         weighting = self.weighting and self.weighting.changed(lambda cells: cells.sum(-1))
         return Strata(self.labels, self.counts.sum(-1), weighting, self.reason)
 
