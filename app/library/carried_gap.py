@@ -25,7 +25,6 @@ from .compared_rates import ComparedRecords, as_rates, check_bins, list_players,
 from .frame_outcomes import OutcomeLists, classify_outcomes
 
 Interval = tuple[float, float] | None
-"""None with too few records."""
 
 Model = Callable[[pd.DataFrame], Any]
 """Takes rows of the feature columns; one value of the prediction column for each."""
@@ -38,8 +37,6 @@ ROWS_OF_A_CALL = 10_000
 
 @frozen_arrays
 class Questions:
-    """Positions in the frame; `own` records are asked about as they are."""
-
     monitored: IntArray
     reference: IntArray
     pairs: RecordPairs
@@ -49,8 +46,6 @@ class Questions:
 
 @frozen
 class PlayerShare:
-    """Part of the gap; features that go together have one."""
-
     features: tuple[str, ...]
     share: float
     interval: Interval
@@ -69,8 +64,6 @@ class CarriedByFeatures:
 
 @frozen
 class PartIntervals:
-    """95 %; None with too few records."""
-
     who_applies: Interval
     how_treated: Interval
     no_counterpart: Interval

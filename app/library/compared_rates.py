@@ -34,8 +34,6 @@ MAX_CELLS = 1_000
 
 @frozen_arrays
 class Feature:
-    """Distinct values, or numbers [records]."""
-
     name: str
     content: Encoded | FloatArray
 
@@ -144,7 +142,6 @@ def read_compared(
     monitored: object,
     reference: object,
 ) -> ComparedRecords:
-    """Takes arguments of `measure_frame`."""
     check_frame(frame)
     return ComparedRecords(
         frame,
@@ -156,7 +153,6 @@ def read_compared(
 
 
 def as_rates(outcomes: FrameOutcomes) -> FloatArray:
-    """NaN for neither outcome."""
     return np.select([outcomes.codes == FAVOURABLE, outcomes.codes == UNCLASSIFIED], [1.0, np.nan], 0.0)
 
 

@@ -26,7 +26,6 @@ from ..statistics.group_labels import FloatArray, IntArray
 from ..statistics.tables.strata_counts import slices
 
 Listed = Scalar | tuple[float, float]
-"""A range is closed."""
 
 Column: TypeAlias = "pd.Series[Any]"
 
@@ -34,7 +33,6 @@ Codes = NDArray[np.signedinteger[Any]]
 """Per record, in the narrowest type that holds them all."""
 
 MISSING = -1
-"""Without a value."""
 
 MOST_DISTINCT = 10_000
 
@@ -74,7 +72,6 @@ class Encoded:
         return canonical(value if number is None else number)
 
     def counted(self) -> dict[str, int]:
-        """Most frequent first."""
         counts = count_codes(self.codes, len(self.texts))[:-1]
         return {self.texts[code]: int(counts[code]) for code in np.argsort(-counts, kind="stable").tolist()}
 
@@ -83,7 +80,6 @@ class Encoded:
 
 
 def checked_name(name: object, option: str) -> str:
-    """Raises InvalidInput: it is not text."""
     if not isinstance(name, str):
         raise InvalidInput(
             option,
@@ -184,7 +180,6 @@ def _factorize(column: Column, option: str, limit: int) -> tuple[Codes, list[Any
 
 
 def narrowest(beyond: int) -> DTypeLike:
-    """For every code below `beyond`, and MISSING."""
     return np.min_scalar_type(-max(beyond, 1))
 
 

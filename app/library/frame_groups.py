@@ -42,7 +42,6 @@ from .frame_columns import (
 Names = tuple[str, ...]
 
 Listing = tuple[Scalar | Range, ...] | None
-"""None if left out."""
 
 
 @frozen_arrays

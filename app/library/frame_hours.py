@@ -39,7 +39,6 @@ class HourNumbers:
 
     @property
     def months(self) -> list[int]:
-        """Per hour the number of its calendar month."""
         starts = pd.date_range(self.first, periods=self.hours, freq="h")
         return (starts.year * 12 + starts.month).tolist()
 

@@ -92,8 +92,6 @@ class FrameOutcomes:
 
 @frozen_arrays
 class KnownOutcomes:
-    """One of them may be None."""
-
     actual: FrameOutcomes | None
     predicted: FrameOutcomes | None
 

@@ -80,13 +80,11 @@ class Report:
 
 
 def judged(measured: Measured) -> Verdict | None:
-    """Under the catalogue's limits."""
     metric = CATALOGUE[measured.metric]
     return judge(measured, metric, metric.limits)
 
 
 def judged_figure(measured: Measured) -> JudgedFigure:
-    """Under the catalogue's limits."""
     number = measured.number if isinstance(measured.number, Value) else None
     choice = measured.for_choice
     return JudgedFigure(

@@ -65,13 +65,10 @@ HOUR_SECONDS = 3_600
 DAY_SECONDS = DAY_HOURS * HOUR_SECONDS
 
 UNLIKELY = 0.001
-"""Of calling labels late that are missing by chance at one rate."""
 
 DIFFERENCE_LIMIT = 0.1
-"""On both sides of 0."""
 
 RECENT_HOURS = 168
-"""Of the expected traffic."""
 
 
 def settle_labels(
@@ -145,7 +142,6 @@ def find_late_days(ages: IntArray, grouping: FrameGrouping, counted: BoolArray, 
 
 
 def _likelihood(count: FloatArray, total: FloatArray) -> FloatArray:
-    """Largest logarithm of the likelihood of so many of the whole."""
     share = np.divide(count, total, out=np.zeros_like(count), where=total > 0)
     likelihood: FloatArray = xlogy(count, share) + xlogy(total - count, 1 - share)
     return likelihood
@@ -372,7 +368,6 @@ def choose_divisor(person: str | None, each_record_another_person: str | None) -
 
 
 def list_figures(outcomes: KnownOutcomes, limit: float) -> Iterator[Figure]:
-    """Those that the columns suffice for."""
     predicted = outcomes.predicted
     actual = outcomes.actual
     outcome = outcomes.rated
@@ -418,7 +413,6 @@ def explain_labels(
     outcomes: KnownOutcomes,
     counted: BoolArray,
 ) -> str | None:
-    """Where labels of one decision say nothing of a monitored group's figure."""
     metric = CATALOGUE[figure.metric]
     if "labels" not in metric.needs or outcomes.predicted is None or outcomes.actual is None:
         return None
@@ -445,7 +439,6 @@ def count_group_hours(
     figure: Figure,
     counted: BoolArray,
 ) -> Hours:
-    """Monitored groups together, and all reference groups together."""
     sides = []
     for codes in (positions, of_role(grouping.groups, "reference")):
         total = counted & figure.total & np.isin(grouping.codes, codes)
@@ -484,7 +477,6 @@ def _follow(
     *,
     has_times: bool,
 ) -> Iterator[ComparisonEvidence]:
-    """All comparisons together; yields those of each figure."""
     several = [
         begin_comparison(
             comparison.series,

@@ -56,7 +56,6 @@ USUAL_OF_SCORES = frozenset(
         "calibration_error",
     }
 )
-"""For a first look."""
 
 MOST_CELLS = 2_000
 """Of several attributes counted at once; beyond, counting again is cheaper."""
@@ -64,7 +63,6 @@ MOST_CELLS = 2_000
 FEWEST_DRAWS = 10
 
 Keys = Collection[str] | str | None
-"""None for those that the columns suffice for."""
 
 _Data = Literal["as_logged", "labelled", "training"]
 _ARGUMENT = {
@@ -74,7 +72,6 @@ _ARGUMENT = {
     "labels": "label",
     "predictions": "prediction",
 }
-"""Argument that gives what a metric needs."""
 
 LEAST_WEIGHT, MOST_WEIGHT = 1e-12, 1e12
 """Apart from 0: sums of squares stay in the range of floats."""
@@ -175,8 +172,6 @@ def measure_attributes(
 
 @dataclass
 class _Given:
-    """With the lists of outcomes, and the keys of the metrics."""
-
     frame: DataFrame
     _: KW_ONLY
     label: str | None = None
@@ -215,7 +210,6 @@ class _Given:
         return "training" if self.prediction is None else "labelled"
 
     def _lacking(self, key: str) -> list[str]:
-        """Arguments without which the metric cannot be measured."""
         return [
             name
             for need in CATALOGUE[key].needs
@@ -269,7 +263,6 @@ def _is_of_rows(key: str) -> bool:
 
 
 def _count(source: _Given, outcomes: KnownOutcomes, groups: Groups, codes: Codes) -> tuple[Table, ...]:
-    """Of the predictions of all records, and of the labels."""
     weights = (
         None
         if source.weight is None

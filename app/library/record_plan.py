@@ -20,7 +20,6 @@ from .frame_outcomes import OutcomeLists, count_left_out, read_outcomes
 from .hours_of_groups import RECENT_HOURS, check_arguments, choose_divisor, count_group_hours, list_figures
 
 MAX_HOURS = 17_520
-"""Two years."""
 
 
 @frozen

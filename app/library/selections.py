@@ -232,7 +232,6 @@ class SelectionReport:
         return listed
 
     def sheets_json(self) -> Sheets:
-        """In the order of the preset, then those that options ask for."""
         sheets = {name_sheet(sheet): as_json(sheet) for sheet in self.sheets} | dict(self.people_sheets)
         impact = sheets.get(SheetName.ADVERSE_IMPACT)
         for table, written in zip(self.selection.tables, impact["tables"], strict=True) if impact else ():
@@ -442,7 +441,6 @@ def people_of_frame(
     answers: PersonAnswers,
     score: str | None,
 ) -> CountedPeople:
-    """One row for each record, with the attributes of `references`."""
     attributes = []
     for name, reference in references.items():
         encoded = encode_known(frame, name)

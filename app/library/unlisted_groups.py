@@ -20,7 +20,6 @@ from .hours_of_groups import check_arguments
 from .measurements import encode_strata
 
 MAX_STRATA = 50
-"""Within which records are compared."""
 
 
 @frozen
