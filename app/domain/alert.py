@@ -113,8 +113,6 @@ class LateLabelsCondition:
 
 @frozen_by_name
 class FailedChecksCondition:
-    """In a row; or could not ask the model."""
-
     checks_in_a_row: int = 1
 
 
@@ -297,5 +295,4 @@ class Alert:
 
 
 def display_sentence(facts: Mapping[str, object]) -> str:
-    """With the display names that the monitor had then."""
     return str(facts.get("display_sentence") or facts.get("sentence") or "")

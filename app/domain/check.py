@@ -16,7 +16,6 @@ Side = Literal["monitored", "reference"]
 SIDES: tuple[Side, Side] = ("monitored", "reference")
 
 Counts = Mapping[str, float | None]
-"""None where a sum has no number."""
 
 
 @frozen_by_name
@@ -293,7 +292,6 @@ class CheckRun:
 
     @property
     def carried_from(self) -> str | None:
-        """Id of the earlier check whose values this one has."""
         origin = (self.window or {}).get("carried_from")
         return None if origin is None else str(origin)
 

@@ -54,7 +54,6 @@ NOT_READ = (
     "is a table of a database, which Evenhand does not read: export it to Parquet, Delta or Iceberg files "
     "and change the deployment to their folder, or log the records by REST to another deployment"
 )
-"""Follows the table's name."""
 
 
 @frozen_by_name
@@ -116,8 +115,6 @@ class FeedbackTable(_Table):
 
 @frozen
 class RecordTables:
-    """None where records are logged."""
-
     payload: PayloadTable | None = None
     feedback: FeedbackTable | None = None
 
@@ -188,7 +185,6 @@ class Column:
 
 
 def has_protected(*sections: tuple[Column, ...]) -> bool:
-    """In another form than they are sent."""
     return any(column.storage for section in sections for column in section)
 
 
@@ -227,7 +223,6 @@ class OutputFields:
 
     @property
     def names(self) -> list[str]:
-        """Each column once."""
         return list(
             dict.fromkeys(
                 name for name in (self.prediction, self.probability, self.label) if name is not None
@@ -236,7 +231,6 @@ class OutputFields:
 
     @property
     def has_only_probabilities(self) -> bool:
-        """Predictions follow from the probabilities."""
         return self.classes is not None and self.prediction == self.probability
 
 
