@@ -50,7 +50,6 @@ NOT_APART = (
 MOST_VALUES = 10
 """Those with most records get a copy: each is one more copy of every record."""
 MOST_DONORS = 20
-"""Over all reference values."""
 Changes: TypeAlias = "tuple[tuple[str, Scalar | None], ...]"
 QUANTILES = 5
 """Of a range: the middles of that many parts with equally many records."""

@@ -188,7 +188,6 @@ def score_texts(texts: Sequence[str | None], reading: Reading | None) -> FloatAr
 
 
 def known_scores(texts: Sequence[str | None], reading: Reading | None) -> list[float | None]:
-    """None instead of NaN."""
     return [None if math.isnan(score) else score for score in score_texts(texts, reading).tolist()]
 
 

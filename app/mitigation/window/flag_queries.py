@@ -132,7 +132,6 @@ def drop_unwatched_flags(session: Session, deployment_no: int, groups: Mapping[s
 def flagged_page(
     session: Session, deployment_no: int, filters: FlaggedFilter, *, after: FlagPlace | None, limit: int
 ) -> Page[FlaggedPayload]:
-    """Largest gap first, then by record and attribute."""
     conditions = _build_conditions(filters)
     if after:
         further = tuple_(FlaggedRecordRow.record_no, FlaggedRecordRow.attribute) > (

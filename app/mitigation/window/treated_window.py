@@ -68,7 +68,6 @@ class TreatedWindow:
         return [group.label for group in self.grouping.groups if group.role == "monitored"]
 
     def is_new(self) -> BoolArray:
-        """Copies of the record were sent to the model in this check [records]."""
         is_new = np.zeros(len(self.own), dtype=np.bool_)
         for answers in self.copies.answers:
             if answers.are_new:
@@ -76,12 +75,10 @@ class TreatedWindow:
         return is_new
 
     def is_undecided(self) -> BoolArray:
-        """Copies were scored for the record and decide nothing [records]."""
         decides_nothing: BoolArray = (self.copies.known.sum(axis=1) > 0) & (self.as_reference == UNKNOWN)
         return decides_nothing
 
     def is_monitored(self) -> BoolArray:
-        """A monitored value and a classified outcome [records]."""
         takes_part: BoolArray = find_monitored(self.grouping) & (self.own != UNKNOWN)
         return takes_part
 
@@ -316,7 +313,6 @@ def is_flagged_already(subject: Subject, profile: Profile) -> bool:
 def flag_records(
     reader: ArrowReader, subject: Subject, window: PayloadWindow, treated: TreatedWindow, *, only_new: bool
 ) -> Flags:
-    """Monitored records whose outcome as reference is another, whatever the mode."""
     examined = treated.is_new() if only_new else np.ones(len(window), dtype=np.bool_)
     changed = find_changed(treated, examined)
     nos = window.record_nos()[changed].tolist()
