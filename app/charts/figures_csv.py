@@ -12,6 +12,5 @@ class CsvDownload(Response):
 
 
 def csv_file(twin: Twin, name: str) -> CsvDownload:
-    """`name` is made of ids and fixed words only."""
     content = csv_lines([map(harmless, twin.columns), *(map(write_cell, row) for row in twin.rows)])
     return CsvDownload(content, headers={"Content-Disposition": f'attachment; filename="{name}.csv"'})

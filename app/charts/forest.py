@@ -47,7 +47,6 @@ _JUDGED_AS = {
     FigureLabel.CONFIRMED_FAIR: Verdict.FAIR,
     FigureLabel.FAIR: Verdict.FAIR,
 }
-"""As grave; all other states are undecided."""
 
 
 @frozen
@@ -69,7 +68,6 @@ class ForestFigure:
 
     @property
     def state(self) -> str:
-        """In one to three words."""
         if self.statement is None or self.verdict is Verdict.UNWATCHED:
             return VERDICT_WORDS[self.verdict]
         return self.statement.state.lower()
@@ -190,7 +188,6 @@ class Forest:
 
     @property
     def check(self) -> RecentCheck | None:
-        """The newest."""
         return self.checks[0] if self.checks else None
 
     @property
@@ -213,7 +210,6 @@ class Forest:
 
 
 def choose_metric(measured: Iterable[Measurement]) -> str:
-    """Disparate impact, else the first metric of groups with limits, else the first."""
     eligible = [
         measurement
         for measurement in measured

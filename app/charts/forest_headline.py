@@ -31,7 +31,6 @@ SHARED_RECORDS = "Checks share records: hours with few are topped up with earlie
 _FROM_BEFORE = "it may have been so before: no earlier hour was counted with this monitor and model revision"
 
 Ends = tuple[float | None, float | None]
-"""None is unbounded."""
 
 
 @frozen_by_name
@@ -229,7 +228,6 @@ def word_figure(
 
 
 def say_windows(forest: Forest, row: ForestRow) -> Iterator[str]:
-    """Records of the leading figure, and its state."""
     if forest.check is not None and row.n is not None and row.n_reference is not None:
         at = forest.check.measured_at.astimezone(UTC)
         scored = (
@@ -246,7 +244,6 @@ def say_windows(forest: Forest, row: ForestRow) -> Iterator[str]:
 
 
 def capitalise(text: str) -> str:
-    """The first letter only."""
     return text[:1].upper() + text[1:]
 
 

@@ -37,7 +37,6 @@ check_router = APIRouter(prefix="/v1/deployments/{deployment_id}/checks", tags=[
 MOST_METRICS = 100
 
 Counted = Mapping[str, Any] | None
-"""None where that is not known."""
 
 Metric = Annotated[str, Field(max_length=100, examples=["disparate_impact"])]
 
@@ -161,7 +160,6 @@ def _counted_by_periods(results: Sequence[RolledUp]) -> list[Counted]:
 def _list_records(
     measurements: Sequence[SeriesMeasurementOut], counted: Sequence[Counted]
 ) -> list[dict[str, Any]]:
-    """Of the measurements' checks or periods, each once."""
     listed = {}
     for measurement, records in zip(measurements, counted, strict=True):
         if records is not None:

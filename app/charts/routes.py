@@ -35,7 +35,6 @@ from .series import Series, SeriesWanted, build_series, count_volume
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["charts"])
 
 LONGEST = timedelta(days=366)
-"""Of a series without a roll-up."""
 
 Form = Literal["svg", "png", "csv"]
 Part = Literal["groups", "sub_ranges", "with_copies"]

@@ -98,8 +98,6 @@ class Series:
 
 @frozen
 class Volume:
-    """Logged in an hour or period, and earlier ones added to the windows."""
-
     at: datetime
     records: int
     additional: int
@@ -139,7 +137,6 @@ def build_series(
 
 
 def disadvantaged_at(series: Series, point: SeriesPoint) -> Disadvantaged | None:
-    """Under the limits of the point."""
     return disadvantaged(
         CATALOGUE[series.metric], point.value, (point.lower_limit, point.upper_limit), point.verdict
     )

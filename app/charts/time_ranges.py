@@ -19,8 +19,6 @@ from ..domain.check import Span
 
 
 class RangePreset(StrEnum):
-    """Time that a range reaches back from now."""
-
     DAY = "day"
     WEEK = "week"
     MONTH = "month"
@@ -30,8 +28,6 @@ class RangePreset(StrEnum):
 
 
 class Earlier(StrEnum):
-    """Earlier time that a range is compared with."""
-
     PERIOD = "period"
     REVISION = "revision"
 

@@ -40,7 +40,6 @@ from .series import SeriesPoint, SeriesWanted, build_series
 from .time_ranges import Earlier, RangeChoice, RangePreset, period_before, preset_holding, step_of_picture
 
 MAX_STEPS = 400
-"""Of a group."""
 
 LONGEST_OF_FIGURES = timedelta(days=35)
 """A longer time has days."""
@@ -301,7 +300,6 @@ def join_points(points: Iterable[SeriesPoint], span: Span, step: timedelta) -> t
 
 
 def group_by_step(points: Iterable[SeriesPoint], step: timedelta) -> list[tuple[datetime, list[SeriesPoint]]]:
-    """Start of each step with its points, oldest first."""
     by_start: dict[datetime, list[SeriesPoint]] = {}
     for point in points:
         by_start.setdefault(find_step_start(point.at, step), []).append(point)

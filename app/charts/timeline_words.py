@@ -70,6 +70,5 @@ def name_step(step: timedelta) -> str:
 
 
 def count_step(step: timedelta) -> str:
-    """`one hour`, `6 hours`."""
     name = name_step(step)
     return name if name[0].isdigit() else f"one {name}"

@@ -16,7 +16,6 @@ from ...statistics.measures.worst_group import is_ratio
 from ...statistics.sentences.rounding import write_minus
 
 ROOM = 1.12
-"""Factor to beyond the drawn values."""
 
 SMALLEST_RATIO, LARGEST_RATIO = 0.05, 20.0
 """Beyond these are arrows at the edge."""
@@ -27,8 +26,6 @@ _ROUND_RATIOS = (0.5, 2.0, 0.2, 5.0, 0.1, 10.0, 0.3, 3.0, 0.7, 1.5, 0.6, 0.9, 1.
 
 @frozen
 class LogAxis:
-    """Both ends are above 0."""
-
     low: float = 0.25
     high: float = 4.0
 
@@ -138,7 +135,6 @@ def _choose_step(least: float) -> float:
 
 MOST_TICKS = 8
 _MOST_NARROW = 4
-"""Texts on the axis of a telephone."""
 
 _HOURS = (1, 2, 3, 6, 12)
 _DAYS = (1, 2, 7, 14)

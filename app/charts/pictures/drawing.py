@@ -20,14 +20,12 @@ WIDTH = 640
 """Pixels in a file; in a page a chart is as wide as its place."""
 
 LINE = 16
-"""Pixels."""
 
 _LETTERS = 44
 """Characters of a line, so that it fits on a telephone."""
 _LETTERS_OF_FILE = 84
 _SIZE, _SIZE_OF_TITLE = 12, 14
 _MOST_TEXT = 60
-"""Characters of a name that is drawn."""
 _DESCENT = 4
 _BOUND = "\N{NO-BREAK SPACE}"
 _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -184,7 +182,6 @@ class Drawing:
         self.add(f'<text x="{x}" y="{y:g}" {look}{attributes}>{write_text(text.replace(_BOUND, " "))}</text>')
 
     def ticks(self, marks: list[tuple[float, str, bool]]) -> None:
-        """Below: places as shares, texts, and whether a narrow page leaves the text out."""
         for share, text, is_spare in marks:
             x = self.across(share)
             anchor = "start" if share < 0.05 else "end" if share > 0.95 else "middle"  # noqa: PLR2004 - else cut
@@ -229,7 +226,6 @@ def write_text(text: str) -> str:
 
 
 def replace_undrawable(text: str) -> str:
-    """Characters that XML cannot carry."""
     return _NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
@@ -241,5 +237,4 @@ def as_png(svg: str) -> bytes:
 
 @cache
 def fonts() -> typst.Fonts:
-    """Of the PDF writer and the machine, searched once."""
     return typst.Fonts()

@@ -16,15 +16,12 @@ ROOM_FOR_TEXT = 80
 """Per cent of the width beyond which no number fits after an interval."""
 
 _BETWEEN_TICKS = 0.12
-"""Share of the width between two numbers."""
 
 Clipped = Literal["", "left", "right"]
 
 
 @frozen
 class Tick:
-    """In per cent of the width."""
-
     text: str
     at: float
 
@@ -62,8 +59,6 @@ class Mark:
 
 @frozen_by_name
 class ForestLine:
-    """The fair band is in per cent of the width."""
-
     row: ForestRow
     marks: tuple[Mark, ...]
     band_low: float

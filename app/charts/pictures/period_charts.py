@@ -33,7 +33,6 @@ from .timeline_picture import (
 )
 
 MOST_ALERTS = 200
-"""The newest are marked."""
 
 MOST_PANELS = 60
 
@@ -60,7 +59,6 @@ _LENGTHS = {Period.DAY: DAY, Period.WEEK: 7 * DAY, Period.MONTH: 30 * DAY}
 _GUTTER = 48
 _GAP_HEIGHT = 5
 _MOST_TITLED = 100
-"""Steps of a panel with a text under the pointer."""
 _MARGIN = 0.015
 """Share of the time beyond either end, so that a bar there is whole."""
 _UTC = ZoneInfo("UTC")
@@ -283,7 +281,6 @@ def _draw_panel(drawing: Drawing, picture: PanelPicture, *, gaps: str, titles: s
 
 
 def _stretched(drawing: Drawing, height: float, content: str) -> str:
-    """Panels, `WIDTH` units wide, over the plot."""
     size = f'y="{drawing.height:g}" width="{drawing.across(1)}" height="{height:g}"'
     return (
         f'<svg aria-hidden="true" {size} viewBox="0 0 {WIDTH} {height:g}" '

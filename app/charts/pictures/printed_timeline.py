@@ -60,7 +60,6 @@ def print_panel(picture: PanelPicture, marks: PrintedMarks) -> str:
 
 
 def time_axis_svg(span: Span) -> str:
-    """Below the panels, in UTC."""
     elements = []
     for tick in time_ticks(span, ZoneInfo("UTC"), limit=_MOST_TICKS):
         x = _across(tick.at)

@@ -8,7 +8,6 @@ from ...domain.groups import Role
 from .drawing import LINE, Chart, Drawing, ThemeLook, clip_name, write_text
 
 MOST_BARS = 60
-"""Groups, or sub-ranges."""
 
 VIEW_TITLES = {
     ViewKind.OPENSCALE: "records and copies, as OpenScale counts",

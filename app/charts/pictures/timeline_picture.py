@@ -26,12 +26,10 @@ HEIGHT = 88
 VOLUME_HEIGHT = 48
 
 _TEXT_HEIGHT = 12
-"""Pixels between two numbers on an axis."""
 
 _LEAST_HEIGHT = 6.0
 _ARROW_HEIGHT, _ARROW_WIDTH = 7.0, 5.0
 _MAX_BAR_WIDTH = 10.0
-"""Units of a bar that is a single check."""
 _FILLED = 0.85
 _LONGEST_GAP = 1.5
 """Usual distances between two steps that a line connects; a longer one is a gap."""
@@ -39,8 +37,6 @@ _LONGEST_GAP = 1.5
 
 @frozen
 class LevelTick:
-    """In pixels from the top."""
-
     text: str
     y: float
 
@@ -79,7 +75,6 @@ class PanelPicture:
 
     @property
     def beyond_note(self) -> str:
-        """Empty where no bar reaches beyond the axis."""
         if not self.beyond:
             return ""
         of = f"{self.beyond:,} of {len(self.places):,} bars" if len(self.places) > 1 else "the bar"
@@ -114,7 +109,6 @@ class UprightAxis:
     ticks: tuple[LevelTick, ...]
 
     def from_top(self, value: float) -> float:
-        """Pixels; beyond an end, that end."""
         return (1 - self.values.place(value)) * self.height
 
 
@@ -177,7 +171,6 @@ def draw_panel(
 
 
 def draw_volume(checks: Sequence[CheckStep], step: timedelta, time: TimeAxis) -> str:
-    """Records in each step, on an axis from 0 to the most."""
     highest = max((check.logged or 0 for check in checks), default=0) or 1
     boxes = []
     for check in checks:
@@ -265,7 +258,6 @@ def _draw_bar(bar: Bar, levels: UprightAxis, *, over: bool, under: bool) -> str:
 
 
 def _segments(bars: Sequence[Bar]) -> list[list[Bar]]:
-    """Without a gap and of one definition."""
     distances = sorted(after.x - before.x for before, after in pairwise(bars))
     longest = _LONGEST_GAP * distances[len(distances) // 2] if distances else 0.0
     segments: list[list[Bar]] = []
@@ -305,7 +297,6 @@ def _band(steps: Sequence[TimeStep], metric: str, time: TimeAxis, levels: Uprigh
 
 
 def _draw_limits(steps: Sequence[TimeStep], time: TimeAxis, levels: UprightAxis) -> str:
-    """A line at each limit of each run of equal limits."""
     lines = []
     left = 0.0
     for limits, members in groupby(steps, key=lambda step: step.limits):
