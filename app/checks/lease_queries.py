@@ -44,7 +44,6 @@ class CheckPolicy:
         return self.retry_delays[check.attempts - 1]
 
     def alerts_follow(self, check: CheckRun, state: CheckState) -> bool:
-        """Alerts are decided after this end."""
         return check.trigger in PRESENT_TRIGGERS and state is not CheckState.CANCELLED
 
 

@@ -52,8 +52,6 @@ _HEADLINES: tuple[FigureScope, ...] = ("attribute", "pooled")
 
 @frozen
 class MeasuredRows:
-    """Of the groups of a comparison or of EVERYBODY."""
-
     data: DataSet
     comparison: Comparison
     measured: list[Measured]
@@ -143,7 +141,6 @@ DISPARATE_IMPACTS = frozenset(
         "counterfactual_disparate_impact_after",
     }
 )
-"""An attribute's thresholds apply to these."""
 
 NO_LIMITS = Limits()
 
@@ -220,7 +217,6 @@ def strictest_limits(members: Sequence[MonitoredAttribute], metric: str) -> Limi
 
 
 def all_limits(monitor: Monitor, comparison: Comparison, metrics: Iterable[str]) -> AllLimits:
-    """The value furthest out of each metric is chosen by these."""
     strictest = {key: strictest_limits(_members(monitor, comparison), key) for key in metrics}
     return {key: (limits.lower, limits.upper) for key, limits in strictest.items()}
 

@@ -87,7 +87,6 @@ def queue_requested(
     requested_by: str,
     batch: str | None = None,
 ) -> CheckRun:
-    """REQUEST: for now; RANGE: for that span or batch."""
     values = {
         "id": str(uuid.uuid4()),
         "deployment_no": deployment_no,

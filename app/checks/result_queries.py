@@ -46,7 +46,6 @@ class CorrectedCount:
 
 
 def describe_corrected(counts: Sequence[CorrectedCount], measured: datetime | None) -> str:
-    """Sentence on values that were corrected since figures were measured."""
     phrases = [
         f"{corrected.count:,} {corrected.what}{'' if corrected.count == 1 else 's'}" for corrected in counts
     ]
@@ -75,7 +74,6 @@ _COUNT_SINCE = text("""
 
 
 def count_corrected(session: Session, check_no: int) -> list[CorrectedCount]:
-    """Values that the check read, corrected since it began to."""
     return [CorrectedCount(*row) for row in session.execute(_COUNT_SINCE, {"no": check_no})]
 
 
@@ -255,7 +253,6 @@ def read_comparison(label: str | None, members: Mapping[str, Any]) -> Comparison
 
 
 def omit_columns(members: Mapping[str, Any]) -> dict[str, Any]:
-    """Members that `read_comparison` does not read."""
     return {name: member for name, member in members.items() if name != _COLUMNS}
 
 
@@ -334,8 +331,6 @@ class RecentFigure:
 
 @frozen
 class RecentFigures:
-    """Checks are newest first, their figures oldest first."""
-
     checks: Sequence[RecentCheck]
     figures: Sequence[RecentFigure]
 

@@ -44,14 +44,12 @@ class Subject:
 
     @property
     def equal_checks(self) -> int:
-        """In a row in which the present model kept its answers."""
         if self.last is None or self.last.model_revision != self.deployment.model_revision:
             return 0
         return int(self.last.window.get(EQUAL_CHECKS, 0))
 
     @property
     def at(self) -> datetime:
-        """End of the span."""
         return self.check.span.end
 
     def without(self, reasons: Mapping[Comparison, str]) -> "Subject":

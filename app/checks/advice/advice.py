@@ -213,8 +213,6 @@ def _waits_for(outlook: Outlook) -> Cause:
 
 @frozen_by_name
 class Advice:
-    """None where there is nothing to say."""
-
     cause: Cause
     reason: str | None
     next_step: str | None
@@ -339,7 +337,6 @@ _TEXTS = {
     ),
     Cause.MEASURED: ("", ""),
 }
-"""Both are empty where there is nothing to say."""
 
 
 def write_advice(because: Because) -> Advice:
@@ -443,7 +440,6 @@ def _moment(at: datetime | None) -> str:
 
 
 def read_outlook(session: Session, deployment_no: int) -> Outlook:
-    """On the database's clock."""
     monitor = find_monitor(session, deployment_no)
     busy = under_way(session, deployment_no)
     schedule = monitor.schedule if monitor else None

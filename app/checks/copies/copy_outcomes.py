@@ -189,7 +189,6 @@ class CopyOutcomes:
         self.favourable[self.not_scored] = 0
 
     def missing(self) -> list[tuple[int, IntArray]]:
-        """Per target, positions of the records whose copies must still be scored."""
         unscored = [
             (no, np.flatnonzero(self.needed[:, no] & (self.known[:, no] < target.draws)))
             for no, target in enumerate(self.targets)
@@ -281,7 +280,6 @@ def target_key(target: CopyTarget, *, model_revision: str, schema_version: int) 
 
 
 REPEATS = "repeats"
-"""Records asked again, and those that differ."""
 
 DIFFER = "The model gives other answers to the same record: {differ:,.0f} of {asked:,.0f} differ"
 
@@ -308,7 +306,6 @@ def plan_repeats(grouping: Grouping, copies: Sequence[CopyOutcomes]) -> CopyOutc
 
 
 def draw_repeats(repeats: CopyOutcomes, copies: Sequence[CopyOutcomes], subject: Subject) -> None:
-    """Leaves the repeats that were answered, and draws others."""
     limit = sum(outcomes.to_score for outcomes in copies) // CALLS_A_REPEAT
     limit = min(limit, MAX_AFTER) if subject.equal_checks >= ENOUGH_EQUAL_CHECKS else limit
     draw = np.random.default_rng((subject.monitor.seed % 2**64, int(subject.at.timestamp())))
@@ -377,12 +374,10 @@ def subtract_repeats(result: Measured, data: DataSet, repeats: Repeats) -> Measu
 
 
 MOST_REASONS = 10
-"""The most frequent of a check."""
 
 RECORDS_NOT_SCORED = "records_not_scored"
 LABELS_NOT_SCORED = "labels_not_scored"
 NOT_SCORED_BECAUSE = "not_scored_because"
-"""In a window whose model did not take some records."""
 
 _WITH_COPIES = frozenset({DataSet.COUNTERFACTUAL, DataSet.OPENSCALE, DataSet.MITIGATED})
 

@@ -46,10 +46,8 @@ from .copy_outcomes import (
 )
 
 MOST_WAVES = 20
-"""Progress is known after each."""
 
 PAGES_A_PART = 4
-"""Of each connection in a part of a wave."""
 
 
 class CopyToAsk(msgspec.Struct, frozen=True):
@@ -196,13 +194,10 @@ def ask_apart(
 Row = list[Scalar | None]
 
 RESOLUTION = timedelta(microseconds=1)
-"""Of a record's time."""
 
 
 @frozen_arrays
 class TargetCopies:
-    """With its key and number."""
-
     copies: CopyOutcomes
     target: int
     key: TargetKey
@@ -211,8 +206,6 @@ class TargetCopies:
 
 @frozen
 class AnsweredCopy:
-    """`position` in the window."""
-
     kind: TargetCopies
     position: int
     draw: int
@@ -338,7 +331,6 @@ CopySource = LoggedCopies | FiledCopies
 
 
 CHUNK = 50_000
-"""Built, scored and counted at a time."""
 
 MOST_COPIES = 5_000_000
 """Of one check: about 600 MB of bookkeeping, and a day of calls."""
@@ -349,7 +341,6 @@ class Answers:
     lines: CounterfactualLines
     new_targets: dict[TargetKey, int]
     unclassified: str | None = None
-    """In neither outcome list."""
     refused: tuple[RefusedRecord, ...] = ()
     """Once for each record."""
     rounded: int = 0

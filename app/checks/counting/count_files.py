@@ -150,7 +150,6 @@ class SpanOfFiles:
     span: Span
 
     def batches(self, piece: FilePiece, *, with_times: bool) -> Iterator[pa.Table]:
-        """As `as_counted`; `with_times` also logged_at."""
         time = self.form.columns.scored_at
         columns = [*self.form.wanted(self.query), *([time] if with_times else [])]
         for rows in self.reader.read(piece, columns, self.span):

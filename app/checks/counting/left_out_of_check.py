@@ -21,7 +21,6 @@ from ..window.window_records import CheckEvidence, Labelled, Predicted
 from .tabulate import LOGGED_AS, Tabulated
 
 LEFT_OUT = "left_out"
-"""Counted records by data set and comparison."""
 
 
 def count_table(
@@ -63,7 +62,6 @@ def count_table(
 def leave_out_unanswered(
     logged: CountedRecords, table: CounterfactualCells | MitigatedCells | MitigatedLabelledCells
 ) -> CountedRecords:
-    """Among the logged records of the same groups."""
     if isinstance(table, MitigatedLabelledCells):
         counts = table.label_changes[:-1].sum(axis=(1, 3))
     else:

@@ -20,7 +20,6 @@ from ...statistics.tables.strata_counts import count_keys
 from ..window.window import Part
 
 SUB_RANGES = "sub_ranges"
-"""Counts by interval in a stored payload table."""
 
 
 FULL_STEPS = 6

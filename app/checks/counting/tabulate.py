@@ -35,7 +35,6 @@ from ..window.window_records import CheckEvidence, Labelled
 from .sub_ranges import add_inside, count_inside
 
 NAMED = 3
-"""Revisions that a reason names."""
 
 _OF_REFERENCE = RateOf("perfect_equality")
 
@@ -106,7 +105,6 @@ class OtherRevisions:
 def explain_nulls(
     measurements: Iterable[Measurement], groups: Groups, revisions: OtherRevisions | None
 ) -> Iterator[Measurement]:
-    """A null caused by other revisions gets that reason."""
     for measurement in measurements:
         if revisions is None or not revisions.others or measurement.value is not None:
             yield measurement
@@ -193,13 +191,10 @@ LOGGED_AS = {
 OWN, ADDITIONAL = "span", "additional"
 
 EVERYBODY = Comparison(())
-"""Of the table without groups."""
 
 STRATA_OF = "strata_of"
-"""Column of the strata."""
 
 MITIGATED = "mitigated"
-"""How the outcomes were mitigated."""
 
 OTHER_REVISIONS = "other_revisions"
 """Counts by group; and records that other revisions answered."""
@@ -242,7 +237,6 @@ class Tabulated:
         return merged(self.data, self.periods)
 
     def plus(self, added: "Tabulated") -> "Tabulated":
-        """Of one comparison, counted from different records."""
         inside = [
             add_inside(list(filter(None, pair))) for pair in zip(self.inside, added.inside, strict=True)
         ]
@@ -291,7 +285,6 @@ class Tabulated:
 
 
 def table_data(data: DataSet) -> DataSet:
-    """On which figures of `data` are measured."""
     return DataSet.COUNTERFACTUAL if data is DataSet.OPENSCALE else data
 
 

@@ -26,8 +26,6 @@ _SCOPES = [scope.value for scope in DRAWN_SCOPES]
 
 @frozen_by_name
 class FiguresWanted:
-    """Of every group, or of all records (`of_all`)."""
-
     metric: str
     data: DataSet
     of_all: bool = False
@@ -355,7 +353,6 @@ def keep_checks(session: Session, deployment_no: int, day: datetime) -> None:
 
 
 def join_steps(checks: Iterable[EndedChecks], step: timedelta) -> list[CheckStep]:
-    """Oldest first; longer steps join days."""
     if step <= DAY:
         return [ended.step for ended in checks]
     by_start: dict[datetime, list[CheckStep]] = {}
@@ -397,7 +394,6 @@ def whole_days(span: Span) -> Span:
 
 
 def stretches_between(stored_days: Iterable[datetime], stretch: Stretch) -> list[Stretch]:
-    """Parts of a time in none of the kept days, all oldest first."""
     stretches = []
     first = stretch.first
     for day in stored_days:

@@ -33,7 +33,6 @@ class SeriesFilter:
     check_no: int | None = None
 
     def lets_through(self, measurement: Measurement) -> bool:
-        """Whatever the measurement's time."""
         pairs = (
             (self.data, measurement.data),
             (self.attribute, measurement.attribute),
@@ -75,8 +74,6 @@ class HourTable:
 
 
 class CountedOutcomes(NamedTuple):
-    """Under which a table was counted, as stored."""
-
     favourable: list[str]
     unfavourable: list[str]
 
@@ -264,7 +261,6 @@ class EndedRun(NamedTuple):
 
     @property
     def is_hourly(self) -> bool:
-        """Of an hour or part of one."""
         return self.span_end - self.span_start <= HOUR
 
 

@@ -24,7 +24,6 @@ from ...payloads.wire import Rows
 from ..copies.copy_outcomes import DIFFER
 
 TEST_SECONDS = 10.0
-"""A person waits for the test."""
 
 MOST_TEST_RECORDS = 10
 
@@ -34,7 +33,6 @@ REPEATED = (
 )
 
 _SHOWN_CHARACTERS = 200
-"""Of a text, as of a class value."""
 
 
 @frozen_by_name

@@ -27,7 +27,6 @@ from .endpoint_test import Question, find_format, try_endpoint
 router = APIRouter(prefix="/v1", tags=["deployments"])
 
 MOST_PROBLEMS = 100
-"""Of one answer."""
 
 Rows = list[list[Scalar | None]]
 

@@ -114,7 +114,6 @@ class WorkerNotice:
 
 
 def choose_notice(workers: WorkersSeen) -> WorkerNotice | None:
-    """None while a worker answers."""
     match workers.state:
         case WorkerState.ANSWERING:
             return None

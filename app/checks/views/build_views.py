@@ -74,7 +74,6 @@ OTHER_MONITOR = (
 
 
 def why_no_training(session: Session, deployment_no: int) -> str | None:
-    """None if there is a view."""
     if find_training_summary(session, deployment_no) is None:
         return NO_DATA
     return NO_MONITOR if find_monitor(session, deployment_no) is None else None
@@ -159,7 +158,6 @@ _NEEDED = {
         | {name for names in QUALITY for name in names},
     ),
 }
-"""Of each view of logged records."""
 
 _NOT_OVER = {
     CheckState.QUEUED: "The check waits for a worker; it has no figures yet.",
@@ -173,7 +171,6 @@ _ENDED_WITHOUT = {
 
 
 def list_views(session: Session, deployment: Deployment, check: CheckRun) -> tuple[ViewState, ...]:
-    """With the reason where the check has none."""
     counted = counted_check(session, check)
     reasons = {kind: _why_not(counted, kind, deployment) for kind in _NEEDED} | {
         ViewKind.TRAINING: why_no_training(session, deployment.no)
@@ -182,7 +179,6 @@ def list_views(session: Session, deployment: Deployment, check: CheckRun) -> tup
 
 
 def check_view(session: Session, deployment: Deployment, check: CheckRun, kind: ViewKind) -> CheckView:
-    """With the reason, and no figures, where there is none."""
     counted = counted_check(session, check)
     view = CheckView(kind=kind, check=check, counted_span=counted.origin.span)
 

@@ -70,8 +70,6 @@ class WordedFigure:
 
 @frozen_by_name
 class OnData:
-    """`absent` says why there is none."""
-
     data: DataSet
     name: str
     figure: WordedFigure | None
@@ -157,7 +155,6 @@ def headlines(
 
 
 def read_together(logged: WordedFigure, equal: WordedFigure) -> str | None:
-    """Joint meaning of one group's figures; None where a verdict is missing."""
     if logged.group != equal.group or not logged.measurement.metric == equal.measurement.metric == IMPACT:
         return None
     as_logged, counterfactual = (_PLACES.get(figure.measurement.verdict) for figure in (logged, equal))

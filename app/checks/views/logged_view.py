@@ -89,7 +89,6 @@ def payload_attributes(source: CheckSource) -> Iterator[AttributeView]:
 
 
 def perturbed_attributes(source: CheckSource) -> Iterator[AttributeView]:
-    """With copies; an intersection has the reason why it is absent."""
     for comparison in source.comparisons():
         stored = source.tables.get((DataSet.COUNTERFACTUAL, comparison))
         if stored is None:
@@ -111,7 +110,6 @@ def perturbed_attributes(source: CheckSource) -> Iterator[AttributeView]:
 
 
 def why_not_perturbed(counted: CountedCheck) -> str | None:
-    """None if the ended check has copies."""
     if DataSet.COUNTERFACTUAL in counted.data_sets:
         return None
     return counted.check.reason or (NOT_PICKED if counted.window.get("with_endpoint") else NO_ENDPOINT)
@@ -184,7 +182,6 @@ def _with_copies(source: CheckSource, view: AttributeView) -> AttributeView:
 
 
 def mitigated_attributes(source: CheckSource) -> Iterator[AttributeView]:
-    """On logged records; others have the reason why they are absent."""
     for comparison in source.comparisons():
         stored = source.tables.get((DataSet.MITIGATED, comparison))
         if stored is None:
@@ -235,7 +232,6 @@ def counterfactual_attributes(source: CheckSource) -> Iterator[AttributeView]:
 
 
 def why_not_mitigated(counted: CountedCheck, *, is_in_files: bool) -> str | None:
-    """None if the ended check has figures of mitigation."""
     if DataSet.MITIGATED in counted.data_sets:
         return None
     if is_in_files:

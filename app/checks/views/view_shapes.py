@@ -40,8 +40,6 @@ class ViewKind(StrEnum):
 
 @frozen_by_name
 class ViewState:
-    """`reason` says why the check does not have the view; None where it has."""
-
     kind: ViewKind
     reason: str | None
 

@@ -74,8 +74,6 @@ CheckRecords = Mapping[str, Mapping[str, Any]]
 
 @frozen
 class CheckSource:
-    """The limits and the seed of the present monitor are used."""
-
     counted: CountedCheck
     tables: Mapping[tuple[DataSet, Comparison], StoredParts]
     figures: tuple[Measurement, ...]
@@ -126,7 +124,6 @@ class CheckSource:
     def measured_again(
         self, data: DataSet, comparison: Comparison, metric: str, table: Table
     ) -> list[Measurement]:
-        """Under the present limits."""
         check = self.counted.check
         stored = self.tables.get((data, comparison))
         revisions = merge_revisions(() if stored is None else stored.cells)
@@ -162,8 +159,6 @@ def counted_check(session: Session, check: CheckRun) -> CountedCheck:
 
 @frozen
 class PresentChecks:
-    """The newest check with figures, and the one that runs or is next."""
-
     newest: CountedCheck | None
     under_way: CheckRun | None
 
@@ -206,7 +201,6 @@ def read_left_out(counted: CountedCheck, lost: NotStored) -> CheckRecords:
 
 
 def count_lost(session: Session, counted: CountedCheck) -> NotStored:
-    """Never records, in the hours of the check's window."""
     return count_not_stored(session, counted.check.deployment_no, counted.hours)
 
 
@@ -250,7 +244,6 @@ class CheckWindow:
     oldest: RecordPlace | None
 
     def part_of(self, record: StoredRecord) -> WindowPart | None:
-        """None if the check did not read the record."""
         oldest = self.oldest
         at = record.logged_at
         is_read = at < self.span.end and self.version in (None, record.schema_version)
@@ -311,7 +304,6 @@ UNEQUALLY = (
 
 
 def notes_of_check(session: Session, counted: CountedCheck, attribute: str | None) -> tuple[str, ...]:
-    """Records that the headline, of this attribute, counts, and the notes on them."""
     lost = count_lost(session, counted)
     logged = read_left_out(counted, lost).get(DataSet.AS_LOGGED.value, {})
     lines = []

@@ -46,8 +46,6 @@ COHORT = 10_000
 
 
 class LoggedRecords:
-    """At one moment."""
-
     labels_without_record = 0
 
     def __init__(self, reader: ArrowReader, deployment_no: int) -> None:
@@ -132,7 +130,6 @@ class FiledRecords:
 
     @property
     def labels_without_record(self) -> int:
-        """Read so far."""
         return self._labels.without_record if self._labels else 0
 
     def payload(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
@@ -191,7 +188,6 @@ WindowSource = LoggedRecords | FiledRecords
 
 
 def _span_of_records(labels: pa.Table) -> Span | None:
-    """First to last record of the labels; None if no label is of a record."""
     scored = pc.min_max(labels["record_logged_at"]).as_py()
     return (
         None
@@ -201,7 +197,6 @@ def _span_of_records(labels: pa.Table) -> Span | None:
 
 
 BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
-"""Before any record's time."""
 
 
 @frozen
@@ -217,14 +212,12 @@ class Window:
 
     @property
     def additional(self) -> int:
-        """From before the span."""
         return len(self) - self.own
 
     def is_own(self) -> BoolArray:
         return np.arange(len(self)) < self.own
 
     def parts(self) -> tuple[BoolArray, BoolArray]:
-        """The span's rows, and the additional ones."""
         return self.is_own(), ~self.is_own()
 
     def weights(self, part: Part = slice(None)) -> FloatArray | None:
@@ -236,7 +229,6 @@ class Window:
         return weights[part]
 
     def is_of(self, revision: str) -> BoolArray:
-        """That model revision answered the row."""
         is_of: BoolArray = np.array(self.rows["model_revision"].to_pylist(), dtype=object) == revision
         return is_of
 

@@ -50,19 +50,14 @@ from ..subject import Subject
 from .window import BoolArray, PayloadWindow, Window, WindowSource, read_payload_window, read_window
 
 CHUNK = 10_000
-"""Labels without stored prediction that are scored at a time."""
 
 PROBABILITY = "probability"
-"""Column of the model's probabilities."""
 
 LabelPredictions = dict[str, Prediction]
-"""For labels with features of their own, by feedback id."""
 
 
 @frozen_arrays
 class Predicted:
-    """With a prediction, newly scored ones, and records that the model did not take."""
-
     window: Window
     asked: LabelPredictions = field(default_factory=dict)
     refused: tuple[RefusedRecord, ...] = ()
@@ -156,7 +151,6 @@ class Labelled:
     has_label: BoolArray = field(default_factory=lambda: np.zeros(0, np.bool_))
 
     def count_cells(self, comparison: Comparison) -> LabelledCells:
-        """Without strata and scores."""
         named, codes = self.read.compare(comparison)
         columns = {name: getattr(self.comparison, name) for name in LabelledCells.AXES}
         return replace(
@@ -204,7 +198,6 @@ def read_labels(
 
 
 COPIED = (DataSet.OPENSCALE, DataSet.COUNTERFACTUAL, DataSet.MITIGATED, DataSet.MITIGATED_LABELLED)
-"""They need the outcomes of copies."""
 
 
 @frozen
@@ -234,7 +227,6 @@ class CheckEvidence:
         return self.read.outcomes
 
     def find_unmeasured(self) -> dict[Comparison, str]:
-        """Intersections whose groups cannot be made, with why."""
         reasons = {}
         for features in self.read.monitor.intersections:
             try:
@@ -424,7 +416,6 @@ def describe_sampling(weights: FloatArray | None) -> Mapping[str, object]:
 
 
 def is_unequal(weights: FloatArray | None) -> bool:
-    """Some records represent more than others."""
     return (
         weights is not None and weights.size > 0 and not np.allclose(weights, weights[0], rtol=1e-9, atol=0)
     )
