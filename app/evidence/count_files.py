@@ -39,10 +39,8 @@ LABELS_WAIT = timedelta(days=1)
 """For the labels of an hour after their horizon, while no file has later ones."""
 
 RESOLUTION = timedelta(microseconds=1)
-"""Of a row's time."""
 
 MOST_JOINED = 1_000_000
-"""Records whose labels are looked for at a time."""
 
 
 @frozen

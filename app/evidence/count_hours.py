@@ -91,7 +91,6 @@ class FollowedEra:
 
     @cached_property
     def definitions(self) -> Mapping[tuple[CountedPlace, str], Definition]:
-        """As `evidence_figures.definition` stores them."""
         return {metric.key: define_figures(self.monitor, metric) for metric in self.metrics}
 
     def compares(self, figure: KnownFigure) -> bool:
@@ -112,7 +111,6 @@ class FollowedEra:
 
     @property
     def horizon(self) -> timedelta:
-        """Within which a label must follow its record."""
         return timedelta(hours=self.monitor.evidence.label_horizon_hours)
 
 
@@ -308,7 +306,6 @@ def _hours_of_several_rates(batches: Sequence[ReadRecords]) -> FloatArray:
 
 
 def number_hours(times: pa.ChunkedArray, span: Span) -> IntArray:
-    """Counted from the start of the span."""
     microseconds = times.cast(pa.timestamp("us", tz="UTC")).cast(pa.int64()).to_numpy()
     return np.asarray((microseconds - int(span.start.timestamp()) * 1_000_000) // 3_600_000_000)
 

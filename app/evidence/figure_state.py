@@ -50,7 +50,6 @@ from .watched_figures import RateDefinition, WatchedMetric
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 BLOCK = 100
-"""Hours of pairs weighed together."""
 
 
 def number_hour(hour: datetime) -> int:
@@ -64,7 +63,6 @@ def find_hour_start(number: int) -> datetime:
 
 @cache
 def number_month(number: int) -> int:
-    """Calendar months without gaps."""
     start = find_hour_start(number)
     return start.year * 12 + start.month
 
@@ -86,7 +84,6 @@ class RateSeries:
         return self.first + len(self.hours)
 
     def look_back(self, older: Older) -> Past:
-        """Computed once for the metrics that share the counts."""
         key = tuple(older)
         if key not in self.pasts:
             before = [(hour - self.first, favourable, records) for hour, favourable, records in older]
@@ -179,7 +176,6 @@ Lookup = Callable[[int, int], Series]
 """From one hour to another, exclusive."""
 
 Divisors = Callable[[IntArray], FloatArray]
-"""Of ln E, by what was said of persons."""
 
 
 @dataclass(slots=True, eq=False)
@@ -208,7 +204,6 @@ class FigureState:
         return max(follower.chapter for follower in self.followers)
 
     def restart_interval(self, watched: WatchedMetric) -> None:
-        """Where an alarm was closed."""
         if (chapter := self.find_chapter()) != self.chapter:
             self.chapter, self.interval = chapter, _begin_interval(watched)
 
@@ -250,7 +245,6 @@ class _Stored(msgspec.Struct, array_like=True):
     interval: list[bytes]
     chapter: int
     starts: list[int]
-    """Of each part of the interval; what is left out is 0."""
     older: Older
 
 
@@ -381,8 +375,6 @@ class Course:
 
 @frozen_arrays
 class Extension:
-    """Hours that an interval does not have yet."""
-
     interval: RunningInterval
     hours: Hours
     divisors: FloatArray

@@ -18,8 +18,6 @@ from .queries.hour_counts import Placed, first_records, store_first_records
 
 @dataclass
 class FirstOfSpan:
-    """Among those read; stores nothing."""
-
     seen: set[str] = field(default_factory=set)
 
     def choose(self, people: pa.ChunkedArray, rows: pa.Table) -> npt.NDArray[np.bool_]:
@@ -83,4 +81,3 @@ class FirstRecords:
 
 
 ChoosesRecords = FirstOfSpan | FirstRecords
-"""Chosen by the column that says whose record each is."""

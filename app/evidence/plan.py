@@ -34,7 +34,6 @@ PLANNED = "disparate_impact"
 
 HOURS_OF_A_MONTH = 730
 FEW_MONTHS = 2
-"""From which a time is said in months."""
 
 
 @frozen
@@ -94,7 +93,6 @@ class EvidencePlan:
 def plan_from_counts(
     session: Session, deployment_no: int, monitor: Monitor, detection: WantedDetection
 ) -> EvidencePlan | None:
-    """Hours counted for the evidence; None if there are none."""
     era = find_era(session, deployment_no, followed_deployment(session, deployment_no).model_revision)
     if era is None or era.counted_until is None:
         return None
@@ -193,8 +191,6 @@ def _plan(
 
 @frozen
 class _Pace:
-    """Hours of a span with records of both groups, and the divisor of evidence."""
-
     span: Span | None
     blocks: int
     divisor: int

@@ -61,10 +61,8 @@ from .summarise import summarise
 from .watched_figures import WatchedMetric
 
 RECENT_HOURS = 168
-"""From which the expected traffic is estimated."""
 
 LATELY_HOURS = 90 * 24
-"""In which the first blocks of a chapter are looked for."""
 
 MAX_HOUR = 2**31
 """After all hours."""
@@ -120,7 +118,6 @@ class ComparisonState:
 
     @property
     def started(self) -> str | None:
-        """With its range; days where no hour is known."""
         form = DAY if self.is_daily else MINUTE
         return None if self.since is None else say_start(self.since, self.earliest, self.latest, form)
 
@@ -172,7 +169,6 @@ class DeploymentEvidence:
 
     @property
     def guarantee(self) -> str:
-        """With its condition."""
         settings = self.monitor.evidence
         declared = (settings.declared_by or "somebody", settings.declared_on or "an unknown day")
         return say_guarantee(
@@ -249,8 +245,6 @@ def look_at_era(session: Session, deployment: FollowedDeployment, monitor: Monit
 
 @frozen_arrays
 class _Figure:
-    """With its state so far, and the summaries of that."""
-
     stored: StoredFigure
     state: FigureState
     summaries: Sequence[LimitSummary]
@@ -266,12 +260,10 @@ class _Figure:
 
     @property
     def last_alarms(self) -> list[Alarm | None]:
-        """At each limit."""
         return [next(reversed(summary.alarms), None) for summary in self.summaries]
 
     @property
     def open_alarms(self) -> list[Alarm]:
-        """Corrections are counted since these."""
         return [
             alarm
             for alarm, follower in zip(self.last_alarms, self.state.followers, strict=True)
@@ -279,15 +271,12 @@ class _Figure:
         ]
 
     def list_late_chapters(self, end: datetime) -> list[datetime]:
-        """Hours in which chapters began lately."""
         chapters = [follower.chapter for follower in self.state.followers]
         return [find_hour_start(chapter) for chapter in chapters if number_hour(end) - chapter < LATELY_HOURS]
 
 
 @frozen_arrays
 class _Counts:
-    """Counts by place, and values corrected since the end of an hour."""
-
     places: Mapping[CountedPlace, PlaceHours]
     corrected: Mapping[datetime, Sequence[CorrectedCount]]
 
@@ -303,7 +292,6 @@ class _Counts:
 
 
 def _choose_starts(figures: Sequence[_Figure], era: Era) -> dict[CountedPlace, datetime]:
-    """First hour that the states of a place's figures may need."""
     starts: dict[CountedPlace, datetime] = {}
     for figure in figures:
         place = figure.stored.place
@@ -341,7 +329,6 @@ def _list_absent(
 
 
 def _begin_facts(watched: WatchedMetric, followed: FollowedEra, group: str | None) -> FigureFacts:
-    """Before anything is counted: what the figure compares."""
     monitor = followed.monitor
     attribute = watched.comparison.label
     definition = watched.definition
@@ -420,7 +407,6 @@ def _look_at(
 
 
 def _explain_labels(watched: WatchedMetric, counted: _Counts, span: Span) -> dict[str, str]:
-    """Reason by group why labels of the span's records say nothing."""
     if watched.place.data is not DataSet.LABELLED:
         return {}
     labels = counted.between(watched.place, span)
@@ -444,8 +430,6 @@ def _explain_labels(watched: WatchedMetric, counted: _Counts, span: Span) -> dic
 
 @frozen_arrays
 class _Seen:
-    """With the counts of its last hours."""
-
     followed: FollowedEra
     watched: WatchedMetric
     seen: _Figure
@@ -458,7 +442,6 @@ class _Seen:
         return self.seen.stored
 
     def describe(self) -> Iterator[ComparisonState]:
-        """At each limit; the sentence is of the figure."""
         watched = self.watched
         figure = self.figure
         state = self.seen.state

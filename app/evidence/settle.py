@@ -199,7 +199,6 @@ class Budget:
         )
 
     def total(self, hour: int) -> int:
-        """Comparisons by that hour of the clock."""
         position = bisect_right(self.changes, hour)
         return self.totals[position - 1] if position else 0
 
@@ -288,8 +287,6 @@ def _breaks_order(session: Session, followed: FollowedEra, due: Sequence["_Due"]
 
 @frozen
 class _Due:
-    """With the end of the hours that are counted for it."""
-
     metric: WatchedMetric
     figure: KnownFigure
     end: datetime
@@ -333,8 +330,6 @@ _NO_HOURS = Hours(Side(np.zeros(0), np.zeros(0)), Side(np.zeros(0), np.zeros(0))
 
 
 class _Stored:
-    """Counts, states and closed alarms of figures so far."""
-
     def __init__(
         self, session: Session, followed: FollowedEra, due: Sequence[_Due], *, is_again: bool
     ) -> None:

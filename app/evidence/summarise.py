@@ -12,7 +12,6 @@ from .watched_figures import WatchedMetric
 
 
 def summarise(watched: WatchedMetric, state: FigureState) -> list[LimitSummary]:
-    """Of each limit, in order."""
     summaries = []
     for limit, follower in zip(watched.limits, state.followers, strict=True):
         opened = follower.open_episode
@@ -65,7 +64,6 @@ def read_episode(alarm: Alarm) -> Episode:
 
 
 def select_closed(closures: Sequence[Closure], watched: WatchedMetric, key: FigureKey) -> Closed:
-    """Closings of the figure's alarms, by direction."""
     return {
         limit.direction: frozenset(
             number_hour(closure.hour)

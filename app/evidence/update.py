@@ -61,7 +61,6 @@ from .random_order import in_random_order
 from .settle import settle_figures, take_forward
 
 MOST_HOURS = 24
-"""Counted by one transaction."""
 
 MOST_RECORDS = 200_000
 """Of a span; with more a transaction counts fewer of its hours, but one at least."""
@@ -291,7 +290,6 @@ class _Step:
         return True
 
     def _count_new(self) -> bool:
-        """Whether any hour was due."""
         era = self._era
         no = self.followed.deployment.no
         latest = self.latest if self.files is None else self.files.end(self.latest, DataSet.AS_LOGGED)
@@ -332,7 +330,6 @@ class _Step:
         return True
 
     def _count_next(self, data: DataSet, start: datetime, latest: datetime) -> datetime:
-        """Hours with records; returns the end of what is counted now."""
         remaining = Span(start=start, end=latest)
         no = self.followed.deployment.no
         first = (
@@ -373,7 +370,6 @@ class _Step:
             self._store(data, hours, counted)
 
     def _count_records(self, data: DataSet, span: Span, number: int) -> list[CountedHour]:
-        """`number` is that of the column of persons in the era."""
         is_payload = data is DataSet.AS_LOGGED
         person = self._era.persons[number][1]
         people = (

@@ -75,11 +75,9 @@ class WatchedMetric:
 
     @property
     def key(self) -> tuple[CountedPlace, str]:
-        """Shared by the figures of the metric."""
         return self.place, self.definition.metric
 
     def direction(self, limit: Limit) -> UnfairSide:
-        """Side of the metric's own limit."""
         return own_side(limit, is_reversed=self.definition.is_reversed)
 
     def own_value(self, value: float) -> float:

@@ -76,12 +76,10 @@ def say_limit(state: ComparisonState) -> str:
 
 
 def say_comparison(state: ComparisonState) -> str:
-    """The figure, its one sentence, and what else is to be known."""
     return " ".join([f"{name_figure(state)}: {state.statement.sentence}", *list_notes(state)])
 
 
 def say_state(state: ComparisonState) -> str:
-    """The figure's state, sentence and leading interval."""
     statement = state.statement
     ends = ""
     if statement.interval is not None:
@@ -140,7 +138,6 @@ def note_first_hour(state: ComparisonState) -> str | None:
 
 
 def sum_up(comparisons: Sequence[ComparisonState]) -> str:
-    """Figures in each state, in one sentence."""
     figures = list_figures(comparisons)
     if not figures:
         return "The monitor has no limit that evidence can be collected on."
@@ -163,7 +160,6 @@ def rank_gravity(comparison: ComparisonState) -> int:
 
 
 def list_figures(comparisons: Sequence[ComparisonState]) -> list[ComparisonState]:
-    """The limit that decides the state of each figure, the gravest first."""
     sides: dict[FigureKey, list[ComparisonState]] = defaultdict(list)
     for comparison in comparisons:
         sides[comparison.key].append(comparison)

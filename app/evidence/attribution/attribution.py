@@ -63,8 +63,6 @@ class AttributionLimits:
 
 @frozen_by_name
 class AttributionCost:
-    """In that many requests at least."""
-
     rows: int
     requests: int
 
@@ -181,8 +179,6 @@ class PeriodCounts:
 
 @frozen_by_name
 class RevisionBoundary:
-    """At the time of the new revision's first record."""
-
     before: str
     after: str
     at: datetime
@@ -207,7 +203,6 @@ class ChangedGap:
 
     @property
     def is_known(self) -> bool:
-        """Both sides have records before the onset and from then on."""
         return self.before.gap is not None and self.after.gap is not None
 
 

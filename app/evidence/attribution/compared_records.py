@@ -31,8 +31,6 @@ MAX_CELLS = 1_000
 
 @frozen_arrays
 class GapRecords:
-    """Positions of monitored and reference records."""
-
     comparison: Comparison
     group: str
     reference_label: str | None
@@ -58,7 +56,6 @@ class WindowRecords:
 
     @cached_property
     def is_drawn(self) -> BoolArray:
-        """Records that count alike."""
         return choose_alike(self.window.record_nos(), self.window.rows["sample_rate"])
 
     @cached_property
@@ -92,7 +89,6 @@ class WindowRecords:
         return gaps
 
     def measure_gap(self, gap: GapRecords) -> AttributedGap:
-        """Leaves unknown what carries the gap."""
         monitored = self.count(gap.group, gap.monitored)
         reference = self.count(gap.reference_label, gap.reference)
         size = (monitored.rate or 0.0) - (reference.rate or 0.0)

@@ -53,10 +53,8 @@ from .compared_records import GapRecords, WindowRecords, read_cells
 from .queries import keep_answers, read_answers
 
 MAX_ASSOCIATED = 2_000
-"""The newest, by which correlated features are found."""
 
 PART = 10_000
-"""Sent together, with answers that are kept together."""
 
 MAX_COMPARED = 100
 """Of each gap, asked about as they are, to see whether the model still answers as logged."""
@@ -177,7 +175,6 @@ def _read_column(column: Column, values: Sequence[Scalar | None]) -> IntArray | 
 
 
 def attribution_seed(monitor: Monitor) -> int:
-    """As numpy takes it."""
     return monitor.seed % 2**63
 
 

@@ -60,7 +60,6 @@ def lock_requests(session: Session, deployment_no: int) -> None:
 
 
 def queue_nightly(session: Session, *, night: Span) -> int:
-    """One of each monitor that wants it; returns how many."""
     return len(session.scalars(_QUEUE_NIGHTLY, {"start": night.start, "end": night.end}).all())
 
 
@@ -254,7 +253,6 @@ _END_ABANDONED = text("""
 
 
 def end_abandoned(session: Session, *, max_attempts: int, problem: str) -> None:
-    """Of silent workers that have no attempt left, or are to be cancelled."""
     session.execute(_END_ABANDONED, {"most": max_attempts, "problem": problem})
 
 
@@ -331,7 +329,6 @@ def release_attribution(session: Session, run: AttributionRun) -> None:
 
 
 def _write(session: Session, run: AttributionRun, values: dict[str, Any]) -> bool:
-    """Returns whether to cancel."""
     if_lost = f"Attribution {run.id} is no longer this worker's: nothing was written."
     held = HeldRow(table=AttributionRow, no=run.no, token=run.lease_token, if_lost=if_lost)
     return write_held(session, held, values, AttributionRow.cancel_requested)

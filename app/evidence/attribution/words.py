@@ -14,7 +14,6 @@ from .attribution import (
 )
 
 MAX_NAMED = 3
-"""Players of a sentence; the table has all."""
 
 NO_GAP = (
     "No monitored group and its reference both have records with an outcome in this window, so there "
@@ -102,14 +101,12 @@ def say_change(change: ChangedGap) -> str:
 
 
 def say_points(value: float, digits: int = 1) -> str:
-    """With its sign."""
     points = round(100 * value, digits)
     # -0.04 would read as -0.0.
     return f"{0:.{digits}f} points" if points == 0 else write_minus(f"{points:+.{digits}f} points")
 
 
 def say_interval(share: PartOfGap) -> str | None:
-    """None with too few records."""
     if share.low is None or share.high is None:
         return None
     return (

@@ -75,7 +75,6 @@ class Era:
         return self.alarms[-1] if self.alarms and self.alarms[-1].ended is None else None
 
     def divisors_at(self, hours: IntArray) -> FloatArray:
-        """Of ln E in each of these hours."""
         if len(self.divisors) == 1:
             return np.full(len(hours), float(self.divisors[0][1]))
         starts, divisors = np.array(self.divisors, np.int64).T
@@ -106,7 +105,6 @@ class FollowedDeployment:
 
     @classmethod
     def of(cls, deployment: Deployment) -> "FollowedDeployment":
-        """With its present schema alone: enough to look at what is counted."""
         has_endpoint = deployment.endpoint is not None
         return read_row(cls, deployment, schemas=[deployment.schema], has_endpoint=has_endpoint)
 
@@ -125,7 +123,6 @@ def try_lock_evidence(session: Session, deployment_no: int) -> bool:
 
 
 def lock_evidence(session: Session, deployment_no: int) -> None:
-    """Until the transaction ends."""
     session.execute(text("SELECT pg_advisory_xact_lock(:lock, :no)"), {"lock": _LOCK, "no": deployment_no})
 
 
@@ -247,7 +244,6 @@ def take_alerts_due(session: Session, deployment_no: int) -> None:
 
 
 def current_hour_bound(session: Session, grace_seconds: float) -> datetime:
-    """No open write can add to hours before it, on the database's clock."""
     statement = text("SELECT date_trunc('hour', now() - make_interval(secs => :grace), 'UTC')")
     bound: datetime = session.execute(statement, {"grace": grace_seconds}).scalar_one()
     return bound
@@ -270,7 +266,6 @@ class CounterfactualTable:
 def counterfactual_tables(
     session: Session, deployment_no: int, era: Era, span: Span
 ) -> Sequence[CounterfactualTable]:
-    """Of the newest check of each hour in the era."""
     # An earlier version of the monitor compared the same, or the hour does not count.
     statement = text(
         f"""SELECT c.hour, t.attribute, t.check_no, t.cells

@@ -92,7 +92,6 @@ _COUNTS = """
 
 
 def evidence_counts(session: Session, deployment_nos: Sequence[int]) -> Mapping[int, EvidenceCounts]:
-    """Without deployments whose evidence has not begun."""
     rows = session.execute(text(_COUNTS), {"nos": list(deployment_nos)})
     return {row.deployment_no: read_row(EvidenceCounts, row) for row in rows}
 
@@ -125,7 +124,6 @@ class KnownFigure:
 
     @property
     def metric_key(self) -> tuple[CountedPlace, str]:
-        """`WatchedMetric.key` of its metric."""
         return self.place, self.metric
 
 
@@ -200,8 +198,6 @@ def find_ended(session: Session, ids: Collection[str]) -> set[str]:
 
 @frozen
 class EraFigures:
-    """In order, and those of earlier monitors."""
-
     era: Era
     present: Sequence[StoredFigure]
     ended: Sequence[EndedFigure]
@@ -243,7 +239,6 @@ def find_era_figures(session: Session, deployment_no: int, model_revision: str) 
 
 
 def get_figure(session: Session, deployment_no: int, figure_id: str) -> tuple[int, StoredFigure]:
-    """Raises NotFound."""
     statement = select(EvidenceFigureRow).join(EvidenceEraRow, EvidenceEraRow.no == EvidenceFigureRow.era_no)
     row = session.scalars(
         statement.where(EvidenceEraRow.deployment_no == deployment_no, EvidenceFigureRow.id == figure_id)

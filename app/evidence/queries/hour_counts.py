@@ -228,7 +228,6 @@ def read_first_hours(session: Session, era_no: int) -> dict[CountedPlace, dateti
 
 
 def newest_hours(session: Session, era_no: int, most: int) -> list[datetime]:
-    """Newest first."""
     statement = text(
         "SELECT DISTINCT hour FROM evidence_hours WHERE era_no = :era ORDER BY hour DESC LIMIT :most"
     )
@@ -321,8 +320,6 @@ def replace_late_labels(session: Session, era_no: int, hours: Span, late_labels:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Placed:
-    """In the order of the log."""
-
     logged_at: datetime
     record_no: int
 

@@ -47,8 +47,6 @@ NOTHING_COUNTED = (
 
 @frozen_arrays
 class FeatureRecords:
-    """Records that count [N], and the left-out line."""
-
     columns: Mapping[str, pa.ChunkedArray]
     favourable: npt.NDArray[np.bool_]
     records: CountedRecords
@@ -140,7 +138,6 @@ def _run(database: Database, scan: SubgroupScan) -> None:
 
 
 def encode(bins: Bins, column: pa.ChunkedArray) -> Codes:
-    """Position [N] of each record's value."""
     coded = stored_cells(column).coded()
     if bins.edges:
         numbers = [float(value) if isinstance(value, int | float) else np.nan for value in coded.values]
@@ -207,7 +204,6 @@ def read_features(
 
 
 SCANNED_HOURS = 720
-"""Before a scan."""
 
 
 def check_scan(

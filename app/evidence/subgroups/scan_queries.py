@@ -54,7 +54,6 @@ def queue_scan(
     hours: int,
     requested_by: str,
 ) -> SubgroupScan:
-    """Or returns the deployment's open one."""
     insertion = insert(SubgroupScanRow).values(
         deployment_no=deployment_no,
         features=features,
