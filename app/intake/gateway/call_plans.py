@@ -38,18 +38,15 @@ class _Known(Generic[_T]):
 
 
 class LastAnswers(Generic[_K, _T]):
-    """The last answer to each question. Belongs to one event loop."""
+    """Belongs to one event loop."""
 
     def __init__(self, clock: Callable[[], float] = monotonic_seconds) -> None:
         self._clock = clock
         self._known: dict[_K, _Known[_T]] = {}
 
     async def ask(self, key: _K, look_up: Callable[[], Awaitable[_T]]) -> _T:
-        """Present answer; the last one where the database gives none in time.
-
-        Raises:
-            Unavailable: there is no earlier answer, or it is too old.
-            EvenhandError: any other of `look_up`; the earlier answer is forgotten then.
+        """The last answer where the database gives none in time. Raises Unavailable without one that is young
+        enough; any other error of `look_up` forgets the earlier answer.
         """
         remembered = self._known.get(key)
         now = self._clock()
@@ -92,12 +89,7 @@ class CallPlan:
     model: ForwardedModel | ScoringFailed | None
 
     def require_model(self) -> ForwardedModel:
-        """Connections to the model.
-
-        Raises:
-            Conflict: the deployment has no endpoint, or an MLflow model that only checks load.
-            ScoringFailed: the endpoint cannot be called; EndpointRefused among them.
-        """
+        """Raises Conflict without an endpoint called by HTTP, ScoringFailed if it cannot be called."""
         if isinstance(self.model, ScoringFailed):
             raise self.model
         if self.deployment.endpoint is not None and self.deployment.endpoint.is_loaded:
@@ -114,7 +106,7 @@ class CallPlan:
 
 
 class CallPlans:
-    """The plans of one process. Belongs to one event loop."""
+    """Belongs to one event loop."""
 
     def __init__(self, database: Database, sealer: Sealer, policy: EgressPolicy) -> None:
         self._database = database
@@ -126,11 +118,8 @@ class CallPlans:
         self._models: dict[int, ForwardedModel] = {}
 
     async def current(self, deployment_id: str) -> CallPlan:
-        """The deployment's plan; while the database is away, the last one.
-
-        Raises:
-            NotFound: there is no such deployment.
-            Unavailable: the database does not answer, and there is no earlier plan.
+        """The last plan while the database is away. Raises NotFound, and Unavailable without
+        an earlier plan.
         """
         cached = self._fresh.get(deployment_id)
         if cached is not None and monotonic_seconds() < cached[1]:

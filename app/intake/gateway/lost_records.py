@@ -64,11 +64,7 @@ class Losses:
             self._added[_Place(deployment_no, floor_to_hour(now))] += records
 
     def write(self) -> _Written:
-        """Makes everything added durable, and returns the totals. The first call reserves the disk space.
-
-        Raises:
-            OSError: the disk refuses.
-        """
+        """Returns the durable totals; the first call reserves the disk space. Raises OSError."""
         with self._open_file() as file:
             written = _read(file)
             # Of threads that wait here, the first writes for all.
@@ -82,12 +78,7 @@ class Losses:
             return written
 
     def send(self, database: Database, *, now: datetime) -> None:
-        """Stores the totals as missing records of the deployments; blocks.
-
-        Raises:
-            OSError: the disk refuses.
-            Unavailable: the database does not answer.
-        """
+        """Raises OSError of the disk, Unavailable of the database."""
         sent = self.write()
         if sent.number == self._sent:
             return

@@ -40,9 +40,8 @@ class _Segment:
 
 
 class Spool:
-    """The folders of this process and of dead ones. Safe for several threads, with one reader.
-
-    `max_bytes` bounds the bytes that wait in all of them.
+    """Folders of this process and of dead ones, `max_bytes` together. Safe for several threads, with one
+    reader.
     """
 
     def __init__(self, root: Path, *, max_bytes: int) -> None:
@@ -63,9 +62,7 @@ class Spool:
         return sum(segment.size for segment in self._segments)
 
     def append(self, entry: bytes) -> bool:
-        """Writes an entry, which survives this process; False where the spool is full, or the disk
-        refuses.
-        """
+        """False where the spool is full, or the disk refuses."""
         data = _HEAD.pack(len(entry), zlib.crc32(entry)) + entry
         with self._lock:
             if self.waiting_bytes + len(data) > self._max_bytes:
@@ -86,7 +83,7 @@ class Spool:
         return True
 
     def take(self, max_bytes: int) -> list[bytes]:
-        """Next entries in order, about `max_bytes`; they wait on disk until `settle`."""
+        """In order; they wait on disk until `settle`."""
         entries = []
         size = 0
         with self._lock:
@@ -111,7 +108,7 @@ class Spool:
         return entries
 
     def settle(self) -> None:
-        """Deletes files that `take` has returned whole; call it when their entries are stored."""
+        """Call it when the entries that `take` returned are stored."""
         with self._lock:
             self._settled = {segment.path: segment.read for segment in self._segments}
             while (
@@ -123,11 +120,7 @@ class Spool:
             self._release_emptied()
 
     def sync(self) -> None:
-        """Makes everything written durable, and deletes the open file if all of it is stored.
-
-        Raises:
-            OSError: the disk refuses.
-        """
+        """Deletes the open file if all of it is stored. Raises OSError."""
         with self._lock:
             last = self._segments[-1] if self._segments else None
             if last is not None and self._is_open(last) and self._settled.get(last.path) == last.size:
@@ -150,11 +143,7 @@ class Spool:
                 os.close(descriptor)
 
     def adopt(self) -> list[Path]:
-        """Takes over the folders of dead processes, and returns them.
-
-        Raises:
-            OSError: the folder cannot be read.
-        """
+        """Returns the folders. Raises OSError."""
         folders: list[Path] = []
         if not self.root.is_dir():
             return folders
@@ -172,7 +161,6 @@ class Spool:
         return folders
 
     def close(self) -> None:
-        """Releases the locks: another process may store what waits."""
         with self._lock:
             self._close_file()
         self.sync()
@@ -214,7 +202,7 @@ class Spool:
             self._file = None
 
     def _release_emptied(self, *, of_all: bool = False) -> None:
-        """Deletes folders of which everything is stored; that of this process only at its end."""
+        """That of this process only at its end."""
         waiting = {segment.path.parent for segment in self._segments}
         for path in [path for path in self._locks if path not in waiting and (of_all or path != self.folder)]:
             # Another file keeps the folder.
@@ -225,7 +213,7 @@ class Spool:
 
 
 def _read_entries(path: Path, begin: int, end: int) -> Iterator[bytes]:
-    """Yields the entries up to one that is cut short or damaged."""
+    """Ends at an entry that is cut short or damaged."""
     try:
         file = path.open("rb")
     except FileNotFoundError:
@@ -244,7 +232,7 @@ def _read_entries(path: Path, begin: int, end: int) -> Iterator[bytes]:
 
 
 def _lock_of_dead(path: Path) -> int | None:
-    """Lock of a dead process, now held by this one; else None."""
+    """Now held by this process."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:

@@ -40,8 +40,6 @@ class IntakeCount:
 
 
 class CallSource(StrEnum):
-    """The way on which a call came to us."""
-
     GATEWAY = "gateway"
     EVENTS = "events"
 
@@ -52,7 +50,7 @@ class CallSide(StrEnum):
 
 
 class CompleteCall(Struct, frozen=True, kw_only=True, tag="call"):
-    """A model's request with its answer; time and id were fixed at receipt."""
+    """Time and id were fixed at receipt."""
 
     deployment_id: str
     deployment_no: int
@@ -62,7 +60,7 @@ class CompleteCall(Struct, frozen=True, kw_only=True, tag="call"):
 
 
 class CallHalf(Struct, frozen=True, kw_only=True, tag="half"):
-    """Waits for the other half of its `call_id`. `stated_at` is the sender's time."""
+    """`stated_at` is the sender's time."""
 
     deployment_id: str
     deployment_no: int

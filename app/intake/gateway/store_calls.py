@@ -36,7 +36,7 @@ MAX_HALVES, MAX_HALVES_BYTES = 50_000, 256 * 1024 * 1024
 
 @frozen_by_name
 class StoredHalf:
-    """A request or an answer (`side`) of a call; `stated_at` is its sender's time."""
+    """`stated_at` is its sender's time."""
 
     deployment_no: int
     call_id: str
@@ -89,7 +89,7 @@ GROUP BY 1, 2, 3, 4
 
 
 def add_halves(session: Session, halves: Sequence[StoredHalf]) -> None:
-    """Stores halves; stored ones stay, those of a deleted deployment and of erased records are left out."""
+    """Leaves out those of a deleted deployment and of erased records."""
     present = find_numbers(session, {half.deployment_no for half in halves})
     digests = [(half.deployment_no, digest_id(half.call_id)) for half in halves]
     columns = (ErasedIdRow.deployment_no, ErasedIdRow.digest)
@@ -115,18 +115,12 @@ def find_halves(session: Session, keys: Sequence[CallKey]) -> list[StoredHalf]:
 
 
 def remove_halves(database: Database, keys: Sequence[CallKey]) -> None:
-    """Deletes the halves of calls whose records are stored; blocks.
-
-    Raises:
-        Unavailable: the database does not answer.
-    """
     with database.transaction() as session:
         session.execute(delete(Row).where(_of_calls(keys)))
 
 
 def expire_halves(session: Session, *, before: datetime | None) -> list[IntakeCount]:
-    """Deletes halves before that time, and each deployment's beyond the newest MAX_HALVES or
-    MAX_HALVES_BYTES.
+    """Those before that time, and of each deployment beyond the newest MAX_HALVES or MAX_HALVES_BYTES.
 
     Returns their numbers by the hour of receipt, without those of stored records.
     """
@@ -152,13 +146,12 @@ MAX_REASON_CHARACTERS = 300
 
 
 class IntakeCounts:
-    """Counts that are not stored yet. Belongs to one event loop."""
+    """Belongs to one event loop."""
 
     def __init__(self) -> None:
         self._totals: dict[IntakeCount, IntakeCount] = {}
 
     def add(self, added: IntakeCount) -> None:
-        """Adds to the hour that the `hour`, any time, lies in."""
         if not added.count:
             return
         key = replace(added, hour=floor_to_hour(added.hour), count=0, reason=None)
@@ -193,7 +186,7 @@ class _PairedCalls:
 
 @dataclass
 class CallStore:
-    """Stores entries, and counts what became of them. Belongs to one event loop."""
+    """Belongs to one event loop."""
 
     database: Database
     ingestion: Ingestion
@@ -204,11 +197,7 @@ class CallStore:
     _new_halves: int = 0
 
     async def store(self, entries: Sequence[Entry]) -> None:
-        """Stores entries durably; after an error all of them may be given again.
-
-        Raises:
-            Unavailable: the database does not answer.
-        """
+        """After an error all entries may be given again. Raises Unavailable."""
         calls = deque(entry for entry in entries if isinstance(entry, CompleteCall))
         halves = [entry for entry in entries if isinstance(entry, CallHalf)]
         paired = []
@@ -237,11 +226,7 @@ class CallStore:
             await self.sweep()
 
     async def sweep(self) -> None:
-        """Expires halves, and stores the counts.
-
-        Raises:
-            Unavailable: the database does not answer.
-        """
+        """Expires halves, and stores the counts. Raises Unavailable."""
         self._new_halves = 0
         # Counts that come meanwhile, on the event loop, belong to the next time.
         counts, self.counts = self.counts.collected(), IntakeCounts()
@@ -307,13 +292,9 @@ class CallStore:
 
 
 def _pair_halves(database: Database, sealer: Sealer, halves: Sequence[CallHalf]) -> _PairedCalls:
-    """Calls that these halves complete; the others are stored to wait. Blocks.
+    """Calls that these halves complete; the others wait, encrypted if the deployment has protected columns.
 
-    Of a deployment with protected columns they wait encrypted: a body holds values that must not be stored.
-
-    Raises:
-        SetupError: the key of protected columns was stored with another secret key.
-        Unavailable: the database does not answer.
+    Raises SetupError if their key was stored with another secret key, and Unavailable.
     """
     halves_of: defaultdict[CallKey, dict[str, StoredHalf]] = defaultdict(dict)
     names = {half.deployment_no: half.deployment_id for half in halves}

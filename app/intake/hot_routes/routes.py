@@ -50,9 +50,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class IngestionRoute(HotRoute):
-    """Payload or feedback records."""
-
-    is_marked_safe = False  # nothing that a browser could misread
+    is_marked_safe = False
 
     def __init__(self, services: Services, name: str, bodies: Bodies, ingestion: Ingestion) -> None:
         super().__init__(services, name, bodies)
@@ -121,7 +119,7 @@ def refuse_all(
     stored: str = "accepted",
     conflicting: str = "id",
 ) -> Response:
-    """Problem document of a request of which nothing is stored, with the receipt's members."""
+    """Problem document with the receipt's members."""
     faults = [
         FieldProblem(f"{noun}s[{refused.index}].{refused.field}", refused.reason)
         for refused in receipt.rejections

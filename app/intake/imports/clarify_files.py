@@ -68,7 +68,7 @@ def _list_metrics(constraints: JsonObject) -> Iterator[tuple[str, JsonObject]]:
 
 
 def _read_member(document: object, name: str, kind: type[_T]) -> _T:
-    """Member, or an empty one where there is none of its kind."""
+    """Empty where there is none of its kind."""
     member = document.get(name) if isinstance(document, dict) else None
     return member if isinstance(member, kind) else kind()
 

@@ -79,7 +79,6 @@ class FlatTable:
                 )
 
     def records(self, row: JsonObject, _: int) -> list[JsonObject]:
-        """Native record of a row."""
         cell = self._cell
         scalar = self._scalar
         features = {column.name: cell(row[column.name], column) for column in self._features}
@@ -165,7 +164,6 @@ def read_parquet(files: Sequence[InputFile], subject: ImportSubject) -> Iterator
 
 
 def read_json_lines(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
-    """Yields native records, or objects of columns."""
     for file in files:
         yield from read_rows(file, file.json_lines(), partial(_convert_row, subject, file))
 
@@ -343,7 +341,7 @@ _WITHOUT_LABELS = (ImportLayout.AZURE, ImportLayout.DATABRICKS, ImportLayout.KSE
 
 
 def find_layout(files: Sequence[InputFile], chosen: ImportLayout | None, kind: LogKind) -> ImportLayout:
-    """Returns the given layout, or the first file's; the others must have the same."""
+    """The first file's if none is chosen; the others must have the same."""
     if not files:
         raise InvalidInput("files", "must be at least one")
     layout = chosen or _detect_layout(files[0])

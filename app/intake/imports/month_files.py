@@ -55,8 +55,8 @@ class ExportHead(Struct, frozen=True, kw_only=True):
 
 
 def write_export(path: Path, head: ExportHead, rows: pa.RecordBatchReader) -> int:
-    """Writes the rows, the schema's columns last, through to the disk; returns their number. Only the
-    owner may read it.
+    """Writes the schema's columns last, durably; returns the rows' number. Only the owner may
+    read the file.
     """
     fixed = rows.schema.names[: len(rows.schema) - len(head.columns)]
     fields = [

@@ -99,7 +99,7 @@ async def import_records(
     """
     plan = await ingestion.current_plan(deployment_id)
     if not principal.sees(plan.target.no):
-        raise NotFound("deployment", deployment_id)  # the same words as for an id that does not exist
+        raise NotFound("deployment", deployment_id)
     sent = sent_type(request)
     if sent.media_type not in MEDIA_TYPES:
         raise UnsupportedMediaType(

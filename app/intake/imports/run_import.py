@@ -37,7 +37,7 @@ _VALUE = re.compile(r"(, found .*|; .*|:? '.*)$", re.DOTALL)
 
 @frozen
 class RejectedRow:
-    """A row that was not stored. `line` is counted from 1."""
+    """`line` counts from 1."""
 
     file: str
     line: int
@@ -123,7 +123,7 @@ class CheckpointFile(Checkpoint):
         self._file: BinaryIO | None = None
 
     def resume(self) -> tuple[ImportReport, int]:
-        """Returns where the earlier attempt was; removes rejected rows after its last note."""
+        """Removes rejected rows after the last note."""
         report = ImportReport()
         rows_done = 0
         written = 0
@@ -201,9 +201,8 @@ def run_import(
     notice: Callable[[ImportReport], None] = lambda _: None,
     max_rows: int = sys.maxsize,
 ) -> ImportReport:
-    """Report of an import; `notice` is called with it after each batch.
-
-    Continues where `checkpoint` says: files are read again, but finished rows are not sent again.
+    """Calls `notice` after each batch. Where an import continues, finished rows are read but
+    not sent again.
     """
     report, rows_done = checkpoint.resume()
     if not rows_done:
@@ -290,7 +289,7 @@ def encode_record(row: ImportRow, digest: str, subject: ImportSubject) -> bytes:
 
 
 def _classify(record: Mapping[str, Any], subject: ImportSubject) -> JsonObject:
-    """Record with the class of a score and the score as its probability."""
+    """With the class of a score, and the score as its probability."""
     only_scores = subject.outputs.has_only_probabilities
     threshold = subject.score_threshold
     score = record.get("probability" if only_scores else "prediction")
@@ -348,7 +347,7 @@ def _reject(
 
 
 def subject_members(subject: ImportSubject) -> JsonObject:
-    """Choices that decide on a file's records, for the identity of an import."""
+    """For the identity of an import."""
     return {
         "kind": subject.kind.value,
         "columns": astuple(subject.columns),

@@ -59,9 +59,7 @@ def too_large() -> TooLarge:
 
 
 def read_bounded(read: Callable[[int], _T]) -> _T:
-    """Returns what `read` makes of a body that may have so many bytes. A large one is read in a child
-    process.
-    """
+    """A large body is read in a child process."""
     try:
         return read(INLINE_BYTES)
     except TooLarge as error:
@@ -72,12 +70,8 @@ def read_bounded(read: Callable[[int], _T]) -> _T:
 
 
 def decompressed(body: bytes, encoding: str, most_bytes: int = MAX_BODY_BYTES) -> bytes:
-    """Body without its Content-Encoding; never unpacks more than `most_bytes`.
-
-    Raises:
-        UnsupportedMediaType: an encoding other than gzip.
-        InvalidInput: it is not gzip, or ends too soon.
-        TooLarge: it holds more.
+    """Never unpacks more than `most_bytes`. Raises UnsupportedMediaType, InvalidInput of broken gzip,
+    TooLarge.
     """
     if encoding in ("", "identity"):
         if len(body) > most_bytes:

@@ -148,11 +148,7 @@ OPTIONAL_SCHEMAS = {column.name: column.schema for column in OPTIONAL_COLUMNS}
 
 
 def checked_cell(where: str, check: Check, value: Json) -> Json:
-    """Value to store.
-
-    Raises:
-        RecordRefused: it does not pass the check.
-    """
+    """Raises RecordRefused."""
     try:
         return check(value)
     except CellRefused as error:
@@ -160,7 +156,6 @@ def checked_cell(where: str, check: Check, value: Json) -> Json:
 
 
 MAX_RECORDS = 10_000
-"""Max records in one request."""
 
 MAX_RECORD_BYTES = 256 * 1024
 """As JSON in UTF-8, without the names of the columns."""
@@ -224,7 +219,7 @@ class FastReader:
         self._pick_numbers: _Pick | None = itemgetter(*positions) if positions else None
 
     def read(self, body: bytes, moments: StatedTimes) -> CheckedPayload | None:
-        """Records; None if any is invalid or unusual, for the exact way to decide."""
+        """None if any is invalid or unusual, for the exact way to decide."""
         if b"\\" in body and _ESCAPED_NUL in body:  # the search for one byte is fifty times as fast
             return None
         try:
@@ -309,7 +304,7 @@ def _body_type(target: Target) -> type[msgspec.Struct]:
 
 
 def _struct(name: str, columns: Sequence[Column], *, required: bool) -> Json:
-    """A field per column, in schema order, whose JSON name is the column's."""
+    """Fields are in schema order; JSON names are the columns'."""
     fields: list[Any] = []
     for position, column in enumerate(columns):
         # The column's own name need not be an identifier of Python.
@@ -359,11 +354,7 @@ class Columns:
         return cls(kind, columns, checks, frozenset(column.name for column in columns), required)
 
     def cells(self, values: Json) -> Cells:
-        """Cells of a JSON object, in schema order; null means missing.
-
-        Raises:
-            RecordRefused: it is no object, lacks a required column, has an unknown one, or a wrong type.
-        """
+        """In schema order; null means missing. Raises RecordRefused."""
         if not isinstance(values, Mapping):
             raise RecordRefused(self.kind, "must be an object of column names and values")
         unknown = [name for name in values if name not in self.names]
@@ -390,9 +381,7 @@ class Columns:
 
 
 def describe_missing(missing: Sequence[str], unknown: Sequence[str]) -> str:
-    """Reason for refusing a record without the first of the missing features; `unknown` columns may be
-    them under other names.
-    """
+    """`unknown` columns may be the missing ones under other names."""
     name = missing[0]
     suggestion = unknown[0] if len(missing) == len(unknown) == 1 else nearest(name, unknown)
     return f"is missing; {_NULL if suggestion is None else f'did you mean {suggestion!r:.100} → {name!r}?'}"

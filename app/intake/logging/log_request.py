@@ -30,14 +30,11 @@ MAX_WARNINGS = 10
 
 
 def find_warnings(checked: Checked, plan: IngestPlan) -> Sequence[ReceiptWarning]:
-    """Warnings of accepted records."""
     return [*_find_alike_ids(checked.ids), *_find_unlisted(checked, plan)]
 
 
 def _find_alike_ids(ids: Sequence[str | None]) -> list[ReceiptWarning]:
-    """Ids that look like another one of the request: two forms of a letter, a letter of another alphabet,
-    a character that cannot be seen.
-    """
+    """Two forms of a letter, a letter of another alphabet, a character that cannot be seen."""
     texts = dict.fromkeys(record_id for record_id in ids if record_id is not None)
     if all(text.isascii() for text in texts):
         return []
@@ -56,7 +53,7 @@ def _find_alike_ids(ids: Sequence[str | None]) -> list[ReceiptWarning]:
 
 
 def _find_unlisted(checked: Checked, plan: IngestPlan) -> Sequence[ReceiptWarning]:
-    """Labels and predictions that are in no outcome list of the monitor, the most frequent first."""
+    """The most frequent first."""
     outcomes = plan.target.outcomes
     classify = plan.classify
     predictions = checked.predictions
@@ -126,12 +123,8 @@ class LogRequest(Struct, frozen=True, kw_only=True):
 def read_payload(
     request: LogRequest, plan: IngestPlan, moments: StatedTimes, most_bytes: int = MAX_BODY_BYTES
 ) -> CheckedPayload:
-    """Payload records that were sent. The body may unpack to `most_bytes`.
-
-    Raises:
-        InvalidInput: the body as a whole cannot be read; the field says where.
-        TooLarge: it holds more than one request may.
-        UnsupportedMediaType: it is compressed with something other than gzip.
+    """The body may unpack to `most_bytes`. Raises InvalidInput (the field says where), TooLarge,
+    UnsupportedMediaType.
     """
     body = decompressed(request.body, request.encoding, most_bytes)
     if request.is_csv:
@@ -220,11 +213,7 @@ def _check_count(count: int) -> None:
 
 
 def _require_times(checked: Checked) -> None:
-    """Refuses a request of several records of which most have times that cannot be.
-
-    Raises:
-        InvalidInput: says why the first is none.
-    """
+    """Raises InvalidInput if most of several records have times that cannot be."""
     refused = [rejection for rejection in checked.rejections if rejection.field in _TIMES]
     if checked.sent > 1 and 2 * len(refused) > checked.sent:
         first = refused[0]
@@ -258,7 +247,7 @@ def _is_table(value: Json) -> bool:
 
 
 def read_lines(text: str) -> list[list[str]]:
-    """Lines of a CSV: its header, and those that are not empty."""
+    """The header, and lines that are not empty."""
     try:
         header, *lines = csv.reader(io.StringIO(text, newline=""), strict=True) if text else ([],)
     except csv.Error as error:

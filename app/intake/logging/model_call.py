@@ -28,7 +28,7 @@ _BINARY = "application/octet-stream"
 
 
 def check_pairs(pairs: Sequence[Any], plan: IngestPlan, moments: StatedTimes) -> CheckedPayload:
-    """Records of all pairs, numbered through from the first row of the first."""
+    """Records are numbered through from the first row of the first pair."""
     tables = []
     rates = []
     for position, pair in enumerate(pairs):
@@ -103,9 +103,7 @@ def add_rows(
     *,
     first: int = 0,
 ) -> None:
-    """Adds the rows that can be stored, and why others cannot; the first of the rows is record `first` of
-    the request.
-    """
+    """The first of the rows is record `first` of the request."""
     rows = len(table)
     features = pick_columns(table.rows, table.fields, plan.features.columns)
     check_rows(features, plan.features.columns, plan.features.checks, refusals)
@@ -157,7 +155,7 @@ def _check_meta(table: LoggedTable, plan: IngestPlan, refusals: Refusals) -> lis
 
 
 def _read_pair(pair: JsonObject, plan: IngestPlan) -> LoggedTable:
-    """Rows of a decoded pair; bodies that are not JSON are texts or base64."""
+    """Bodies that are not JSON are texts or base64."""
     columns = plan.call_columns
     codec = _find_codec(pair, plan)
     if codec is PAIRED:
@@ -195,7 +193,6 @@ def _find_codec(pair: JsonObject, plan: IngestPlan) -> Codec:
 
 @contextmanager
 def _name_parts() -> Iterator[None]:
-    """Names the part of a pair, the request or the response, that cannot be read."""
     try:
         yield
     except InvalidInput as error:
@@ -205,7 +202,7 @@ def _name_parts() -> Iterator[None]:
 
 
 def _read_body(pair: JsonObject, member: str, media: str) -> bytes:
-    """`media` is the part's type on the wire, or several."""
+    """`media` are types on the wire."""
     content = pair.get(member)
     if content is None:
         raise InvalidInput(member, "is missing")
@@ -233,14 +230,13 @@ MAX_LINES = 1_000_000
 
 
 class CapturedBody(Struct, frozen=True, array_like=True):
-    """A body as it was sent; its content type and content encoding may be empty."""
+    """As it was sent; content type and encoding may be empty."""
 
     body: bytes
     content_type: str = ""
     encoding: str = ""
 
     def read(self, most_bytes: int = MAX_BODY_BYTES) -> bytes:
-        """Body without its content encoding."""
         return decompressed(self.body, self.encoding.strip().lower(), most_bytes)
 
 
@@ -259,19 +255,17 @@ def require_bounded(body: bytes) -> None:
 
 
 def ids_of_call(call_id: str, rows: int) -> list[str]:
-    """That of the call for a single record, `{id}-1`, `{id}-2`, … for several."""
+    """That of the call for one record, `{id}-1`, `{id}-2`, … for several."""
     return [call_id] if rows == 1 else [f"{call_id}-{n}" for n in range(1, rows + 1)]
 
 
 def read_exchange(
     exchange: Exchange, plan: IngestPlan, codec: Codec | None, most_bytes: int = MAX_BODY_BYTES
 ) -> CheckedPayload:
-    """Records of a call. `codec` is the endpoint's; callers of a server may use another format of it.
+    """`codec` is the endpoint's; callers of a server may use another format of it.
 
-    Raises:
-        InvalidInput: the request is in no format that has the schema's features.
-        UnsupportedMediaType, TooLarge: a body cannot be decompressed, or is too large.
-        ScoringFailed: the answer has no usable prediction for each record.
+    Raises InvalidInput of a request in no format with the schema's features, UnsupportedMediaType, TooLarge,
+    and ScoringFailed of an answer without a usable prediction for each record.
     """
     request = exchange.request.read(most_bytes)
     answer = exchange.answer.read(most_bytes)

@@ -29,7 +29,6 @@ SOURCE_WORDS: Mapping[RecordSource, str] = {
     RecordSource.GATEWAY: "gateway",
     RecordSource.EVENT: "events",
 }
-"""Sources in words."""
 
 REASONS: Mapping[RejectionReason, tuple[str, str]] = {
     RejectionReason.MISSING: (
@@ -85,7 +84,6 @@ REASONS: Mapping[RejectionReason, tuple[str, str]] = {
         "The receipt of the request says why.",
     ),
 }
-"""Reasons in words, and the steps to take."""
 
 
 _ANSWERED_BEFORE = (RecordSource.GATEWAY, RecordSource.EVENT)
@@ -149,7 +147,7 @@ class IngestionView:
 
 
 def ingestion_in(session: Session, deployment_no: int, span: Span, now: datetime) -> IngestionView:
-    """Whole hours of that time. Five statements, none of which reads records."""
+    """Whole hours. Five statements, none of which reads records."""
     arrivals = arrivals_in(session, deployment_no, span)
     rejections = rejections_in(session, deployment_no, span)
     hours = (span.end - span.start) // HOUR
@@ -248,7 +246,7 @@ def _find_signs(
     *,
     is_present: bool,
 ) -> list[str]:
-    """Signs of the newest 24 hours, and a silence up to now."""
+    """Of the newest 24 hours, and a silence up to now."""
     newest = hours[:24]
     span = ("hour" if len(newest) == 1 else f"{len(newest)} hours") + ("" if is_present else " of this time")
     signs = []

@@ -49,9 +49,7 @@ ROW_VERSION = "xmin"
 
 
 def read_target(database: Database, deployment_id: str, sealer: Sealer | None = None) -> Target | None:
-    """Deployment; without a sealer, without the key of its protected columns. Raises
-    Unavailable.
-    """
+    """Without a sealer, without the key of its protected columns. Raises Unavailable."""
     if not deployment_id.isprintable():
         return None  # Postgres could not even be asked
     version = literal_column(f"deployments.{ROW_VERSION}::text", String)
