@@ -23,14 +23,14 @@ def readable(principal: Reader, deployments: DeploymentsIn, deployment_id: Deplo
 
 
 def watched(principal: Reader, deployments: DeploymentsIn, deployment_id: DeploymentId) -> WatchedDeployment:
-    """Like `readable`, with the monitor, in one statement."""
+    """Like `readable`, in one statement."""
     stored = deployments.get_watched(deployment_id)
     _require_seen(principal, stored.deployment)
     return stored
 
 
 def loggable(principal: Logger, deployments: DeploymentsIn, deployment_id: DeploymentId) -> Deployment:
-    """Deployment that the caller may log records of; it is there until the answer."""
+    """Keeps the deployment until the answer."""
     return _require_seen(principal, deployments.get_for_log(deployment_id))
 
 
@@ -47,7 +47,7 @@ ReadableDeployment = Annotated[Deployment, Depends(readable)]
 
 
 def require_logged(principal: Reader, deployments: DeploymentsIn, deployment_id: DeploymentId) -> None:
-    """Refuses a deployment without logged records; one that the caller must not see is left to the route."""
+    """Leaves a deployment that the caller must not see to the route."""
     try:
         deployment = _require_seen(principal, deployments.get(deployment_id))
     except NotFound:

@@ -25,9 +25,7 @@ FEEDBACK = "feedback"
 
 @frozen_by_name
 class FileSpan:
-    """A listed file: path below the folder, size, change, partition, oldest and newest row (None without
-    rows).
-    """
+    """Path below the folder, size, change, partition, oldest and newest row (None without rows)."""
 
     path: str
     bytes: int
@@ -134,7 +132,7 @@ def deployments_with_tables(session: Session) -> list[FiledDeployment]:
 
 
 def find_foreign_deployments(session: Session) -> list[str]:
-    """Deployments that have a table of a database, which is not read."""
+    """Those with a table of a database, which is not read."""
     deployments = deployments_with_tables(session)
     return [
         deployment.id
@@ -192,7 +190,7 @@ def store_listing(
 
 
 def queue_changed_spans(session: Session, deployment_no: int, side: str, changed: Iterable[FileSpan]) -> int:
-    """Queues each checked hour or day that these files may change, unless it waits; returns how many."""
+    """Each checked hour or day, unless it waits; returns how many."""
     with_rows = [file for file in changed if file.oldest is not None]
     oldest = [file.oldest for file in with_rows]
     newest = [file.newest for file in with_rows]
@@ -201,7 +199,7 @@ def queue_changed_spans(session: Session, deployment_no: int, side: str, changed
 
 
 def queue_changed_batches(session: Session, deployment_no: int, batches: Sequence[str]) -> int:
-    """Queues a check of each batch with records, unless it waits; returns how many."""
+    """Each batch with records, unless it waits; returns how many."""
     return len(session.scalars(_QUEUE_BATCHES, {"no": deployment_no, "batches": list(batches)}).all())
 
 
@@ -234,9 +232,7 @@ class Changes:
 def find_changes(
     table: PayloadTable | FeedbackTable, roots: Sequence[Root], side: str, previous: Mapping[str, FileSpan]
 ) -> Changes:
-    """Changes since `previous` (by path). A file that cannot be read yet is left for the next
-    listing.
-    """
+    """`previous` is by path. A file that cannot be read yet is left for the next listing."""
     listed = {file.path: file for file in list_files(table, roots, side)}
     new = []
     for path, file in listed.items():
@@ -257,7 +253,7 @@ def find_changes(
 
 
 def read_hours(table: PayloadTable, file: FileSpan, before: datetime) -> set[datetime]:
-    """Hours before that moment in which the file has rows; none if it cannot be read."""
+    """None if the file cannot be read."""
     if file.oldest is None or file.oldest >= before:
         return set()
     hours = set()
@@ -275,12 +271,7 @@ def read_hours(table: PayloadTable, file: FileSpan, before: datetime) -> set[dat
 
 
 def read_span(table: PayloadTable | FeedbackTable, path: str) -> tuple[datetime | None, datetime | None]:
-    """Oldest and the newest time in a file.
-
-    Raises:
-        OSError, pa.ArrowInvalid: the file cannot be read.
-        KeyError: it has no such column, or no times in it.
-    """
+    """Oldest and newest time. Raises OSError, pa.ArrowInvalid, and KeyError without times in that column."""
     time = table.time
     with pq.ParquetFile(path, filesystem=open_folder(table.location)) as opened:
         if not pa.types.is_timestamp(opened.schema_arrow.field(time).type):

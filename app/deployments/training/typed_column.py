@@ -35,7 +35,6 @@ _BROKEN = (pa.ArrowException, OSError, UnicodeDecodeError)
 
 
 def find_type_problem(name: str, kind: FieldType | None, arrow_type: pa.DataType) -> FieldProblem | None:
-    """Problem of a typed file's column for a column of the schema (None: for class labels)."""
     held = arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type
     fits = {
         FieldType.STRING: holds_text(held),
@@ -54,12 +53,12 @@ def find_type_problem(name: str, kind: FieldType | None, arrow_type: pa.DataType
 
 
 def read_categories(name: str, kind: FieldType, array: pa.Array, before: int) -> Coded:
-    """A column of text or booleans. `before` rows of the file precede this piece."""
+    """`before` rows of the file precede this piece."""
     return _read_coded(name, array, before, CHECKS[kind] if kind is FieldType.STRING else _read_as(kind))
 
 
 def read_classes(name: str, array: pa.Array, before: int, *, is_typed: bool) -> Coded:
-    """A column of class labels; in a file without types, text that is a JSON number is a number."""
+    """In a file without types, text that is a JSON number is a number."""
 
     def check(value: Any) -> Scalar:  # noqa: ANN401 - any cell
         label = scalar(
@@ -75,7 +74,7 @@ def read_classes(name: str, array: pa.Array, before: int, *, is_typed: bool) -> 
 
 
 def read_numbers(name: str, kind: FieldType, array: pa.Array, before: int) -> pa.Array:
-    """A column of numbers: int64 for whole ones, else float64."""
+    """int64 for whole ones, else float64."""
     target = pa.int64() if kind is FieldType.INTEGER else pa.float64()
     plain = array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
     try:
@@ -91,7 +90,7 @@ def read_numbers(name: str, kind: FieldType, array: pa.Array, before: int) -> pa
 
 
 def is_numeric(column: Column) -> bool:
-    """Returns whether the column holds numbers, whether or not they are treated as a quantity."""
+    """Whether or not they are treated as a quantity."""
     return column.type in (FieldType.INTEGER, FieldType.NUMBER)
 
 
@@ -100,7 +99,7 @@ def is_quantity(column: Column) -> bool:
 
 
 def _read_coded(name: str, array: pa.Array, before: int, check: Callable[[Any], Scalar]) -> Coded:
-    """Distinct values as `check` returns them; those of one canonical text are one."""
+    """As `check` returns them; those of one canonical text are one."""
     plain = array.cast(pa.string()) if pa.types.is_null(array.type) else array
     encoded = plain if pa.types.is_dictionary(plain.type) else plain.dictionary_encode()
     codes = read_codes(encoded)
@@ -228,11 +227,11 @@ class ParquetFile:
 
 
 TrainingFile = CsvFile | ParquetFile
-"""`batches` yields the rows of these columns, from the first one on."""
+"""`batches` yields the rows of these columns."""
 
 
 class _Unclosed(io.RawIOBase):
-    """The file for a reader that closes what it has read, though it is to be read again."""
+    """Leaves the file open for the next reader."""
 
     def __init__(self, file: BinaryIO) -> None:
         super().__init__()
