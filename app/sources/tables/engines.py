@@ -19,14 +19,12 @@ POLL_SECONDS = 1.0
 
 
 class EngineName(StrEnum):
-    """Engines by their names in the settings."""
-
     LOCAL = "local"
     SPARK = "spark"
 
 
 class Engine(Protocol):
-    """Runs tasks. `slots`: pieces at the same time; `is_apart`: on other machines."""
+    """`slots`: pieces at the same time; `is_apart`: on other machines."""
 
     slots: int
     is_apart: bool
@@ -36,7 +34,7 @@ class Engine(Protocol):
 
 
 class LocalEngine:
-    """Works in child processes, on as many pieces at a time as there are processors."""
+    """In child processes, as many as processors."""
 
     is_apart = False
 
@@ -72,7 +70,7 @@ class LocalEngine:
 
 
 def open_engine(name: str, spark_url: str) -> Engine:
-    """Engine; `spark_url` is the address of a Spark Connect server or of a master."""
+    """`spark_url`: a Spark Connect server or a master."""
     if name == EngineName.LOCAL:
         return LocalEngine()
     if name != EngineName.SPARK:
