@@ -103,7 +103,6 @@ class Codec(ABC):
     """In short, for messages and pages: `{"instances": [[…]]}`."""
 
     forms: ClassVar[tuple[Form, ...]] = ()
-    """Forms of requests for mitigated answers."""
 
     written: ClassVar[Form]
     """Form in which models are called, unless the format builds its bodies otherwise."""
@@ -126,28 +125,23 @@ class Codec(ABC):
         return [(b"Content-Type", self.content_type.encode()), (b"Accept", self.accept.encode())]
 
     def write_message(self, columns: Names, rows: Rows, *, asking: Asking) -> HttpMessage:
-        """Writes the request for a page of rows. Raises PageRefused and ScoringFailed."""
+        """Raises PageRefused and ScoringFailed."""
         body = self.write_request(columns, rows, asking=asking)
         return HttpMessage(body, self.request_headers(body))
 
     def write_request(self, columns: Names, rows: Rows, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - see `Asking`
-        """Writes the body for a page of rows.
-
-        Raises:
-            PageRefused: a row holds a null that the format cannot carry.
-            ScoringFailed: another cell that it cannot carry.
-        """
+        """Raises PageRefused of a null that the format cannot carry, ScoringFailed of another cell."""
         return encode_rows(self.build_request(columns, rows), rows)
 
     def build_request(self, columns: Names, rows: Rows) -> object:
         return self.written.write_request(columns, rows)
 
     def read_request(self, body: bytes, columns: Names) -> Table:  # noqa: ARG002 - most requests name them
-        """Reads a request. `columns` names the columns of a format that does not."""
+        """`columns` names the columns of a format that does not."""
         return tabulate_rows(self.written.read_request(decode_object(body)))
 
     def write_answer(self, columns: Names, rows: Rows) -> bytes:
-        """Writes a model's answer with these columns. Raises ScoringFailed."""
+        """Raises ScoringFailed."""
         return encode_rows(self.build_answer(columns, rows), rows)
 
     def build_answer(self, columns: Names, rows: Rows) -> object:
@@ -163,9 +157,7 @@ def tabulate_rows(sent: AskedRows) -> Table:
 
 
 def read_records(rows: object, path: str, columns: Names) -> Table:
-    """Records as a table: objects, arrays in the order of `columns`, or SageMaker's dense forms of
-    these.
-    """
+    """Objects, arrays in the order of `columns`, or SageMaker's dense forms of these."""
     if not isinstance(rows, list):
         raise InvalidInput(path, f"must be an array of records, found {name_kind(rows)}")
     records = list(map(_unwrap_dense, rows))
@@ -175,9 +167,7 @@ def read_records(rows: object, path: str, columns: Names) -> Table:
 
 
 def _unwrap_dense(row: object) -> object:
-    """Record in `{"features": record}` or `{"data": {"features": {"values": record}}}`;
-    another row as it is.
-    """
+    """Of `{"features": record}` or `{"data": {"features": {"values": record}}}`; another row as it is."""
     match row:
         case {"data": dict(inner), **others} if not others:
             return _unwrap_dense(inner)
@@ -191,7 +181,7 @@ def _unwrap_dense(row: object) -> object:
 
 
 def read_objects(rows: Sequence[object], path: str) -> Table:
-    """Objects as a table, columns in the order of the first."""
+    """Columns in the order of the first."""
     objects = [require_object(row, f"{path}[{position}]") for position, row in enumerate(rows)]
     names = list(objects[0]) if objects else []
     first_names = set(names)

@@ -22,21 +22,18 @@ class _Answer(msgspec.Struct):
 
 
 class ListedCodec(Codec):
-    """Reads any shape of `predictions`.
-
-    A list without names is the prediction; wider lists could be class probabilities, and are refused
+    """A list without names is the prediction; wider lists could be class probabilities, and are refused
     unless they are said to be.
     """
 
     def read_elements(self, body: bytes) -> Elements:
-        """Elements, a record each, or the columns. Raises ScoringFailed."""
         return decode_answer(body, _Answer, expected='{"predictions": [...]}').predictions
 
     def build_answer(self, columns: Names, rows: Rows) -> object:
         return {PREDICTIONS: build_objects(columns, rows)}
 
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
-        """Reads the columns that each row has; one without a name gets that of the prediction."""
+        """A column without a name gets that of the prediction."""
         return answer_of_elements(self.read_elements(body), outputs, expected_rows)
 
 
@@ -45,7 +42,7 @@ def build_objects(columns: Names, rows: Rows) -> list[dict[str, Any]]:
 
 
 def _read_columns(elements: Elements, outputs: OutputFields, expected_rows: int) -> Elements:
-    """Columns by name, or the cells of one without a name. Raises ScoringFailed."""
+    """By name, or the cells of one without a name. Raises ScoringFailed."""
     if isinstance(elements, dict):
         return elements
     require_rows(len(elements), expected_rows)

@@ -64,7 +64,7 @@ class OpenInferenceCodec(Codec):
         return Table(_INPUTS, _INPUTS, names, rows)
 
     def write_answer(self, columns: Names, rows: Rows) -> bytes:
-        """Writes a tensor a column; arrays of numbers get a column for each."""
+        """Arrays of numbers get a column for each."""
         return encode_rows(
             {
                 "model_name": "model",
@@ -218,7 +218,7 @@ def _header_length(body: bytes) -> int:
 
 
 def _read_tensors(body: bytes, member: str) -> list[Tensor]:
-    """Tensors, all of different names. Raises TensorUnclear."""
+    """All of different names. Raises TensorUnclear."""
     end = _header_length(body) if BINARY_SIZE.encode() in body and body[:1] == b"{" else len(body)
     try:
         document = decode_object(body[:end])
