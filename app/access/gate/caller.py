@@ -45,7 +45,7 @@ UPLOADS_AT_ONCE = 4
 """Each needs disk space and a processor."""
 
 UPLOADS_OF_KEY = 2
-"""Max uploads at once of one key or user."""
+"""Of one key or user."""
 
 LOG_INS_WAITING, LOG_INS_OF_ADDRESS = 40, 4
 """Passwords waiting to be compared."""
@@ -77,11 +77,6 @@ class Services:
 
 
 def open_services(settings: Settings, database_url: str) -> Services:
-    """Builds the services; connects nothing yet.
-
-    Raises:
-        SetupError: an address, the secret key or the allow-list cannot be used.
-    """
     policy = read_policy(settings)
     database = Database(database_url)
     secret_box = open_secret_box(settings)
@@ -134,7 +129,7 @@ IS_INNER = "is_inner"
 
 
 def open_feature(kind: type[Feature]) -> Callable[[Request], Awaitable[Feature]]:
-    """A dependency: what a feature keeps open in this process."""
+    """Dependency on what a feature keeps open in this process."""
 
     async def find(request: Request) -> Feature:
         feature: Feature = request.state.features[kind]
@@ -152,9 +147,6 @@ ServicesIn = Annotated[Services, Depends(find_services)]
 
 
 async def turn(services: ServicesIn) -> AsyncIterator[None]:
-    """Else requests that wait for a connection fill the thread pool, and those that hold one wait for a
-    thread.
-    """
     async with services.turns:
         yield
 
@@ -194,7 +186,7 @@ AnyKey = Annotated[Principal, Depends(find_principal)]
 
 
 def allowed(permission: Permission) -> Callable[[Principal], Awaitable[Principal]]:
-    """A dependency: the caller, if the role has the permission."""
+    """Dependency on the caller, if the role has the permission."""
 
     async def check(principal: AnyKey) -> Principal:
         principal.require_role(permission)
@@ -224,7 +216,7 @@ UNAUTHENTICATED = "request.unauthenticated"
 
 _MAX_ID = 1000
 _PARAMETER = re.compile(r"[a-z][a-z_-]{0,39}")
-"""Names of query parameters that are kept; their values may be about people."""
+"""Of query parameters that are kept; their values may be about people."""
 
 
 @dataclass
@@ -253,11 +245,11 @@ class RequestOrigin:
         return principal
 
     def count_event(self, action: str) -> None:
-        """Notes an event; that of a read does not speak for a change."""
+        """That of a read does not speak for a change."""
         self.events += action != READ or self.scope["method"] in READING
 
     def action_of(self, status: int) -> str | None:
-        """Action of the event that is missing at that status, or None."""
+        """None if no event is missing."""
         if self.principal is None:
             return UNAUTHENTICATED if status == HTTPStatus.UNAUTHORIZED else None
         is_audited = self.reads_records or self.scope["method"] not in READING
@@ -273,7 +265,7 @@ class RequestOrigin:
 
 
 def note_request(session: Session) -> None:
-    """Inserts the event of this context's request, if it has none yet."""
+    """If it has none yet."""
     origin = ORIGIN.get()
     if isinstance(origin, RequestOrigin):
         action = origin.action_of(HTTPStatus.OK)
@@ -282,7 +274,7 @@ def note_request(session: Session) -> None:
 
 
 def require_records(request: Request) -> None:
-    """Refuses roles that see figures only, and notes that the request reads single records."""
+    """Refuses roles that see figures only; notes that the request reads single records."""
     _mark_records_read()
     principal: Principal = request.state.principal
     principal.require_role(Permission.READ)

@@ -51,8 +51,8 @@ log = structlog.get_logger("evenhand.audit")
 
 @dataclass
 class Gate:
-    """Stores the caller in the request's state, as `principal`. An answer whose audit event cannot be
-    stored is not sent.
+    """Stores the caller as `principal` in the request's state. An answer whose audit event cannot be stored
+    is not sent.
     """
 
     app: ASGIApp
@@ -116,7 +116,7 @@ class Gate:
         return True
 
     async def _let_in(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuses an unknown caller before a byte of the body is read."""
+        """Before a byte of the body is read."""
         try:
             scope["state"]["principal"] = await self._authenticate(scope)
         except EvenhandError as error:
