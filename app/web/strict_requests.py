@@ -36,7 +36,7 @@ async def known_parameters_only(request: Request) -> None:
 
 
 def require_parameters(sent: Sequence[str], allowed: Mapping[str, bool]) -> None:
-    """Refuses unknown names, and repeated ones whose value in `allowed` is False."""
+    """A repeated name needs True in `allowed`."""
     problems = []
     for name, times in Counter(sent).items():
         field = f"query.{name:.{_LONGEST}}"
@@ -49,7 +49,7 @@ def require_parameters(sent: Sequence[str], allowed: Mapping[str, bool]) -> None
 
 
 def declared_parameters(route: APIRoute) -> Mapping[str, bool]:
-    """Names in order; True: the parameter may be repeated."""
+    """In order; True: may be repeated."""
     return dict(_list_declared(route.dependant))
 
 
@@ -88,7 +88,7 @@ def _describe_unknown(name: str, allowed: Sequence[str]) -> str:
 
 
 def takes(*media_types: str) -> Callable[[_Endpoint], _Endpoint]:
-    """Marks a route's function that reads these types in addition to JSON, which it reads as strictly."""
+    """In addition to JSON, which the route reads as strictly."""
 
     def mark(endpoint: _Endpoint) -> _Endpoint:
         _TAKEN[endpoint] = media_types
