@@ -52,7 +52,5 @@ def other_connections(connection: Connection) -> int:
 
 
 def statements_before_restore(*, clears: bool) -> str:
-    """Returns what a restore begins with: nothing migrates meanwhile; if it `clears`, all tables are
-    dropped.
-    """
+    """Keeps migrations away; if it `clears`, drops all tables."""
     return TAKE_MIGRATION_LOCK + (_CLEAR if clears else "")

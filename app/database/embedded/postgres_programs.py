@@ -21,9 +21,7 @@ log = structlog.get_logger()
 
 
 def programs_for(account: Account, system_dir: Path) -> Path:
-    """`bin` folder that `account` can run: programs in a private home are copied once into
-    `system_dir`.
-    """
+    """Copied once into `system_dir` where they are in a private home."""
     package = _package_folder()
     install = package / INSTALL
     needed = [install / "bin" / name for name in COPIED_PROGRAMS] + [

@@ -14,7 +14,7 @@ LAUNCHER = Path(__file__).with_name("launch.py")
 def tied_command(
     command: Sequence[str], death_signal: signal.Signals, account: Account | None = None
 ) -> list[str]:
-    """A command line of `command`, which gets `death_signal` when the starting thread ends.
+    """Sends `death_signal` when the starting thread ends.
 
     Only root may request an `account`. Process id and exit status are the program's own.
     """
