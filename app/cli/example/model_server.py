@@ -1,6 +1,4 @@
-"""Serves the model over HTTP: `POST /score` takes `{"fields": [...], "values": [[...]]}` and answers in
-the same form.
-"""
+"""`POST /score` takes `{"fields": [...], "values": [[...]]}` and answers in the same form."""
 
 import socket
 import sys
@@ -24,7 +22,7 @@ _TOLERANCE = 1e-10
 
 
 class CreditRiskModel:
-    """Predicts 0 (No Risk) or 1 (Risk), with the probability of each."""
+    """0 (No Risk) or 1 (Risk), with the probability of each."""
 
     def __init__(self, past: DataFrame) -> None:
         self._categories = [
@@ -58,7 +56,7 @@ def train() -> CreditRiskModel:
 
 
 def _fit(terms: NDArray[np.float64], is_risk: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Newton's method; weights of all terms but the first are drawn towards zero, as the terms of a column
+    """Newton's method; weights but the first are drawn towards zero, as the terms of a column
     add up to it.
     """
     penalty = np.diag([0.0, *np.ones(terms.shape[1] - 1)])

@@ -37,7 +37,7 @@ class Visit:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Label:
-    """The outcome of a loan, sorted by when it becomes known."""
+    """Sorted by when it becomes known."""
 
     known_at: datetime
     id: str
@@ -63,7 +63,7 @@ def payload_records(visits: Sequence[Visit], model: Http) -> list[JsonObject]:
 
 
 def hour_of_visits(hour: datetime) -> tuple[list[Visit], list[Label]]:
-    """Visitors and labels of the hour that begins at `hour`; the same for the same hour."""
+    """Of the hour that begins at `hour`; the same for the same hour."""
     # Whichever hours came before it.
     random = np.random.default_rng([SEED, int(hour.timestamp())])
     wave = (1 + math.cos(2 * math.pi * (hour.hour - BUSIEST_HOUR) / 24)) / 2
@@ -77,7 +77,7 @@ def hour_of_visits(hour: datetime) -> tuple[list[Visit], list[Label]]:
 
 
 def draw_labels(visits: Sequence[Visit], latest: timedelta, random: np.random.Generator) -> list[Label]:
-    """Outcomes of some visitors' loans, due up to `latest` after the visit."""
+    """Of some visitors, due up to `latest` after the visit."""
     drawn = zip(
         visits,
         outcomes([visit.applicant for visit in visits], random),
@@ -144,7 +144,7 @@ class Scene:
 
 
 def register(scene: Scene) -> None:
-    """Registers the model and what to watch. Changes of a user since the last run stay."""
+    """Changes of a user since the last run stay."""
     http = scene.evenhand.http
     address = scene.evenhand.address
     endpoint = {"url": scene.model_url}
@@ -163,8 +163,8 @@ def register(scene: Scene) -> None:
 
 
 def catch_up(scene: Scene, hours: int, now: datetime) -> list[Label]:
-    """Logs the traffic of the unchecked ones of the last `hours` hours, and has each checked; returns the
-    labels still to come.
+    """Traffic of the unchecked ones of the last `hours` hours, each then checked; returns labels still to
+    come.
     """
     checks = scene.evenhand.http.ask("GET", f"{scene.evenhand.address}/checks", limit="1000")["checks"]
     checked = set()
