@@ -41,21 +41,15 @@ YIELDED = ""
 
 
 class Ask(NamedTuple):
-    """A child's message that waits for an answer: the call of a method of the host."""
-
     method: str
     arguments: tuple[Any, ...]
 
 
 class Done(NamedTuple):
-    """A child's last message: what the work returned, or its error."""
-
     result: Any
 
 
 class SentFile:
-    """An open file on its way to a child, which gets it as a file."""
-
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
 
@@ -68,7 +62,7 @@ def _open_sent(sent: Any) -> BinaryIO:  # noqa: ANN401 - of multiprocessing
 
 
 class Apart:
-    """A call in a child process, which may `ask` for calls of the host's methods here."""
+    """`ask` in the child calls the host's methods here."""
 
     def __init__(self, work: Callable[..., Any], *arguments: object, host: object = None) -> None:
         self._host = host
@@ -80,10 +74,8 @@ class Apart:
         self._is_ended = False
 
     def result(self) -> Any:  # noqa: ANN401 - of the call
-        """Blocks. Returns the result, or raises the error, of the call.
-
-        Raises:
-            TooLarge: the process ended, as it does where it needs more memory.
+        """Blocks. Raises the call's error, and TooLarge if the process ended, as it does where it needs more
+        memory.
         """
         for method, arguments in self._calls():
             self._ours.send(getattr(self._host, method)(*arguments))
@@ -115,14 +107,13 @@ class Apart:
             raise self._result
 
     def end(self) -> None:
-        """Kills the process, in any thread."""
         self._is_ended = True
         if self._child.pid is not None and self._child.is_alive():
             self._child.kill()
 
 
 def ask(method: str, *arguments: object) -> Any:  # noqa: ANN401 - of the method
-    """Returns what the host answers a child, or raises the error that it returned."""
+    """The child's call of a method of the host."""
     parent = _PARENT.get()
     parent.send(Ask(method, arguments))
     answer = parent.recv()
@@ -139,17 +130,12 @@ def too_large() -> TooLarge:
 
 
 def memory_bytes() -> int:
-    """The operator's limit, which `upload_memory_bytes` describes."""
     return int(os.environ.get("EVENHAND_UPLOAD_MEMORY_BYTES", MEMORY_BYTES))
 
 
 @contextmanager
 def limited_memory() -> Iterator[None]:
-    """Limits the memory that this process takes in the block, where the system does that (Linux).
-
-    Raises:
-        TooLarge: it needs more.
-    """
+    """Of this process, where the system does that (Linux). Raises TooLarge."""
     before = resource.getrlimit(resource.RLIMIT_DATA)
     # The sixth number: pages of data and stack, which RLIMIT_DATA counts.
     pages = (

@@ -105,7 +105,7 @@ class AllocatedDict(mmap_dict.MmapedDict):
 
 
 def allocate_before_writing() -> None:
-    """Puts every later counter into an allocated file, where files are shared at all."""
+    """Where files are shared at all."""
     values.MmapedDict = AllocatedDict  # type: ignore[attr-defined]
     multiprocess.MmapedDict = AllocatedDict  # type: ignore[attr-defined]
 
@@ -180,7 +180,7 @@ notifications = Counter(
 
 
 def exposition() -> tuple[bytes, str]:
-    """All numbers as text: of every process that shares the folder, else of this one."""
+    """Of every process that shares the folder, else of this one."""
     if SHARED_FOLDER not in os.environ:
         return generate_latest(REGISTRY), CONTENT_TYPE_LATEST
     registry = CollectorRegistry()
