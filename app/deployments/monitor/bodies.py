@@ -189,7 +189,7 @@ class AttributeIn(In):
     records."""
 
     found_by: FoundByIn | None = None
-    """`POST …/fairness-monitor/found-groups` sets it, and the rule keeps it."""
+    """As it was read, or left out: `POST …/fairness-monitor/found-groups` sets it, and the rule keeps it."""
 
     def to_domain(self) -> MonitoredAttribute:
         members: dict[str, object] = {"metric_limits": sorted(self.metric_limits.items())}
