@@ -16,7 +16,6 @@ from .spool_entries import CallSide
 
 STRUCTURED, BATCH = "application/cloudevents+json", "application/cloudevents-batch+json"
 MAX_UNPACKED = 16 * 1024 * 1024
-"""As JSON, which the event loop reads."""
 
 MAX_EVENTS = 1_000
 

@@ -20,7 +20,6 @@ PATIENCE_SECONDS = 0.5
 """Wait for the database where an earlier answer is known."""
 
 QUIET_SECONDS = 1.0
-"""Pause of questions after an unanswered one."""
 
 MAX_AGE_SECONDS = 24 * 3600.0
 
@@ -80,7 +79,7 @@ MOST_MODELS = 1000
 
 @frozen_arrays
 class CallPlan:
-    """Without an endpoint called by HTTP, `codec` and `model` are None; a `model` may be why it cannot be
+    """`codec` and `model` are None without an endpoint called by HTTP; a `model` may be why it cannot be
     called.
     """
 

@@ -54,7 +54,6 @@ _EVENT_PREFIX = b"ce-"
 
 
 def pick_answer_headers(answered: Headers) -> Headers:
-    """Names are lower-case."""
     lowered = ((name.lower(), value) for name, value in answered)
     return [(name, value) for name, value in lowered if name in PASSED_BACK or name.startswith(_EVENT_PREFIX)]
 

@@ -91,7 +91,6 @@ class Losses:
 
     @contextmanager
     def _open_file(self) -> Iterator[int]:
-        """Yields the file while no other process has it."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         file = os.open(self._folder / FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:

@@ -37,7 +37,7 @@ from .spool_entries import CallHalf, CallSide, CallSource, CompleteCall
 PREDICTIONS = "predictions"
 
 RECORD_ID = b"evenhand-record-id"
-"""Of several records, `{id}-1` is the first."""
+"""The records after the first are `{id}-2`, …."""
 
 MAX_LOGGED_ANSWER_BYTES = 32 * 2**20
 """A larger answer is passed on as it comes, and counted as not received."""
@@ -161,7 +161,6 @@ def _capture(headers: Headers, body: bytes) -> CapturedBody:
 
 
 def _read_record_id(request: HotRequest) -> str:
-    """Empty if the caller gives none."""
     sent = request.header(RECORD_ID)
     if sent and not SANE_REQUEST_ID.fullmatch(sent):
         raise InvalidInput("Evenhand-Record-Id", "must have 1 to 128 letters, digits or characters of ._:-")
@@ -224,7 +223,6 @@ class EventRoute(KnownCallerRoute):
 
 
 def read_user_name(authorization: str) -> str:
-    """Empty where there is none."""
     scheme, _, credentials = authorization.partition(" ")
     if scheme.lower() != "basic":
         return ""

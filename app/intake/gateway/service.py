@@ -31,7 +31,6 @@ from .store_calls import CallStore
 BATCH_BYTES = 1024 * 1024
 
 GATHER_SECONDS = 0.25
-"""Those that follow the first new entry share its commit."""
 
 HOUSEKEEPING_SECONDS = 1.0
 
@@ -73,7 +72,6 @@ class Gateway:
         self._tasks = [asyncio.create_task(self._deliver()), asyncio.create_task(self._keep_house())]
 
     async def stop(self) -> None:
-        """Stores what it can in `STOP_SECONDS`; the next process stores the rest."""
         self._stop_by = monotonic_seconds() + STOP_SECONDS
         self._closing.set()
         self._wake.set()

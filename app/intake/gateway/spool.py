@@ -24,7 +24,6 @@ _HEAD = struct.Struct("<II")
 _LOCK = "lock"
 
 MAX_SEGMENT_BYTES = 16 * 1024 * 1024
-"""A file is deleted as a whole."""
 
 MIN_FREE_BYTES = 256 * 1024 * 1024
 """The database may be on the same disk."""
@@ -83,7 +82,7 @@ class Spool:
         return True
 
     def take(self, max_bytes: int) -> list[bytes]:
-        """In order; they wait on disk until `settle`."""
+        """The entries wait on disk until `settle`."""
         entries = []
         size = 0
         with self._lock:
@@ -202,7 +201,6 @@ class Spool:
             self._file = None
 
     def _release_emptied(self, *, of_all: bool = False) -> None:
-        """That of this process only at its end."""
         waiting = {segment.path.parent for segment in self._segments}
         for path in [path for path in self._locks if path not in waiting and (of_all or path != self.folder)]:
             # Another file keeps the folder.
@@ -213,7 +211,6 @@ class Spool:
 
 
 def _read_entries(path: Path, begin: int, end: int) -> Iterator[bytes]:
-    """Ends at an entry that is cut short or damaged."""
     try:
         file = path.open("rb")
     except FileNotFoundError:
@@ -232,7 +229,6 @@ def _read_entries(path: Path, begin: int, end: int) -> Iterator[bytes]:
 
 
 def _lock_of_dead(path: Path) -> int | None:
-    """Now held by this process."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:

@@ -50,8 +50,6 @@ class CallSide(StrEnum):
 
 
 class CompleteCall(Struct, frozen=True, kw_only=True, tag="call"):
-    """Time and id were fixed at receipt."""
-
     deployment_id: str
     deployment_no: int
     source: CallSource
@@ -60,8 +58,6 @@ class CompleteCall(Struct, frozen=True, kw_only=True, tag="call"):
 
 
 class CallHalf(Struct, frozen=True, kw_only=True, tag="half"):
-    """`stated_at` is the sender's time."""
-
     deployment_id: str
     deployment_no: int
     source: CallSource

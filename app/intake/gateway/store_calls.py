@@ -31,13 +31,10 @@ from .call_plans import CallPlans
 from .spool_entries import CallHalf, CallSide, CallSource, CompleteCall, Entry, IntakeCount, IntakeOutcome
 
 MAX_HALVES, MAX_HALVES_BYTES = 50_000, 256 * 1024 * 1024
-"""Of one deployment; the oldest expire."""
 
 
 @frozen_by_name
 class StoredHalf:
-    """`stated_at` is its sender's time."""
-
     deployment_no: int
     call_id: str
     side: str
@@ -164,12 +161,10 @@ class IntakeCounts:
 
 
 LANES = 16
-"""Entries at once, which share commits."""
 
 HALF_LIFE = timedelta(hours=1)
 
 SWEEP_HALVES = 5_000
-"""After so many new halves the bounds of a deployment are enforced at once."""
 
 _SEALED = "sealed "
 """Begins the content encoding of an encrypted half; no real one has a blank."""
@@ -197,7 +192,6 @@ class CallStore:
     _new_halves: int = 0
 
     async def store(self, entries: Sequence[Entry]) -> None:
-        """After an error all entries may be given again. Raises Unavailable."""
         calls = deque(entry for entry in entries if isinstance(entry, CompleteCall))
         halves = [entry for entry in entries if isinstance(entry, CallHalf)]
         paired = []
@@ -226,7 +220,6 @@ class CallStore:
             await self.sweep()
 
     async def sweep(self) -> None:
-        """Expires halves, and stores the counts. Raises Unavailable."""
         self._new_halves = 0
         # Counts that come meanwhile, on the event loop, belong to the next time.
         counts, self.counts = self.counts.collected(), IntakeCounts()

@@ -31,7 +31,6 @@ PREFIX = "/v1/deployments/"
 BYTES_AT_ONCE = 8 * MAX_BODY_BYTES
 
 BYTES_OF_KEY = 2 * MAX_BODY_BYTES
-"""However slowly a key sends, the others have room."""
 
 _SAFE = [(name.encode(), value.encode()) for name, value in SAFE_HEADERS.items()]
 _PROCESS = os.urandom(8).hex()
@@ -45,8 +44,6 @@ class ClientGone(Exception):
 
 
 class Bodies:
-    """Bytes in memory, by actor."""
-
     def __init__(self, bytes_at_once: int = BYTES_AT_ONCE, bytes_of_key: int = BYTES_OF_KEY) -> None:
         self._room = Room(
             bytes_at_once,
@@ -101,8 +98,6 @@ class Bodies:
 
 @frozen_by_name
 class HotRequest:
-    """Of a header that is sent twice the last counts."""
-
     id: str
     deployment_id: str
     headers: Mapping[bytes, bytes]
@@ -111,7 +106,6 @@ class HotRequest:
     send: Send
 
     def header(self, name: bytes) -> str:
-        """Empty where it was not sent."""
         return self.headers.get(name, b"").decode("latin-1")
 
 

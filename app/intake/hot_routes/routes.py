@@ -36,7 +36,6 @@ PARAMETERS = {
     PAYLOAD: dict.fromkeys(_SWITCHES, False),
     FEEDBACK: dict.fromkeys((*_SWITCHES, "label"), False),
 }
-"""True would mean that it may be repeated."""
 
 SOURCE_HEADER = b"evenhand-source"
 """Programs of ours name themselves in it."""
@@ -119,7 +118,6 @@ def refuse_all(
     stored: str = "accepted",
     conflicting: str = "id",
 ) -> Response:
-    """Problem document with the receipt's members."""
     faults = [
         FieldProblem(f"{noun}s[{refused.index}].{refused.field}", refused.reason)
         for refused in receipt.rejections

@@ -37,8 +37,6 @@ Cell = Callable[[Any, Column], Any]
 
 
 class FlatTable:
-    """Rows of columns; `scalar` reads labels, `cell` the rest."""
-
     def __init__(
         self,
         names: Sequence[str],
@@ -214,7 +212,6 @@ def _read_probability(value: Any) -> Any:  # noqa: ANN401 - any cell
 
 _TYPES = {"numerical": "number", "categorical": "string"}
 _ABSENT = (None, "", "None", "0")
-"""Ids of records that came with no request."""
 
 
 @frozen

@@ -158,7 +158,7 @@ class InputFile:
                     self.bytes_read = self.size * number // total
 
     def stated_rows(self) -> int:
-        """By Parquet's footer; 0 of text."""
+        """0 of text."""
         if not self.is_parquet:
             return 0
         with self._parquet() as table:
@@ -185,7 +185,6 @@ class InputFile:
 
 
 def reopen(file: BinaryIO) -> nullcontext[BinaryIO]:
-    """For a reader that does not close it."""
     file.seek(0)
     return nullcontext(file)
 

@@ -23,8 +23,6 @@ _CSV = "text/csv"
 
 
 class LoggedCallReader:
-    """Reads calls of one deployment; the format that fitted last is tried first."""
-
     def __init__(self, subject: ImportSubject) -> None:
         self._subject = subject
         own_codecs = [] if subject.endpoint is None else [bind_codec(subject.endpoint)]
@@ -125,7 +123,6 @@ def join_halves(
     rows_of: Callable[[InputFile], NumberedRows],
     read_half: Callable[[JsonObject, InputFile, int, ImportSubject], Half],
 ) -> Iterator[ImportRow]:
-    """Refusals of halves alone come last."""
     reader = LoggedCallReader(subject)
     with open_halves() as halves:
 
@@ -144,7 +141,6 @@ def join_halves(
 
 
 def read_kserve(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
-    """Of any release: a request or an answer a row, at the time of the file's path, or the given one."""
     return join_halves(files, subject, partial(InputFile.rows, takes_arrays=True), _read_kserve_row)
 
 
@@ -173,7 +169,6 @@ _INPUTS, _OUTPUTS = ("model_inputs", "inputs", "request"), ("model_outputs", "ou
 
 
 def read_azure(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
-    """Frames of custom logging, or bodies of payload logging."""
     return join_halves(files, subject, InputFile.json_lines, _read_event)
 
 
@@ -213,7 +208,6 @@ _OK = 200
 
 
 def read_databricks(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
-    """Under the client's ids where there are."""
     reader = LoggedCallReader(subject)
     for file in files:
         for row in read_rows(file, file.rows(), partial(_read_databricks_row, reader, file, subject)):

@@ -144,8 +144,6 @@ async def import_records(
 
 @frozen
 class _Storing:
-    """Methods that the process which reads a file asks for."""
-
     services: Services
     ingestion: Ingestion
     plan: IngestPlan

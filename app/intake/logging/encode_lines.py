@@ -22,7 +22,6 @@ _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
 def copy_text(text: str) -> str:
-    """Must hold no NUL."""
     return text.translate(_ESCAPES)
 
 
@@ -86,7 +85,7 @@ def feedback_batch(
     ids: Sequence[str],
     numbers: Sequence[int],
 ) -> Batch:
-    """Like `payload_batch`. A stated prediction is taken for one of the present model revision."""
+    """Takes a stated prediction for one of the present model revision."""
     target = plan.target
     revision = copy_text(plan.target.model_revision)
     cells = {
@@ -150,7 +149,6 @@ def size_problem(size: int) -> str | None:
 
 
 def measure_size(*values: object) -> int:
-    """As JSON in UTF-8."""
     return len(_ENCODER.encode(values))
 
 

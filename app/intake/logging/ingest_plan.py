@@ -41,7 +41,7 @@ from .decode_body import is_evidently_strict
 from .protected_values import check_for
 
 Cells = Sequence[Any]
-"""In schema order; None where missing."""
+"""Schema order; None where missing."""
 
 
 class RecordRefused(Exception):
@@ -158,7 +158,6 @@ def checked_cell(where: str, check: Check, value: Json) -> Json:
 MAX_RECORDS = 10_000
 
 MAX_RECORD_BYTES = 256 * 1024
-"""As JSON in UTF-8, without the names of the columns."""
 
 AHEAD_HISTORICAL = timedelta(minutes=10)
 """Max time by which the sender's clock may be ahead where its time places the record on our own clock."""
@@ -204,8 +203,6 @@ _Pick = Callable[[Any], Sequence[Any]]
 
 
 class FastReader:
-    """Reads `{"records": […]}` of one schema."""
-
     def __init__(self, target: Target) -> None:
         self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(_body_type(target))
         self._required = len(target.schema.features) + len(("features", "prediction"))
@@ -354,7 +351,7 @@ class Columns:
         return cls(kind, columns, checks, frozenset(column.name for column in columns), required)
 
     def cells(self, values: Json) -> Cells:
-        """In schema order; null means missing. Raises RecordRefused."""
+        """Null means missing. Raises RecordRefused."""
         if not isinstance(values, Mapping):
             raise RecordRefused(self.kind, "must be an object of column names and values")
         unknown = [name for name in values if name not in self.names]
@@ -381,7 +378,6 @@ class Columns:
 
 
 def describe_missing(missing: Sequence[str], unknown: Sequence[str]) -> str:
-    """`unknown` columns may be the missing ones under other names."""
     name = missing[0]
     suggestion = unknown[0] if len(missing) == len(unknown) == 1 else nearest(name, unknown)
     return f"is missing; {_NULL if suggestion is None else f'did you mean {suggestion!r:.100} → {name!r}?'}"

@@ -34,7 +34,6 @@ def find_warnings(checked: Checked, plan: IngestPlan) -> Sequence[ReceiptWarning
 
 
 def _find_alike_ids(ids: Sequence[str | None]) -> list[ReceiptWarning]:
-    """Two forms of a letter, a letter of another alphabet, a character that cannot be seen."""
     texts = dict.fromkeys(record_id for record_id in ids if record_id is not None)
     if all(text.isascii() for text in texts):
         return []
@@ -53,7 +52,6 @@ def _find_alike_ids(ids: Sequence[str | None]) -> list[ReceiptWarning]:
 
 
 def _find_unlisted(checked: Checked, plan: IngestPlan) -> Sequence[ReceiptWarning]:
-    """The most frequent first."""
     outcomes = plan.target.outcomes
     classify = plan.classify
     predictions = checked.predictions
@@ -247,7 +245,6 @@ def _is_table(value: Json) -> bool:
 
 
 def read_lines(text: str) -> list[list[str]]:
-    """The header, and lines that are not empty."""
     try:
         header, *lines = csv.reader(io.StringIO(text, newline=""), strict=True) if text else ([],)
     except csv.Error as error:

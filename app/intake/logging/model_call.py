@@ -140,7 +140,6 @@ def add_rows(
 
 
 def _check_meta(table: LoggedTable, plan: IngestPlan, refusals: Refusals) -> list[Any]:
-    """Some senders put meta fields among the features."""
     columns = plan.meta.columns
     names = table.meta_fields
     rows = table.meta_rows
@@ -155,7 +154,6 @@ def _check_meta(table: LoggedTable, plan: IngestPlan, refusals: Refusals) -> lis
 
 
 def _read_pair(pair: JsonObject, plan: IngestPlan) -> LoggedTable:
-    """Bodies that are not JSON are texts or base64."""
     columns = plan.call_columns
     codec = _find_codec(pair, plan)
     if codec is PAIRED:
@@ -202,7 +200,6 @@ def _name_parts() -> Iterator[None]:
 
 
 def _read_body(pair: JsonObject, member: str, media: str) -> bytes:
-    """`media` are types on the wire."""
     content = pair.get(member)
     if content is None:
         raise InvalidInput(member, "is missing")
@@ -226,11 +223,10 @@ def _read_body(pair: JsonObject, member: str, media: str) -> bytes:
 
 
 MAX_LINES = 1_000_000
-"""A line of CSV is a row, however short it is."""
 
 
 class CapturedBody(Struct, frozen=True, array_like=True):
-    """As it was sent; content type and encoding may be empty."""
+    """Content type and encoding may be empty."""
 
     body: bytes
     content_type: str = ""
@@ -255,7 +251,7 @@ def require_bounded(body: bytes) -> None:
 
 
 def ids_of_call(call_id: str, rows: int) -> list[str]:
-    """That of the call for one record, `{id}-1`, `{id}-2`, … for several."""
+    """The call's own id for one record, `{id}-1`, `{id}-2`, … for several."""
     return [call_id] if rows == 1 else [f"{call_id}-{n}" for n in range(1, rows + 1)]
 
 

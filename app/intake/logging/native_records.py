@@ -29,7 +29,6 @@ _PAYLOAD_MEMBERS = frozenset(
 )
 STATED_PREDICTION = ("prediction", "_original_prediction")
 STATED_PROBABILITY = ("probability", "_original_probability")
-"""Under our name and OpenScale's."""
 
 _FEEDBACK_MEMBERS = frozenset(
     {"id", "features", "meta", "label", "labelled_at", *STATED_PREDICTION, *STATED_PROBABILITY}
@@ -120,9 +119,7 @@ def stated_moment(where: str, value: Json, moments: StatedTimes) -> datetime | N
 
 
 def checked_label(where: str, value: Json, plan: IngestPlan) -> Json:
-    """Of an observed label, or a prediction. Raises RecordRefused if it is missing, or not of the model's
-    kind.
-    """
+    """Raises RecordRefused if the value is missing, or not of the model's kind."""
     if value is None:
         raise RecordRefused(where, "is missing")
     return checked_cell(where, plan.prediction, value)
@@ -165,7 +162,7 @@ class Refusals:
 
 
 def pick_columns(rows: list[list[Any]], names: Sequence[str], columns: Sequence[Column]) -> list[list[Any]]:
-    """In schema order; None for a column that is not there."""
+    """None is for a column that is not there."""
     if list(names) == [column.name for column in columns]:
         return rows
     at = {name: position for position, name in enumerate(names)}
@@ -200,7 +197,6 @@ def check_values(values: list[Any], check: Check, where: str, refusals: Refusals
 
 
 def check_objects(objects: Sequence[Json], columns: Columns, refusals: Refusals) -> list[Cells]:
-    """Cells in schema order; those of a refused object must not be used."""
     names = [column.name for column in columns.columns]
     if all(
         isinstance(row, dict) and len(row) == len(names) and columns.names.issuperset(row) for row in objects

@@ -39,16 +39,13 @@ from .model_call import Exchange, read_exchange
 from .rejection_counts import RejectedPart, RejectionLog, classify_rejection
 
 _ATTEMPTS = 5
-"""A batch is checked again if its deployment changed in the meantime."""
 
 _PAUSE_SECONDS = 0.05
 _MOST_PLANS = 1000
 
 _INLINE_CALL_BYTES = 64 * 1024
-"""A call is read in several formats until one fits."""
 
 _LARGE_AT_ONCE = 2
-"""Each body read in a thread may take hundreds of megabytes."""
 
 
 @frozen_by_name
@@ -58,7 +55,6 @@ class _Kind:
     encode: Callable[..., Batch]
     conflict: str
     inline_bytes: int = INLINE_BYTES
-    """Larger and compressed bodies are read in a thread."""
 
 
 _PAYLOAD = _Kind(
@@ -253,7 +249,7 @@ class Ingestion:
     async def _batch(
         self, kind: _Kind, checked: Checked, plan: IngestPlan, moments: StatedTimes
     ) -> Batch | None:
-        """Without records that are too large once encoded; None if there are no others."""
+        """Leaves out records that are too large once encoded; None if there are no others."""
         if not checked.indexes:
             return None
         ids = _with_fresh_ids(checked.ids, moments.now)

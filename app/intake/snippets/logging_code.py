@@ -20,10 +20,8 @@ from ...payloads.request_pairs import LoggedTable
 from ...sources.stored.record_queries import StoredRecord
 
 RECORDS = "records"
-"""The native form; the others are payload formats."""
 
 CLIENT = "client"
-"""The form that logs with the Python client."""
 
 KEY = "EVENHAND_KEY"
 

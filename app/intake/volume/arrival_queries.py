@@ -34,10 +34,6 @@ class MissingTotals:
 
 @frozen
 class MissingHour:
-    """By the clocks of the `senders` that counted them, with the sample rates of those that
-    left records out.
-    """
-
     not_received: int
     left_out: int
     lowest_rate: float | None
@@ -115,7 +111,6 @@ def rejections_in(session: Session, deployment_no: int, hours: Span) -> Sequence
 
 
 def add_rejections(session: Session, counts: Mapping[int, Sequence[RejectionCount]]) -> None:
-    """Leaves out deployments that are gone."""
     # A deployment that is deleted now would make the next statement refuse all rows.
     there = select(DeploymentRow.no).where(DeploymentRow.no.in_(counts)).order_by(DeploymentRow.no)
     present = session.scalars(there.with_for_update(read=True, key_share=True, skip_locked=True)).all()
@@ -132,7 +127,6 @@ def add_rejections(session: Session, counts: Mapping[int, Sequence[RejectionCoun
 
 
 def waiting_labels(session: Session, deployment_no: int) -> int:
-    """Labels without a record; one more than `MOST_WAITING` means "more than"."""
     row = FeedbackRecordRow
     # A partial index holds these labels alone.
     waiting = (
@@ -144,7 +138,6 @@ def waiting_labels(session: Session, deployment_no: int) -> int:
 
 
 def add_counts(session: Session, counts: Sequence[IntakeCount]) -> None:
-    """Leaves out deployments that were deleted."""
     if not counts:
         return
     present = find_numbers(session, {count.deployment_no for count in counts})
@@ -200,7 +193,6 @@ _SUMS = (
 def put_missing(
     session: Session, deployment_no: int, sender: str, sample_rate: float, totals: Sequence[MissingTotals]
 ) -> None:
-    """Totals only grow, so messages may repeat, in any order."""
     if not totals:
         return
     insertion = insert(MissingRecordRow)

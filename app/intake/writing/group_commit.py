@@ -15,13 +15,11 @@ from .writer import Writer
 WRITERS = 3
 
 PARALLEL_RECORDS = 32
-"""Records that must wait before another write begins: fewer do better to share the next commit."""
 
 LONGEST_WAIT_SECONDS = 0.05
 """Wait after which another write begins, too: one may be held up by another process."""
 
 FLUSH_RECORDS = 10_000
-"""A larger batch is written alone."""
 
 PENDING_RECORDS = 200_000
 """Max records that wait: a slow disk shows as 503 and not as memory."""
@@ -152,7 +150,6 @@ class GroupCommit:
             _resolve(self._idle.popleft())
 
     async def _flush(self, writer: Writer, group: list[_Pending]) -> None:
-        """If rows cannot be written together, each batch alone."""
         try:
             outcomes = await writer.write([pending.batch for pending in group])
         except StaleTarget as stale:

@@ -9,7 +9,6 @@ from ...database.engine import Database
 from ...database.tables.records import RECORD_NO_BLOCK, record_no_seq
 
 BLOCKS = 20
-"""Blocks reserved at once; numbers left at the end are never used."""
 
 _LOW_WATER = BLOCKS * RECORD_NO_BLOCK // 2
 

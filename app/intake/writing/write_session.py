@@ -101,7 +101,6 @@ class WriteSession:
         return await self.run(script + b"COMMIT")
 
     async def run(self, script: bytes) -> Rows:
-        """Rows of the last statement that has some, in one round trip."""
         cursor = await self._connection.execute(script)
         rows = []
         async for _ in cursor.results():

@@ -42,8 +42,6 @@ log = structlog.get_logger()
 
 @dataclass(eq=False)
 class Writer:
-    """Writes groups of batches of one kind. `outages` is for all writers of a process."""
-
     url: str
     outages: OutageLog
     _session: WriteSession | None = None
@@ -310,7 +308,6 @@ WHERE f.feedback_no = s.feedback_no AND f.record_logged_at IS NOT NULL;
 
 
 async def write_feedback(session: WriteSession, batches: Sequence[Batch]) -> list[WriteOutcome]:
-    """As `write_payload`, of feedback."""
     extra, note_hours = (", logged_at", _NOTE_HOURS) if batches[0].historical else ("", b"")
     await session.run(_stage(LogKind.FEEDBACK))
     async with session.transaction(batches):
