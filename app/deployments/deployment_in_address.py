@@ -23,14 +23,12 @@ def readable(principal: Reader, deployments: DeploymentsIn, deployment_id: Deplo
 
 
 def watched(principal: Reader, deployments: DeploymentsIn, deployment_id: DeploymentId) -> WatchedDeployment:
-    """Like `readable`, in one statement."""
     stored = deployments.get_watched(deployment_id)
     _require_seen(principal, stored.deployment)
     return stored
 
 
 def loggable(principal: Logger, deployments: DeploymentsIn, deployment_id: DeploymentId) -> Deployment:
-    """Keeps the deployment until the answer."""
     return _require_seen(principal, deployments.get_for_log(deployment_id))
 
 
@@ -39,7 +37,6 @@ def managed(principal: Manager, deployments: DeploymentsIn, deployment_id: Deplo
 
 
 def locked(principal: Manager, deployments: DeploymentsIn, deployment_id: DeploymentId) -> Deployment:
-    """Like `managed`; nothing else can change the deployment until the answer."""
     return _require_seen(principal, deployments.get_for_change(deployment_id))
 
 
@@ -47,7 +44,6 @@ ReadableDeployment = Annotated[Deployment, Depends(readable)]
 
 
 def require_logged(principal: Reader, deployments: DeploymentsIn, deployment_id: DeploymentId) -> None:
-    """Leaves a deployment that the caller must not see to the route."""
     try:
         deployment = _require_seen(principal, deployments.get(deployment_id))
     except NotFound:

@@ -25,8 +25,6 @@ FEEDBACK = "feedback"
 
 @frozen_by_name
 class FileSpan:
-    """Path below the folder, size, change, partition, oldest and newest row (None without rows)."""
-
     path: str
     bytes: int
     modified_ns: int
@@ -172,7 +170,6 @@ def newest_listed_row(session: Session, deployment_no: int, side: str) -> dateti
 
 
 def paths_within(session: Session, deployment_no: int, side: str, span: Span) -> set[str]:
-    """Listed files that may have rows in the span."""
     row = ListedFileRow
     within = (row.oldest < span.end, row.newest >= span.start)
     return set(session.scalars(select(row.path).where(*_of_table(deployment_no, side), *within)))
@@ -190,7 +187,6 @@ def store_listing(
 
 
 def queue_changed_spans(session: Session, deployment_no: int, side: str, changed: Iterable[FileSpan]) -> int:
-    """Each checked hour or day, unless it waits; returns how many."""
     with_rows = [file for file in changed if file.oldest is not None]
     oldest = [file.oldest for file in with_rows]
     newest = [file.newest for file in with_rows]
@@ -199,7 +195,6 @@ def queue_changed_spans(session: Session, deployment_no: int, side: str, changed
 
 
 def queue_changed_batches(session: Session, deployment_no: int, batches: Sequence[str]) -> int:
-    """Each batch with records, unless it waits; returns how many."""
     return len(session.scalars(_QUEUE_BATCHES, {"no": deployment_no, "batches": list(batches)}).all())
 
 

@@ -28,8 +28,6 @@ ALL_TOGETHER = ""
 
 @frozen_by_name
 class QualityFigure:
-    """With its 95 % interval, or the reason why there is none."""
-
     value: float | None
     lower: float | None = None
     upper: float | None = None
@@ -78,7 +76,6 @@ class DetectorVersion:
 
 
 _LOCK = 0x6D697467
-"""First key of the advisory locks on fitting; the second is the deployment."""
 
 
 def read_mitigation_settings(session: Session, deployment_no: int) -> MitigationSettings:
@@ -131,7 +128,9 @@ def require_profile(session: Session, deployment_no: int, version: int) -> Profi
 def store_profile(
     session: Session, deployment_no: int, fitted: Profile, *, unless: Callable[[Profile], bool]
 ) -> Profile:
-    """As the next version, `unless` another process's newest will do; returns the one that counts."""
+    """Returns the profile that counts: `unless` another process's newest will do, the fitted one as next
+    version.
+    """
     present = (
         select(DeploymentRow.no)
         .where(DeploymentRow.no == deployment_no)
@@ -179,7 +178,6 @@ def store_detectors(
     basis: str,
     trained_at: datetime,
 ) -> None:
-    """As the next version, unless it is empty."""
     if not detectors:
         return
     # No two are equal: one check of a deployment runs at a time.
@@ -238,7 +236,6 @@ def find_detector_model(
 
 
 def detector_page(session: Session, deployment_no: int, paging: Paging) -> list[list[DetectorVersion]]:
-    """Newest first; all attributes of a version together."""
     versions = (
         select(BiasDetectorRow.version).where(BiasDetectorRow.deployment_no == deployment_no).distinct()
     )

@@ -66,11 +66,10 @@ def build_definition(deployment: Deployment) -> Definition:
 
 
 IS_OPEN = EndpointFailureRow.open_until.between(func.now(), func.now() + OPEN_FOR).label("is_open")
-"""NULL if it never was."""
 
 
 def record_no_answer(session: Session, deployment_no: int, reason: str) -> None:
-    """From OPENS_AFTER in a row on, the breaker opens."""
+    """Opens the breaker from OPENS_AFTER in a row on."""
     here = select(DeploymentRow.no, literal(1), literal(reason)).where(DeploymentRow.no == deployment_no)
     first = insert_if_absent(EndpointFailureRow).from_select(["deployment_no", "failures", "reason"], here)
     failures = EndpointFailureRow.failures + 1
@@ -86,7 +85,6 @@ def record_no_answer(session: Session, deployment_no: int, reason: str) -> None:
 
 
 def record_answer(session: Session, deployment_no: int) -> None:
-    """Deletes the failures."""
     session.execute(delete(EndpointFailureRow).where(EndpointFailureRow.deployment_no == deployment_no))
 
 
@@ -100,7 +98,6 @@ _MAX_SCHEMA_VERSION = 2**15 - 1
 """Every record carries its version in two bytes."""
 
 _COLUMN_KEY_BYTES = 32
-"""As many as HMAC-SHA256 and AES-256 use."""
 
 
 class Deployments:
@@ -203,7 +200,6 @@ class Deployments:
         return self.by_no(deployment.no)
 
     def delete(self, deployment_id: str) -> None:
-        """With everything that belongs to it. Raises NotFound."""
         no = self.get_for_change(deployment_id).no
         # Checks and attributions first: a worker that stores a result holds its row, and then needs the
         # deployment's. Then the full lock, which keeps writers of records out.

@@ -46,7 +46,6 @@ class MissingSide:
 
 
 def missing_sides(monitor: Monitor | None) -> tuple[MissingSide, ...]:
-    """In the order of the attributes."""
     sides = []
     for attribute in () if monitor is None else monitor.attributes:
         thresholds = Limits(lower=attribute.threshold, upper=attribute.upper_threshold)
@@ -85,7 +84,6 @@ CHANCE_MEMBER = "no_stronger_than_chance"
 """Lists such features, with strength and level of chance."""
 
 NOT_CORRECTED_MEMBER = "not_corrected_for_chance"
-"""Lists features whose strength an earlier version measured."""
 
 
 def describe_doubts(picked: Collection[str], associations: Sequence[Association]) -> dict[str, object]:
@@ -135,7 +133,7 @@ def chance_warning(attribute: str, association: Association) -> str | None:
 
 
 def notes_on_doubts(attribute: str, doubts: Mapping[str, Any]) -> Iterator[str]:
-    """Of a meta field; `doubts` is its `correlated_features` in the window."""
+    """`doubts` is the `correlated_features` of a check's window."""
     levels = doubts.get(CHANCE_MEMBER, {})
     unknown = doubts.get(NOT_CORRECTED_MEMBER, [])
     strengths = "; ".join(

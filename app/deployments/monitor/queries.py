@@ -116,7 +116,6 @@ def put_monitor(session: Session, deployment_no: int, monitor: Monitor) -> Monit
 
 
 def _note_change(session: Session, deployment_no: int) -> None:
-    """Processes that log records notice other outcomes by the row's version."""
     session.execute(
         update(DeploymentRow)
         .where(DeploymentRow.no == deployment_no)
@@ -192,8 +191,8 @@ def find_monitor_problems(
 
 
 def picked_on(monitor: Monitor, data: DataSet) -> tuple[Metric, ...]:
-    """In catalogue order; if none are picked, the usual ones and, with named strata, those
-    that use strata.
+    """The metrics picked, in catalogue order; if none, the usual ones and, with named strata, those that use
+    strata.
     """
     if monitor.metrics is not None:
         keys = frozenset(monitor.metrics)
@@ -203,7 +202,6 @@ def picked_on(monitor: Monitor, data: DataSet) -> tuple[Metric, ...]:
 
 
 def stored_on(monitor: Monitor, data: DataSet) -> tuple[Metric, ...]:
-    """Others of `picked_on` are measured from count tables on request."""
     return tuple(metric for metric in picked_on(monitor, data) if metric.is_stored)
 
 

@@ -44,8 +44,6 @@ class Coding:
 
 @frozen_by_name
 class Split:
-    """Up to `upto` and above, with the side to protect."""
-
     upto: int
     protects_above: bool
     custom: str
@@ -76,4 +74,3 @@ class KindRow:
 
 
 NO_ANSWER = "no answer"
-"""The meaning of values that put a record into no group."""

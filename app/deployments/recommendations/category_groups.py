@@ -39,7 +39,6 @@ COVERED = 0.5
 PREFIX = 3
 
 LOOKED_AT_FIRST = 50
-"""Values by which a spelling of postal codes is ruled out, before all are looked at."""
 
 _DISTINCTIVE = {
     "ZIP+4": re.compile(r"\d{5}-\d{4}"),

@@ -148,10 +148,8 @@ _OF_ANY_KIND = read_words("any_kind")
 NO_ANSWERS = frozenset[str](_OF_ANY_KIND["no_answers"])
 
 NEUTRAL = frozenset[str](_OF_ANY_KIND["neutral"])
-"""Change nothing in the meaning of the column."""
 
 NEUTRAL_TO_CLEAR_NAMES = NEUTRAL | frozenset[str](_OF_ANY_KIND["neutral_to_clear_names"])
-"""The same, next to a name that means nothing else."""
 
 YES = frozenset[str](_OF_ANY_KIND["yes"])
 NO = frozenset[str](_OF_ANY_KIND["no"])

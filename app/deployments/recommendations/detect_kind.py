@@ -70,7 +70,7 @@ def _match_words(row: KindRow, counted: Mapping[GroupValue, int]) -> ValueMatch 
 
 
 def _find_meaning(vocabulary: Mapping[str, str], value: GroupValue) -> str | None:
-    """By the longest word or phrase; None if two equally long ones differ."""
+    """Takes the longest word or phrase; None if two equally long ones differ."""
     label = name_value(value)
     if not isinstance(value, str) or len(label) > MAX_CATEGORY_LENGTH:
         return None
@@ -94,7 +94,6 @@ def _find_meaning(vocabulary: Mapping[str, str], value: GroupValue) -> str | Non
 def _match_codes(
     row: KindRow, counted: Mapping[GroupValue, int], name: NameMatch | None
 ) -> ValueMatch | None:
-    """Of the first coding that has all values and distinguishes two groups."""
     for coding in row.codings:
         if coding.names and (name is None or name.phrase not in coding.names):
             continue

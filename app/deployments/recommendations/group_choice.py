@@ -27,7 +27,6 @@ Role = Literal["monitored", "reference", "neither"]
 MIN_RECORDS = 30
 
 MIN_REFERENCE_SHARE = 0.1
-"""Of all groups' records, so that chance does not choose the reference."""
 
 
 class CountsOrigin(StrEnum):
@@ -39,8 +38,6 @@ class CountsOrigin(StrEnum):
 
 @frozen
 class Source:
-    """`at` is when the training data were processed, or the newest record was logged."""
-
     origin: CountsOrigin
     records: int
     at: datetime
@@ -48,8 +45,6 @@ class Source:
 
 @frozen
 class Count:
-    """All records of a value, and those whose outcome is known."""
-
     records: int = 0
     favourable: int = 0
     unfavourable: int = 0
@@ -63,7 +58,6 @@ class Count:
 
     @property
     def classified(self) -> int:
-        """The number of records that a rate is of."""
         return self.favourable + self.unfavourable
 
     @property
@@ -73,7 +67,7 @@ class Count:
 
 @frozen
 class Observed:
-    """Without a source nothing is known of its values."""
+    """Nothing is known of its values without a source."""
 
     column: Column
     is_meta: bool
@@ -93,7 +87,6 @@ class Observed:
         return {value: count.records for value, count in self.count_outcomes(None).items()}
 
     def count_outcomes(self, rule: OutcomeRule | None) -> dict[GroupValue, Count]:
-        """None known without a rule, or if labels are too coarse for it."""
         counted: dict[GroupValue, Count] = {}
         for value, cell in self._cells():
             if value is None:
@@ -169,7 +162,6 @@ def build_share(
 
 
 def warn_of_small_groups(groups: list[ObservedShare]) -> list[str]:
-    """They stay in the proposal."""
     small = [group for group in groups if group.role != "neither" and group.records < MIN_RECORDS]
     if not small:
         return []
@@ -202,7 +194,7 @@ MIN_SHARE = 0.02
 """
 
 ALMOST = 0.9999
-"""After the last whole year of a range of ages with fractions, because both ends of a range belong to it."""
+"""Ends the last whole year of a range of ages with fractions, because both ends of a range belong to it."""
 
 
 def match_ages(counted: Mapping[GroupValue, int]) -> ValueMatch:
@@ -261,8 +253,6 @@ class _Division:
 
 
 class _Ages:
-    """Counts by age. Fractions and intervals are looked at by their place."""
-
     def __init__(self, counts: Mapping[GroupValue, Count]) -> None:
         self.places: list[tuple[float, float, Count]] = []
         implausible = 0
@@ -308,7 +298,6 @@ class _Ages:
         return _Part(Range(lo, hi), count) if is_enough and len(inside) == len(touching) else None
 
     def last(self, upto: int) -> float:
-        """End of a range of all records up to that age."""
         return upto + ALMOST if self.has_fractions else float(upto)
 
 

@@ -43,8 +43,6 @@ class ColumnEvidence:
 
 @frozen_by_name
 class Proposal:
-    """`by_default` = accepted if nothing else is asked for."""
-
     feature: str
     is_meta: bool
     kind: Kind
@@ -72,8 +70,6 @@ class AlreadyMonitored:
 
 @frozen_by_name
 class Recommended:
-    """In the order of the kinds, then of the schema."""
-
     outcomes: RecommendedOutcomes
     proposals: tuple[Proposal, ...]
     already: tuple[AlreadyMonitored, ...]
@@ -87,7 +83,6 @@ def recommend(
     *,
     strata: str | None,
 ) -> Recommended:
-    """Leaves out those `monitored` and the column of the strata."""
     proposals = []
     already = []
     not_proposed = []
@@ -170,7 +165,6 @@ def _propose(
 def recommend_for(
     session: Session, deployment: Deployment, monitor: Monitor | None, sent: OutcomeRule | None = None
 ) -> Recommended:
-    """With `sent` outcomes, rates are counted by these."""
     summary = find_training_summary(session, deployment.no)
     distributions = read_distributions(session, deployment.no)
     sample = newest_records(session, deployment.no, deployment.schema.version)

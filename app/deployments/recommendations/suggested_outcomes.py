@@ -11,7 +11,6 @@ from ...domain.monitor import Monitor, Outcome, OutcomeRule
 from .column_names import NO_ANSWERS, read_words, split_words
 
 ENOUGH = 0.95
-"""Min share of records with a recognised value."""
 
 MAX_VALUES = 300
 """Max values of a column that is searched for words: texts and ids have more."""
@@ -21,17 +20,11 @@ _MAX_SHORT_ANSWER = 7
 
 
 class Fit(IntEnum):
-    """Strength of the evidence that values give of a kind."""
-
     UNFIT = 0
     CATEGORIES = 1
-    """A few short values that are not recognised."""
     CODED = 2
-    """Values that fit, and fit other things, too."""
     SPOKEN = 3
-    """The kind's own words or numbers: enough with its name."""
     BY_THEMSELVES = 4
-    """Enough without a name."""
 
 
 @frozen

@@ -26,15 +26,12 @@ TOO_MANY_CELLS = (
 )
 
 MEASURES = tuple(AssociationMeasure)
-"""Measures by the number of quantities among the two columns."""
 
 HALF_BITS = 32
 HALF = 2**HALF_BITS
 
 
 class Values:
-    """A place for each value; a missing one has none."""
-
     def __init__(self, values: Sequence[Scalar]) -> None:
         self._values = values
         self._places = {canonical(value): position for position, value in enumerate(values)}
@@ -56,8 +53,6 @@ class Values:
 
 
 class CountedBins:
-    """Intervals, each given by the lowest and the highest number in it."""
-
     def __init__(self, bounds: Numbers) -> None:
         self._bounds = bounds
         self._lowest = np.full(len(bounds) + 1, np.inf)
@@ -97,7 +92,6 @@ class Tally:
         self._sums = np.zeros((2 if is_weighted else 0, *self._shape))
 
     def add(self, part: Part | None, labels: Codes, weights: Numbers | None) -> None:
-        """Without a part, by label alone."""
         rows, columns = self._shape
         # MISSING is -1: the remainder is the last place.
         key = labels % columns
@@ -124,15 +118,13 @@ class Tally:
 
 @dataclass(slots=True)
 class _Side:
-    """`reason` says why it cannot be compared. `first` is the first whole number."""
-
     column: Column
     categories: Values | None = None
     reason: str | None = None
     first: int | None = None
 
     def numbers(self, part: Part) -> Numbers:
-        """Of whole numbers the distance from the first: they may be larger than double precision
+        """Distance from the first of whole numbers: they may be larger than double precision
         distinguishes.
         """
         floats = part.floats()
@@ -157,8 +149,6 @@ class _Side:
 
 @dataclass(slots=True)
 class _Pair:
-    """`reason`: why two columns are not compared."""
-
     meta: _Side
     feature: _Side
     counted: AssociationCounts | str

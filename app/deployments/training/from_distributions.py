@@ -20,7 +20,6 @@ FEWEST_SHOWN = 5
 """Fewer are not shown to roles that see figures only."""
 
 OTHER = "other"
-"""All values of fewer records, and all such labels."""
 
 MOST_EXAMPLES = 5
 _SHOWN = 50
@@ -38,7 +37,7 @@ def build_table(
     *,
     strata: str | None,
 ) -> GroupCounts:
-    """Of columns that the distribution has. Raises Inexact if it is too coarse, or groups cannot be made."""
+    """Raises Inexact if the distribution is too coarse, or groups cannot be made."""
     groups = [_make_groups(attribute, schema, distribution) for attribute in attributes]
     features = [attribute.feature for attribute in attributes]
     try:
@@ -123,7 +122,6 @@ def _make_groups(
 
 
 def classify_cell_label(label: GroupValue | None, rule: OutcomeRule) -> Outcome:
-    """Raises Inexact of an interval that is only in part within an outcome."""
     if not isinstance(label, Range):
         return rule.classify(label)
     for outcome, members in (
@@ -136,13 +134,12 @@ def classify_cell_label(label: GroupValue | None, rule: OutcomeRule) -> Outcome:
 
 
 def find_bounds(member: GroupValue) -> Range | None:
-    """Of a range or number; None of anything else."""
+    """None of anything but a range or number."""
     number = None if isinstance(member, Range) else read_number(member)
     return member if isinstance(member, Range) else None if number is None else Range(number, number)
 
 
 def _place_interval(interval: Range, members: Sequence[GroupValue], name: str) -> int:
-    """Of the range that holds the whole interval; NEITHER if none overlaps."""
     for position, member in enumerate(members):
         bounds = find_bounds(member)
         if bounds is None or not bounds.overlaps(interval):
@@ -158,8 +155,6 @@ def _place_interval(interval: Range, members: Sequence[GroupValue], name: str) -
 
 @frozen
 class Unclassified:
-    """The most frequent labels first. Missing labels are not counted."""
-
     records: int
     examples: tuple[GroupValue, ...]
 
@@ -228,8 +223,6 @@ NO_STRATA = "the monitor names no strata, within which it compares"
 
 @frozen
 class Present:
-    """`no_strata` says why a table has no strata."""
-
     comparison: Comparison
     table: GroupCounts | None
     reason: str = ""

@@ -53,16 +53,12 @@ from .typed_column import CsvFile, ParquetFile, TrainingFile, is_quantity
 
 Hashes = npt.NDArray[np.uint64]
 Numbered = npt.NDArray[np.int32]
-"""Places and rows: no file has more rows than this holds."""
 
 WAITING = 65_536
-"""Records that may become donors and are sorted at a time."""
 
 
 @dataclass(slots=True)
 class RowTable:
-    """`reason` says why it cannot be counted."""
-
     counted_by: CountedBy
     features: list[str]
     named: list[NamedGroup]
@@ -187,7 +183,7 @@ class Distributions:
 def _axis(
     seen_values: Seen, name: str, survey: Survey, *, other_values: int, is_quantity: bool
 ) -> tuple[Axis | None, str | None]:
-    """With a note of its coarseness. `other_values` are the other direction's."""
+    """Adds a note of its coarseness. `other_values` are the other direction's."""
     too_many = seen_values.too_many
     if too_many is None and len(seen_values.values) * other_values > MOST_CELLS:
         too_many = f"has more than {MOST_CELLS:,} combinations of a value and a label"
@@ -253,8 +249,6 @@ def process_file(file: BinaryIO, upload: Upload) -> TrainingData:
 
 
 class DonorSample:
-    """Records with the smallest hashes, of each place of an axis."""
-
     def __init__(self, axis: Axis) -> None:
         self._axis = axis
         self._counts = np.zeros(axis.size, dtype=np.int64)
@@ -314,8 +308,6 @@ class DonorSample:
 
 
 class DonorChoice:
-    """Of each meta field whose values are few enough or numbers."""
-
     def __init__(self, correlations: Correlations, layout: Layout, survey: Survey) -> None:
         self._layout = layout
         columns = {column.name: column for column in layout.columns}
@@ -340,7 +332,6 @@ class DonorChoice:
         self._before += piece.rows
 
     def read(self, file: TrainingFile, schema: RecordSchema) -> tuple[Correlated, ...]:
-        """Reads the file once more if there are donors."""
         associations = {name: self._correlations.of(name) for name in self._correlations.attributes}
         features = {}
         for name, measured in associations.items():
@@ -410,12 +401,11 @@ class DonorChoice:
 
 
 def hash_rows(rows: Codes | Numbered) -> Hashes:
-    """As good as drawn (splitmix64), but the same for the same file."""
+    """Looks drawn (splitmix64), but is the same for the same file."""
     return mix_bits(rows.astype(np.uint64) + np.uint64(1))
 
 
 def _smallest(positions: Codes | Numbered, hashes: Hashes, limit: int) -> Codes:
-    """Positions of at most `limit` entries of each place, those with the smallest hashes."""
     order = np.lexsort((hashes, positions))
     ordered = positions[order]
     rank = np.arange(len(order)) - np.searchsorted(ordered, ordered, side="left")

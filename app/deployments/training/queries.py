@@ -31,8 +31,8 @@ class TrainingForm(StrEnum):
 
 
 class Cell(NamedTuple):
-    """In the order of the distribution's columns; None is missing. `weight` is the sum of weights, `squares`
-    of their squares; both None where records carry none.
+    """Values are in the order of the distribution's columns; None is missing. `weight` is the sum of weights,
+    `squares` of their squares; both None where records carry none.
     """
 
     values: tuple[GroupValue | None, ...]
@@ -53,8 +53,6 @@ class Distribution:
 
 @frozen_by_name
 class TrainingSummary:
-    """`absent` are the meta fields that were not in it."""
-
     form: TrainingForm
     label: str
     weight: str | None
@@ -68,8 +66,6 @@ class TrainingSummary:
 
 @frozen_by_name
 class CountedBy:
-    """A monitor with the same inputs has the same table of labels."""
-
     favourable: tuple[str, ...]
     unfavourable: tuple[str, ...]
     groups: tuple[tuple[str, tuple[str, ...], tuple[str, ...] | None], ...]
@@ -110,11 +106,9 @@ NOT_CORRECTED = (
 
 @frozen_by_name
 class Association:
-    """Without a strength, `reason` says why.
-
-    `strength` is corrected for chance, and 95 of 100 shuffles stay below `chance_level` on its scale: both 0
-    to 1. Earlier versions measured `uncorrected` alone. `records` have a value in both, `left_out` are the
-    others.
+    """`strength` is corrected for chance, and 95 of 100 shuffles stay below `chance_level` on its scale: both
+    0 to 1. Without a strength, `reason` says why. Earlier versions measured `uncorrected` alone. `records`
+    have a value in both, `left_out` are the others.
     """
 
     feature: str
@@ -174,8 +168,6 @@ class Correlated:
 
 @frozen
 class TrainingData:
-    """A ready distribution has no rows, so nothing in it is `correlated`."""
-
     summary: TrainingSummary
     distributions: tuple[Distribution, ...]
     tables: tuple[LabelTable, ...]
@@ -199,7 +191,6 @@ def counted_by(monitor: Monitor, attributes: tuple[MonitoredAttribute, ...]) -> 
 
 
 def watched(monitor: Monitor) -> list[tuple[MonitoredAttribute, ...]]:
-    """Attributes by themselves, then intersections."""
     return [tuple(comparison.members(monitor)) for comparison in list_comparisons(monitor)]
 
 
@@ -281,7 +272,6 @@ def delete_training_data(session: Session, deployment_no: int) -> None:
 
 
 def _distribution_json(distribution: Distribution) -> dict[str, Any]:
-    """Each cell as [values, label, records], and weight and squares where there are any."""
     return list_column_values(distribution) | {
         "cells": [cell[:3] if cell.weight is None else cell for cell in distribution.cells]
     }
@@ -298,7 +288,6 @@ def read_associations(
 
 
 def read_donor_features(session: Session, deployment_no: int) -> dict[str, dict[str, FieldType]]:
-    """By meta field, with their types of then."""
     table = TrainingCorrelationRow
     rows = session.execute(
         select(table.attribute, table.donor_features).where(table.deployment_no == deployment_no)

@@ -41,7 +41,6 @@ class Part:
         return self.cells.coded()
 
     def floats(self) -> Numbers:
-        """NaN where one is missing."""
         return NumberCells(self.read).floats()
 
     def whole(self) -> Codes:
@@ -182,8 +181,6 @@ def _read_part(column: Column, array: pa.Array, before: int) -> Part:
 
 @dataclass(slots=True)
 class Seen:
-    """Distinct values by their canonical text, while they are few enough."""
-
     values: dict[str, Scalar] = field(default_factory=dict)
     too_many: str | None = None
 
@@ -239,8 +236,6 @@ class Sample:
 
 @dataclass(slots=True)
 class Survey:
-    """The sample is of the quantities, and of the label if it is one."""
-
     records: int
     seen: dict[str, Seen]
     labels: Seen

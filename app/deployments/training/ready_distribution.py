@@ -27,7 +27,6 @@ def process_distributions(
     received_at: datetime,
     monitor: Monitor | None = None,
 ) -> TrainingData:
-    """Count tables are made when they are asked for."""
     faults = (
         problem
         for number, distribution in enumerate(distributions)

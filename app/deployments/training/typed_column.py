@@ -29,7 +29,6 @@ Numbers = npt.NDArray[np.float64]
 HEADER = 1
 
 READ_BYTES = 2**20
-"""Bytes of a Parquet file's column that are read at a time."""
 
 _BROKEN = (pa.ArrowException, OSError, UnicodeDecodeError)
 
@@ -58,7 +57,7 @@ def read_categories(name: str, kind: FieldType, array: pa.Array, before: int) ->
 
 
 def read_classes(name: str, array: pa.Array, before: int, *, is_typed: bool) -> Coded:
-    """In a file without types, text that is a JSON number is a number."""
+    """Reads text that is a JSON number as a number, in a file without types."""
 
     def check(value: Any) -> Scalar:  # noqa: ANN401 - any cell
         label = scalar(
@@ -90,7 +89,6 @@ def read_numbers(name: str, kind: FieldType, array: pa.Array, before: int) -> pa
 
 
 def is_numeric(column: Column) -> bool:
-    """Whether or not they are treated as a quantity."""
     return column.type in (FieldType.INTEGER, FieldType.NUMBER)
 
 
@@ -99,7 +97,6 @@ def is_quantity(column: Column) -> bool:
 
 
 def _read_coded(name: str, array: pa.Array, before: int, check: Callable[[Any], Scalar]) -> Coded:
-    """As `check` returns them; those of one canonical text are one."""
     plain = array.cast(pa.string()) if pa.types.is_null(array.type) else array
     encoded = plain if pa.types.is_dictionary(plain.type) else plain.dictionary_encode()
     codes = read_codes(encoded)
@@ -129,7 +126,6 @@ def _read_coded(name: str, array: pa.Array, before: int, check: Callable[[Any], 
 
 
 def _read_as(kind: FieldType) -> Callable[[Any], Scalar]:
-    """Reader of values of a kind, or of their texts."""
     return lambda value: CHECKS[kind](
         parse_text(str(value), kind) if isinstance(value, str | Decimal) else value
     )
@@ -227,12 +223,9 @@ class ParquetFile:
 
 
 TrainingFile = CsvFile | ParquetFile
-"""`batches` yields the rows of these columns."""
 
 
 class _Unclosed(io.RawIOBase):
-    """Leaves the file open for the next reader."""
-
     def __init__(self, file: BinaryIO) -> None:
         super().__init__()
         self._file = file

@@ -101,7 +101,6 @@ def donors_of_groups(
 
 
 def representative_donors(donors: GroupDonors, limit: int = MOST_REPRESENTATIVES) -> Representatives:
-    """Where scoring each donor is too much."""
     counted = defaultdict[str, float](float)
     for row, records in zip(donors.rows, donors.records, strict=True):
         counted[json.dumps(row)] += records
@@ -167,13 +166,10 @@ MOST_SHOWN = 10
 TRAINED = "the training data"
 
 MOST_WARNINGS = 10
-"""Of one list of values; the others are counted in one more."""
 
 
 @dataclass(slots=True)
 class _Seen:
-    """Values by their spelling, and where they were seen. A range is a trained interval."""
-
     counts: Counter[str] = field(default_factory=Counter)
     values: dict[str, GroupValue] = field(default_factory=dict)
     places: list[str] = field(default_factory=list)
