@@ -45,19 +45,16 @@ class Shape:
 
 
 def shape_of_categories(counts: Codes) -> Shape:
-    """Counts are above 0."""
     return Shape(len(counts) - 1, float((counts * (1.0 / counts - 1.0 / counts.sum()) ** 2).sum()))
 
 
 def shape_of_quantity(squares: float, fourths: float) -> Shape:
-    """By sums of powers of differences from the mean."""
+    """`squares` and `fourths` sum powers of differences from the mean."""
     return Shape(1, min(fourths / squares**2, 1.0))
 
 
 @frozen
 class Shuffled:
-    """Of at least two records."""
-
     first: Shape
     second: Shape
     records: int
@@ -73,7 +70,6 @@ class Shuffled:
 
     @property
     def level(self) -> float:
-        """Of few records the highest value."""
         if self.records < FEWEST_RECORDS:
             return float(self.highest)
         share = self.mean / self.highest
@@ -101,13 +97,11 @@ class Shuffled:
 
 
 def sum_products(first: FloatArray, second: FloatArray) -> float:
-    """On one thread: BLAS threads are slow on busy processors."""
+    """Uses one thread: BLAS threads are slow on busy processors."""
     return float(np.einsum("i,i", first, second))
 
 
 class Moments:
-    """Of numbers added so far. Sums that are too large are not finite."""
-
     def __init__(self) -> None:
         self.records = 0
         self.mean = 0.0
@@ -368,6 +362,6 @@ def _strength(squared: float, shuffled: Shuffled, room: float | None = None) -> 
 
 
 def _corrected(squared: float, shuffled: Shuffled, room: float) -> float:
-    """If each record has a category of its own there is no room: chance reaches everything."""
+    """There is no room if each record has a category of its own: chance reaches everything."""
     above = squared - shuffled.mean
     return min(float(np.sqrt(above / room)), 1.0) if above > 0 and room > 0 else 0.0

@@ -21,8 +21,6 @@ Mask = npt.NDArray[np.bool_]
 
 @frozen_arrays
 class Coded:
-    """Distinct values, and per record the position of its value or MISSING."""
-
     values: Sequence[Scalar]
     codes: Codes
 
@@ -33,7 +31,6 @@ class Coded:
         """None: its values need not be numbers."""
 
     def spread(self, of_value: Iterable[int], *, missing: int) -> Codes:
-        """The entry of its value per record."""
         # MISSING is -1, the last place.
         return np.array([*of_value, missing], np.int64)[self.codes]
 
@@ -49,8 +46,6 @@ class Cells(Protocol):
 
 
 class NumberCells:
-    """Distinct values are in the type of `column`, if one is given."""
-
     def __init__(self, numbers: pa.Array, column: Column | None = None) -> None:
         self._numbers = numbers
         self._column = column
@@ -84,7 +79,6 @@ class JsonCells:
 
 
 def stored_cells(values: pa.ChunkedArray, column: Column | None = None) -> Cells:
-    """Numbers of a numeric column, else text."""
     array = values.combine_chunks()
     return NumberCells(array, column) if holds_numbers(array.type) else _encode(array, column)
 

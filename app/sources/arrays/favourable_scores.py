@@ -65,7 +65,6 @@ class Scores:
 def favourable_scores(
     probabilities: pa.ChunkedArray, predicted: pa.ChunkedArray, outcomes: IntArray, rule: OutcomeRule
 ) -> Scores:
-    """From answers and predictions as JSON texts."""
     if any(isinstance(value, Range) for value in rule.favourable):
         return Scores(None, REAL_NUMBERS)
     has_answer = np.asarray(probabilities.is_valid().to_numpy(), bool)

@@ -36,8 +36,6 @@ from .favourable_scores import Scores, favourable_scores
 
 @frozen
 class Grouping:
-    """Per record the position of its group, or NEITHER."""
-
     column: Column
     groups: tuple[Group, ...]
     codes: Codes
@@ -52,7 +50,7 @@ class Grouping:
 
 @frozen
 class ListedGroups:
-    """Without a listed reference, every other value but a near twin is a reference group of its own."""
+    """Every other value but a near twin is a reference group of its own, if no reference is listed."""
 
     column: Column
     groups: tuple[Group, ...]
@@ -87,7 +85,6 @@ def group_records(
     *,
     limit: float = MOST_REFERENCE_VALUES,
 ) -> Grouping:
-    """`values` are numbers for a numeric column, else text."""
     cells = stored_cells(values, column)
     distinct = cells.coded().values if attribute.reference is None else ()
     groups = list_groups(attribute, column, distinct, limit=limit)
@@ -142,7 +139,6 @@ class Divided:
 
 
 def divide(column: str, values: pa.ChunkedArray) -> Divided:
-    """`values` are numbers of a numeric column, else text."""
     coded = stored_cells(values).coded()
     texts = [canonical(value) for value in coded.values]
     # 0.0 and -0.0 have one text.
@@ -191,8 +187,6 @@ def _meets(condition: Condition, column: pa.ChunkedArray) -> Mask:
 
 @frozen_arrays
 class RecordColumns:
-    """Numeric features and meta fields as numbers, others as text, answers as JSON texts."""
-
     values: pa.Table
     answers: pa.ChunkedArray
     probabilities: pa.ChunkedArray | None = None
@@ -200,8 +194,6 @@ class RecordColumns:
 
 @dataclass(frozen=True, eq=False)
 class RecordTable:
-    """One entry per record in each array."""
-
     monitor: Monitor
     columns: RecordColumns
     outcomes: Codes
@@ -240,7 +232,6 @@ class RecordTable:
         return twins
 
     def describe_misspelled(self) -> list[str]:
-        """Of groups listed in other letters than the records have."""
         return [
             sentence
             for attribute in self.monitor.attributes

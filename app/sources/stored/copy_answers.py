@@ -43,7 +43,7 @@ def stored_outcomes(
     with_probabilities: bool,
     only: Sequence[int] | None = None,
 ) -> pa.Table:
-    """Of records within the bounds, both included, or `only` those; one row a draw.
+    """Answers for records within the bounds, both included, or `only` those; one row a draw.
 
     Columns: record_no, outcome (JSON text of the label or prediction), probability (JSON text or NULL) if
     wanted.
@@ -74,8 +74,6 @@ def store_targets(session: Session, deployment_no: int, targets: dict[TargetKey,
 
 
 class CounterfactualLines:
-    """As the text COPY reads: about 60 bytes a copy."""
-
     def __init__(self) -> None:
         self._chunks: list[bytes] = []
         self.count = 0

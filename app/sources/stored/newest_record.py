@@ -15,7 +15,6 @@ from .record_queries import StoredRecord, find_records
 
 
 def newest_record(session: Session, deployment_no: int) -> StoredRecord | None:
-    """Of any schema version."""
     records = find_records(session, deployment_no, RecordFilter(), after=None, limit=1).records
     return records[0] if records else None
 
@@ -25,8 +24,6 @@ SAMPLED = 10_000
 
 @frozen
 class SampledRecord:
-    """Columns are in the order of the schema; the outcome is the label, or the prediction."""
-
     logged_at: datetime
     features: Sequence[Scalar | None]
     meta: Sequence[Scalar | None]
@@ -71,7 +68,6 @@ _OUTCOMES, _RECORDS = -1, -2
 def newest_values(
     session: Session, deployment_no: int, schema: RecordSchema, columns: Sequence[Column]
 ) -> NewestValues:
-    """Of the newest SAMPLED records, counted by the database."""
     # Only positions of columns are written into the statement.
     sections = {"features": schema.features, "meta": schema.meta}
     values = {

@@ -18,10 +18,8 @@ from .copy_answers import TargetKey
 from .record_conditions import GapPlace, RecordFilter, RecordPlace, Statement, add_filters, bound_statement
 
 SCANNED = 20_000
-"""Per request."""
 
 SCANNED_WITH_COPIES = 5_000
-"""Where each record's copies are looked up."""
 
 
 @frozen_by_name
@@ -82,7 +80,6 @@ _NEWEST_FIRST = "ORDER BY r.logged_at DESC, r.record_no DESC"
 def find_records(
     session: Session, deployment_no: int, filters: RecordFilter, *, after: RecordPlace | None, limit: int
 ) -> FoundRecords:
-    """Newest first; looks through a bounded number."""
     statement = bound_statement(deployment_no, filters, after)
     stop = _stop_within(session, statement, filters)
     add_filters(statement, filters)
@@ -109,7 +106,6 @@ def find_records(
 
 
 def _stop_within(session: Session, statement: Statement, filters: RecordFilter) -> RecordPlace | None:
-    """Returns where it stops, None at the end."""
     # A filter that few records pass would read the whole log.
     stop = (
         _place(session, statement, SCANNED if filters.changed is None else SCANNED_WITH_COPIES)
@@ -127,14 +123,12 @@ def _stop_within(session: Session, statement: Statement, filters: RecordFilter) 
 
 @frozen_by_name
 class RecordCount:
-    """Maybe more if `is_least`."""
-
     records: int
     is_least: bool
 
 
 def count_records(session: Session, deployment_no: int, filters: RecordFilter, *, most: int) -> RecordCount:
-    """At most `most`, among a bounded number of the newest."""
+    """Counts at most `most`, among a bounded number of the newest."""
     statement = bound_statement(deployment_no, filters, None)
     is_cut = _stop_within(session, statement, filters) is not None
     add_filters(statement, filters)
@@ -266,8 +260,6 @@ _IS_LARGEST = (
 
 @frozen_by_name
 class RecordsByGap:
-    """Maybe short; `next_place` is None at the end."""
-
     records: list[StoredRecord]
     next_place: GapPlace | None
 

@@ -64,7 +64,6 @@ class WindowQuery:
     with_probabilities: bool = False
 
     def values(self, features: str, meta: str) -> str:
-        """SQL: numeric columns as numbers, others as text."""
         sql = {
             column.name: f"({source}->>{position}){f'::{TYPES[column.type]}' if column.kind is FieldKind.NUMERIC else ''}"
             for source, columns in ((meta, self.schema.meta), (features, self.schema.features))
@@ -74,7 +73,6 @@ class WindowQuery:
 
 
 def name_values(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """Renames value_0 …."""
     return rows.select([f"{VALUE_PREFIX}{no}" for no in range(len(columns))]).rename_columns([*columns])
 
 
@@ -94,7 +92,7 @@ SELECT CASE WHEN $3 >= now() - interval '{int((KEPT - _MARGIN).total_seconds())}
 
 
 def count_payload(reader: ArrowReader, query: WindowQuery, span: Span) -> int:
-    """Under the current schema version."""
+    """Counts records of the current schema version."""
     first = floor_to_minute(span.start)
     first = first if first == span.start else first + timedelta(minutes=1)
     parameters: list[Parameter] = [
@@ -175,7 +173,6 @@ def newest_feedback_numbers(reader: ArrowReader, query: WindowQuery, span: Span,
 
 
 def is_logged_between(reader: ArrowReader, deployment_no: int, span: Span) -> bool:
-    """Or corrected since the span began."""
     table = reader.table(
         "SELECT EXISTS (SELECT FROM payload_records WHERE deployment_no = $1 AND logged_at >= $2 AND "
         "logged_at < $3) OR EXISTS (SELECT FROM feedback_records WHERE deployment_no = $1 AND usable_at >= "
@@ -189,7 +186,7 @@ def is_logged_between(reader: ArrowReader, deployment_no: int, span: Span) -> bo
 def read_record_features(
     reader: ArrowReader, deployment_no: int, span: Span, record_nos: Sequence[int]
 ) -> dict[int, list[Scalar | None]]:
-    """In schema order; the span's ends are included."""
+    """Includes the span's ends; features are in schema order."""
     table = reader.table(
         "SELECT record_no, features::text AS features FROM payload_records WHERE deployment_no = $1 AND "
         "logged_at >= $2 AND logged_at <= $3 AND record_no = ANY($4::text::bigint[])",
@@ -214,7 +211,6 @@ def read_record_probabilities(
 def feedback_features(
     session: Session, deployment_no: int, feedback_ids: Sequence[str]
 ) -> dict[str, list[object]]:
-    """In schema order, by feedback id."""
     rows = session.execute(
         text(
             "SELECT feedback_id, features FROM feedback_records WHERE deployment_no = :deployment_no AND "
@@ -258,8 +254,6 @@ _IN_PERIOD = "FROM payload_records WHERE deployment_no = $1 AND logged_at >= $2 
 
 @frozen
 class RevisionCount:
-    """With the lowest and highest share of traffic."""
-
     model_revision: str
     schema_version: int
     records: int
@@ -269,8 +263,6 @@ class RevisionCount:
 
 @frozen_by_name
 class NotStored:
-    """Rates are those of senders that left records out."""
-
     rejected: int
     not_received: int
     sampled_out: int
@@ -280,7 +272,7 @@ class NotStored:
 
 
 def count_combinations(reader: ArrowReader, query: WindowQuery, span: Span) -> pa.Table:
-    """Of records of the current schema version.
+    """Counts records of the current schema version.
 
     Columns: records, outcome (JSON text of the label or prediction), probability (JSON text) if wanted,
     value_0 ….
@@ -364,7 +356,6 @@ def count_not_stored(session: Session, deployment_no: int, span: Span) -> NotSto
 
 
 def note_changed_hours(session: Session, deployment_no: int, hours: Iterable[datetime]) -> None:
-    """Aware, whole hours in UTC."""
     rows = [{"deployment_no": deployment_no, "hour": hour} for hour in hours]
     if rows:
         session.execute(insert(ChangedHourRow), rows)

@@ -1,6 +1,4 @@
-"""Where tables may lie: only where the operator allows, whatever links lie there; these folders as file
-systems.
-"""
+"""Tables lie only where the operator allows, whatever links lie there; these folders as file systems."""
 
 import os
 import re
@@ -26,7 +24,7 @@ from ...domain.deployment import NOT_READ, FeedbackTable, PayloadTable, TableFor
 STORES = "s3://, gs:// or abfs://"
 
 PATIENCE_SECONDS = 30
-"""Of repeated requests to Google; Arrow's own limit is a quarter of an hour."""
+"""Bounds repeated requests to Google; Arrow's own limit is a quarter of an hour."""
 
 
 def is_in_store(location: str) -> bool:
@@ -34,7 +32,6 @@ def is_in_store(location: str) -> bool:
 
 
 def open_folder(location: str) -> fs.FileSystem:
-    """Paths are below the folder."""
     if not is_in_store(location):
         return fs.SubTreeFileSystem(location, fs.LocalFileSystem())
     address = urlsplit(location)
@@ -218,7 +215,6 @@ def open_delta(location: str, field: str) -> "Dataset":
 
 
 Root: TypeAlias = Path | str
-"""A folder, or an address such as `s3://bank/scores`."""
 
 SUFFIX = ".parquet"
 
@@ -231,7 +227,7 @@ MAX_SECONDS = 300
 """A store may list without end."""
 
 _ADDRESS = re.compile(r"(?:(?:s3|gs)://[\w.-]+|abfss?://[\w-]+(?:@[\w.-]+)?)((?:/[^/%?#\\\x00-\x1f]+)*)/?")
-"""Without what readers would decode, or take for settings."""
+"""Excludes what readers would decode, or take for settings."""
 
 _LOGS = {TableFormat.DELTA: open_delta, TableFormat.ICEBERG: open_iceberg}
 
@@ -292,12 +288,10 @@ def location_problems(
 
 
 def list_files(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side: str) -> list[ListedFile]:
-    """By path, without names that begin with `.` or `_`; of a log its newest version's."""
     return list_table(table, roots, side)[0]
 
 
 Listing: TypeAlias = "tuple[list[ListedFile], Dataset | None]"
-"""With what its log says of them, if it has one."""
 
 
 def list_table(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side: str) -> Listing:
@@ -361,7 +355,7 @@ def _list_table(table: PayloadTable | FeedbackTable, roots: Sequence[Root], fiel
 
 
 def read_partition_value(path: str, partition_by: str | None) -> str | None:
-    """As in `day=2026-07-01/part-0.parquet`."""
+    """`day=2026-07-01/part-0.parquet` has `2026-07-01`."""
     pairs = (folder.partition("=") for folder in Path(path).parts[:-1])
     return next(
         (unquote(value) for name, is_pair, value in pairs if is_pair and unquote(name) == partition_by), None

@@ -34,8 +34,6 @@ class Engine(Protocol):
 
 
 class LocalEngine:
-    """In child processes, as many as processors."""
-
     is_apart = False
 
     def __init__(self, slots: int | None = None) -> None:
@@ -70,7 +68,6 @@ class LocalEngine:
 
 
 def open_engine(name: str, spark_url: str) -> Engine:
-    """`spark_url`: a Spark Connect server or a master."""
     if name == EngineName.LOCAL:
         return LocalEngine()
     if name != EngineName.SPARK:

@@ -85,7 +85,6 @@ class KeptAnswers:
         return self._write(self._of(key), pa.table(rows, _SCHEMA))
 
     def merge(self, files: Sequence[Path]) -> None:
-        """By one for each kind of copy."""
         of_folder: dict[Path, list[Path]] = {}
         for file in files:
             of_folder.setdefault(file.parent, []).append(file)
@@ -148,13 +147,10 @@ _MOST_CHARACTERS = 200
 
 @frozen
 class OwnPlaces:
-    """For tables, and for answers (None: each table's own)."""
-
     roots: tuple[Root, ...] = ()
     answers: Path | None = None
 
     def folder(self, deployment_id: str, payload: PayloadTable) -> Path | None:
-        """None where its table may not lie."""
         if self.answers is None and (
             is_in_store(payload.location) or location_problems(payload, self.roots, "payload")
         ):
@@ -217,7 +213,7 @@ def erase_from_files(folder: Path, ids: Sequence[str]) -> Counter[str]:
 
 
 def delete_all(folder: Path) -> int:
-    """And empty folders; returns how many files."""
+    """Deletes empty folders, too; returns how many files."""
     deleted = 0
     for file in _own_files(folder):
         with suppress(OSError):
@@ -266,7 +262,6 @@ class FlagFile:
 
     @classmethod
     def of(cls, folder: Path, check: CheckRun) -> "FlagFile":
-        """Of the check's batch, or of its span."""
         name = f"{check.span.start:{_MOMENT}}_{check.span.end:{_MOMENT}}"
         if check.batch is not None:
             name = f"batch_{quote(check.batch, safe='')}"
@@ -275,7 +270,6 @@ class FlagFile:
         return cls(folder / FOLDER / f"{name}.parquet")
 
     def write(self, flags: pa.Table) -> None:
-        """Replaces the file at once."""
         try:
             _replace(self.path, flags)
         except OSError as error:

@@ -26,8 +26,6 @@ ALL_TIMES = Span(start=datetime(1970, 1, 1, tzinfo=UTC), end=datetime(2200, 1, 1
 
 
 class FiledSchema(Protocol):
-    """Facts of a deployment that reading its files needs."""
-
     @property
     def schema(self) -> RecordSchema: ...
 
@@ -37,8 +35,6 @@ class FiledSchema(Protocol):
 
 
 class PayloadForm:
-    """And the form in which a check reads them. Can be pickled."""
-
     def __init__(self, deployment: FiledSchema, table: PayloadTable) -> None:
         schema = deployment.schema
         self.columns = table.columns
@@ -114,9 +110,7 @@ class PayloadFiles(TableFiles):
         self.require_columns(named | values, time="scored_at")
 
     def batches(self, query: WindowQuery, span: Span, ids: pa.Array | None = None) -> Iterator[pa.Table]:
-        """Of the `ids` if given.
-
-        Columns: logged_at, record_id, model_revision, sample_rate (null), outcome and probability (JSON
+        """Columns: logged_at, record_id, model_revision, sample_rate (null), outcome and probability (JSON
         texts), value_0 ….
         """
         columns = self._columns
@@ -126,7 +120,6 @@ class PayloadFiles(TableFiles):
             yield self.form.as_window(rows, query)
 
     def newest(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-        """Newest first, those of one moment by id."""
         columns = self._columns
         kinds = {columns.id: "string", columns.scored_at: TIMES, columns.prediction: "string"}
         kinds |= {name: "string" for name in (columns.label, columns.model_revision) if name is not None}
@@ -151,7 +144,6 @@ class PayloadFiles(TableFiles):
         return pa.chunked_array(chunks, "string").combine_chunks()
 
     def features(self, ids: Sequence[str], span: Span) -> dict[str, list[Scalar | None]]:
-        """In schema order."""
         key = self._columns.id
         stored = self.form.stored
         features_of: dict[str, list[Scalar | None]] = {}
@@ -167,7 +159,7 @@ class PayloadFiles(TableFiles):
 def _collect(
     empty: pa.Table, batches: Iterable[pa.Table], limit: int, cut: Callable[[pa.Table, int], pa.Table]
 ) -> pa.Table:
-    """What `cut` leaves of all batches; memory follows the limit and not the files."""
+    """Memory follows the limit and not the files."""
     tables = [empty]
     for rows in batches:
         tables.append(rows)
@@ -179,7 +171,6 @@ def _collect(
 def _cut_to_newest(
     rows: pa.Table, limit: int, time: str = "logged_at", record: str = "record_id"
 ) -> pa.Table:
-    """By these columns, newest first."""
     order = pc.sort_indices(rows, sort_keys=[(time, "descending"), (record, "descending")])
     return rows.take(order[:limit])
 
@@ -196,7 +187,6 @@ class FeedbackFiles(TableFiles):
         self.require_columns(asdict(table.columns), time="observed_at")
 
     def newest_of(self, batch: PayloadFiles, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-        """All were scored in the span."""
         later = Span(start=span.start, end=ALL_TIMES.end)
         return self._join(self._newest(later, limit, batch.ids(span)), batch, query, span)
 
@@ -272,13 +262,12 @@ _LABELS = pa.schema({"feedback_id": "string", "usable_at": TIMES, "label": "stri
 
 
 def name_columns_of_labels(records: pa.Table) -> pa.Table:
-    """As `newest_feedback` does."""
     names = {"logged_at": "record_logged_at", "outcome": "predicted"}
     return records.rename_columns([names.get(name, name) for name in records.column_names])
 
 
 def keep_first(labels: pa.Table, *, record: str = "feedback_id") -> pa.Table:
-    """Of each record by `usable_at`, then by sort order; ordered by record."""
+    """Keeps the first by `usable_at`, then by sort order; ordered by record."""
     ordered = labels.sort_by([(record, "ascending"), ("usable_at", "ascending"), ("label", "ascending")])
     coded = ordered[record].combine_chunks().dictionary_encode().indices.to_numpy()
     return ordered.take(pa.array(np.unique(coded, return_index=True)[1]))

@@ -39,7 +39,6 @@ _OPEN: dict[str, SparkSession] = {}
 
 
 def open_session(url: str) -> SparkSession:
-    """A new one if this process's has ended."""
     with _LOCK:
         session = _OPEN.get(url)
         if session is not None and _has_ended(session, url):
@@ -109,16 +108,14 @@ log = structlog.get_logger(__name__)
 
 @dataclass(slots=True)
 class Collected:
-    """Or the error that ended the job."""
-
     session: SparkSession | None = None
     table: pa.Table | None = None
     error: BaseException | None = None
 
 
 class SparkEngine:
-    """At `url`: a Spark Connect server (`sc://…`), or a master (`spark://…`, `local[2]`), which needs Java
-    here.
+    """`url`: a Spark Connect server (`sc://…`), or a master (`spark://…`, `local[2]`), which
+    needs Java here.
     """
 
     is_apart = True
@@ -155,7 +152,6 @@ class SparkEngine:
                 yield answer
 
     def count_rows(self, folder: Path, columns: Sequence[str]) -> int:
-        """By Spark's own count, for comparison."""
         counted = open_session(self._url).read.parquet(str(folder)).groupBy(*columns).count().toArrow()
         return int(sum(counted["count"].to_pylist()))
 

@@ -54,7 +54,6 @@ def _is_zero_or_one(array: pa.Array) -> bool:
 
 
 def stored_values(values: pa.ChunkedArray, column: Column, *, coded: bool = False) -> pa.Array:
-    """Numbers of a numeric column, else text; `coded`: as codes."""
     if coded:
         codes = as_array(values)
         codes = codes if pa.types.is_dictionary(codes.type) else codes.dictionary_encode()
@@ -139,7 +138,6 @@ def merge_equal(rows: pa.Table) -> tuple[pa.Table, IntArray]:
 
 
 def read_cells(values: pa.ChunkedArray, column: Column) -> list[Scalar | None]:
-    """As a model is sent them."""
     return [
         None if value is None else normalised(value) for value in typed_column(values, column).to_pylist()
     ]

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
 
 CANNOT_READ = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OSError, MemoryError)
-"""Of a damaged file, other types than the first, an unknown encoding, a file that vanished, or
-is too large.
-"""
+"""A damaged file, other types than the first, an unknown encoding, a file that vanished, or is too large."""
 
 BATCH_ROWS = 131_072
 """Large enough for Arrow's speed, small enough for memory."""
@@ -55,7 +53,6 @@ class FilePiece(msgspec.Struct, frozen=True):
 
 
 def find_pieces(dataset: "Dataset", time: str, span: Span) -> Iterator[FilePiece]:
-    """By a log and by footers."""
     fragments = list(dataset.get_fragments(in_span(dataset.schema, time, span)))
     # In an object store each footer takes a request or two.
     with ThreadPoolExecutor(FOOTERS) as pool:
@@ -100,8 +97,6 @@ def find_chunk(group: pq.RowGroupMetaData, column: str) -> pq.ColumnChunkMetaDat
 
 @frozen
 class PieceReader:
-    """Text comes as codes, which are counted faster."""
-
     schema: pa.Schema
     location: str
     field: str
@@ -141,7 +136,6 @@ class PieceReader:
 
 
 READAHEAD = 2
-"""Arrow's own default holds hundreds of megabytes."""
 
 
 @frozen
