@@ -42,14 +42,12 @@ class Form(ABC):
     title: ClassVar[str]
 
     answer_name: ClassVar[str]
-    """Forms that are answered alike share it."""
 
     answer_title: ClassVar[str]
 
     member: ClassVar[str]
 
     shape: ClassVar[str]
-    """The form as messages name it."""
 
     is_bare: ClassVar[bool] = False
     """True if the rows lie in the body itself."""
@@ -100,7 +98,7 @@ class Codec(ABC):
     label: ClassVar[str]
 
     shown_request: ClassVar[str]
-    """In short, for messages and pages: `{"instances": [[…]]}`."""
+    """Shown in messages and pages: `{"instances": [[…]]}`."""
 
     forms: ClassVar[tuple[Form, ...]] = ()
 
@@ -137,7 +135,6 @@ class Codec(ABC):
         return self.written.write_request(columns, rows)
 
     def read_request(self, body: bytes, columns: Names) -> Table:  # noqa: ARG002 - most requests name them
-        """`columns` names the columns of a format that does not."""
         return tabulate_rows(self.written.read_request(decode_object(body)))
 
     def write_answer(self, columns: Names, rows: Rows) -> bytes:
@@ -167,7 +164,7 @@ def read_records(rows: object, path: str, columns: Names) -> Table:
 
 
 def _unwrap_dense(row: object) -> object:
-    """Of `{"features": record}` or `{"data": {"features": {"values": record}}}`; another row as it is."""
+    """Unwraps `{"features": record}` or `{"data": {"features": {"values": record}}}`; another row stays."""
     match row:
         case {"data": dict(inner), **others} if not others:
             return _unwrap_dense(inner)
@@ -181,7 +178,6 @@ def _unwrap_dense(row: object) -> object:
 
 
 def read_objects(rows: Sequence[object], path: str) -> Table:
-    """Columns in the order of the first."""
     objects = [require_object(row, f"{path}[{position}]") for position, row in enumerate(rows)]
     names = list(objects[0]) if objects else []
     first_names = set(names)

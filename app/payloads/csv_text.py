@@ -50,7 +50,6 @@ def write_csv(rows: Iterable[Sequence[Any]]) -> bytes:
 
 
 def _is_foreign(lines: bytes, rows: int) -> bool:
-    """Whether CSV may differ: an escape, a null, an array or an object."""
     # A null may be a number that is not finite.
     return b"\\" in lines or b"null" in lines or b"{" in lines or lines.count(b"[") != rows
 
@@ -85,7 +84,6 @@ def read_csv(text: str) -> Iterator[list[Any]]:
 
 
 def _read_numbers(text: str) -> RowList | None:
-    """At once; None for other text."""
     lines = text.removesuffix("\n")
     # An empty line is a row with a null here.
     if not lines.isascii() or lines.encode().translate(None, b"0123456789.eE+-,\n") or "\n\n" in text:

@@ -25,7 +25,7 @@ class PathUnclear(ValueError):
 
 @frozen
 class JsonPath:
-    """To one place, or to each element of the array there (`is_of_many`)."""
+    """Leads to one place, or to each element of the array there (`is_of_many`)."""
 
     steps: tuple[Step, ...]
     is_of_many: bool = False

@@ -31,7 +31,6 @@ class Classes:
         return [canonical_of[type(prediction), prediction] for prediction in predictions]
 
     def in_order(self, chances: Mapping[object, object]) -> list[object]:
-        """In the order of the classes. Raises ClassesUnclear."""
         by_key = {make_class_key(str(name)): value for name, value in chances.items()}
         # Names of members are text: `true` for true.
         keys = [

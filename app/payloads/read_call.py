@@ -40,7 +40,6 @@ class _Refusal:
     error: InvalidInput | ScoringFailed
 
     def closeness_with(self, members: set[str]) -> tuple[int, int]:
-        """With the depth of the fault."""
         if self.closeness != _MEMBER or not isinstance(self.error, InvalidInput):
             return self.closeness, 0
         root, *inner = _PLACES.split(self.error.problems[0].field)
@@ -48,7 +47,7 @@ class _Refusal:
 
 
 def read_call(request: bytes, response: bytes, codecs: Iterable[Codec], columns: CallColumns) -> ReadCall:
-    """In the first format that fits, without foreign columns.
+    """Takes the first format that fits, without foreign columns.
 
     Raises InvalidInput of the request (for the closest format's reason), ScoringFailed of an answer without a
     usable prediction for each record.

@@ -25,8 +25,6 @@ _LARGEST_INTEGER = 2**63
 
 @frozen
 class Answer:
-    """Position i is row i."""
-
     fields: list[str]
     rows: RowList
     predictions: list[Prediction]
@@ -63,7 +61,7 @@ def read_outputs(
 
 
 def predict_alone(column: Sequence[object], outputs: OutputFields) -> list[Prediction]:
-    """Of the only column of an answer. Raises ScoringFailed."""
+    """Raises ScoringFailed."""
     return to_predictions(column, column if outputs.has_only_probabilities else None, None, outputs)
 
 
@@ -149,7 +147,7 @@ def _require_probabilities(
 
 
 def fit_probability(prediction: Prediction) -> Prediction:
-    """Within [0, 1]. Raises ScoringFailed for one that rounding did not move out."""
+    """Raises ScoringFailed for one that rounding did not move out of [0, 1]."""
     probability = prediction.probability
     if probability is None or (isinstance(probability, float) and 0 <= probability <= 1):
         return prediction
@@ -218,7 +216,6 @@ def find_outputs(fields: Names, outputs: OutputFields) -> OutputPositions:
 
 
 def listed(fields: Names) -> str:
-    """The first dozen, for a message."""
     if not fields:
         return "no column at all"
     remainder = f" and {len(fields) - _SHOWN_COLUMNS} more" if len(fields) > _SHOWN_COLUMNS else ""
@@ -255,7 +252,7 @@ _BOOLEANS = {"true": 1, "false": 0}
 
 
 def put_in_order(answer: Answer, fields: Names, rows: Rows, outputs: OutputFields) -> Answer:
-    """That of the rows that were asked. Raises ScoringFailed."""
+    """Raises ScoringFailed."""
     order = find_order(fields, rows, answer.fields, answer.rows, outputs)
     if order is None:
         return answer

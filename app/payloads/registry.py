@@ -16,7 +16,6 @@ from .open_inference import OpenInferenceBinaryCodec, OpenInferenceCodec, OpenIn
 from .sagemaker import SagemakerCsvCodec, SagemakerLinesCodec
 
 PAIRED = FieldsValuesCodec()
-"""The codec of pairs that say no other."""
 
 
 class PayloadFormat(StrEnum):

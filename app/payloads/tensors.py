@@ -227,7 +227,7 @@ def by_column(columns: Names, rows: Rows) -> dict[str, tuple[Any, ...]]:
 
 
 def table_rows(tensors: Sequence[Tensor]) -> RowList:
-    """Of one-column tensors. Raises TensorUnclear."""
+    """Raises TensorUnclear."""
     columns = []
     for tensor in tensors:
         columns.append(tensor.rows())

@@ -13,13 +13,10 @@ from ..base.strict_json import JsonObject
 from ..base.values import frozen, printable
 
 Names = Sequence[str]
-"""Names of columns."""
 
 Rows = Sequence[Sequence[Any]]
-"""Of one page, in the order of the columns."""
 
 RowList = list[list[Any]]
-"""The same, in lists of their own."""
 
 BOM = b"\xef\xbb\xbf"
 
@@ -150,7 +147,6 @@ def read_table(document: object, path: str, *, fields: str = "fields", values: s
 def read_repeating_table(
     document: object, path: str, *, fields: str = "fields", values: str = "values"
 ) -> Table:
-    """Columns may be named twice."""
     members = require_object(document, path)
     names = members.get(fields)
     rows = members.get(values)
