@@ -83,7 +83,6 @@ def record_details(
 def _copy_target(
     kind: CopyKind, key: TargetKey, schema: RecordSchema, donors: Donors | None
 ) -> CopyTarget | None:
-    """From which values of a copy are computed again; None where unknown."""
     column = schema.column(kind.attribute)
     if column is None:
         return None

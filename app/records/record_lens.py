@@ -29,8 +29,6 @@ WORDS: Mapping[Outcome | None, OutcomeWord] = {
 
 @frozen
 class RecordGroup:
-    """Both None where the value is in neither, or missing."""
-
     attribute: str
     group: str | None
     role: Role | None
@@ -52,8 +50,6 @@ class CopyKind:
 
 @frozen
 class Lens:
-    """Every schema version, and every kind of copy ever scored."""
-
     monitor: Monitor | None
     schemas: Mapping[int, RecordSchema]
     targets: Mapping[int, TargetKey]
@@ -84,7 +80,6 @@ class Lens:
         return groups
 
     def changes(self, record: StoredRecord, copies: Iterable[StoredCopy]) -> dict[str, Change]:
-        """By attribute; those without a classified copy are left out."""
         outcome = self.outcome(record)
         changes = dict[str, Change]()
         roles = {group.attribute: group.role for group in self.groups(record)}
@@ -112,7 +107,6 @@ class Lens:
 
 
 def name_cells(columns: Sequence[Column], cells: Sequence[Any] | None) -> dict[str, Any]:
-    """Without cells, each is None."""
     return dict(zip((column.name for column in columns), cells or [None] * len(columns), strict=True))
 
 
@@ -148,7 +142,6 @@ def compare_outcomes(original: Outcome | None, copy: Outcome | None) -> Change |
 def _read_kind(
     key: TargetKey, schema: RecordSchema, monitor: Monitor | None, digests: Mapping[str, str]
 ) -> CopyKind:
-    """With a role where the present monitor asks for the same copy."""
     column = schema.column(key.feature)
     target = key.target
     donated = ()

@@ -77,7 +77,6 @@ class RecordSummary:
 
     @property
     def gap(self) -> float | None:
-        """Of two scores among the flags; None where unknown."""
         return max((gap for flag in self.flags if (gap := known_gap(flag)) is not None), default=None)
 
 
@@ -120,7 +119,7 @@ def list_matching_records(session: Session, deployment_no: int, query: RecordsWa
 def count_matching_records(
     session: Session, deployment_no: int, query: RecordsWanted, *, limit: int
 ) -> RecordCount:
-    """At most `limit`, whatever page is asked for. Raises as `list_matching_records`."""
+    """Raises as `list_matching_records`."""
     window = window_of_check(session, deployment_no, query.check_id)
     if window is not None and window.oldest is None:
         return RecordCount(records=0, is_least=False)
@@ -160,9 +159,7 @@ def summaries(
 
 
 def build_record_filter(query: RecordsWanted, lens: Lens, window: CheckWindow | None) -> RecordFilter:
-    """In the words of the lens's monitor. Raises InvalidInput (no such attribute or group), Conflict (no
-    monitor).
-    """
+    """Raises InvalidInput (no such attribute or group), Conflict (no monitor)."""
     monitor = lens.monitor
     if monitor is None and (query.attribute, query.group, query.outcome, query.changed) != (None,) * 4:
         raise Conflict(

@@ -16,10 +16,8 @@ from ...intake.logging.native_records import read_members, read_optional
 from .queries import MAX_CORRECTIONS, store_correction
 
 MAX_REASON = 500
-"""Max characters of a reason."""
 
 _COLUMNS = {"record_id": "record", "correction_id": "id"}
-"""Columns of a CSV that have other names."""
 
 _REASONS = {
     "not_stored": "record {record} is not stored; a value that was never logged cannot be corrected",
@@ -33,7 +31,6 @@ _REASONS = {
     "unchanged": "is the stored value {stored}",
     "too_many": f"this value was corrected {MAX_CORRECTIONS:,} times, which is the most",
 }
-"""By outcome."""
 
 
 def read_corrections(body: bytes, charset: str | None, plan: IngestPlan) -> Sequence[Json]:
@@ -112,7 +109,7 @@ def _read_line(
 
 
 def _check(sent: Json, plan: IngestPlan) -> Correction:
-    """With its values as they are stored. Raises RecordRefused."""
+    """Returns values as they are stored. Raises RecordRefused."""
     if isinstance(sent, RecordRefused):
         raise sent
     members = read_members(sent, frozenset({"id", "record", "what", "old", "new", "reason"}))

@@ -16,7 +16,6 @@ from ...domain.record import digest_id
 from ...intake.writing.write_target import Target
 
 MAX_CORRECTIONS = 1_000
-"""Max corrections of one value."""
 
 # `earlier` is the correction of the same id or, without an id, the newest one of this value.
 _CORRECT = text("""
@@ -103,7 +102,7 @@ _COUNT = text("""
 
 
 def store_correction(session: Session, target: Target, correction: Correction, *, by: str) -> Row[Any]:
-    """If nothing speaks against it; notes the hour as changed, and an audit event without a value.
+    """Notes the hour as changed, and an audit event without a value, unless something speaks against it.
 
     Returns the outcome, the value that was stored, and for how long records are kept. The deployment is
     locked.

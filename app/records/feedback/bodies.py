@@ -44,7 +44,6 @@ class FeedbackRecordOut(Out):
 
     @classmethod
     def of(cls, feedback: StoredFeedback, schema: RecordSchema) -> "FeedbackRecordOut":
-        """Shortens long texts."""
         return cls.from_object(
             feedback,
             id=feedback.feedback_id,

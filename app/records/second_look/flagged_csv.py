@@ -34,8 +34,8 @@ _FLAG_COLUMNS = (
 
 
 def csv_header(schema: RecordSchema, *, is_raw: bool = False) -> list[str]:
-    """If the record has one of our names, ours is changed. The id is called as `POST …/feedback-records`
-    reads it.
+    """Ours is changed if the record has one of our names. The id is called as `POST …/feedback-records` reads
+    it.
     """
     return name_columns(schema, _FLAG_COLUMNS, [("label", "observed_label")], is_raw=is_raw)
 
@@ -43,7 +43,7 @@ def csv_header(schema: RecordSchema, *, is_raw: bool = False) -> list[str]:
 def name_columns(
     schema: RecordSchema, before: Iterable[str], after: Iterable[Sequence[str]], *, is_raw: bool
 ) -> list[str]:
-    """Of the id, of ours before those of the record, and of ours after them, each with alternatives."""
+    """Names the id, ours before those of the record, and ours after them, each with alternatives."""
     columns = [column.name for column in schema.columns]
     used = set(columns)
     names = [take_free_name(used, "id", "record_id"), *(take_free_name(used, name) for name in before)]
@@ -58,7 +58,6 @@ def csv_lines(rows: Iterable[Iterable[str]]) -> bytes:
 
 
 def csv_row(flagged: FlaggedPayload, schema: RecordSchema, *, is_raw: bool = False) -> list[str]:
-    """Empty where the record was logged without the column."""
     flag = flagged.flag
     values = name_values(flagged.schema, flagged.features, flagged.meta)
     cells = [
@@ -75,7 +74,6 @@ def csv_row(flagged: FlaggedPayload, schema: RecordSchema, *, is_raw: bool = Fal
 
 
 def take_free_name(used: set[str], *names: str) -> str:
-    """Or one made of the first; adds it to those taken."""
     name = next((name for name in names if name not in used), f"flagged_{names[0]}")
     while name in used:
         name = f"flagged_{name}"

@@ -25,7 +25,6 @@ MOST_REFERENCES = 3
 """Max reference groups that a total names."""
 
 MAX_SENTENCES = 5
-"""Those with most records come first."""
 MAX_LABELS = 6
 """Max buttons of a record; a label of more classes is sent as a file."""
 
@@ -90,7 +89,7 @@ def say_effect(
     figure: tuple[str, str],
     check_id: str,
 ) -> FlipTotal | None:
-    """On what the model does to a group because of the attribute, by the copies of a check.
+    """Says what the model does to a group because of the attribute, by the copies of a check.
 
     `figure` is the attribute and the group; of several attributes the sentence is about the one that changes
     most. None where nothing is known of it.
