@@ -153,7 +153,6 @@ def require_own_page(scope: Scope, authorization: str | None) -> None:
 
 
 def is_from_our_page(headers: Headers) -> bool | None:
-    """None where the request does not say."""
     site = headers.get("sec-fetch-site")
     origin = headers.get("origin")
     if site is not None:
@@ -172,7 +171,6 @@ def _digest(text: str) -> bytes:
 
 
 def _read_text(authorization: str | None) -> str:
-    """Of `Bearer`, or the password of `Basic`; empty where there is none."""
     scheme, _, credentials = (authorization or "").strip().partition(" ")
     text = credentials.strip() if scheme.lower() in {"bearer", "basic"} else ""
     if scheme.lower() == "basic":

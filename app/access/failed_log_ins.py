@@ -17,11 +17,10 @@ UNKNOWN = "unknown"
 
 MOST_KEPT = 60
 WINDOW_SECONDS = 3600.0
-"""One process keeps `MOST_KEPT` failures one by one; further ones are counted."""
 
 
 class FailureBudget:
-    """Of an hour. Safe to share between threads."""
+    """Safe to share between threads."""
 
     def __init__(self, *, clock: Callable[[], float] = monotonic_seconds) -> None:
         self._clock = clock
@@ -31,7 +30,6 @@ class FailureBudget:
         self._left_out = 0
 
     def admit(self) -> int | None:
-        """Number left out since the last admitted one; None where this one is left out, too."""
         with self._lock:
             if self._clock() - self._began >= WINDOW_SECONDS:
                 self._began, self._kept = self._clock(), 0
@@ -51,7 +49,6 @@ class FailedLogIns:
         self._budget = FailureBudget(clock=clock)
 
     def note(self, name: str, *, method: str, address: str) -> None:
-        """By `password` or `key`; or counts it for the next entry."""
         left_out = self._budget.admit()
         if left_out is None:
             return

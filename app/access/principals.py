@@ -44,7 +44,6 @@ _PERMISSIONS = {
 
 
 USER = "user:"
-"""Begins an actor that is a person; others are ids of keys."""
 
 
 @frozen
@@ -76,12 +75,12 @@ class Principal:
         return f"The user {self.name}" if self.actor.startswith(USER) else "This key"
 
     def require_role(self, permission: Permission) -> None:
-        """For some deployment at least. Raises Forbidden."""
+        """Raises Forbidden unless the caller has it for some deployment at least."""
         if permission not in self.role.permissions:
             raise Forbidden(f"{self.subject} has the role {self.role}, which may not {_ACTIONS[permission]}.")
 
     def require(self, permission: Permission) -> None:
-        """For the installation as a whole. Raises Forbidden."""
+        """Raises Forbidden unless the caller has it for the installation as a whole."""
         self.require_role(permission)
         if self.deployment_no is not None:
             raise Forbidden(

@@ -39,7 +39,6 @@ class SecretBox:
         self._use((secret, *old))
 
     def seal(self, plain: bytes) -> bytes:
-        """A different form each time."""
         nonce = os.urandom(_NONCE_BYTES)
         return _VERSION + nonce + self._ciphers[0].encrypt(nonce, plain, _VERSION)
 
@@ -122,9 +121,7 @@ def find_secret_box(settings: Settings) -> SecretBox | None:
 
 
 def open_secret_box(settings: Settings) -> SecretBox:
-    """From the settings, or a key file made at the first start (readable by its owner only). Raises
-    SetupError.
-    """
+    """Made at the first start if no key is set, readable by its owner only. Raises SetupError."""
     if settings.secret_key is not None:
         return SecretBox(settings.secret_key.get_secret_value(), *settings.accepted_keys)
     path = settings.data_dir / KEY_FILE

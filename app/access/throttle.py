@@ -11,7 +11,7 @@ from ..base.errors import TooManyTries
 FAILURES = 10
 
 FAILURES_OF_ADDRESS = 100
-"""Of all names: many people may share an address."""
+"""Many people may share an address."""
 
 WINDOW_SECONDS = 300.0
 
@@ -19,9 +19,9 @@ _MOST = 10_000
 
 
 class Throttle:
-    """By name and address, and by address. Safe to share between threads.
+    """Counts by name and address, and by address. Safe to share between threads.
 
-    A restart forgets them, which costs an attacker more than us.
+    A restart forgets failures, which costs an attacker more than us.
     """
 
     def __init__(self, *, clock: Callable[[], float] = monotonic_seconds) -> None:
@@ -59,7 +59,7 @@ class _Failures:
     _moments: dict[Hashable, deque[float]] = field(default_factory=dict)
 
     def wait_seconds(self, key: Hashable) -> float:
-        """Until one of the max failures is too old to count; 0 if there are fewer."""
+        """0 if there are fewer failures than the max."""
         moments = self._moments.get(key, deque())
         while moments and moments[0] <= self.clock() - WINDOW_SECONDS:
             moments.popleft()

@@ -101,11 +101,10 @@ MOST_CHARACTERS = 200
 MORE = "more_changes"
 
 _NAMES = ("name", "feature", "attribute")
-"""Identify items of a list, so that moved ones do not count as changed."""
 
 
 def changes_between(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Of two JSON documents: `{"endpoint.url": [before, after]}`; None is an absent thing.
+    """Changed fields of two JSON documents: `{"endpoint.url": [before, after]}`; None is an absent thing.
 
     Members, and items with a name, are joined by dots. `more_changes` counts those beyond `MOST_CHANGES`.
     """

@@ -80,7 +80,7 @@ def event_document(event: AuditEvent) -> dict[str, Any]:
 
 
 def audit_line(event: AuditEvent) -> str:
-    """Of an export, without its end: JSON in ASCII, with its hash."""
+    """JSON in ASCII, with the hash, without the line's end."""
     return json.dumps(
         {**event_document(event), "hash": event.hash.hex() if event.hash else None}, allow_nan=False
     )
@@ -151,7 +151,6 @@ class ChangeOrigin(Protocol):
 
 
 ORIGIN: ContextVar[ChangeOrigin | None] = ContextVar("origin", default=None)
-"""None in commands and schedules."""
 
 
 @frozen_by_name
@@ -230,13 +229,11 @@ def sealed_events(
 
 
 def unsealed_since(session: Session) -> tuple[int, datetime | None]:
-    """And the time of the oldest."""
     row = session.execute(text("SELECT count(*), min(at) FROM audit_events WHERE position IS NULL")).one()
     return int(row[0]), row[1]
 
 
 def seal_events(session: Session) -> list[AuditEvent]:
-    """Oldest first; none while another transaction seals."""
     if not session.scalar(_SEALER_LOCK):
         return []
     last = session.execute(
@@ -275,5 +272,4 @@ def _select(filters: AuditFilter) -> Select[AuditEventRow]:
 
 
 def read_event(row: AuditEventRow, *, position: int | None = None) -> AuditEvent:
-    """`position` is that which it is about to have."""
     return read_row(AuditEvent, row, position=row.position if position is None else position)

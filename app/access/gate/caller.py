@@ -39,16 +39,12 @@ from ..secret_box import SecretBox, open_secret_box
 from ..throttle import Throttle
 
 REQUESTS_AT_ONCE = 16
-"""The rest of the pool's 20 connections serve key look-ups and readiness."""
 
 UPLOADS_AT_ONCE = 4
-"""Each needs disk space and a processor."""
 
 UPLOADS_OF_KEY = 2
-"""Of one key or user."""
 
 LOG_INS_WAITING, LOG_INS_OF_ADDRESS = 40, 4
-"""Passwords waiting to be compared."""
 
 
 @frozen
@@ -125,12 +121,9 @@ DeploymentId = Annotated[
 Feature = TypeVar("Feature")
 
 IS_INNER = "is_inner"
-"""In the state of a request of a face."""
 
 
 def open_feature(kind: type[Feature]) -> Callable[[Request], Awaitable[Feature]]:
-    """Dependency on what a feature keeps open in this process."""
-
     async def find(request: Request) -> Feature:
         feature: Feature = request.state.features[kind]
         return feature
@@ -186,8 +179,6 @@ AnyKey = Annotated[Principal, Depends(find_principal)]
 
 
 def allowed(permission: Permission) -> Callable[[Principal], Awaitable[Principal]]:
-    """Dependency on the caller, if the role has the permission."""
-
     async def check(principal: AnyKey) -> Principal:
         principal.require_role(permission)
         return principal
@@ -216,7 +207,6 @@ UNAUTHENTICATED = "request.unauthenticated"
 
 _MAX_ID = 1000
 _PARAMETER = re.compile(r"[a-z][a-z_-]{0,39}")
-"""Of query parameters that are kept; their values may be about people."""
 
 
 @dataclass
@@ -245,11 +235,9 @@ class RequestOrigin:
         return principal
 
     def count_event(self, action: str) -> None:
-        """That of a read does not speak for a change."""
         self.events += action != READ or self.scope["method"] in READING
 
     def action_of(self, status: int) -> str | None:
-        """None if no event is missing."""
         if self.principal is None:
             return UNAUTHENTICATED if status == HTTPStatus.UNAUTHORIZED else None
         is_audited = self.reads_records or self.scope["method"] not in READING
@@ -265,7 +253,6 @@ class RequestOrigin:
 
 
 def note_request(session: Session) -> None:
-    """If it has none yet."""
     origin = ORIGIN.get()
     if isinstance(origin, RequestOrigin):
         action = origin.action_of(HTTPStatus.OK)
@@ -296,7 +283,6 @@ def _mark_records_read() -> None:
 READS_RECORDS = Depends(require_records)
 
 SHOWS_RECORDS = Depends(_mark_shown_records)
-"""The page leaves out records for roles that see figures only."""
 
 
 def request_details(scope: Scope) -> dict[str, object]:

@@ -24,10 +24,9 @@ from .verify_token import MAX_TOKEN_CHARACTERS, UnknownKey, require_access_token
 FRESH_SECONDS = 3600.0
 
 STALE_SECONDS = 24 * 3600.0
-"""Known keys are used so long while the issuer does not answer."""
 
 PAUSE_SECONDS = 30.0
-"""Between fetches for unknown keys or failures: anybody can send a token with a made-up key."""
+"""Anybody can send a token with a made-up key."""
 
 _TIMEOUT_SECONDS = 5.0
 _MAX_ANSWER_BYTES = 2**20
@@ -37,8 +36,6 @@ log = structlog.get_logger("evenhand.oidc")
 
 
 class Discovery(msgspec.Struct, frozen=True):
-    """OpenID Connect Discovery 1.0, section 3."""
-
     issuer: str
     authorization_endpoint: str
     token_endpoint: str
@@ -137,7 +134,6 @@ class Issuer:
             self._transport = None
 
     async def _refresh(self, *, max_age: float) -> None:
-        """One request at a time, at most every `PAUSE_SECONDS`."""
         async with self._lock:
             now = self._clock()
             if now - self._fetched_at < max_age or now - self._tried_at < PAUSE_SECONDS:
@@ -216,7 +212,7 @@ _OWN_ALGORITHM = "HS256"
 
 @frozen
 class BearerTokens:
-    """For one audience. Belongs to one event loop."""
+    """Belongs to one event loop."""
 
     configuration: OidcConfiguration
     issuer: Issuer

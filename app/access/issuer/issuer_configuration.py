@@ -16,9 +16,7 @@ from ...calls.egress_policy import parse_address
 from ..principals import Role
 
 CALLBACK = "/login/oidc/callback"
-"""Registered at the issuer with the public address before it."""
 BACK_CHANNEL = "/login/oidc/back-channel-logout"
-"""Receives the issuer's notices of log-outs."""
 
 
 class ClaimRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -124,13 +122,10 @@ def _read_rules(text: str) -> tuple[ClaimRule, ...]:
 _ORDER = (Role.INGEST, Role.AGGREGATES, Role.READ, Role.MANAGE, Role.ADMIN)
 _OTHER = re.compile(r"[^a-z0-9._@-]+", re.ASCII)
 _LONGEST_NAME = 48
-"""Of a claim; the rest of a user's name distinguishes two of the same."""
 
 
 @frozen
 class Grant:
-    """For one deployment or for all."""
-
     role: Role
     deployment_id: str | None
 
@@ -146,7 +141,6 @@ class Identity:
 
     @property
     def distinct_name(self) -> str:
-        """With a mark that nobody else has."""
         return f"{self.name}-{hashlib.sha256(f'{len(self.issuer)} {self.issuer}{self.subject}'.encode()).hexdigest()[:12]}"
 
 
@@ -170,7 +164,7 @@ def identify(claims: Mapping[str, Any], configuration: OidcConfiguration, *, for
 
 
 def read_claim(claims: Mapping[str, Any], name: str) -> frozenset[str]:
-    """Of a claim, or a list. A name with dots comes before a path with the same text."""
+    """Texts of a claim or a list. A name with dots comes before a path with the same text."""
     claim: object = claims.get(name)
     if claim is None:
         claim = claims

@@ -53,7 +53,7 @@ def _begin_turns() -> Turns:
 
 @dataclass
 class OidcLogIns:
-    """At one issuer. Belongs to one event loop."""
+    """Belongs to one event loop."""
 
     configuration: OidcConfiguration
     issuer: Issuer

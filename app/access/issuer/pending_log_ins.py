@@ -32,12 +32,10 @@ class PendingLogIn(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def challenge(self) -> str:
-        """PKCE by the method S256 (RFC 7636)."""
         return base64.urlsafe_b64encode(hashlib.sha256(self.verifier.encode()).digest()).rstrip(b"=").decode()
 
     @property
     def state_hash(self) -> bytes:
-        """A state is known to be used by it."""
         return hashlib.sha256(f"state {self.state}".encode()).digest()
 
 

@@ -11,10 +11,8 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from ...base.errors import Unauthenticated
 
 LEEWAY_SECONDS = 60
-"""Between the clocks of the issuer and of this machine."""
 
 LOGOUT_EVENT = "http://schemas.openid.net/event/backchannel-logout"
-"""Member of `events` of a notice of a log-out."""
 
 MAX_TOKEN_CHARACTERS = 16_384
 

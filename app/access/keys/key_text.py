@@ -53,7 +53,6 @@ def make_key() -> str:
 
 
 def read_key_id(text: str) -> str | None:
-    """Public part; None if it cannot be a key."""
     match = KEY_PATTERN.fullmatch(text)
     return match[1] if match else None
 

@@ -21,7 +21,6 @@ from ...database.engine import Database
 from .queries import BURST_SECONDS, KeyLimit, KeyLimits, add_use, all_limits, stored_bytes
 
 SYNC_SECONDS = 5.0
-"""A changed limit applies after this at the latest."""
 
 _MOST_KEYS = 10_000
 
@@ -118,7 +117,6 @@ class LimitKeeper:
             bucket.take(1)
 
     def note_stored(self, key_id: str, *, sent: int, records: int, size: int) -> None:
-        """`records` were stored of those `sent`."""
         limits = self._limits.get(key_id)
         if limits is not None:
             bucket = self._bucket(key_id, KeyLimit.RECORDS, limits.records_per_second, self._clock())
@@ -132,7 +130,6 @@ class LimitKeeper:
         tally.update(requests=1, records=records, bytes=size)
 
     async def sync(self) -> None:
-        """Exchanges use and limits. If the database is away, the next call does it."""
         tallies, self._tallies = self._tallies, {}
         try:
             self._limits, self._stored = await asyncio.to_thread(self._exchange, tallies)

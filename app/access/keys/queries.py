@@ -16,7 +16,6 @@ from ...domain.paging import Paging
 from ..principals import Role
 
 BURST_SECONDS = 2.0
-"""Of a rate that may come at once after a pause."""
 
 
 class KeyLimit(StrEnum):
@@ -47,13 +46,10 @@ class KeyUse:
 
 
 USE_NOTED_EVERY = timedelta(minutes=1)
-"""Between two stored moments of use of one key."""
 
 
 @frozen_by_name
 class ApiKey:
-    """`deployment_id` names the only deployment of a bound key."""
-
     no: int
     id: str
     name: str
@@ -83,13 +79,11 @@ def find_key(session: Session, key_id: str) -> ApiKey | None:
 
 
 def lock_key(session: Session, key_id: str) -> ApiKey:
-    """Against rotation and revocation. Raises NotFound."""
     session.execute(select(ApiKeyRow.no).where(ApiKeyRow.id == key_id).with_for_update())
     return get_key(session, key_id)
 
 
 def find_successor(session: Session, key_id: str) -> ApiKey | None:
-    """Not revoked, made by a rotation."""
     row = session.execute(
         _SELECT.where(ApiKeyRow.replaces == key_id, ApiKeyRow.revoked_at.is_(None)).limit(1)
     ).one_or_none()
@@ -101,7 +95,6 @@ def end_key(session: Session, key: ApiKey, at: datetime) -> None:
 
 
 def note_key_use(session: Session, key: ApiKey, *, now: datetime) -> None:
-    """Unless that was stored lately."""
     # Other processes have seen the same old moment.
     is_recent = ApiKeyRow.last_used_at.between(now - USE_NOTED_EVERY, now + USE_NOTED_EVERY)
     session.execute(
@@ -161,7 +154,6 @@ def find_key_use(session: Session) -> dict[str, KeyUse]:
 
 
 def add_use(session: Session, used: Mapping[str, Mapping[str, int]]) -> None:
-    """COUNTS by key."""
     # By ids, so that two processes never wait for each other.
     rows = [
         {"key_id": key_id, **{name: used[key_id].get(name, 0) for name in COUNTS}} for key_id in sorted(used)
@@ -194,7 +186,6 @@ class UsedKey:
 
 
 def read_key_use(session: Session) -> list[UsedKey]:
-    """Of keys that have a limit or logged something, by id."""
     limits = all_limits(session)
     use = find_key_use(session)
     names = name_keys(session, {*limits, *use})

@@ -99,7 +99,6 @@ def revoke_api_key(key_id: KeyId, admin: Admin, session: SessionIn) -> None:
 
 
 def bound_to(deployment_id: str | None, session: Session) -> int | None:
-    """None for all. Raises NotFound."""
     if deployment_id is None:
         return None
     no = number_of_deployment(session, deployment_id)

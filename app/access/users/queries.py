@@ -36,7 +36,6 @@ def add(session: Session, **values: object) -> bool:
 
 
 def get(session: Session, name: str) -> User:
-    """Disabled or not. Raises NotFound."""
     return require_present(find(session, name), "user", name)
 
 
@@ -76,7 +75,6 @@ def set_password(session: Session, user: User, password_hash: str) -> None:
 
 
 def set_disabled(session: Session, user: User, *, disabled: bool) -> None:
-    """Disabling ends the user's log-ins."""
     # The first time stays.
     change(session, user, disabled_at=func.coalesce(UserRow.disabled_at, func.now()) if disabled else None)
     if disabled:

@@ -50,7 +50,6 @@ def find_id_token(session: Session, token_hash: bytes) -> bytes | None:
 
 
 def end_other_sessions(session: Session, token_hash: bytes) -> int:
-    """Returns how many."""
     present = (
         select(SessionRow.user_no, SessionRow.key_no).where(SessionRow.token_hash == token_hash).subquery()
     )

@@ -37,7 +37,6 @@ def create_user(
 
 
 def change_password(session: Session, user: User, password: str) -> None:
-    """Ends every log-in of the user."""
     refuse([*_password_problems(user.name, password), *_issuer_problems(user, "password")])
     users.set_password(session, user, hash_password(password))
 
