@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 def read_row(kind: type[T], row: object, /, **further: object) -> T:
-    """Of columns that are called as its fields; `further` are fields that are not.
+    """Reads columns that are called as the fields; `further` are fields that are not.
 
     Texts become members of enumerations, and JSON becomes objects and tuples, as the fields are declared.
     """
@@ -46,19 +46,16 @@ def _list_field_forms(kind: Any) -> Mapping[str, Any]:  # noqa: ANN401 - a class
 
 
 def _is_encoded(hint: Any) -> bool:  # noqa: ANN401 - any type
-    """As a text or as JSON."""
     if get_args(hint):
         return get_origin(hint) is tuple or any(map(_is_encoded, get_args(hint)))
     return isinstance(hint, type) and (is_dataclass(hint) or issubclass(hint, Enum | msgspec.Struct | tuple))
 
 
 def write_json(value: object) -> str:
-    """Also of objects of our own."""
     return json.dumps(value, default=msgspec.to_builtins)
 
 
 def plain_json(value: object) -> Any:  # noqa: ANN401 - JSON
-    """As it is read back once it is stored."""
     return json.loads(write_json(value))
 
 
@@ -74,7 +71,7 @@ def read_named_rows(session: Session, statement: str, values: Mapping[str, Any])
 
 
 def array_text(values: Iterable[int | str | datetime | None]) -> str:
-    """For `%(nos)s::int[]`: much faster than a list."""
+    """Much faster than a list, for `%(nos)s::int[]`."""
     return "{" + ",".join(map(_member, values)) + "}"
 
 
@@ -115,7 +112,7 @@ def within(
 
 
 MAX_PAGE_BYTES = 8 * 2**20
-"""As JSON. The first record is always in it."""
+"""The first record is always in a page."""
 
 Item = TypeVar("Item")
 

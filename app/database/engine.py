@@ -152,7 +152,7 @@ def libpq_url(url: str) -> str:
 
 
 def public_address(url: str) -> str:
-    """Without the password: `evenhand at 127.0.0.1:5432 (user evenhand)`."""
+    """`evenhand at 127.0.0.1:5432 (user evenhand)`, without the password."""
     parsed = parse_url(url)
     # A socket's folder is a parameter, maybe several times.
     host = parsed.host or ",".join(parsed.normalized_query.get("host", ())) or "the default host"
@@ -162,7 +162,6 @@ def public_address(url: str) -> str:
 
 
 def describe_cause(error: DBAPIError) -> str:
-    """One line, without the address."""
     lines = [line.strip() for line in str(error.orig).splitlines() if line.strip()]
     # libpq names the address first; psycopg lists each of several on a line.
     cause = next(
@@ -255,7 +254,6 @@ class Database:
 
 
 def current_time(session: Session) -> datetime:
-    """By the database's clock, at the transaction's begin."""
     return session.execute(select(func.now())).scalar_one()
 
 
@@ -263,7 +261,7 @@ Parameter = str | int | datetime
 
 
 class ArrowReader:
-    """For one thread. All queries see the same moment."""
+    """Belongs to one thread. All queries see the same moment."""
 
     def __init__(self, connection: "dbapi.Connection") -> None:
         self._connection = connection
@@ -276,7 +274,7 @@ class ArrowReader:
 
     @contextmanager
     def batches(self, query: str) -> Iterator[pa.RecordBatchReader]:
-        """For more than memory holds. Raises Unavailable, and OSError between two batches."""
+        """Takes more than memory holds. Raises Unavailable, and OSError between two batches."""
         with self._cursor() as cursor:
             cursor.execute(query)
             yield cursor.fetch_record_batch()
@@ -294,7 +292,7 @@ class ArrowReader:
 
 @contextmanager
 def arrow_reader(database: Database) -> Iterator[ArrowReader]:
-    """On a connection of its own. Raises Unavailable."""
+    """Raises Unavailable."""
     with ExitStack() as stack:
         try:
             connection = stack.enter_context(database.arrow.transaction())

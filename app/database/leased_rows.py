@@ -20,7 +20,7 @@ Column = TypeVar("Column")
 
 @frozen_by_name
 class HeldRow:
-    """Under its claim's token. `if_lost` is the message of `LeaseLost`."""
+    """`if_lost` is the message of `LeaseLost`."""
 
     table: type[QueuedRow]
     no: int
@@ -37,7 +37,7 @@ def lease_row(
     lease: timedelta,
     **values: Any,  # noqa: ANN401 - columns
 ) -> None:
-    """To the holder of `token`; counts an attempt. The transaction has locked the row."""
+    """Counts an attempt. The transaction has locked the row."""
     leased = {
         "attempts": table.attempts + 1,
         "lease_token": token,
@@ -68,7 +68,7 @@ _IS_AHEAD = "claimable_at > now() + interval '1 hour'"
 
 
 def shorten_waits(session: Session) -> None:
-    """Of waits, leases and sessions that began while the database's clock was ahead: no wait lasts an hour,
+    """Ends waits, leases and sessions that began while the database's clock was ahead: no wait lasts an hour,
     no session a day.
     """
     # The hours come again.
@@ -89,7 +89,7 @@ def shorten_waits(session: Session) -> None:
 
 
 def returned_values(table: type[CheckRow] | type[AttributionRow]) -> dict[str, Any]:
-    """For work that returns to the queue, its attempt not counted; cancelled work ends."""
+    """Does not count the attempt; cancelled work ends."""
     # The row as it is now: a cancellation may have come since.
     cancelled = table.cancel_requested
     return {

@@ -25,8 +25,8 @@ OLDEST_COMMIT = "7ba08965"
 """The first migration creates its schema, also from earlier ones."""
 
 LOCK_SECONDS = 0.3
-"""For one table. All who come after it wait as long, and after a second Postgres would look for a deadlock
-and end a reader.
+"""All who come after a migration wait as long, and after a second Postgres would look for a deadlock and end
+a reader.
 """
 
 FIRST_PAUSE_SECONDS = 1.0
@@ -103,7 +103,6 @@ class DatabaseFault:
 
 
 def find_faults(database: Database) -> Iterator[DatabaseFault]:
-    """And what to do. Raises Unavailable."""
     with database.operator_connection() as connection:
         encoding = connection.exec_driver_sql("SHOW server_encoding").scalar()
         # Inside, so that a connection that is refused is named as well.
@@ -200,13 +199,12 @@ def is_newer(revision: str) -> bool:
 
 
 def is_too_old(revision: str) -> bool:
-    """No migration starts from it."""
     return not is_newer(revision) and revision not in _revisions()
 
 
 @cache
 def _revisions() -> tuple[str, ...]:
-    """In order. By file names: Alembic would run every file to find them."""
+    """Reads file names in order: Alembic would run every file to find them."""
     return tuple(
         sorted(file.name.partition("_")[0] for file in (_migrations() / "versions").glob("[0-9]*_*.py"))
     )

@@ -46,7 +46,6 @@ def ensure_months(session: Session, months: Iterable[tuple[int, int]]) -> None:
 
 
 def months_ahead(session: Session, now: datetime) -> int:
-    """After this one, without a gap."""
     existing = set(session.scalars(_PARTITIONS))
     count = 0
     month = now.year * 12 + now.month

@@ -25,8 +25,6 @@ class Resealer(Sealer, Protocol):
 
 
 class SealedColumn(Enum):
-    """Columns of sealed secrets, by their words. ID tokens are left out: they end with their session."""
-
     ENDPOINTS = "endpoint", DeploymentRow.credentials
     COLUMN_KEYS = "protected columns of", DeploymentRow.column_key
     CHANNELS = "alert channel", AlertChannelRow.secret
@@ -48,13 +46,12 @@ class ResealedBatch:
 
 
 def begin_sealing(session: Session) -> None:
-    """See `wait_for_sealing`."""
     session.execute(text("SELECT pg_advisory_xact_lock_shared(:lock)"), {"lock": _SEALING_LOCK})
 
 
 def wait_for_sealing(session: Session) -> None:
-    """Until all transactions that may have sealed with an earlier key have ended; later ones read the new
-    key.
+    """Returns once all transactions that may have sealed with an earlier key have ended; later ones read the
+    new key.
     """
     session.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _SEALING_LOCK})
 
@@ -81,7 +78,6 @@ def join_first(secrets: Sequence[str]) -> str:
 
 
 def reseal_batch(session: Session, kind: SealedColumn, sealer: Resealer, *, after_id: str) -> ResealedBatch:
-    """By ids, those not yet under the present key."""
     column = kind.column
     row = column.class_
     batch = ResealedBatch()

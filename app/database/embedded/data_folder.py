@@ -48,11 +48,6 @@ def has_data(data_dir: Path) -> bool:
 
 
 def settle(data_dir: Path, system_dir: Path) -> Place:
-    """The same at every start; `data_dir` exists.
-
-    As root the server runs as another account. If that cannot reach `data_dir`, the data goes to a new folder
-    under `system_dir`, and a pointer file has its path.
-    """
     try:
         home = data_dir.resolve()
         pointer = home / POINTER

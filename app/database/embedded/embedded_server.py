@@ -64,7 +64,6 @@ PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 
 
 def make_cluster(programs: Path, place: Place) -> None:
-    """Next to `place.data` first, then renamed."""
     fresh = place.data.with_name(f"{place.data.name}.new")
     try:
         shutil.rmtree(fresh, ignore_errors=True)
@@ -103,7 +102,7 @@ def make_cluster(programs: Path, place: Place) -> None:
 
 
 def hand_over(place: Place) -> None:
-    """To the server's account (older versions ran as `nobody`). Call only when no server runs on it."""
+    """Older versions ran as `nobody`. Call only when no server runs on it."""
     if place.data.stat().st_uid == place.account.uid:
         return
     log.warning("postgres_data_handed_over", data=str(place.data), account=place.account.name)
@@ -143,7 +142,6 @@ def start_server(programs: Path, place: Place) -> subprocess.Popen[bytes]:
 
 
 def shut_down(data: Path) -> None:
-    """Open transactions are rolled back, everything is written."""
     for request, seconds in SHUTDOWN:
         running = find_postmaster(data)
         if running is None:
@@ -198,7 +196,7 @@ SYSTEM_DIR = Path("/var/lib/evenhand")
 
 
 class EmbeddedPostgres:
-    """On a socket that only its owner may use.
+    """Listens on a socket that only its owner may use.
 
     Start it from a thread that lives as long as the server is needed: on Linux the server ends with that
     thread.
@@ -271,7 +269,6 @@ class EmbeddedPostgres:
         return self._place is not None and find_postmaster(self._place.data) is not None
 
     def stop(self) -> None:
-        """Unless another process uses the server too."""
         if self._place is None:
             return
         with one_at_a_time(self._data_dir):
@@ -302,7 +299,6 @@ class EmbeddedPostgres:
 def embedded_postgres(
     data_dir: Path, *, system_dir: Path = SYSTEM_DIR, creates: bool = True
 ) -> Iterator[str]:
-    """Yields its URL."""
     server = EmbeddedPostgres(data_dir, system_dir=system_dir)
     try:
         yield server.start(creates=creates)

@@ -15,7 +15,6 @@ POLL_SECONDS = 0.02
 
 @contextlib.contextmanager
 def one_at_a_time(data_dir: Path) -> Iterator[None]:
-    """May start or stop the server of `data_dir`."""
     descriptor = _open(data_dir / ".postgres.starting.lock")
     try:
         deadline = time.monotonic() + WAIT_SECONDS

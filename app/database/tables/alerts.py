@@ -30,8 +30,6 @@ from .base import (
 
 
 class AlertChannelRow(Row):
-    """`secret` is encrypted."""
-
     __tablename__ = "alert_channels"
 
     no: ShortRowNo
@@ -67,8 +65,7 @@ class AlertRuleChannelRow(Row):
 
 
 class AlertRow(Row):
-    """Of a group, or the whole deployment. `subject` is a digest of kind, attribute and group: names may be
-    longer than an index takes.
+    """`subject` is a digest of kind, attribute and group: names may be longer than an index takes.
 
     The unique index opens an alert once. `change` says why its figures changed.
     """
@@ -108,9 +105,7 @@ class AlertRow(Row):
 
 
 class AlertFigureRow(Row):
-    """Or one fault of the deployment. `subject` is a digest of its parts. Outlives its rule, whose id and
-    name it keeps.
-    """
+    """`subject` is a digest of its parts. It outlives its rule, whose id and name it keeps."""
 
     __tablename__ = "alert_figures"
     __table_args__ = (
@@ -153,7 +148,7 @@ class AlertCommentRow(Row):
 
 
 class NotificationRow(QueuedRow):
-    """To one channel, written in the transaction that causes it.
+    """Written in the transaction that causes it.
 
     `id` is the idempotency key. `alert_nos` are of one deployment; a test and a report have neither.
     """

@@ -159,7 +159,7 @@ class MeasurementRow(Row):
 
 
 class FigureDayRow(Row):
-    """Of one group on one day (UTC), joined from the measurements and written with them."""
+    """Figures of one group on one day (UTC), joined from the measurements and written with them."""
 
     __tablename__ = "figure_days"
     __table_args__ = (
@@ -247,8 +247,6 @@ class TableDayRow(Row):
 
 
 class WorkerRow(Row):
-    """A process that starts again is a new worker."""
-
     __tablename__ = "workers"
 
     id: TextKey
@@ -257,7 +255,7 @@ class WorkerRow(Row):
 
 
 class ListenerRow(Row):
-    """Of the service that started last. `exposed_on` is NULL on loopback."""
+    """`exposed_on` is NULL on loopback."""
 
     __tablename__ = "listener"
 

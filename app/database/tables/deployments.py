@@ -61,7 +61,7 @@ class DeploymentRow(Row):
 
 
 class EndpointFailureRow(Row):
-    """In a row. The endpoint is not called until `open_until`; NULL: the breaker never opened."""
+    """No calls until `open_until`; NULL: the breaker never opened."""
 
     __tablename__ = "endpoint_failures"
 
@@ -150,8 +150,6 @@ class TrainingDistributionRow(Row):
 
 
 class TrainingTableRow(Row):
-    """`counted_by` holds its outcomes, groups and strata."""
-
     __tablename__ = "training_tables"
 
     deployment_no: UploadKey
@@ -175,8 +173,6 @@ class TrainingCorrelationRow(Row):
 
 
 class MitigationSettingsRow(Row):
-    """Without a row, the defaults."""
-
     __tablename__ = "mitigation_settings"
 
     deployment_no: DeploymentKey
@@ -186,8 +182,6 @@ class MitigationSettingsRow(Row):
 
 
 class MitigationProfileRow(Row):
-    """`basis` is a digest of its purpose."""
-
     __tablename__ = "mitigation_profiles"
 
     deployment_no: DeploymentKey
@@ -198,7 +192,7 @@ class MitigationProfileRow(Row):
 
 
 class BiasDetectorRow(Row):
-    """Of all attributes together, `attribute` is empty.
+    """`attribute` is empty for all together.
 
     Either `model` and its `quality` on held-out records, or the `reason` why none was trained.
     """

@@ -74,7 +74,7 @@ class EvidenceEraRow(Row):
 
 
 class EvidenceHourRow(Row):
-    """Of one comparison on one data set; no row without records.
+    """Counts of one comparison on one data set; no row without records.
 
     `cells` are lists that begin with a group's label and role. `check_no`: of counterfactual data, the check
     of the table.
@@ -91,8 +91,6 @@ class EvidenceHourRow(Row):
 
 
 class EvidenceLateLabelRow(Row):
-    """After their horizon; hours without any have no row."""
-
     __tablename__ = "evidence_late_labels"
 
     era_no: EraKey
@@ -101,7 +99,7 @@ class EvidenceLateLabelRow(Row):
 
 
 class EvidenceFigureRow(Row):
-    """After the hours before `until`; `first_hour` is its first with records.
+    """State after the hours before `until`; `first_hour` is the first with records.
 
     `definition` is what it compares (NULL: unknown). Hours count from `starts_at` on (NULL: all); from
     `ended_at` on, the monitor compares something else. A stale state is to be computed again. `summary` has a
@@ -164,7 +162,7 @@ class ChangedHourRow(Row):
 
 
 class EvidencePersonRow(Row):
-    """In an era. `person` is a digest."""
+    """`person` is a digest."""
 
     __tablename__ = "evidence_people"
 
@@ -175,7 +173,7 @@ class EvidencePersonRow(Row):
 
 
 class AttributionRow(QueuedRow):
-    """Of a window's gaps, or of the change that an alert is about (`alert_no`).
+    """`alert_no`: the change that it is about.
 
     The unique indexes queue one attribution a night and one for an alert, and let a model answer one at a
     time. `comparisons` are lists of columns; NULL: each attribute by itself. `planned_rows` is stored before

@@ -44,14 +44,12 @@ from .base import (
 )
 
 RECORD_NO_BLOCK = 1000
-"""By one `nextval`, from its number on."""
+"""One `nextval` reserves them, from its number on."""
 
 record_no_seq = Sequence("record_no_seq", increment=RECORD_NO_BLOCK, metadata=Row.metadata)
 
 
 class PayloadKeyRow(Row):
-    """And where each record is."""
-
     __tablename__ = "payload_keys"
 
     deployment_no: IntKey
@@ -89,7 +87,7 @@ class PayloadRecordRow(Row):
 
 
 class RecordCountRow(Row):
-    """By one write, of one minute; several rows may be of one minute.
+    """Rows of one write; several may be of one minute.
 
     Kept for hours; added up by `sources/stored/minute_counts.py`. Inserted, never updated, so that no write
     waits. No foreign key, as in `payload_records`.
@@ -214,7 +212,7 @@ class CounterfactualRow(Row):
 
 
 class ArrivalRow(Row):
-    """By one write, with its hour and source.
+    """Rows of one write.
 
     Inserted, never updated, so that no write waits; added up by `intake/volume/arrival_queries.py`. No
     foreign key, as in `payload_records`.
@@ -231,8 +229,6 @@ class ArrivalRow(Row):
 
 
 class RejectionCountRow(Row):
-    """Holds no value of any record."""
-
     __tablename__ = "rejection_counts"
 
     deployment_no: DeploymentKey
@@ -245,7 +241,7 @@ class RejectionCountRow(Row):
 
 
 class MissingRecordRow(Row):
-    """By its clock; hours without missing records have no row."""
+    """Hours are by the sender's clock; those without missing records have no row."""
 
     __tablename__ = "missing_records"
 

@@ -25,7 +25,7 @@ from .base import (
 
 
 class RetentionPolicyRow(Row):
-    """In months; NULL keeps records. Answers to copies are erased up to `answers_until`."""
+    """NULL keeps records; else months. Answers to copies are erased up to `answers_until`."""
 
     __tablename__ = "retention_policies"
 
@@ -92,8 +92,6 @@ class ErasureRow(Row):
 
 
 class ErasedIdRow(Row):
-    """Such a record is not stored again."""
-
     __tablename__ = "erased_ids"
 
     deployment_no: DeploymentKey
