@@ -75,7 +75,6 @@ def failure_of_status(response: httpx.Response, answer: bytes, *, quotes: bool =
 
 
 def failure_of_error(error: httpx.RequestError, *, by_tls: bool = False) -> CallFailure:
-    """`by_tls`: the request went to an https address."""
     reason = str(error) or type(error).__name__
     causes = list(_list_causes(error))
     alerts = (
@@ -132,7 +131,6 @@ def slow(timeout_seconds: float) -> CallFailure:
 
 
 def late(seconds: float) -> CallFailure:
-    """The caller had less time left than the endpoint is given."""
     return CallFailure(
         what=f"did not answer within the {round(seconds, 3):g} seconds that were left",
         advice="Allow the request more time, or look at the model server.",
@@ -141,7 +139,6 @@ def late(seconds: float) -> CallFailure:
 
 
 def crowded() -> CallFailure:
-    """The turn would not have come in time."""
     return CallFailure(
         what="was not asked: by its rate limit, or because it asked for a rest, its turn would have come "
         "too late",

@@ -24,14 +24,11 @@ _PLACE = "endpoint.tls"
 
 @frozen
 class CertificateFacts:
-    """`expires_at` is the first moment at which one certificate expires."""
-
     subjects: tuple[str, ...]
     expires_at: datetime
 
 
 def tls_problems(tls: EndpointTls, url: str) -> list[FieldProblem]:
-    """Quotes none of them."""
     problems = []
     if not url.lower().startswith("https://"):
         problems.append(
@@ -79,7 +76,6 @@ def tls_problems(tls: EndpointTls, url: str) -> list[FieldProblem]:
 
 
 def describe_certificates(text: str) -> CertificateFacts | None:
-    """Of a PEM text; None if it is empty or cannot be read."""
     certificates, _ = _read_certificates(text)
     if not certificates:
         return None

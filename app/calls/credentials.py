@@ -44,7 +44,7 @@ def build_auth_header(credentials: Credentials | None) -> list[tuple[bytes, byte
 
 
 def encode_header(name: str, value: str) -> tuple[bytes, bytes]:
-    """As on the wire. Raises ScoringFailed of characters that a header cannot carry."""
+    """Raises ScoringFailed of characters that a header cannot carry."""
     # A line break would begin a header of the secret's own.
     if not name or any(ord(character) < ord(" ") or ord(character) == 0x7F for character in name + value):  # noqa: PLR2004 - DEL
         raise ScoringFailed(
@@ -54,7 +54,6 @@ def encode_header(name: str, value: str) -> tuple[bytes, bytes]:
 
 
 def redacted(text: str, credentials: Credentials | None) -> str:
-    """Removes the secret in any encoding in which a server may have echoed it."""
     if credentials is None or not credentials.secret:
         return text
     secret = credentials.secret
@@ -77,7 +76,6 @@ def redacted(text: str, credentials: Credentials | None) -> str:
 
 
 def redact_secrets(text: str, endpoint: Endpoint) -> str:
-    """Removes the endpoint's credentials and values of headers."""
     for name, value in sorted(endpoint.headers.items(), key=lambda header: len(header[1]), reverse=True):
         text = redacted(text, Credentials(kind=CredentialsKind.HEADER, name=name, secret=value))
     return redacted(text, endpoint.credentials)
@@ -90,7 +88,7 @@ def make_bearer_credentials(token: str | None) -> Credentials | None:
 _DEFAULT_SECONDS = 300.0
 
 _MARGIN_SECONDS = 30.0
-"""Before a token expires; tokens of short life are renewed after nine tenths of it."""
+"""Tokens of short life are renewed after nine tenths of it."""
 
 _MAX_ANSWER_BYTES = 64 * 1024
 _MOST_KEPT = 1_000
@@ -121,7 +119,7 @@ _tokens: dict[Credentials, _Token] = {}
 
 
 class TokenSource:
-    """Of one client's credentials. Belongs to one event loop."""
+    """Belongs to one event loop."""
 
     def __init__(self, credentials: Credentials) -> None:
         self._credentials = credentials
@@ -136,13 +134,11 @@ class TokenSource:
         return cached.text if cached and monotonic_seconds() < cached.renewed_at else None
 
     def forget(self, token: str) -> None:
-        """Unless another token was fetched meanwhile."""
         cached = _tokens.get(self._credentials)
         if cached and cached.text == token:
             del _tokens[self._credentials]
 
     def known(self) -> str | None:
-        """To remove it from messages."""
         cached = _tokens.get(self._credentials)
         return cached.text if cached else None
 

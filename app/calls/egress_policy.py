@@ -61,7 +61,7 @@ _EMBEDS_IPV4: tuple[tuple[IPv6Network, int], ...] = (
     (IPv6Network("64:ff9b:1::/48"), 0),  # NAT64, local use
     (IPv6Network("2002::/16"), 80),  # 6to4
 )
-"""With the number of bits to the right of the IPv4 address."""
+"""The number is that of bits to the right of the IPv4 address."""
 
 _IPV4_COMPATIBLE = IPv6Network("::/96")
 _TEREDO = IPv6Network("2001::/32")
@@ -90,7 +90,6 @@ def parse_address(name: str) -> Address | None:
 
 
 def parse_network(entry: str) -> Network | None:
-    """Of an address or CIDR block, host bits ignored; else None."""
     try:
         return ip_network(entry, strict=False)
     except ValueError:
@@ -129,8 +128,6 @@ _HOST_NAME = re.compile(
 
 @frozen
 class OwnAddress:
-    """An address of the service itself."""
-
     host: str
     port: int
 
@@ -161,7 +158,7 @@ class EgressPolicy:
     def of(
         cls, entries: Iterable[str], *, exposed_on: str | None = None, model_prefixes: tuple[str, ...] = ()
     ) -> "EgressPolicy":
-        """Of exact host names, IP addresses and CIDR blocks. Raises SetupError."""
+        """Raises SetupError unless an entry is a host name, an IP address or a CIDR block."""
         names = set()
         networks = []
         for entry in (_bare(entry) for entry in entries):
@@ -179,7 +176,6 @@ class EgressPolicy:
         return cls(frozenset(names), tuple(networks), exposed_on, model_prefixes)
 
     def is_own(self, url: str) -> bool:
-        """As far as its text says."""
         with suppress(httpx.InvalidURL):
             parsed = httpx.URL(url)
             return any(address.covers(parsed) for address in self.own)
@@ -187,7 +183,6 @@ class EgressPolicy:
 
     @property
     def is_open(self) -> bool:
-        """Whether no allow-list is set."""
         return not self.names and not self.networks
 
     @property
@@ -196,8 +191,8 @@ class EgressPolicy:
         return self.exposed_on is None or not self.is_open
 
     def check_host(self, host: str) -> None:
-        """By its spelling alone: raises EndpointRefused of a metadata name, an odd spelling, an address never
-        called or not listed, or a name where only names are listed.
+        """Raises EndpointRefused of a metadata name, an odd spelling, an address never called or not listed,
+        or a name where only names are listed.
         """
         name = _bare(host)
         address = parse_address(name)
@@ -220,7 +215,7 @@ class EgressPolicy:
             raise self._private(name, name)
 
     def check_address(self, host: str, address: Address) -> None:
-        """That `host` is or resolved to. Raises EndpointRefused."""
+        """Raises EndpointRefused. `host` is or resolved to the address."""
         what = find_refusal(address)
         if what:
             raise EndpointRefused(
@@ -267,15 +262,15 @@ OPEN = EgressPolicy()
 
 
 def check_url(url: str, policy: EgressPolicy) -> None:
-    """By its text alone; the addresses of a name are checked at every connection. Raises EndpointRefused."""
+    """Raises EndpointRefused. The addresses of a name are checked at every connection."""
     policy.check_host(parse_url(url).raw_host.decode("ascii"))
     if policy.is_own(url):
         raise EndpointRefused("The endpoint's URL is Evenhand's own address, so it would call itself.")
 
 
 def parse_url(url: str) -> httpx.URL:
-    """As the HTTP client reads it, so that the host checked is the host called. Raises EndpointRefused unless
-    absolute, http or https, without user, password and fragment.
+    """Reads it as the HTTP client does, so that the host checked is the host called. Raises EndpointRefused
+    unless absolute, http or https, without user, password and fragment.
     """
     try:
         parsed = httpx.URL(url)

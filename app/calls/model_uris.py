@@ -16,7 +16,6 @@ _REGISTERED = re.compile(
 _REGISTRY = "models:/"
 
 MAX_FILES = 10_000
-"""Files and folders of a model."""
 
 
 def check_model(uri: str, prefixes: Sequence[str]) -> str:

@@ -32,11 +32,10 @@ _LAST_STATUS = 599
 _BEGINNING = b"HTTP/"
 _IS_ANSWERED = "is_answered"
 _IS_READABLE = "is_readable"
-"""httpcore asks a connection for this before it is used again, and closes it if true."""
 
 
 async def resolve(host: str, port: int) -> list[Address]:
-    """By the system's resolver. Raises OSError."""
+    """Raises OSError."""
     entries = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [ip_address(str(entry[4][0])) for entry in entries]
 
@@ -218,7 +217,6 @@ def load_tls_context(tls: EndpointTls | None) -> ssl.SSLContext:
 
 
 HEADER = b"evenhand-hops"
-"""The ids of the installations that a call came through."""
 
 MAX_HOPS = 4
 

@@ -57,15 +57,12 @@ class Timing:
 
 
 class Pacer:
-    """Evenly, without bursts."""
-
     def __init__(self, requests_per_second: float | None, timing: Timing) -> None:
         self._spacing = 0.0 if requests_per_second is None else 1.0 / requests_per_second
         self._timing = timing
         self._free_at = 0.0
 
     async def turn(self, deadline: float = math.inf) -> bool:
-        """False at once if none comes before `deadline`."""
         now = self._timing.monotonic()
         mine = max(now, self._free_at)
         if mine >= deadline:
@@ -80,7 +77,7 @@ class Pacer:
 
 
 def backoff_seconds(attempt: int, page: int) -> float:
-    """After failed attempt `attempt` (from 1): 0.5 s doubling, times 0.5 to 1, the same in every run."""
+    """0.5 s doubling, times 0.5 to 1, after failed attempt `attempt` (from 1); the same in every run."""
     spread = (page * 7919 + attempt * 104_729) % 1000 / 1000
     return float(
         min(_FIRST_BACKOFF_SECONDS * 2 ** (attempt - 1) * (0.5 + 0.5 * spread), LONGEST_WAIT_SECONDS)
@@ -88,7 +85,7 @@ def backoff_seconds(attempt: int, page: int) -> float:
 
 
 def retry_after_seconds(value: str | None, now: datetime) -> float | None:
-    """Of a number or a date, 0 to the longest wait; None if unreadable."""
+    """0 to the longest wait; None if unreadable."""
     if value is None:
         return None
     text = value.strip()
@@ -132,7 +129,7 @@ def name_model(endpoint: Endpoint) -> str:
 
 
 class Asker:
-    """Within the endpoint's rate limit and time-out. Errors quote its answers if `quotes`.
+    """Errors quote answers if `quotes`.
 
     Raises EndpointRefused and ScoringFailed.
     """
@@ -197,7 +194,6 @@ class Asker:
             attempt += 1
 
     def unusable(self, error: ScoringFailed, answer: bytes, *, page: int, pages: int) -> ScoringFailed:
-        """For an answer without predictions, quoting it unless it is a table."""
         where = f"(Endpoint {self._host}, page {page + 1} of {pages}.)"
         # A table may echo a person's features into a log.
         quoted = "" if any(marker in answer for marker in _TABLE_WORDS) else self._quote(answer)
@@ -278,7 +274,7 @@ class Asker:
 
 
 class PageScorer:
-    """In the endpoint's format and limits. Raises EndpointRefused and ScoringFailed."""
+    """Raises EndpointRefused and ScoringFailed."""
 
     def __init__(self, key: ModelKey, policy: EgressPolicy, timing: Timing | None) -> None:
         self._key = key

@@ -14,14 +14,14 @@ from ..pinned_transport import PinnedTransport
 from .ask_page import ModelKey, PageScorer, Timing
 
 LIVE_ATTEMPTS = 3
-"""Only attempts that fit into the time left are made."""
 
 MOST_MODELS = 200
-"""With connections in a process; those unused for longest are closed."""
 
 
 class LiveModel:
-    """In one event loop; `concurrency` bounds all requests. Raises EndpointRefused and ScoringFailed."""
+    """Belongs to one event loop; `concurrency` bounds all requests. Raises EndpointRefused and
+    ScoringFailed.
+    """
 
     def __init__(self, key: ModelKey, policy: EgressPolicy, *, timing: Timing | None = None) -> None:
         self._scorer, endpoint = PageScorer(key, policy, timing), key.endpoint
@@ -29,7 +29,7 @@ class LiveModel:
         self._transport = PinnedTransport(policy, connections=endpoint.concurrency, tls=endpoint.tls)
 
     async def score(self, rows: Rows, *, deadline: float, attempts: int = LIVE_ATTEMPTS) -> Answer:
-        """In order, by `deadline` on the monotonic clock. Raises ScoringFailed."""
+        """`deadline` is on the monotonic clock. Raises ScoringFailed."""
         size = self._page_size
         starts = range(0, len(rows), size)
         score = partial(
@@ -82,7 +82,7 @@ class _Kept:
 
 
 class LiveModels:
-    """Of one process. Belongs to one event loop."""
+    """Belongs to one event loop."""
 
     def __init__(self, policy: EgressPolicy) -> None:
         self._policy = policy

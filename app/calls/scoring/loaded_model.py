@@ -31,8 +31,6 @@ _SECRET = ("EVENHAND_", "DATABASE_", "PG")
 
 
 class _ModelEnded(Exception):
-    """By itself, with this exit status; `how` says it in words."""
-
     def __init__(self, status: int) -> None:
         super().__init__(status)
         self.how = (
@@ -120,7 +118,6 @@ class _Child:
         return self._read(process)
 
     def end(self) -> None:
-        """With those that it started."""
         with self._lock:
             self.is_ended = True
             process = self._process
@@ -154,7 +151,7 @@ def _not_loaded(uri: str, reason: str) -> ScoringFailed:
 
 
 class LoadedHere(httpx.AsyncBaseTransport):
-    """In this process, an executor's, loaded once for each `turn`."""
+    """Loads the model once for each `turn`, in this process, an executor's."""
 
     most_at_once = 1
 
@@ -182,4 +179,3 @@ def _load_here(uri: str, prefixes: tuple[str, ...], turn: str) -> Any:  # noqa: 
 
 
 LoadedModel = ModelProcesses | LoadedHere
-"""A transport for MLflow's format. `most_at_once`: pages at a time."""

@@ -37,8 +37,6 @@ _SECRET_CHARACTERS = 6
 
 @dataclass(frozen=True, slots=True)
 class PageAnswer:
-    """Predictions as JSON, or the reason in words."""
-
     status: int
     body: bytes
 
@@ -89,7 +87,6 @@ def hide_secrets(text: str) -> str:
 
 
 def answer_page(model: Any, page: bytes) -> PageAnswer:  # noqa: ANN401 - as above
-    """Or status 400 with what the model's code raised."""
     try:
         (split,) = json.loads(page).values()
         try:

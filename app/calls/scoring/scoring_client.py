@@ -29,7 +29,7 @@ the check.
 """
 
 MOST_CALLS_UNANSWERED = 40
-"""Until a record is answered: enough to find the last good half of the largest page."""
+"""Enough to find the last good half of the largest page, until a record is answered."""
 
 _ENOUGH_TO_INFER = 3
 """Records with the same nulls for which three decide, unless one was answered."""
@@ -44,7 +44,6 @@ class Refusal:
 Scored = Prediction | Refusal
 
 Ask = Callable[[Rows], Awaitable[Sequence[Scored]]]
-"""All or nothing; raises PageRefused."""
 
 _Nulls = frozenset[int]
 
@@ -123,7 +122,6 @@ class RefusalSearch:
     async def _refused(
         self, rows: Rows, positions: Sequence[int], ask: Ask, results: dict[int, Scored]
     ) -> PageRefused | None:
-        """None where the records were answered, or there are none."""
         if not positions:
             return None
         try:
@@ -134,7 +132,6 @@ class RefusalSearch:
         return None
 
     def _spend(self, error: PageRefused) -> None:
-        """Of refusals that do not show the records at fault."""
         self._calls += 1
         if self._calls > (MOST_CALLS + self._whole_pages if self.is_answered else MOST_CALLS_UNANSWERED):
             message = (
@@ -163,7 +160,7 @@ def _nulls(row: Sequence[object]) -> _Nulls:
 
 
 def _halve(rows: Rows, positions: Sequence[int]) -> Iterable[Sequence[int]]:
-    """By the nulls that do so best, or in two halves where nulls are alike."""
+    """Divides by the nulls that do so best, or halves where nulls are alike."""
     nulls = {position: _nulls(rows[position]) for position in positions}
     counted = Counter(position for null_columns in nulls.values() for position in null_columns)
     with_any = [position for position in positions if nulls[position]]
@@ -186,7 +183,7 @@ OnScored = Callable[[int, Sequence[Scored]], None]
 """A page's answers and the place of its first row, before `OnPage`."""
 
 ShouldStop = Callable[[], bool | None]
-"""Before each page and about once a second: true, or an error of its own, ends the scoring."""
+"""Asked before each page and about once a second: true, or an error of its own, ends the scoring."""
 
 _POLL_SECONDS = 1.0
 
@@ -254,7 +251,7 @@ class ScoringClient:
         should_stop: ShouldStop | None = None,
         on_scored: OnScored | None = None,
     ) -> list[Scored]:
-        """With a refusal also for each record that the model does not take.
+        """Adds a refusal for each record that the model does not take.
 
         Raises PageRefused (no record taken, or too many refused to find each), and as `score`.
         """
