@@ -47,7 +47,7 @@ def lower_priority() -> None:
 
 
 def spare_loaded_objects() -> None:
-    """From garbage collection: scanning them causes most of the slowest answers."""
+    """Scanning them causes most of the slowest answers."""
     gc.freeze()
 
 
@@ -74,7 +74,7 @@ def python_module(name: str, *arguments: str) -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def ready_database(settings: Settings) -> Iterator[Database]:
-    """Of a service, migrated. An embedded one that does not run is started and, after the block, stopped.
+    """Migrates it. An embedded one that does not run is started and, after the block, stopped.
 
     Raises SetupError.
     """
@@ -86,14 +86,13 @@ def ready_database(settings: Settings) -> Iterator[Database]:
 
 @contextlib.contextmanager
 def ready_session() -> Iterator[Session]:
-    """Yields a transaction of `ready_database`."""
     with ready_database(command_settings()) as database, database.transaction() as session:
         yield session
 
 
 @contextlib.contextmanager
 def open_database(settings: Settings, *, creates: bool = False) -> Iterator[Database]:
-    """As it is. An embedded one that does not exist yet is created only if the command `creates` one."""
+    """Creates an embedded one only if the command `creates` one."""
     with contextlib.ExitStack() as stack:
         if settings.database_url is not None:
             url = settings.database_url.get_secret_value()
@@ -116,14 +115,12 @@ def require_tables(database: Database) -> None:
 
 
 def migrate(database: Database) -> None:
-    """With partitions for the coming months."""
     upgrade(database)
     with database.transaction() as session:
         ensure_coming_months(session, utc_now())
 
 
 def warn_of_foreign_tables(database: Database) -> None:
-    """Their checks fail."""
     with database.transaction() as session:
         foreign = find_foreign_deployments(session)
     if foreign:

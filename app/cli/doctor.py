@@ -41,7 +41,6 @@ MIN_FREE_BYTES = 2 * 2**30
 MIN_MONTHS_AHEAD = 1
 
 MAX_DAY_WAIT = timedelta(days=1)
-"""After which an ended day of checks that is not added up is reported."""
 
 
 class ExamResult(StrEnum):
@@ -77,7 +76,7 @@ def doctor() -> None:
 
 
 def examine(settings: Settings) -> Iterator[Finding]:
-    """After a database that does not answer, only findings without it."""
+    """Yields only findings without it after a database that does not answer."""
     yield Finding("disk", *look_at_disk(settings.data_dir))
     yield Finding("secret key", *look_at_secrets(settings))
     try:

@@ -278,7 +278,6 @@ def sagemaker(
 
 
 def check_span(service: ImportService, earliest: str, latest: str) -> list[JsonObject]:
-    """Of the hours from the earliest to the latest record, once the check has ended."""
     end = floor_to_hour(datetime.fromisoformat(latest)) + HOUR
     span = {
         "from": floor_to_hour(datetime.fromisoformat(earliest)).isoformat(),
@@ -366,7 +365,6 @@ def import_into(
 
 
 def end_with(*reports: ImportReport) -> None:
-    """If rows were rejected: a script has to notice."""
     if any(report.rejected for report in reports):
         raise Exit(SOME_REJECTED)
 

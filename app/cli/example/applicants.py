@@ -23,7 +23,6 @@ FEATURES = {
     "loan_amount": "integer",
     "loan_duration": "integer",
 }
-"""In order, each with its type in the API."""
 
 GOOD, BAD = "No Risk", "Risk"
 
@@ -41,7 +40,6 @@ _SAVINGS = {
     "unknown": (0.10, 0.6),
 }
 _HOUSING = {"own": (0.65, 0.6), "rent": (0.25, -0.6), "free": (0.10, 0.0)}
-"""Frequency of each value, and its log-odds of paying back."""
 
 
 def applicants(count: int, random: Generator) -> list[Applicant]:

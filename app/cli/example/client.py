@@ -11,7 +11,6 @@ from .applicants import FEATURES, Applicant
 
 TIMEOUT_SECONDS = 30
 PAUSES = (0.2, 0.5, 1, 2, 4, 8, 8, 8)
-"""Long enough for a service that restarts."""
 
 
 class Stopped(Exception):
@@ -19,8 +18,6 @@ class Stopped(Exception):
 
 
 class Http:
-    """Repeats requests while there is no answer."""
-
     def __init__(
         self, base_url: str, stop: threading.Event, *, headers: dict[str, str] | None = None
     ) -> None:
@@ -31,8 +28,8 @@ class Http:
         )
 
     def request(self, method: str, path: str, content: Any = None, **query: str) -> httpx.Response:  # noqa: ANN401 - any JSON
-        """Unless 503. Text is sent as CSV, else JSON. Raises Unavailable after nine attempts of at most 30
-        seconds, Stopped.
+        """Sends text as CSV, else JSON. Raises Unavailable after nine attempts of at most 30 seconds, and
+        Stopped.
         """
         body = (
             {"content": content, "headers": {"Content-Type": "text/csv"}}
@@ -81,7 +78,6 @@ class Evenhand:
         self.address = f"/v1/deployments/{deployment_id}"
 
     def log(self, kind: str, records: Sequence[dict[str, Any]], **query: str) -> None:
-        """With `historical="true"` each counts for the hour of its own time."""
         if not records:
             return
         receipt = self.http.ask("POST", f"{self.address}/{kind}", {"records": list(records)}, **query)

@@ -9,7 +9,7 @@ from typing import Any
 
 
 class ModelServer(ThreadingHTTPServer):
-    """On a socket that already listens: callers wait during training. `answer` gets path and sent content."""
+    """Callers wait during training, on a socket that already listens. `answer` gets path and sent content."""
 
     daemon_threads = True
 

@@ -22,8 +22,6 @@ _TOLERANCE = 1e-10
 
 
 class CreditRiskModel:
-    """0 (No Risk) or 1 (Risk), with the probability of each."""
-
     def __init__(self, past: DataFrame) -> None:
         self._categories = [
             (name, value)
@@ -35,7 +33,6 @@ class CreditRiskModel:
         self._weights = _fit(self._terms(past), (past[DECISION] == BAD).to_numpy())
 
     def predict(self, fields: Sequence[str], values: Sequence[Sequence[Any]]) -> list[list[Any]]:
-        """`[prediction, probabilities, decoded label]` for each row."""
         # The columns may come in any order.
         risks = expit(self._terms(DataFrame(values, columns=list(fields))) @ self._weights)
         predictions = (risks > 1 / 2).astype(int)

@@ -121,7 +121,6 @@ def _format_number(point: Point | None) -> str:
 
 PER_SECOND = 2.0
 LATEST_LABEL = timedelta(minutes=3)
-"""Far shorter than in reality."""
 
 
 class Stream:
@@ -135,7 +134,6 @@ class Stream:
         self.labelled = 0
 
     def expect(self, labels: Iterable[Label]) -> None:
-        """When each is due; safe for threads."""
         for label in labels:
             self._expected.put(label)
 

@@ -22,7 +22,6 @@ from .model_address import OUTPUTS
 
 SEED = 7
 QUIET, BUSY, BUSIEST_HOUR = 150, 420, 13
-"""Applicants per hour at the quietest and the busiest time, and the busiest hour (UTC)."""
 
 SHARE_LABELLED = 0.4
 LATEST_LABEL = timedelta(hours=12)
@@ -37,8 +36,6 @@ class Visit:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Label:
-    """Sorted by when it becomes known."""
-
     known_at: datetime
     id: str
     outcome: str
@@ -63,8 +60,7 @@ def payload_records(visits: Sequence[Visit], model: Http) -> list[JsonObject]:
 
 
 def hour_of_visits(hour: datetime) -> tuple[list[Visit], list[Label]]:
-    """Of the hour that begins at `hour`; the same for the same hour."""
-    # Whichever hours came before it.
+    """The same for the same hour."""
     random = np.random.default_rng([SEED, int(hour.timestamp())])
     wave = (1 + math.cos(2 * math.pi * (hour.hour - BUSIEST_HOUR) / 24)) / 2
     people = applicants(round(QUIET + (BUSY - QUIET) * wave), random)
@@ -77,7 +73,6 @@ def hour_of_visits(hour: datetime) -> tuple[list[Visit], list[Label]]:
 
 
 def draw_labels(visits: Sequence[Visit], latest: timedelta, random: np.random.Generator) -> list[Label]:
-    """Of some visitors, due up to `latest` after the visit."""
     drawn = zip(
         visits,
         outcomes([visit.applicant for visit in visits], random),

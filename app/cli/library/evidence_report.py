@@ -29,11 +29,9 @@ COLOURS = {FigureLabel.UNFAIR: "red", FigureLabel.CONFIRMED_FAIR: "green", Figur
 
 BARS = "▁▂▃▄▅▆▇█"
 BAR_COUNT = 20
-"""Of a comparison; each shows the highest value of its hours."""
 
 
 def render_evidence(evidence: Evidence, name: str, console: Console) -> str:
-    """Report of a file of that name."""
     with console.capture() as capture:
         for line in _list_heading(evidence, name):
             console.print(escape(fill(line, console.width)))
@@ -153,7 +151,7 @@ INTERVALS = {
 
 
 def _draw_bars(sides: Sequence[ComparisonEvidence]) -> str:
-    """Of the limit with more evidence; a full bar is what an alarm needs."""
+    """A full bar is what an alarm needs; the limit with more evidence counts."""
     heights = np.zeros(len(sides[0].log_evidence))
     for side in sides:
         heights = np.maximum(heights, np.clip(side.log_evidence / side.log_threshold, 0, 1))
@@ -180,7 +178,7 @@ def count_blocks(hours: int, *, is_daily: bool) -> str:
 
 
 def fill(text: str, width: int, bullet: str = "") -> str:
-    """Of at most `width` characters; the first line begins with the bullet."""
+    """Lines of at most `width` characters; the first begins with the bullet."""
     return textwrap.fill(
         printable(text),
         width,

@@ -143,7 +143,6 @@ LowerLimit = Annotated[
 
 RANGE = re.compile(r"(-?\d+(?:\.\d+)?)-(-?\d+(?:\.\d+)?)")
 _OPTIONS = {"features": "--feature", "metrics": "--metric", "file": "FILE", "frame": "FILE"}
-"""Where the library's arguments have other names."""
 
 
 def open_console() -> Console:
@@ -192,7 +191,6 @@ def list_values(*listings: Mapping[str | None, Texts] | Mapping[str, list[str]])
 def parse_side(
     frame: pd.DataFrame, attributes: Sequence[str], texts: Texts, option: str
 ) -> dict[str, list[Any]] | None:
-    """By attribute."""
     return {
         name: parse_values(frame, (name,), values)
         for name, values in list_side(attributes, texts, option).items()
@@ -200,7 +198,7 @@ def parse_side(
 
 
 def print_notes(notes: Sequence[str]) -> None:
-    """To standard error: programs read the results."""
+    """Uses standard error: programs read the results."""
     for note in notes:
         echo(printable(f"{note.rstrip('.')}."), err=True)
 
@@ -234,8 +232,6 @@ NOTHING_DECLARED = Declared()
 
 
 class CsvCells(NamedTuple):
-    """With a sentence on each column of numbers with cells that are none."""
-
     frame: pd.DataFrame
     notes: list[str]
 
@@ -333,7 +329,7 @@ def read(
 
 
 def name_twins(frame: pd.DataFrame, columns: Sequence[str]) -> list[str]:
-    """Of each text that looks like a more frequent one of its column."""
+    """Compares texts with the more frequent ones of their column."""
     notes = list[str]()
     for name in columns:
         records = frame[name].value_counts().to_dict()
@@ -342,8 +338,6 @@ def name_twins(frame: pd.DataFrame, columns: Sequence[str]) -> list[str]:
 
 
 class MeasuredRecords(NamedTuple):
-    """With sentences on cells that were left out, and the library's arguments."""
-
     frame: pd.DataFrame
     notes: list[str]
     arguments: dict[str, Any]
@@ -412,7 +406,6 @@ def check_target(output: Path, file: Path) -> None:
 
 
 def write(report: Report | Sequence[Report], output: Path) -> None:
-    """As a whole or not at all."""
     if output.suffix == ".csv":
         if isinstance(report, Report):
             frame = report.to_frame()
@@ -443,7 +436,7 @@ def write(report: Report | Sequence[Report], output: Path) -> None:
 
 
 def write_bytes(content: bytes, output: Path) -> None:
-    """As a whole or not at all."""
+    """Writes all or nothing."""
     # A link's target, not the link; and only within its own folder can the new file replace it atomically.
     target = output.resolve()
     half = target.with_name(f".{target.name}.{os.getpid()}")

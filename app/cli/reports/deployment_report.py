@@ -72,7 +72,6 @@ def report_deployment(deployment_id: str, span: Span, query: SheetsWanted, form:
 
 
 def verify_report(file: Path, *, is_offline: bool) -> bool:
-    """By its seal and, unless offline, by the database."""
     report = read_report_file(file.read_bytes())
     differences = list(check_file(report))
     looked_at = "the file"

@@ -24,7 +24,9 @@ class ChildSpec:
 
 
 class Child(subprocess.Popen[bytes]):
-    """In its own session, so that Ctrl-C reaches only the supervisor; its id is also that of its group."""
+    """Has a session of its own, so that Ctrl-C reaches only the supervisor; its id is also
+    that of its group.
+    """
 
     def __init__(self, spec: ChildSpec) -> None:
         self.spec = spec
@@ -39,7 +41,7 @@ class Child(subprocess.Popen[bytes]):
         )
 
     def wait_for_end(self) -> None:
-        """With the processes it started: by themselves within `stop_seconds`, else killed."""
+        """Kills those that do not end by themselves within `stop_seconds`."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.wait(self.spec.stop_seconds)
         with contextlib.suppress(

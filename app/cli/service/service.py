@@ -48,7 +48,7 @@ def run_service(
     greet: Callable[[], None] = lambda: None,
     environment: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Until `stop` is set; then every process that was started has ended. Call it from the main thread.
+    """Call it from the main thread. After `stop` every process that was started has ended.
 
     `prepare` is called with the migrated database before anything serves, `conclude` after everything has
     served, `greet` once the service is ready. `companions` returns, for the database's URL, further processes

@@ -26,7 +26,7 @@ class Foundation(Protocol):
 
 
 class Backoff:
-    """At once, then after growing delays while the process keeps dying."""
+    """A process starts at once, then after growing delays while it keeps dying."""
 
     def __init__(self) -> None:
         self._delay = 0.0
@@ -34,7 +34,6 @@ class Backoff:
         self._due = 0.0
 
     def started(self, now: float) -> None:
-        """By a clock that never jumps."""
         self._started = now
         self._due = 0.0
 
@@ -52,8 +51,6 @@ class Backoff:
 
 
 class Supervisor:
-    """On a foundation that is already up."""
-
     def __init__(
         self,
         specs: Sequence[ChildSpec],
@@ -83,7 +80,6 @@ class Supervisor:
             self._children.clear()
 
     def tend(self) -> None:
-        """Restarts, once, every dead process that is due."""
         if not self._tend_foundation():
             return
         for name, spec in self._specs.items():
