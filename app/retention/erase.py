@@ -69,7 +69,6 @@ def _perform(
     is_clean = True
 
     def erase(session: Session) -> bool:
-        """One batch; whether there may be more to do now."""
         nonlocal ended, after, is_clean
         erasure = lock_open(session, no)
         if erasure is None:  # another process has it

@@ -59,9 +59,7 @@ LONGEST_REST_SECONDS = 1.0
 def answers_to_erase(
     database: Database, places: OwnPlaces, cut_offs: Mapping[int, datetime]
 ) -> Iterator[tuple[int, Path, datetime]]:
-    """With the first deployment of each folder, and the time of aged answers. A folder is left alone while
-    one of its deployments is on hold, or keeps answers.
-    """
+    """A folder is left alone while one of its deployments is on hold, or keeps answers."""
     with database.transaction() as session:
         tables = payload_tables(session)
     owners = defaultdict[Path, list[int]](list)
@@ -75,7 +73,7 @@ def answers_to_erase(
 
 
 def delete_left_files(database: Database, places: OwnPlaces) -> int:
-    """Of deleted deployments, unless another has the folder; returns how many."""
+    """Leaves folders of other deployments; returns how many files."""
     with database.transaction() as session:
         present = payload_tables(session)
         deleted = deleted_tables(session)
@@ -126,7 +124,6 @@ def apply_policies(
 
 
 def finish_aged(session: Session, no: int) -> Erasure:
-    """With the event that names the receipt's hash."""
     erasure = finish_erasure(session, no)
     details = {"kind": erasure.kind, "erased": dict(erasure.counts), "hash": erasure.hash}
     insert_event(
@@ -249,8 +246,6 @@ class _Ageing:
         erase: Callable[[Session, int, Sequence[Place]], dict[str, int]],
         last: Place | None = None,
     ) -> bool:
-        """After `last`, as `erase_in_batches` does."""
-
         def erase_next(session: Session) -> bool:
             nonlocal last
             places = find(session, self.no, after=last, limit=self.batch_records)

@@ -23,7 +23,7 @@ class MetaPlace:
 
 
 SearchPlace = StoredPlace | str
-"""After a record or, once all were looked through, the id of a label."""
+"""A record or, once all were looked through, the id of a label."""
 
 
 @frozen
@@ -54,9 +54,7 @@ def find_aged(
     limit: int,
     table: str = "payload_records",
 ) -> list[StoredPlace]:
-    """In the order of the log, or of a month that was taken out of it. `after` spares reading rows that were
-    just deleted.
-    """
+    """Oldest first. `after` spares reading rows that were just deleted."""
     bounds = "" if before is None else " AND logged_at < :before"
     values = {"no": deployment_no, "limit": limit, "before": before}
     if after is not None:
@@ -81,7 +79,7 @@ def find_person(
     looked_through: int,
     limit: int,
 ) -> PersonFound:
-    """With ids at most `limit` rows, else all of the next `looked_through` rows."""
+    """Returns at most `limit` rows of ids, else all of the next `looked_through` rows."""
     if selector.field is None:
         return _find_ids(session, deployment_no, selector.record_ids, limit)
     values = {

@@ -26,7 +26,6 @@ class LogMonth:
 
 
 def log_months(session: Session) -> list[LogMonth]:
-    """Oldest first, also those taken out of the log."""
     rows = session.execute(
         text(
             """SELECT c.relname, i.inhrelid IS NOT NULL, coalesce(i.inhdetachpending, false)

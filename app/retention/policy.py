@@ -17,7 +17,6 @@ MAX_MONTHS = 1200
 MAX_ERASED_IDS = 10_000
 
 MONTHS = ("records_months", "feedback_months", "answers_months")
-"""Members of a policy."""
 
 
 class RetentionPreset(StrEnum):
@@ -37,7 +36,7 @@ _PRESET_MONTHS = {RetentionPreset.EU: 6, RetentionPreset.COLORADO: 36, Retention
 
 @frozen_by_name
 class RetentionPolicy:
-    """In calendar months; None keeps records, labels or answers to copies. Version 0: nothing was set."""
+    """Calendar months; None keeps records, labels or answers to copies. Version 0: nothing was set."""
 
     version: int = 0
     preset: RetentionPreset | None = None
@@ -70,7 +69,7 @@ class ErasureState(StrEnum):
 
 @frozen_by_name
 class RecordSelector:
-    """Of ids, or of those that have `value` in the meta field `field`.
+    """Ids, or `value` in the meta field `field`.
 
     `pseudonym` is that of the value, for a field that only some schema versions store as pseudonyms.
     """
@@ -91,7 +90,6 @@ class RecordSelector:
         }
 
     def scope(self) -> JsonObject:
-        """For a receipt: no id and no value of the person."""
         return {"record_ids": len(self.record_ids)} if self.field is None else {"field": self.field}
 
 
@@ -120,8 +118,8 @@ class Erasure:
 
 
 def months_before(moment: datetime, months: int) -> datetime:
-    """In UTC; the day becomes the last of a shorter month, and the first moment that there is comes before
-    year 1.
+    """UTC; the day becomes the last of a shorter month, and the first moment that there is comes before year
+    1.
     """
     at = moment.astimezone(UTC)
     year, month = divmod(at.year * 12 + at.month - 1 - months, 12)
@@ -131,12 +129,10 @@ def months_before(moment: datetime, months: int) -> datetime:
 
 
 def hash_request(deployment_id: str, selector: Mapping[str, Any]) -> str:
-    """SHA-256 in hexadecimal digits: of its JSON with sorted members and no blanks."""
     return hash_receipt({"deployment_id": deployment_id, **selector})
 
 
 def receipt_document(erasure: Erasure) -> JsonObject:
-    """All of a finished erasure that `hash_receipt` hashes."""
     ended = erasure.finished_at
     return {
         "id": erasure.id,
@@ -157,7 +153,6 @@ def hash_receipt(receipt: Mapping[str, Any]) -> str:
 
 
 def add_counts(first: Counts, second: Counts) -> dict[str, int]:
-    """By table, without those that are 0."""
     return dict(sorted((Counter(first) + Counter(second)).items()))
 
 

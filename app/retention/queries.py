@@ -42,7 +42,6 @@ def request_erasure(
     selector: RecordSelector,
     by: str,
 ) -> tuple[Erasure, bool]:
-    """And whether it is new."""
     hashed = hash_request(deployment_id, selector.document())
     values = {
         **_fresh(erasure_id, deployment_no, deployment_id, ErasureKind.PERSON, by),
@@ -66,7 +65,7 @@ def request_erasure(
 def count_aged(
     session: Session, deployment_no: int, deployment_id: str, *, scope: Mapping[str, Any], counts: Counts
 ) -> None:
-    """In the deployment's open erasure, which begins here if there is none."""
+    """Opens an erasure if there is none."""
     if not counts:
         return
     is_open = (ErasureRow.kind == ErasureKind.RETENTION, ErasureRow.finished_at.is_(None))
@@ -88,14 +87,13 @@ def count_aged(
 
 
 def lock_open(session: Session, no: int) -> Erasure | None:
-    """If it is open and no other process holds it."""
+    """None if it is over or another process holds it."""
     statement = select(ErasureRow).where(ErasureRow.no == no, ErasureRow.finished_at.is_(None))
     row = session.scalar(statement.with_for_update(skip_locked=True))
     return None if row is None else read_row(Erasure, row)
 
 
 def open_erasures(session: Session, kind: ErasureKind) -> list[tuple[int, int]]:
-    """With their deployments, oldest first."""
     statement = select(ErasureRow.no, ErasureRow.deployment_no).where(
         ErasureRow.finished_at.is_(None), ErasureRow.kind == kind.value
     )
@@ -125,14 +123,12 @@ def has_settled(session: Session, no: int, seconds: float) -> bool:
 
 
 def count_erased(session: Session, no: int, counts: Counts) -> None:
-    """Of a locked erasure."""
     row = session.get_one(ErasureRow, no, populate_existing=True)
     row.counts = add_counts(row.counts, counts)
     session.flush()
 
 
 def finish_erasure(session: Session, no: int) -> Erasure:
-    """Empties its selector, and stores the hash of its receipt."""
     values = {"state": ErasureState.FINISHED, "finished_at": func.now(), "selector": None}
     session.execute(update(ErasureRow).where(ErasureRow.no == no).values(values))
     # The hash is of the times that Postgres stored.
@@ -175,8 +171,8 @@ def find_hold(session: Session, deployment_no: int) -> LegalHold | None:
 
 
 def place_hold(session: Session, deployment_no: int, *, reason: str, by: str) -> LegalHold:
-    """Or changes its reason. From the commit on no batch of an erasure begins: each locks the deployment's
-    row first.
+    """Changes the reason of a hold. No batch of an erasure begins from the commit on: each locks the
+    deployment's row first.
     """
     is_held = _in_force(deployment_no)
     if (
@@ -229,7 +225,7 @@ def read_retention_policy(session: Session, deployment_no: int) -> RetentionPoli
 
 
 def put_policy(session: Session, deployment_no: int, policy: RetentionPolicy) -> RetentionPolicy:
-    """As the next version unless it is the same. The deployment is locked."""
+    """Nothing changes if it is the same. The deployment is locked."""
     stored = read_retention_policy(session, deployment_no)
     if stored == replace(policy, version=stored.version) and stored.version:
         return stored
@@ -296,7 +292,6 @@ _DELETED = text(
 
 
 def payload_tables(session: Session) -> dict[int, tuple[str, PayloadTable]]:
-    """With ids, by deployment number."""
     rows = session.execute(select(DeploymentRow.no, DeploymentRow.id, DeploymentRow.record_tables))
     tables = {no: (deployment_id, read_tables(stored).payload) for no, deployment_id, stored in rows}
     return {no: (deployment_id, table) for no, (deployment_id, table) in tables.items() if table is not None}

@@ -34,14 +34,13 @@ record would count as a person's first.
 class Quotation:
     column: str
     time: str
-    """Column with the time of what is quoted."""
 
 
 QUOTES_RECORDS = {
     "checks": Quotation("model_answer", "span_start"),
     "intake_counts": Quotation("reason", "hour"),
 }
-"""For callers who may read records; an erasure empties these texts. No other text may quote one."""
+"""Callers who may read records see these texts; an erasure empties them. No other text may quote one."""
 
 HOLDS_NO_RECORD = {
     "deployments": "facts about the model",
@@ -153,7 +152,7 @@ def erase_aged(
 
 
 def erase_labels(session: Session, deployment_no: int, *, before: datetime, limit: int) -> dict[str, int]:
-    """That became usable, or wait, since before that time; returns counts."""
+    """Labels that became usable, or wait, since before that time; returns counts."""
     # Each has an index of its own.
     for aged in ("usable_at < :before", "usable_at IS NULL AND logged_at < :before"):
         ids = session.scalars(
@@ -182,7 +181,7 @@ def erase_answers(session: Session, deployment_no: int, records: Sequence[Stored
 def erase_people(
     session: Session, deployment_no: int, records: Sequence[StoredPlace], *, ids: Sequence[str]
 ) -> dict[str, int]:
-    """With everything derived, and labels and calls of the ids; returns counts by table.
+    """Deletes everything derived, and labels and calls of the ids; returns counts by table.
 
     Digests of the ids stay. The deployment's row is written, so that every process reads them before its next
     write.
@@ -215,7 +214,7 @@ def remember_ids(session: Session, deployment_no: int, ids: Sequence[str]) -> No
 
 
 def _note_hours(session: Session, parameters: Mapping[str, Any], source: str, records: str = "0") -> None:
-    """Of erased records, or of what was derived from them: their counts stay as they are."""
+    """Counts of these hours stay as they are."""
     session.execute(text(_NOTE_HOURS.format(source=source, records=records)), parameters)
 
 
@@ -230,7 +229,7 @@ _LABELLED_RECORDS = """(SELECT record_logged_at AS at FROM feedback_records WHER
 
 
 def forget_quotations(session: Session, deployment_no: int, *, before: datetime | None) -> dict[str, int]:
-    """Of before that time, or all; returns counts by table."""
+    """All without `before`; returns counts by table."""
     statements = {}
     for table, quotation in QUOTES_RECORDS.items():
         aged = "" if before is None else f" AND {quotation.time} < :before"
