@@ -16,7 +16,6 @@ from typing import Any, BinaryIO, NamedTuple
 from .errors import EvenhandError, TooLarge
 
 NICENESS = 5
-"""Niceness of the processes, as of workers: requests come first."""
 
 MEMORY_BYTES = 2**30
 """Default of `upload_memory_bytes`."""
@@ -37,7 +36,6 @@ _PROCESSES.set_forkserver_preload([*(f"{_PACKAGE}.{name}" for name in _PRELOADED
 _PARENT: ContextVar[Connection] = ContextVar("parent")
 
 YIELDED = ""
-"""Method of an `Ask` that hands over an item which the work yielded."""
 
 
 class Ask(NamedTuple):
@@ -62,8 +60,6 @@ def _open_sent(sent: Any) -> BinaryIO:  # noqa: ANN401 - of multiprocessing
 
 
 class Apart:
-    """`ask` in the child calls the host's methods here."""
-
     def __init__(self, work: Callable[..., Any], *arguments: object, host: object = None) -> None:
         self._host = host
         self._ours, self._theirs = _PROCESSES.Pipe()
@@ -82,7 +78,6 @@ class Apart:
         return self._result
 
     def stream(self) -> Iterator[Any]:
-        """Yields what the call yields; otherwise as `result`."""
         for _, (item,) in self._calls():
             yield item
             self._ours.send(None)
@@ -113,7 +108,6 @@ class Apart:
 
 
 def ask(method: str, *arguments: object) -> Any:  # noqa: ANN401 - of the method
-    """The child's call of a method of the host."""
     parent = _PARENT.get()
     parent.send(Ask(method, arguments))
     answer = parent.recv()
@@ -135,7 +129,7 @@ def memory_bytes() -> int:
 
 @contextmanager
 def limited_memory() -> Iterator[None]:
-    """Of this process, where the system does that (Linux). Raises TooLarge."""
+    """Only where the system does that (Linux). Raises TooLarge."""
     before = resource.getrlimit(resource.RLIMIT_DATA)
     # The sixth number: pages of data and stack, which RLIMIT_DATA counts.
     pages = (

@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 HOUR = timedelta(hours=1)
 
 monotonic_seconds = time.monotonic
-"""Seconds of a clock that never goes back, for measuring durations and expiry."""
 
 
 def utc_now() -> datetime:
@@ -14,7 +13,6 @@ def utc_now() -> datetime:
 
 
 def floor_to_hour(moment: datetime) -> datetime:
-    """Of the UTC hour that contains `moment` (aware)."""
     # In UTC, where every hour starts at minute 0; some zones are half an hour off.
     return moment.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
 

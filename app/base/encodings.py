@@ -25,7 +25,7 @@ def find_encoding(name: str) -> str | None:
 
 
 def decode_parts(chunks: Iterable[bytes], encoding: str, field: str) -> Iterator[str]:
-    """Without a byte order mark. Raises InvalidInput of `field` for bytes of another encoding."""
+    """Leaves out a byte order mark. Raises InvalidInput of `field` for bytes of another encoding."""
     decoder = codecs.getincrementaldecoder("utf-8-sig" if encoding == UTF_8 else encoding)()
     offset, line, guess = 0, 1, "latin-1"
     for chunk in chain(chunks, (b"",)):

@@ -152,7 +152,6 @@ class ScoringFailed(EvenhandError):
 
     @property
     def quoting(self) -> str:
-        """With the quotation, for the person who sent the records."""
         return f'{self} Its answer began: "{self.quotation}".' if self.quotation else str(self)
 
 

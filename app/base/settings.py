@@ -52,7 +52,6 @@ class SecretFiles(PydanticBaseSettingsSource):
 
 
 CHECK_MINUTES = 60
-"""Default of `check_minutes`: then the next hour's check is due."""
 
 MAX_API_PROCESSES_HERE = 4
 """Beyond them, Postgres and the workers need the other cores."""
@@ -86,7 +85,7 @@ class Settings(BaseSettings):
     api_processes: int = Field(default_factory=api_processes_here, ge=1, le=64)
     max_connections: int = Field(default=2000, ge=1, le=1_000_000)
     max_connections_per_address: int = Field(default=500, ge=1, le=1_000_000)
-    """Of IPv6, of one /64; does not apply to `trusted_proxies`."""
+    """An IPv6 /64 counts as one; `trusted_proxies` are exempt."""
 
     trusted_proxies: str = ""
     """Comma-separated addresses or CIDR blocks whose `X-Forwarded-For` is trusted."""
@@ -183,7 +182,6 @@ class Settings(BaseSettings):
 
     @cached_property
     def exposed_on(self) -> str | None:
-        """`host`, if other machines can reach it; None where it is loopback."""
         try:
             is_loopback = ip_address(self.host.removeprefix("[").removesuffix("]")).is_loopback
         except ValueError:
@@ -200,7 +198,6 @@ class Settings(BaseSettings):
 
     @cached_property
     def table_folders(self) -> tuple[Path | str, ...]:
-        """Entries of `table_roots`: folders as paths, addresses in object stores as text."""
         return tuple(root if "://" in root else Path(root) for root in _split(self.table_roots))
 
     @cached_property

@@ -27,12 +27,11 @@ def _read_header(lines: Iterable[str], separator: str) -> list[str]:
 
 
 def harmless(text: str) -> str:
-    """With an apostrophe before it where a spreadsheet would read a formula, as OWASP advises."""
+    """Adds an apostrophe where a spreadsheet would read a formula, as OWASP advises."""
     return f"'{text}" if text.startswith(_BEGIN_FORMULAS) else text
 
 
 def write_cell(cell: object) -> str:
-    """Numbers unrounded, moments in ISO 8601, nothing for None, texts harmless."""
     match cell:
         case None:
             return ""

@@ -30,9 +30,7 @@ class Turns:
 
     @asynccontextmanager
     async def turn(self, caller: str) -> AsyncIterator[None]:
-        """Until the block ends. Raises Unavailable: too many wait, in total or of this caller, or for too
-        long.
-        """
+        """Raises Unavailable: too many wait, in total or of this caller, or for too long."""
         if self._free and not self._queues:
             self._free -= 1
         else:

@@ -20,14 +20,12 @@ from uuid import UUID
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen(cls: type | None = None, /, *, kw_only: bool = False, eq: bool = True) -> Any:  # noqa: ANN401 - the class, or what decorates it
-    """With slots; objects never change."""
     make = dataclass(frozen=True, slots=True, kw_only=kw_only, eq=eq)
     return make if cls is None else make(cls)
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
 def frozen_by_name(cls: type) -> Any:  # noqa: ANN401 - the class
-    """Each field is given by its name."""
     return frozen(cls, kw_only=True)
 
 
@@ -65,9 +63,7 @@ def name_problem(text: str) -> str | None:
 
 
 def joining_problem(text: str, joined_names: Collection[str]) -> str | None:
-    """Of a name that is joined with others by ` × `: the label `a × b × c` could be of `a` and `b × c`, or of
-    `a × b` and `c`.
-    """
+    """The label `a × b × c` could be of `a` and `b × c`, or of `a × b` and `c`."""
     # With blanks, so that a × at either end is found: `a ×` and `b` would be joined like `a` and `× b`.
     if f" {text} ".startswith(TOGETHER) or f" {text} ".endswith(TOGETHER):
         return (
@@ -88,7 +84,6 @@ def joining_problem(text: str, joined_names: Collection[str]) -> str | None:
 
 
 def quote_names(names: Sequence[str]) -> str:
-    """The first ones, and how many more there are."""
     shown = ", ".join(f"{name!r:.100}" for name in names[:MAX_QUOTED]) or "none"
     return f"{shown} and {len(names) - MAX_QUOTED:,} more" if len(names) > MAX_QUOTED else shown
 
@@ -119,11 +114,10 @@ Scalar = str | int | float | bool
 """A missing cell is None."""
 
 _EXPONENT_FROM = 1e16
-"""From here on Python and JSON encoders write floats with an exponent; below it every digit, and `.0`."""
+"""Python and JSON encoders write larger floats with an exponent; smaller ones with every digit, and `.0`."""
 
 
 EXACT = 2**53
-"""From here on double precision no longer holds every whole number."""
 
 NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
@@ -150,11 +144,9 @@ class Range(NamedTuple):
 GroupValue = Scalar | Range
 
 BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
-"""In any letters."""
 
 
 def parse_boolean(text: str) -> bool | None:
-    """As pandas and spreadsheets write it, or None."""
     return BOOLEANS.get(fold(text))
 
 
@@ -180,7 +172,6 @@ def canonical(value: Scalar) -> str:
 
 
 def normalised(value: Scalar) -> Scalar:
-    """As stored: integral floats become integers, so that the stored text is `canonical()`."""
     return (
         int(value)
         if isinstance(value, float) and value.is_integer() and abs(value) < _EXPONENT_FROM
@@ -193,17 +184,16 @@ def name_value(value: GroupValue) -> str:
 
 
 def spelled(value: GroupValue) -> str:
-    """As a message names it: text in quotes."""
     return repr(value) if isinstance(value, str) else name_value(value)
 
 
 def tidy(value: float) -> int | float:
-    """As stored: without a fraction if it has none."""
+    """Drops a fraction of 0."""
     return int(value) if value.is_integer() and abs(value) < EXACT else value
 
 
 def shown_value(value: Any) -> Any:  # noqa: ANN401 - a value as it was stored: JSON
-    """For people; the length of a text longer than may be logged now replaces its end."""
+    """The length of a text longer than may be logged now replaces its end."""
     match value:
         case str() if len(value) > MAX_TEXT:
             return f"{value[:MAX_TEXT]}… (cut: {len(value):,} characters)"
@@ -216,7 +206,7 @@ def shown_value(value: Any) -> Any:  # noqa: ANN401 - a value as it was stored: 
 
 
 def plain_cell(value: Any) -> Any:  # noqa: ANN401 - any cell of Parquet, or of a program
-    """As JSON has it, or as it is; NaN is missing, as pandas writes it."""
+    """NaN is missing, as pandas writes it."""
     if isinstance(value, Enum):
         return plain_cell(value.value)
     if isinstance(value, Decimal):
@@ -231,7 +221,7 @@ def plain_cell(value: Any) -> Any:  # noqa: ANN401 - any cell of Parquet, or of 
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
-    """To Python true and false are numbers, too; here they are not."""
+    """False for true and false, which are numbers to Python."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -249,7 +239,7 @@ def read_number(value: Scalar | None) -> float | None:
 
 
 def exact_number(value: Scalar) -> int | float | None:
-    """As `read_number()`, but a whole number is an int: beyond 2**53 a float would be another one."""
+    """Integers stay: beyond 2**53 a float would be another number."""
     number = read_number(value)
     if number is None:
         return None

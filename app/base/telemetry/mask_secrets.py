@@ -23,7 +23,6 @@ _SHAPES = (
 def mask_secrets(
     _logger: object, _method: str, event: structlog.typing.EventDict
 ) -> structlog.typing.EventDict:
-    """By `***`, at any depth."""
     return {name: _mask(name, value) for name, value in event.items()}
 
 

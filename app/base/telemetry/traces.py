@@ -41,8 +41,8 @@ TRACING = _Tracing()
 
 @contextmanager
 def tracing(process: str, *, version: str, is_own: Callable[[str], bool]) -> Iterator[None]:
-    """If the environment names a collector. `process` is `api` or `worker`; `is_own`: a URL is
-    the service's.
+    """`process` is `api` or `worker`; `is_own`: a URL is the service's. Sends nothing unless the environment
+    names a collector.
     """
     why_not = _reason_not_to_send(is_own)
     if why_not is not None:
@@ -136,7 +136,6 @@ def model_span(
 def describe_span(
     attributes: Mapping[str, str | int | bool | None], *, name: str = "", has_failed: bool = False
 ) -> None:
-    """Leaves out those that are None."""
     span = trace.get_current_span()
     if not span.is_recording():
         return
