@@ -37,7 +37,6 @@ class In(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, frozen=True, strict=True)
 
     def read_as(self, form: type[Form], **members: object) -> Form:
-        """`members` take the place of its own."""
         return msgspec.convert(_Joined(self, members) if members else self, form, from_attributes=True)
 
 
@@ -52,7 +51,6 @@ class Patch(In):
     model_config = ConfigDict(json_schema_extra=_drop_defaults)
 
     def merged_into(self, document: JsonObject) -> JsonObject:
-        """Null removes a member."""
         return _merge(document, self.model_dump(mode="json", exclude_unset=True))
 
 
@@ -80,7 +78,6 @@ class Out(BaseModel):
 
 
 def read_from(path: str, **options: Any) -> Any:  # noqa: ANN401 - a field's default
-    """From another attribute, or one of a member: `span.start`."""
     return Field(validation_alias=AliasPath(*path.split(".")), **options)
 
 
@@ -105,7 +102,6 @@ class PageOut(Out):
         *,
         number_of: Callable[[Item], int] = attrgetter("no"),
     ) -> Self:
-        """Of the items that were read, one more than it shows if others follow."""
         shown, next_cursor = cut(items, paging, number_of)
         return cls.model_validate(
             {next(iter(cls.model_fields)): [write(item) for item in shown], "next_cursor": next_cursor}
@@ -113,7 +109,6 @@ class PageOut(Out):
 
     @classmethod
     def build_example(cls) -> JsonObject:
-        """Page of the example of its items."""
         name, field = next(iter(cls.model_fields.items()))
         extra: Any = get_args(field.annotation)[0].model_config["json_schema_extra"]
         return {name: extra["examples"], "next_cursor": None}

@@ -17,7 +17,6 @@ MAX_HEAD_BYTES = 65_536
 MAX_HEADERS = 100
 
 MAX_PIPELINED = 32
-"""Of one connection, that wait for the answer to an earlier request."""
 
 RESERVED_FILES = 128
 """Open files that are not connections of clients."""
@@ -52,7 +51,7 @@ class Connection(Protocol):
 
 @dataclass
 class Connections:
-    """In total and by address. Belongs to one event loop."""
+    """Counts in total and by address. Belongs to one event loop."""
 
     settings: Settings
     _most: int
@@ -118,7 +117,6 @@ class Connections:
 
 
 def raise_open_file_limit() -> int:
-    """As far as the system allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return _ENOUGH_FILES

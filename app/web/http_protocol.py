@@ -21,7 +21,7 @@ from .http_bounds import MAX_HEAD_BYTES, MAX_HEADERS, MAX_PIPELINED, Connections
 from .problems import KINDS, ProblemKind, build_problem_response
 
 _LINGER_SECONDS = 2.0
-"""For a refused client: closed at once, it would see a broken connection and no answer."""
+"""A refused client, closed at once, would see a broken connection and no answer."""
 
 _PIECE = MAX_HEAD_BYTES
 """Max bytes passed to the parser at once; they are counted between the pieces."""

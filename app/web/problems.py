@@ -40,7 +40,7 @@ from ..payloads.wire import name_kind
 
 MEDIA_TYPE = "application/problem+json"
 MAX_BODY_BYTES = 1_048_576
-"""Except for bodies of ingestion."""
+"""Ingestion has limits of its own."""
 
 _TYPES = "urn:evenhand:problem:"
 
@@ -89,7 +89,6 @@ _HEADERS = {
 
 
 def find_kind(error: EvenhandError) -> ProblemKind:
-    """Of its class, or the nearest class above it that has one."""
     return next((KINDS[kind] for kind in type(error).__mro__ if kind in KINDS), INTERNAL)
 
 
@@ -106,7 +105,6 @@ def problem_response(error: EvenhandError, request_id: str | None) -> Response:
 
 
 def only_post(sentence: str, request_id: str) -> Response:
-    """For routes that the framework does not know."""
     refusal = build_problem_response(
         ProblemKind(405, "http-405", HTTPStatus.METHOD_NOT_ALLOWED.phrase), sentence, request_id
     )
@@ -184,7 +182,7 @@ def install(app: FastAPI, answer: Callable[[Request, Exception], Response] = ans
 
 
 def name_field(location: Sequence[int | str]) -> str:
-    """As people write it: `attributes[0].monitored`."""
+    """`attributes[0].monitored`, as people write it."""
     inner = location[1:] if location and location[0] in {"body", "query", "path", "header"} else location
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in inner).lstrip(".")
     return text or str(location[0] if location else "body")
@@ -246,7 +244,7 @@ _WORDS = {
     "union_tag_not_found": "is required",
     "value_error": "{error}",
 }
-"""By type or its first word; Pydantic's own speak of Python instead of the request."""
+"""Pydantic's own words speak of Python instead of the request."""
 
 
 def unexpected_response(request_id: str | None) -> Response:

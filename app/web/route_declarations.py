@@ -89,7 +89,6 @@ def read_paging(limit: Limit = 100, cursor: Cursor = None) -> Paging:
 
 
 def read_short_paging(limit: Limit = 100, cursor: Cursor = None) -> Paging:
-    """Of 32 bits: of deployments, keys, users, versions."""
     return Paging(limit + 1, _read_number(cursor, 32))
 
 
@@ -101,7 +100,6 @@ ShortNumberPaging = Annotated[Paging, Depends(read_short_paging)]
 def cut(
     items: Sequence[Item], paging: Paging, number_of: Callable[[Item], int] = attrgetter("no")
 ) -> tuple[Sequence[Item], str | None]:
-    """Without the last item of the limit."""
     page = items[: paging.limit - 1]
     return page, _encode(number_of(page[-1]).to_bytes(8)) if len(items) > len(page) else None
 
@@ -119,7 +117,6 @@ def read_place_cursor(cursor: str | None, form: type[Place]) -> Place | None:
 def cut_at_place(
     items: Sequence[Item], limit: int, place_of: Callable[[Item], object]
 ) -> tuple[Sequence[Item], str | None]:
-    """Like `cut`."""
     page = items[:limit]
     return page, encode_place(place_of(page[-1])) if len(items) > limit else None
 
@@ -166,7 +163,7 @@ PROBLEM_SCHEMA = "#/components/schemas/Problem"
 
 
 def problems(*errors: type[EvenhandError]) -> Answers:
-    """Of every route with a key, and those of `errors`."""
+    """Every route with a key has some, too."""
     return answers(Unauthenticated, Forbidden, InvalidInput, Unavailable, *errors)
 
 

@@ -49,7 +49,6 @@ def require_parameters(sent: Sequence[str], allowed: Mapping[str, bool]) -> None
 
 
 def declared_parameters(route: APIRoute) -> Mapping[str, bool]:
-    """In order; True: may be repeated."""
     return dict(_list_declared(route.dependant))
 
 
@@ -88,8 +87,6 @@ def _describe_unknown(name: str, allowed: Sequence[str]) -> str:
 
 
 def takes(*media_types: str) -> Callable[[_Endpoint], _Endpoint]:
-    """In addition to JSON, which the route reads as strictly."""
-
     def mark(endpoint: _Endpoint) -> _Endpoint:
         _TAKEN[endpoint] = media_types
         return endpoint
