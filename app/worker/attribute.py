@@ -134,7 +134,7 @@ def explain_alert(
 
 
 def _select_counted_before(records: WindowRecords, first_hour: datetime) -> BoolArray:
-    """Of a revision that ended in the hour before."""
+    """Records of a revision that ended in the hour before."""
     is_before = ~records.window.is_own()
     is_present = np.asarray(records.revisions == records.deployment.model_revision)
     before = np.flatnonzero(is_before & is_present)

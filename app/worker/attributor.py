@@ -69,8 +69,6 @@ def leased_attribution(run: AttributionRun) -> LeasedWork:
 
 
 class HeldWork:
-    """Until the `with` block ends, at most `limit`."""
-
     def __init__(self, database: Database, work: LeasedWork, *, lease: timedelta, limit: timedelta) -> None:
         self.work = work
         self._limit = limit
@@ -177,8 +175,6 @@ class Attribute(Protocol):
 
 
 class Attributor:
-    """On threads of its own; each at most `limit`."""
-
     def __init__(self, database: Database, perform: Attribute, *, limit: timedelta) -> None:
         self._database = database
         self._perform = perform

@@ -67,8 +67,6 @@ TOLERANCE = timedelta(seconds=2)
 
 
 class ClockWatch:
-    """By a monotonic one."""
-
     def __init__(
         self,
         scheduler: BaseScheduler,
@@ -108,11 +106,11 @@ GRACE = timedelta(seconds=30)
 """Longer than any write that could still add records to an ended hour."""
 
 MISSED_HOURS_LIMIT = 72
-"""After downtime, the newest; older ones stay unchecked."""
+"""Older hours after downtime stay unchecked."""
 
 
 def queue_due_checks(session: Session, now: datetime) -> int:
-    """On the database's clock, oldest hour first; returns their number.
+    """Oldest hour first, on the database's clock; returns their number.
 
     A monitor gets each ended hour or day (UTC) since its schedule was switched on once, also if calls are
     concurrent.
@@ -124,8 +122,8 @@ def queue_due_checks(session: Session, now: datetime) -> int:
 
 
 def queue_due_attributions(session: Session, now: datetime) -> int:
-    """For the last ended day (UTC); returns their number. Concurrent calls queue nothing twice. Missed nights
-    are not made up for.
+    """Queues the last ended day (UTC); returns the number. Concurrent calls queue nothing twice. Missed
+    nights are not made up for.
     """
     midnight = floor_to_day(now - GRACE)
     return queue_nightly(session, night=Span(start=midnight - timedelta(days=1), end=midnight))
@@ -155,7 +153,7 @@ def _ending_as(work: str) -> Iterator[None]:
             yield
     except LeaseLost as error:
         log.warning(lost, error=str(error))
-    except Exception:  # logged; tried again when the lease has run out
+    except Exception:
         log.exception(broke)
 
 
@@ -191,7 +189,6 @@ def look_for_ended_days(database: Database) -> None:
 
 
 def look_for_evidence(database: Database, places: TablePlaces | None = None) -> None:
-    """On records in files at `places`, or else on logged ones."""
     with delayed_as("evidence_delayed"):
         steps = update_evidence(database, grace=GRACE, places=places)
         if steps:

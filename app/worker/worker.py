@@ -48,7 +48,6 @@ from .looks import MAX_JOBS, look_for_reports, start_ticker
 from .slots import Slot, Slots
 
 STOP_SECONDS = 10.0
-"""For checks that were released before."""
 
 CONNECTIONS_PER_CHECK = 3
 
@@ -62,13 +61,10 @@ log = structlog.get_logger(__name__)
 
 
 class Perform(Protocol):
-    """Stores the check's end, or raises. `waiting` is entered while the model is called."""
-
     def __call__(self, check: CheckRun, *, report: Report, waiting: Waiting) -> None: ...
 
 
 def run_worker(settings: Settings, stop: threading.Event) -> None:
-    """Waits for a database that goes away."""
     if settings.database_url is None:
         raise SetupError("A worker needs DATABASE_URL.")
     concurrency = settings.worker_concurrency
@@ -136,7 +132,6 @@ class Worker:
         self._thread_error: BaseException | None = None
 
     def run(self, stop: threading.Event) -> None:
-        """Then releases running checks to other workers."""
         log.info("worker_started", concurrency=self._concurrency)
         pauses = Pauses(stop)
         while not stop.is_set():
@@ -162,7 +157,6 @@ class Worker:
         log.info("worker_stopped")
 
     def _claim(self, slot: Slot, pauses: Pauses) -> CheckRun | None:
-        """Without one, ends the slot and pauses."""
         try:
             with self._database.transaction() as session:
                 check = claim(session, token=secrets.token_hex(16), policy=self._policy)
