@@ -40,7 +40,6 @@ def take_ended_check(session: Session, deployment_no: int) -> int | None:
 
 
 def checks_waiting_for_alerts(session: Session, deployment_no: int, ends: Span) -> int:
-    """Of those that end in that time (half-open)."""
     conditions = (
         CheckRow.deployment_no == deployment_no,
         CheckRow.alerts_due,
@@ -51,7 +50,6 @@ def checks_waiting_for_alerts(session: Session, deployment_no: int, ends: Span) 
 
 
 def is_overtaken(session: Session, check: CheckRun) -> bool:
-    """A check of a later time has measured the deployment."""
     later = tuple_(CheckRow.span_end, CheckRow.no) > tuple_(check.span.end, check.no)
     return bool(
         session.scalar(
@@ -121,7 +119,7 @@ def earlier_verdicts(
 
 
 def newest_ends(session: Session, check: CheckRun, *, limit: int) -> list[CheckRun]:
-    """Of this check and those around it, newest hour first; of an hour the last one."""
+    """Newest hour first, around this check; of an hour the last one."""
     ended = CheckRow.state.in_((CheckState.SUCCEEDED, CheckState.INSUFFICIENT_DATA, CheckState.FAILED))
     statement = SELECT_RUNS.where(*_is_decided(check), ended)
     newest_first = (CheckRow.span_start.desc(), CheckRow.span_end.desc(), CheckRow.no.desc())

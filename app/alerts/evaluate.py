@@ -99,7 +99,7 @@ log = structlog.get_logger(__name__)
 
 @contextmanager
 def guarded(session: Session, **about: object) -> Iterator[None]:
-    """If a bug breaks the step, it is rolled back and logged, for the next check."""
+    """Rolls back and logs a step that a bug breaks, for the next check."""
     try:
         with session.begin_nested():
             yield
@@ -250,7 +250,6 @@ def evaluate_ended_checks(database: Database) -> int:
 
 
 def evaluate_passing_time(database: Database) -> None:
-    """Missing records and labels, reminders, unwatched subjects."""
     with database.transaction() as session:
         concerned = deployments_to_revisit(session)
     for deployment_no in in_random_order(concerned):
@@ -306,7 +305,6 @@ def _look_for_absence(session: Session, rule: Rule) -> None:
 
 
 def evaluate_evidence(database: Database) -> int:
-    """Of deployments whose evidence has changed; returns their number."""
     with database.transaction() as session:
         waiting = eras_with_alerts_due(session)
     for deployment_no in in_random_order(waiting):
@@ -332,7 +330,7 @@ _ENDS = {"named": Resolution.NAMED, "resolved": Resolution.RECOVERED}
 
 
 def _end_some_group(session: Session, deployment_no: int, evidence: DeploymentEvidence) -> None:
-    """With its alarm; once a group is named, the alert is that on this group."""
+    """The alert is that on a group once one is named."""
     alert = find_unresolved(session, deployment_no, AlertKind.SOME_GROUP)
     if alert is None:
         return

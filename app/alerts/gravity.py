@@ -31,7 +31,6 @@ def rank_figure(figure: AlertFigure) -> Gravity:
 
 
 def rank_alert(alert: Alert) -> tuple[int, Gravity]:
-    """State, worst figure. A resolved alert has no gravity."""
     rank = _STATES.index(alert.state)
     return rank, (0, 0.0, 0.0) if alert.resolved_at is not None else rank_figure(alert.worst)
 

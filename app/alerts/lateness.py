@@ -13,16 +13,16 @@ from ..base.values import frozen_by_name
 from ..database.binary_rows import read_row
 
 FIRST_DAYS = timedelta(days=14)
-"""From the first to the last hour with records; until then nights and weekends may not be known."""
+"""Nights and weekends may not be known before so much time with records."""
 
 FIRST_WAIT_HOURS = 72
-"""Until `FIRST_DAYS`: a weekend."""
+"""A weekend, until `FIRST_DAYS`."""
 
 SHORTEST_WAIT = 2 * HOUR
-"""From which records may be late by the usual gap."""
+"""Records may be late by the usual gap after this."""
 
 MANY_GAPS = 10
-"""From which the longest gap may be an outage."""
+"""The longest of as many gaps may be an outage."""
 
 _NEWEST_RECORD = text("""
     SELECT coalesce(
@@ -60,13 +60,12 @@ def newest_record_at(session: Session, deployment_no: int) -> datetime | None:
 
 
 def hours_with_records(session: Session, deployment_no: int) -> Sequence[datetime]:
-    """The newest 400 of the last 91 days, the oldest first."""
     return session.scalars(_HOURS, {"no": deployment_no}).all()
 
 
 def find_usual_gap(hours: Sequence[datetime]) -> int | None:
-    """From one hour with records to the next: the longest gap; of 10 or more gaps the second longest, as one
-    may have been an outage. None without a gap.
+    """The longest gap; of 10 or more gaps the second longest, as one may have been an outage. None without a
+    gap.
     """
     gaps = sorted((later - earlier) // HOUR for earlier, later in pairwise(hours))
     if not gaps:
@@ -85,8 +84,8 @@ def find_wait(hours: Sequence[datetime]) -> int:
 
 @frozen_by_name
 class LabelShares:
-    """Of the newest records that are older than the usual delay, from `oldest` on, and of records until
-    `usual_until`, when labels came as usual. Labels count that came within the delay.
+    """`oldest`: of the newest records that are older than the usual delay; `usual_until`: when labels came as
+    usual. Labels count that came within the delay.
     """
 
     delay: timedelta
@@ -105,7 +104,7 @@ class LabelShares:
 
 
 LEAST_EXPECTED = 20
-"""Of fewer expected labels, half may be missing by chance."""
+"""Half of fewer expected labels may be missing by chance."""
 
 # Labels are looked up by their keys for each of at most 400 records.
 _LABELS = text("""

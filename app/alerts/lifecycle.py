@@ -70,7 +70,6 @@ def confirm(
     figure: AlertFigure | None,
     check: CheckRun | None,
 ) -> AlertFigure | None:
-    """Or notes that `figure` was seen again; None if none was opened."""
     if figure is not None:
         note_seen_again(session, figure, facts, check)
         return None
@@ -135,7 +134,7 @@ def close_by_hand(
 
 
 def _close_alarms(session: Session, alert: Alert) -> None:
-    """If the alert is about the present era.
+    """Only if the alert is about the present era.
 
     The caller must hold the lock on the deployment's evidence: an hour added meanwhile would be lost.
     """
@@ -194,7 +193,6 @@ def _close_alarm(
 
 
 def settle(session: Session, before: Rule, after: Rule) -> None:
-    """Ends figures that the changed rule does not cover. The caller holds the lock on the alerts."""
     condition = after.content.condition
     for figure in open_figures_of_rule(session, after.no):
         if not after.content.enabled:
@@ -264,5 +262,4 @@ class Work:
 
 
 def _in_order(alerts: Iterable[Alert]) -> list[Alert]:
-    """In the order of their numbers, as all code locks alerts."""
     return sorted({alert.no: alert for alert in alerts}.values(), key=lambda alert: alert.no)

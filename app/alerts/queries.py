@@ -123,7 +123,6 @@ def present_alerts(session: Session, deployment_no: int, *, opened_in: Span | No
 
 
 def open_figures_of_rule(session: Session, rule_no: int) -> list[AlertFigure]:
-    """Those that the rule keeps open, oldest first."""
     statement = select(AlertFigureRow).where(AlertFigureRow.rule_no == rule_no, _IS_OPEN)
     return [read_row(AlertFigure, row) for row in session.scalars(statement.order_by(AlertFigureRow.no))]
 
@@ -142,9 +141,7 @@ def find_unresolved(
 def open_figure(
     session: Session, rule: Rule, subject: AlertSubject, facts: dict[str, object], check: CheckRun | None
 ) -> AlertFigure | None:
-    """In the alert on its group or else in one that it opens; None if it is open already, or was before in
-    this alert and goes on.
-    """
+    """None if the figure is open already, or was before in this alert and goes on."""
     kind = find_alert_kind(rule.content.kind, subject)
     about = {"attribute": subject.attribute, "group": subject.group}
     digest = _digest(kind, **about)
@@ -212,7 +209,6 @@ def end_figure(
 
 
 def resolve_ended(session: Session, deployment_no: int) -> None:
-    """Those whose figures have all ended, as the last of them did."""
     last = (
         select(AlertFigureRow.resolution)
         .where(_OF_ALERT)
@@ -227,7 +223,6 @@ def resolve_ended(session: Session, deployment_no: int) -> None:
 
 
 def list_changed(session: Session, deployment_no: int) -> dict[Event, list[Alert]]:
-    """That this transaction resolved, reminds of, or opened a figure of."""
     now = func.now()  # of the whole transaction
     opened = exists().where(_OF_ALERT, AlertFigureRow.opened_at == now)
     event = case(
@@ -246,7 +241,6 @@ def list_changed(session: Session, deployment_no: int) -> dict[Event, list[Alert
 
 
 def note_reminders(session: Session, deployment_no: int) -> None:
-    """Of alerts that nobody has acknowledged, as their rules say."""
     # On the database's clock: the machines' clocks differ.
     hours = AlertRuleRow.config["remind_after_hours"].as_float()
     is_due = (
@@ -260,7 +254,6 @@ def note_reminders(session: Session, deployment_no: int) -> None:
 
 
 def name_alert(session: Session, alert: Alert, attribute: str, group: str) -> None:
-    """With the opening of the alert on some group, and all that people did."""
     about = {"attribute": attribute, "group": group}
     digest = _digest(AlertKind.UNFAIR, **about)
     _change(session, alert, {"kind": AlertKind.UNFAIR, "subject": digest, **about}, _UNRESOLVED)
@@ -285,17 +278,14 @@ def assign(session: Session, alert: Alert, assignee: str | None) -> Alert | None
 
 
 def note_change(session: Session, alert: Alert, change: dict[str, object]) -> Alert | None:
-    """Why the figure changed; None if the alert was deleted."""
     return _change(session, alert, {"change": change})
 
 
 def close(session: Session, alert: Alert, *, by: str, note: str, reason: ClosingReason | None) -> None:
-    """Before its figures end."""
     _change(session, alert, {"closed_by": by, "closing_note": note, "closing_reason": reason}, _UNRESOLVED)
 
 
 def deployments_to_revisit(session: Session) -> list[int]:
-    """With an open alert, or a rule about passing time."""
     kinds = (RuleKind.STALE_DATA, RuleKind.LATE_LABELS)
     timed = select(AlertRuleRow.deployment_no).where(AlertRuleRow.kind.in_(kinds), AlertRuleRow.enabled)
     return list(session.scalars(select(AlertRow.deployment_no).where(_UNRESOLVED).union(timed)))
@@ -334,7 +324,6 @@ def _digest(*names: str | None, **further: str | None) -> str:
 
 
 def _unresolved_in(span: Span) -> ColumnElement[bool]:
-    """At some moment of the span."""
     return (AlertRow.opened_at < span.end) & (_UNRESOLVED | (AlertRow.resolved_at >= span.start))
 
 
@@ -383,7 +372,6 @@ class AlertComment:
 def put_comment(
     session: Session, alert: Alert, comment_id: str, *, by: str, text: str
 ) -> tuple[AlertComment, bool]:
-    """And whether this call stored it."""
     values = {"alert_no": alert.no, "id": comment_id, "author": by, "text": text}
     once = (
         insert(AlertCommentRow)

@@ -56,7 +56,7 @@ class Channel:
 
 
 def content_problems(content: ChannelContent, *, is_new: bool) -> list[FieldProblem]:
-    """Except for its URL's host; a stored channel may leave its secrets out."""
+    """A stored channel may leave its secrets out. Does not look at its URL's host."""
     problem = name_problem(content.name)
     problems = [] if problem is None else [FieldProblem("name", problem)]
     return [*problems, *content.kind.protocol.find_problems(content, is_new=is_new)]

@@ -30,7 +30,7 @@ from .notification import Attempt, Delivered, Undelivered
 from .protocol import ChannelFields, ChannelProtocol
 
 TIMEOUT_SECONDS = 20.0
-"""To connect, and again for the conversation."""
+"""Bounds connecting, and again the conversation."""
 
 _MOST_PARTS = 5
 _MAX_ANSWER_BYTES = 1 << 16
@@ -103,7 +103,6 @@ _NO_MAIL_SERVER = Undelivered(
 
 
 def is_mail_address(text: str) -> bool:
-    """Nothing else: no display name, no line break."""
     return len(text) <= MAX_ADDRESS and _MAIL_ADDRESS.fullmatch(text) is not None
 
 
@@ -211,12 +210,12 @@ def send_mail(mail: EmailMessage, server: MailServer) -> Delivered | Undelivered
 
 
 def seconds_to_connect(addresses: int) -> float:
-    """For each address: smtplib tries one after the other."""
+    """The library tries one address after the other."""
     return TIMEOUT_SECONDS / max(1, min(addresses, _MOST_PARTS))
 
 
 class _Answers(RawIOBase):
-    """So many bytes, and only until the conversation has to end."""
+    """Ends after so many bytes, and with the conversation."""
 
     def __init__(self, connection: "_Bounded") -> None:
         self._connection = connection
@@ -239,8 +238,6 @@ class _Answers(RawIOBase):
 
 
 class _Bounded(smtplib.SMTP):
-    """Ends in time, whatever the server says and however slowly."""
-
     ends_at = inf
 
     def getreply(self) -> tuple[int, bytes]:

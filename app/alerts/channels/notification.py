@@ -53,7 +53,6 @@ class Notification:
 
 
 MOST_LISTED = 5
-"""The worst alerts, which a message describes."""
 
 _MEMBERS = (
     *("id", "state", "kind", "attribute", "group", "group_name", "opened_at", "last_seen_at"),
@@ -73,7 +72,6 @@ _HAPPENED = {
 
 
 def alert_message(event: Event, alerts: Sequence[Alert], *, now: datetime) -> dict[str, Any]:
-    """Of one deployment, the worst first."""
     first = alerts[0]
     worded = first.change if event is Event.EXPLAINED and first.change is not None else first.facts
     sentence, display = str(worded.get("sentence", "")), display_sentence(worded)
@@ -104,7 +102,7 @@ def message_of_test(*, now: datetime) -> dict[str, Any]:
 
 
 def new_message(event: Event, *, now: datetime, sentence: str, display: str) -> dict[str, Any]:
-    """Without alerts, with an id of its own; becomes JSON once it is stored."""
+    """Has an id of its own; becomes JSON once it is stored."""
     return {
         "type": f"alert.{event.value}",
         "id": str(uuid.uuid4()),
@@ -123,7 +121,7 @@ NOTIFICATION_LEASE = timedelta(seconds=60)
 GIVE_UP_AFTER = timedelta(days=3)
 
 KEPT = timedelta(days=90)
-"""At least, and while its alert is open, so that the alert is not sent twice."""
+"""Kept longer while its alert is open, so that the alert is not sent twice."""
 
 FIRST_PAUSE_SECONDS = 5.0
 LONGEST_PAUSE_SECONDS = 15 * 60.0
@@ -146,14 +144,12 @@ class Attempt:
 
 @frozen
 class Delivered:
-    """`remark` says what was not quite right."""
-
     remark: str | None = None
 
 
 @frozen_by_name
 class Undelivered:
-    """Without secrets; `answer` are the receiver's own words; `is_refused`: it refused this content."""
+    """`answer` are the receiver's own words, without secrets; `is_refused`: it refused this content."""
 
     reason: str
     answer: str = ""
@@ -166,7 +162,7 @@ class Undelivered:
 
 
 def pause_after(attempts: int, failure: Undelivered, now: datetime) -> timedelta:
-    """After failed attempt number `attempts` (from 1): doubling, at least the receiver's."""
+    """Doubles after each of `attempts` (from 1), at least the receiver's."""
     pause = min(FIRST_PAUSE_SECONDS * 2.0 ** min(attempts - 1, 10), LONGEST_PAUSE_SECONDS)
     return timedelta(seconds=max(pause, retry_after_seconds(failure.retry_after, now) or 0.0))
 

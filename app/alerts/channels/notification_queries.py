@@ -150,7 +150,6 @@ def queue_alerts(session: Session, channel_no: int, event: Event, alerts: Sequen
 
 
 def queue_explanation(session: Session, alert: Alert) -> None:
-    """Unless the figure was opened with others: so many would follow."""
     was_joined = exists().where(
         NotificationRow.deployment_no == alert.deployment_no,
         NotificationRow.event == Event.OPENED,
@@ -204,7 +203,6 @@ def end_pauses(session: Session, channel: Channel) -> None:
 
 
 def claim(session: Session, *, token: str, lease: timedelta) -> ClaimedNotification | None:
-    """Or one whose sender went silent; `token` is new for each claim."""
     no = session.scalar(_NEXT)
     if no is None:
         return None
@@ -374,7 +372,7 @@ def unsent(session: Session, *, deployment_no: int | None = None) -> list[Unsent
 
 
 def named_channels(session: Session, deployment_no: int | None = None) -> set[str]:
-    """Of one deployment those of enabled rules, or all."""
+    """Enabled rules of one deployment, or all."""
     named = select(AlertChannelRow.id).join(
         AlertRuleChannelRow, AlertRuleChannelRow.channel_no == AlertChannelRow.no
     )
@@ -404,7 +402,6 @@ def rules_with_open_alerts(session: Session) -> list[RuleWithAlerts]:
 
 
 def concerned_deployments(session: Session, channel: Channel, rule_no: int | None) -> list[int]:
-    """With open alerts of rules (or that rule) that name the channel, in order."""
     statement = _join_channels(select(AlertRow.deployment_no)).where(*_open_for(channel, rule_no))
     return list(session.scalars(statement.distinct().order_by(AlertRow.deployment_no)))
 
@@ -417,7 +414,6 @@ def count_open(session: Session, channel: Channel, rule_no: int | None) -> int:
 def lock_open_alerts(
     session: Session, channel: Channel, rule_no: int | None, *, with_sent: bool
 ) -> Sequence[Alert]:
-    """Of rules that name the channel, oldest first; `with_sent`: all."""
     not_sent = () if with_sent else (~_SENT,)
     nos = _join_channels(select(AlertRow.no)).where(*_open_for(channel, rule_no), *not_sent)
     statement = select(AlertRow.no).where(AlertRow.no.in_(nos)).order_by(AlertRow.no)

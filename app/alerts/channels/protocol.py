@@ -15,9 +15,7 @@ MAX_URL = 2000
 
 @frozen_by_name
 class ChannelFields:
-    """Of any channel. `secret` signs messages to a webhook; a Slack-compatible webhook's `url` is a secret,
-    too.
-    """
+    """`secret` signs messages to a webhook; a Slack-compatible webhook's `url` is a secret, too."""
 
     name: str
     url: str | None = field(default=None, repr=False)
@@ -39,7 +37,6 @@ class ChannelProtocol(ABC):
     sealed_field: str | None = "url"
 
     def find_problems(self, fields: ChannelFields, *, is_new: bool) -> Iterator[FieldProblem]:
-        """Except for the URL's host."""
         url = fields.url
         secret = fields.secret
         if url is None:
@@ -64,7 +61,6 @@ class ChannelProtocol(ABC):
         return None
 
     def make_secret(self) -> str | None:
-        """Of a kind that signs."""
         return None
 
     @abstractmethod

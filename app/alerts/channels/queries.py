@@ -91,7 +91,7 @@ def change_channel(session: Session, channel: Channel, content: ChannelContent, 
 
 
 def delete_channel(session: Session, channel_id: str) -> None:
-    """With its notifications, also from rules. Raises NotFound."""
+    """Deletes its notifications, also from rules. Raises NotFound."""
     deleted = session.scalar(
         delete(AlertChannelRow).where(AlertChannelRow.id == channel_id).returning(AlertChannelRow.no)
     )

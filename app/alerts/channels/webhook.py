@@ -14,7 +14,7 @@ from .post_json import post_json
 from .protocol import ChannelProtocol
 
 SECRET_PREFIX = "whsec_"  # noqa: S105 - the form of a signing secret, none itself
-"""By Standard Webhooks; base64 of the secret's bytes follows."""
+"""Base64 of the secret's bytes follows, by Standard Webhooks."""
 
 MIN_SECRET_BYTES = 24
 MAX_SECRET_BYTES = 64
@@ -51,7 +51,6 @@ class Webhook(ChannelProtocol):
 
 
 def webhook_body(body: Mapping[str, Any]) -> bytes:
-    """To send and sign, the same for each attempt."""
     return msgspec.json.encode(body, order="deterministic")
 
 

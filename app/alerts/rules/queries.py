@@ -22,7 +22,7 @@ _LOCK = 0x616C7274
 
 
 def lock_alerts(session: Session, deployment_no: int) -> None:
-    """Until the transaction ends."""
+    """Holds until the transaction ends."""
     session.execute(text("SELECT pg_advisory_xact_lock(:lock, :no)"), {"lock": _LOCK, "no": deployment_no})
 
 
