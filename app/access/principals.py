@@ -3,7 +3,7 @@
 from datetime import datetime
 from enum import StrEnum
 
-from ..base.errors import Forbidden
+from ..base.errors import Forbidden, NotFound
 from ..base.values import frozen
 
 
@@ -65,10 +65,12 @@ class Principal:
         return Permission.RECORDS in self.role.permissions
 
     def sees(self, deployment_no: int) -> bool:
-        """Other deployments get the same error as unknown ones, so that the holder of a bound key cannot find
-        out ids.
-        """
         return self.deployment_no is None or self.deployment_no == deployment_no
+
+    def require_sight(self, deployment_no: int, deployment_id: str) -> None:
+        """Raises NotFound, as for an unknown id: the holder of a bound key cannot find out ids."""
+        if not self.sees(deployment_no):
+            raise NotFound("deployment", deployment_id)
 
     @property
     def subject(self) -> str:

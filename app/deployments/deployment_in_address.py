@@ -65,7 +65,5 @@ LockedDeployment = Annotated[Deployment, Depends(locked)]
 
 
 def _require_seen(principal: Principal, deployment: Deployment) -> Deployment:
-    # As for an id that does not exist: a bound key must not be able to distinguish the two.
-    if not principal.sees(deployment.no):
-        raise NotFound("deployment", deployment.id)
+    principal.require_sight(deployment.no, deployment.id)
     return deployment

@@ -131,10 +131,9 @@ def deployments_with_tables(session: Session) -> list[FiledDeployment]:
 
 def find_foreign_deployments(session: Session) -> list[str]:
     """Those with a table of a database, which is not read."""
-    deployments = deployments_with_tables(session)
     return [
         deployment.id
-        for deployment in deployments
+        for deployment in deployments_with_tables(session)
         if any(table.format is TableFormat.JDBC for table in deployment.tables.values())
     ]
 

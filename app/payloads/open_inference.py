@@ -116,8 +116,7 @@ class OpenInferenceMatrixCodec(OpenInferenceCodec):
             else None
         )
         tensor = build_tensor(_MATRIX, flat, field_type, (len(rows), len(columns)))
-        document = {"id": _new_id(), _INPUTS: [_write_tensor(tensor)], **_write_wanted(asking)}
-        return encode_rows(document, rows)
+        return encode_rows({"id": _new_id(), _INPUTS: [_write_tensor(tensor)], **_write_wanted(asking)}, rows)
 
 
 class OpenInferenceBinaryCodec(OpenInferenceCodec):
@@ -132,10 +131,9 @@ class OpenInferenceBinaryCodec(OpenInferenceCodec):
         return [*super().request_headers(body), (_HEADER_LENGTH, str(_header_length(body)).encode())]
 
     def write_request(self, columns: Names, rows: Rows, asking: Asking = NOTHING_KNOWN) -> bytes:
-        tensors = _build_tensors(columns, rows, asking.types)
         return _write_binary(
             _INPUTS,
-            tensors,
+            _build_tensors(columns, rows, asking.types),
             {"id": _new_id(), "parameters": {"binary_data_output": True}, **_write_wanted(asking)},
         )
 

@@ -281,11 +281,10 @@ def find_order(
         for position, at in shared
         if [row[position] for row in rows] != [answer[at] for answer in answers]
     ]
-    pairs = enumerate(zip(rows, answers, strict=True))
     fault = next(
         (
             (no, position)
-            for no, (row, answer) in pairs
+            for no, (row, answer) in enumerate(zip(rows, answers, strict=True))
             for position, at in unequal
             if not _are_same(row[position], answer[at])
         ),

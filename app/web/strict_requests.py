@@ -99,8 +99,7 @@ async def understood_only(request: Request) -> None:
     has_body = "transfer-encoding" in request.headers or request.headers.get("content-length", "0") != "0"
     if request.method not in _WITH_BODY or not has_body:
         return
-    sent = request.headers.get("content-type", "")
-    media_type = sent.partition(";")[0].strip().lower()
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     media_types = _TAKEN.get(request.scope["endpoint"], ())
     if media_type not in media_types and not is_json(media_type):
         expected = (

@@ -69,8 +69,7 @@ def run_worker(settings: Settings, stop: threading.Event) -> None:
         raise SetupError("A worker needs DATABASE_URL.")
     concurrency = settings.worker_concurrency
     running = CONNECTIONS_PER_CHECK * (concurrency + ATTRIBUTORS)
-    url = settings.database_url.get_secret_value()
-    database = Database(url, pool_size=running + SENDERS + MAX_JOBS)
+    database = Database(settings.database_url.get_secret_value(), pool_size=running + SENDERS + MAX_JOBS)
     sealer = open_secret_box(settings)
     egress = build_egress(settings, database)
     places = TablePlaces(

@@ -133,11 +133,10 @@ class OidcLogIns:
             end = (await self.issuer.discovery()).end_session_endpoint
         except EvenhandError:
             return None
-        back = f"{self.configuration.public_url}/login"
         parameters = {
             "id_token_hint": id_token,
             "client_id": self.configuration.client_id,
-            "post_logout_redirect_uri": back,
+            "post_logout_redirect_uri": f"{self.configuration.public_url}/login",
         }
         return None if end is None else _with_query(end, parameters)
 
@@ -177,9 +176,8 @@ class OidcLogIns:
             # Each state is accepted once.
             if not use_state(session, log_in.state_hash, lasts=pending.LASTS * 2):
                 raise Unauthenticated("This log-in has ended before. Log in again.")
-            lasts = self.configuration.session
             return sessions.log_in_at_issuer(
-                session, identity, lasts=lasts, sealed_id_token=sealed, address=address
+                session, identity, lasts=self.configuration.session, sealed_id_token=sealed, address=address
             )
 
     def _end_sessions(self, subject: str) -> None:

@@ -103,8 +103,7 @@ def note_key_use(session: Session, key: ApiKey, *, now: datetime) -> None:
 
 
 def page_keys(session: Session, paging: Paging) -> list[ApiKey]:
-    rows = session.execute(page_oldest(_SELECT, ApiKeyRow.no, paging))
-    return [read_row(ApiKey, row) for row in rows]
+    return [read_row(ApiKey, row) for row in session.execute(page_oldest(_SELECT, ApiKeyRow.no, paging))]
 
 
 def name_keys(session: Session, key_ids: Iterable[str]) -> dict[str, str]:

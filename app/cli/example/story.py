@@ -45,7 +45,6 @@ class Label:
 
 
 def payload_records(visits: Sequence[Visit], model: Http) -> list[JsonObject]:
-    answers = score(model, [visit.applicant for visit in visits])
     return [
         {
             "id": visit.id,
@@ -55,7 +54,7 @@ def payload_records(visits: Sequence[Visit], model: Http) -> list[JsonObject]:
             "probability": answer["probability"],
             "label": answer["predictedLabel"],
         }
-        for visit, answer in zip(visits, answers, strict=True)
+        for visit, answer in zip(visits, score(model, [visit.applicant for visit in visits]), strict=True)
     ]
 
 

@@ -18,7 +18,6 @@ def tied_command(
 
     Only root may request an `account`. Process id and exit status are the program's own.
     """
-    who = "-" if account is None else f"{account.uid}:{account.gid}"
     return [
         sys.executable,
         "-I",
@@ -26,6 +25,6 @@ def tied_command(
         str(LAUNCHER),
         str(os.getpid()),
         str(int(death_signal)),
-        who,
+        "-" if account is None else f"{account.uid}:{account.gid}",
         *command,
     ]

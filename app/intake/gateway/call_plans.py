@@ -63,12 +63,9 @@ class LastAnswers(Generic[_K, _T]):
         except EvenhandError:
             self._known.pop(key, None)
             raise
-        if remembered is not None:
-            remembered.value, remembered.answered_at = value, now
-        else:
-            if len(self._known) >= _MOST_KEPT:
-                self._known.clear()
-            self._known[key] = _Known(value, now)
+        if remembered is None and len(self._known) >= _MOST_KEPT:
+            self._known.clear()
+        self._known[key] = _Known(value, now)
         return value
 
 

@@ -126,8 +126,7 @@ def _write(file: int, written: _Written) -> None:
 
 def _store(database: Database, written: _Written) -> None:
     with database.transaction() as session:
-        present = find_numbers(session, {key.deployment_no for key in written.totals})
-        for no in sorted(present):
+        for no in sorted(find_numbers(session, {key.deployment_no for key in written.totals})):
             totals = [
                 MissingTotals(hour=key.hour, not_received=count, left_out=0)
                 for key, count in written.totals.items()

@@ -15,7 +15,6 @@ from ...access.principals import Principal
 from ...base.clock import utc_now
 from ...base.errors import (
     InvalidInput,
-    NotFound,
     QuotaReached,
     RateReached,
     TooLarge,
@@ -71,8 +70,7 @@ class KnownCallerRoute(HotRoute):
 
     async def _find_plan(self, principal: Principal, deployment_id: str) -> CallPlan:
         plan = await self._gateway.plans.current(deployment_id)
-        if not principal.sees(plan.deployment.no):
-            raise NotFound("deployment", deployment_id)
+        principal.require_sight(plan.deployment.no, deployment_id)
         return plan
 
 

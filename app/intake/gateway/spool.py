@@ -68,8 +68,7 @@ class Spool:
                 return False
             try:
                 segment, descriptor = self._open_segment()
-                written = os.write(descriptor, data)
-                if written < len(data):
+                if os.write(descriptor, data) < len(data):
                     # What follows half an entry could not be read.
                     os.ftruncate(descriptor, segment.size)
                     return False

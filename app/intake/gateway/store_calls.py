@@ -106,11 +106,6 @@ def add_halves(session: Session, halves: Sequence[StoredHalf]) -> None:
         session.execute(insert(Row).on_conflict_do_nothing(), rows)
 
 
-def find_halves(session: Session, keys: Sequence[CallKey]) -> list[StoredHalf]:
-    rows = session.scalars(select(Row).where(_of_calls(keys)))
-    return [read_row(StoredHalf, row) for row in rows]
-
-
 def remove_halves(database: Database, keys: Sequence[CallKey]) -> None:
     with database.transaction() as session:
         session.execute(delete(Row).where(_of_calls(keys)))
@@ -308,7 +303,8 @@ def _pair_halves(database: Database, sealer: Sealer, halves: Sequence[CallHalf])
                 ],
             )
         with database.transaction() as session:
-            for half in find_halves(session, alone):
+            for row in session.scalars(select(Row).where(_of_calls(alone))):
+                half = read_row(StoredHalf, row)
                 halves_of[read_row(CallKey, half)][half.side] = _open(half, keys.get(half.deployment_no))
     complete = {key: sides for key, sides in halves_of.items() if len(sides) == len(CallSide)}
     calls = [

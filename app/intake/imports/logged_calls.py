@@ -132,8 +132,7 @@ def join_halves(
             if counterpart is None:
                 return []
             request, answered = (half, counterpart) if half.is_request else (counterpart, half)
-            time = request.time or answered.time
-            return reader.records(half.call, time, request.body, answered.body)
+            return reader.records(half.call, request.time or answered.time, request.body, answered.body)
 
         for file in files:
             yield from read_rows(file, rows_of(file), partial(read, file))

@@ -47,10 +47,9 @@ class ExportHead(Struct, frozen=True, kw_only=True):
 
     def registration(self, deployment_id: str) -> JsonObject:
         registered = {name: msgspec.to_builtins(getattr(self, name)) for name in _REGISTERED}
-        sections = {"features": self.schema.features, "meta": self.schema.meta}
         return {"id": deployment_id, **registered} | {
             section: [{"name": column.name, "type": column.type, "kind": column.kind} for column in columns]
-            for section, columns in sections.items()
+            for section, columns in {"features": self.schema.features, "meta": self.schema.meta}.items()
         }
 
 

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
+from ...base.errors import InvalidInput, TooLarge
 from ...base.values import MAX_TEXT, frozen, frozen_arrays, nearest, printable, tidy
 from ...domain.arrival import RecordSource
 from ...domain.cells import (
@@ -157,6 +158,14 @@ def checked_cell(where: str, check: Check, value: Json) -> Json:
 
 MAX_RECORDS = 10_000
 
+
+def check_count(records: int) -> None:
+    if records == 0:
+        raise InvalidInput("records", "must hold at least one record")
+    if records > MAX_RECORDS:
+        raise TooLarge(f"The request holds {records:,} records; at most {MAX_RECORDS:,} are taken at once.")
+
+
 MAX_RECORD_BYTES = 256 * 1024
 
 AHEAD_HISTORICAL = timedelta(minutes=10)
@@ -179,10 +188,9 @@ class StatedTimes:
 
     @cached_property
     def rule(self) -> TimeRule:
-        latest = self.now + (AHEAD_HISTORICAL if self.historical else AHEAD)
         return replace(
             TimeRule.at(self.now, self.earliest),
-            latest=latest,
+            latest=self.now + (AHEAD_HISTORICAL if self.historical else AHEAD),
             zone=UTC if self.without_offset_is_utc else None,
         )
 

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from ...base.encodings import UTF_8, decode_parts
-from ...base.errors import InvalidInput, TooLarge
+from ...base.errors import InvalidInput
 from ...base.strict_json import JsonObject
 from ...base.values import Range, Scalar, name_value, nearest, quote_names
 from ...domain.arrival import RecordSource
@@ -22,7 +22,7 @@ from ...domain.groups import normalize_look
 from ...domain.monitor import Outcome
 from ...domain.record import ReceiptWarning
 from .decode_body import MAX_BODY_BYTES, decoded_json, decompressed, require_decodable
-from .ingest_plan import MAX_RECORDS, Checked, CheckedPayload, IngestPlan, RecordRefused, StatedTimes
+from .ingest_plan import Checked, CheckedPayload, IngestPlan, RecordRefused, StatedTimes, check_count
 from .model_call import check_pairs
 from .native_records import check_feedback, check_payload
 
@@ -133,19 +133,18 @@ def read_payload(
         value = decoded_json(body)
         records = _native_records(value)
         if records is not None:
-            _check_count(len(records))
+            check_count(len(records))
             checked = check_payload(records, plan, moments)
         else:
             pairs = value if isinstance(value, list) else [value]
-            _check_count(len(pairs))
+            check_count(len(pairs))
             if not isinstance(pairs[0], dict) or pairs[0].keys().isdisjoint(("request", "response")):
                 raise InvalidInput(
                     "body",
                     "must be records {features: {…}, prediction: …}, or logged pairs {request, response}",
                 )
             checked = check_pairs(pairs, plan, moments)
-    # Again, because one pair holds many records.
-    _check_count(checked.sent)
+    check_count(checked.sent)
     _require_times(checked)
     return checked
 
@@ -182,7 +181,7 @@ def read_feedback(
             records = _records_of_tables(rows, plan, request)
         else:
             records = [_build_record(row, plan, request) if isinstance(row, dict) else row for row in rows]
-    _check_count(len(records))
+    check_count(len(records))
     checked = check_feedback(records, plan, moments, label_field=request.label)
     _require_times(checked)
     return checked
@@ -201,13 +200,6 @@ def _native_records(value: Json) -> list[Any] | None:
     if unknown:
         raise InvalidInput(ascii(unknown[0])[1:-1], "is not a member that is known here; send only records")
     return records
-
-
-def _check_count(count: int) -> None:
-    if count == 0:
-        raise InvalidInput("records", "must hold at least one record")
-    if count > MAX_RECORDS:
-        raise TooLarge(f"The request holds {count:,} records; at most {MAX_RECORDS:,} are taken at once.")
 
 
 def _require_times(checked: Checked) -> None:

@@ -21,7 +21,7 @@ from ...payloads.registry import PAIRED, bind_codec, candidates, codec_named, co
 from ...payloads.request_pairs import LoggedTable, read_stated
 from ...payloads.wire import name_kind
 from .decode_body import MAX_BODY_BYTES, decompressed, require_decodable
-from .ingest_plan import MAX_RECORDS, CheckedPayload, IngestPlan, RecordRefused, StatedTimes, describe_missing
+from .ingest_plan import CheckedPayload, IngestPlan, RecordRefused, StatedTimes, check_count, describe_missing
 from .native_records import Refusals, check_rows, check_values, pick_columns, read_optional, stated_moment
 
 _BINARY = "application/octet-stream"
@@ -49,8 +49,7 @@ def check_pairs(pairs: Sequence[Any], plan: IngestPlan, moments: StatedTimes) ->
             raise InvalidInput(f"{where}.{refused.field}", refused.reason) from refused
 
     sent = sum(map(len, tables))
-    if sent > MAX_RECORDS:
-        raise TooLarge(f"The request holds {sent:,} records; at most {MAX_RECORDS:,} are taken at once.")
+    check_count(sent)
 
     checked = CheckedPayload(sent=sent)
     first = 0

@@ -92,9 +92,8 @@ class CounterfactualLines:
     def store(self, session: Session) -> None:
         if not self.count:
             return
-        connection = driver_connection(session)
         with (
-            connection.cursor() as cursor,
+            driver_connection(session).cursor() as cursor,
             cursor.copy(
                 "COPY counterfactuals (target_no, record_no, draw, prediction, probability, label) FROM STDIN"
             ) as copy,

@@ -69,10 +69,9 @@ def newest_values(
     session: Session, deployment_no: int, schema: RecordSchema, columns: Sequence[Column]
 ) -> NewestValues:
     # Only positions of columns are written into the statement.
-    sections = {"features": schema.features, "meta": schema.meta}
     values = {
         column: f"{section} -> {no}"
-        for section, listed in sections.items()
+        for section, listed in {"features": schema.features, "meta": schema.meta}.items()
         for no, column in enumerate(listed)
     }
     queries = [

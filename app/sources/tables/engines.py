@@ -1,6 +1,5 @@
 """Engines that run a task on each piece of a table. Tasks take and answer bytes wherever they run."""
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from enum import StrEnum
@@ -8,6 +7,7 @@ from typing import Protocol
 
 from ...base.apart import Apart
 from ...base.errors import SetupError
+from ...base.settings import count_cores
 
 Task = Callable[[bytes], bytes]
 """Pickled for Spark: holds no open file or connection."""
@@ -37,9 +37,7 @@ class LocalEngine:
     is_apart = False
 
     def __init__(self, slots: int | None = None) -> None:
-        self.slots = slots or (
-            len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        )
+        self.slots = slots or count_cores()
 
     def run(self, task: Task, pieces: Sequence[bytes], done: Done) -> Iterator[bytes]:
         children = [
