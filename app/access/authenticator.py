@@ -33,12 +33,9 @@ from .users.session_queries import find_holder
 from .users.user_rules import admit_user, bound_number
 
 CACHE_SECONDS = 5.0
-"""Seconds for which a valid key is trusted without asking again: a revoked key is refused after this at
-the latest.
-"""
+"""A revoked key is refused after this at the latest."""
 
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
-"""Methods that change nothing."""
 
 _CACHE_LIMIT = 10_000
 
@@ -47,7 +44,7 @@ log = structlog.get_logger("evenhand.security")
 
 @dataclass
 class Authenticator:
-    """Authenticates the keys and sessions of one database. Safe to share between threads."""
+    """Safe to share between threads."""
 
     database: Database
     bearers: BearerTokens | None = None
@@ -56,15 +53,12 @@ class Authenticator:
     _under_way: dict[bytes, tuple[asyncio.Task[Principal], float]] = field(default_factory=dict)
 
     async def authenticate(self, authorization: str | None) -> Principal:
-        """Principal of `Bearer <key>`, or of `Basic` with the key as the password and any user
-        name. A key seen lately costs no thread, and callers who wait for the same key share one look-up.
+        """Reads `Bearer <key or session token>`, or `Basic` with the key as the password and any user name.
 
-        A program that logged in sends the token of its session instead of a key. A session that was ended
-        here is refused at once, one ended elsewhere after `CACHE_SECONDS`.
+        A key seen lately costs no thread, and callers who wait for the same key share one look-up. A session
+        that was ended here is refused at once, one ended elsewhere after `CACHE_SECONDS`.
 
-        Raises:
-            Unauthenticated: no key was sent, or it is unknown or revoked, or the session is over.
-            Unavailable: the database does not answer.
+        Raises Unauthenticated and Unavailable.
         """
         text = _read_text(authorization)
         digest = _digest(text)
@@ -102,7 +96,6 @@ class Authenticator:
         return Principal(f"{USER}{user.name}", identity.grant.role, no, user.name, expires_at)
 
     def forget_session(self, token: str) -> None:
-        """Makes the next request ask the database."""
         self._known.pop(_digest(token), None)
 
     def _look_up_session(self, token: str, digest: bytes) -> Principal:
@@ -115,7 +108,7 @@ class Authenticator:
 
     def _end_look_up(self, digest: bytes, task: "asyncio.Task[Principal]") -> None:
         if not task.cancelled():
-            task.exception()  # also where every caller that waited has gone
+            task.exception()
         if self._under_way.get(digest, (None,))[0] is task:
             del self._under_way[digest]
 
@@ -150,7 +143,7 @@ class Authenticator:
 
 
 def require_own_page(scope: Scope, authorization: str | None) -> None:
-    """Refuses a change that a page of another host made a browser send with HTTP Basic."""
+    """Refuses what a page of another host made a browser send with HTTP Basic."""
     is_typed = (authorization or "").lstrip()[:5].lower() == "basic"
     if is_typed and scope["method"] not in READING and is_from_our_page(Headers(scope=scope)) is False:
         raise Forbidden(
@@ -160,7 +153,6 @@ def require_own_page(scope: Scope, authorization: str | None) -> None:
 
 
 def is_from_our_page(headers: Headers) -> bool | None:
-    """None where the request does not say."""
     site = headers.get("sec-fetch-site")
     origin = headers.get("origin")
     if site is not None:
@@ -179,7 +171,6 @@ def _digest(text: str) -> bytes:
 
 
 def _read_text(authorization: str | None) -> str:
-    """Secret of `Bearer`, or the password of `Basic`; nothing where there is none."""
     scheme, _, credentials = (authorization or "").strip().partition(" ")
     text = credentials.strip() if scheme.lower() in {"bearer", "basic"} else ""
     if scheme.lower() == "basic":

@@ -1,8 +1,8 @@
-"""The key of a deployment's protected columns: pseudonyms of values, and the encryption of calls that wait
-for their other half.
+"""The key of a deployment's protected columns: pseudonyms of values, and encryption of calls that wait for
+their other half.
 
-It is random and stored sealed by the service's secret key, so that rotating the secret leaves pseudonyms
-as they are.
+It is random and sealed by the service's secret key, so that rotating the secret leaves pseudonyms as they
+are.
 """
 
 import hashlib
@@ -21,10 +21,9 @@ _NONCE_BYTES = 12
 
 
 def make_pseudonym(key: bytes, column: str, value: Scalar) -> str:
-    """Pseudonym of a value: the first 128 bits of its HMAC-SHA256.
+    """The first 128 bits of an HMAC-SHA256.
 
-    Equal values of a column have equal pseudonyms (1 and 1.0 are equal). The column's name is hashed
-    along, so that nobody can see that two columns hold the same value.
+    Equal values of a column have equal pseudonyms (1 and 1.0 are equal); those of two columns differ.
     """
     # With its length first, so that no other name and value give the same text.
     text = f"{len(column)}:{column}{type(value).__name__[0] if isinstance(value, str | bool) else 'n'}{canonical(value)}"
@@ -33,13 +32,13 @@ def make_pseudonym(key: bytes, column: str, value: Scalar) -> str:
 
 
 def seal_body(key: bytes, body: bytes) -> bytes:
-    """Body encrypted with AES-256-GCM under the key of columns, a different form each time."""
+    """AES-256-GCM under the key of columns, a different form each time."""
     nonce = os.urandom(_NONCE_BYTES)
     return nonce + AESGCM(_body_key(key)).encrypt(nonce, body, None)
 
 
 def open_body(key: bytes, sealed: bytes) -> bytes:
-    """Body that was sealed. Raises SetupError if with another key, or if it is damaged."""
+    """Raises SetupError if with another key, or damaged."""
     try:
         return AESGCM(_body_key(key)).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], None)
     except (InvalidTag, ValueError) as error:

@@ -13,17 +13,14 @@ from .users.user_rules import NAME
 
 REFUSED = "session.refused"
 UNKNOWN = "unknown"
-"""The actor of a failure whose name no user has. The name is not kept: it may be a password in the wrong
-field.
-"""
+"""A name that no user has is not kept: it may be a password in the wrong field."""
 
 MOST_KEPT = 60
 WINDOW_SECONDS = 3600.0
-"""Seconds in which one process keeps up to `MOST_KEPT` failures one by one; further ones are counted."""
 
 
 class FailureBudget:
-    """Admits the first failures of an hour and counts the rest. Safe to share between threads."""
+    """Safe to share between threads."""
 
     def __init__(self, *, clock: Callable[[], float] = monotonic_seconds) -> None:
         self._clock = clock
@@ -33,9 +30,6 @@ class FailureBudget:
         self._left_out = 0
 
     def admit(self) -> int | None:
-        """Number of failures left out since the last kept one; None where this one is left
-        out, too.
-        """
         with self._lock:
             if self._clock() - self._began >= WINDOW_SECONDS:
                 self._began, self._kept = self._clock(), 0
@@ -48,14 +42,13 @@ class FailureBudget:
 
 
 class FailedLogIns:
-    """Records failures. Safe to share between threads."""
+    """Safe to share between threads."""
 
     def __init__(self, database: Database, *, clock: Callable[[], float] = monotonic_seconds) -> None:
         self._database = database
         self._budget = FailureBudget(clock=clock)
 
     def note(self, name: str, *, method: str, address: str) -> None:
-        """Keeps a failure to log in by that method, `password` or `key`, or counts it for the next entry."""
         left_out = self._budget.admit()
         if left_out is None:
             return

@@ -10,11 +10,8 @@ from .users import browser_sessions as sessions
 async def log_in_with_password(
     services: Services, name: str, password: str, *, address: str, client: str
 ) -> str:
-    """A new session's token. `client` is the part of the address that attempts are counted by.
-
-    Raises:
-        Unauthenticated: the name or the password is wrong, or the user is disabled.
-        TooManyTries: too many attempts failed lately.
+    """A new session's token. `client`: attempts are counted by it. Raises Unauthenticated and
+    TooManyTries.
     """
     async with services.log_ins.turn(client):
         services.throttle.admit(name, client)

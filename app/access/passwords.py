@@ -7,12 +7,9 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
 SHORTEST, LONGEST = 12, 200
-"""Characters of a password. No rule about their kinds, as NIST SP 800-63B advises; the max bounds the work
-of a try.
-"""
+"""No rule about kinds of characters, as NIST SP 800-63B advises; the max bounds the work of a try."""
 
 AT_ONCE = 2
-"""Max hashes computed at the same time: each takes 64 MiB and a processor for some 50 ms."""
 
 _HASHER = PasswordHasher()
 _TURNS = threading.BoundedSemaphore(AT_ONCE)
@@ -24,9 +21,7 @@ def hash_password(password: str) -> str:
 
 
 def is_password(password: str, stored: str | None) -> bool:
-    """Returns whether it is the password of the stored hash. Without one it takes as long, so that names
-    cannot be guessed by time.
-    """
+    """Takes as long without a hash, so that names cannot be guessed by time."""
     try:
         with _TURNS:
             return _HASHER.verify(stored or _hash_of_nobody(), password) and stored is not None

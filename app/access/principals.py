@@ -3,7 +3,7 @@
 from datetime import datetime
 from enum import StrEnum
 
-from ..base.errors import Forbidden
+from ..base.errors import Forbidden, NotFound
 from ..base.values import frozen
 
 
@@ -44,16 +44,14 @@ _PERMISSIONS = {
 
 
 USER = "user:"
-"""Begins the actor that is a person; anything else is the id of a key."""
 
 
 @frozen
 class Principal:
-    """The caller: the holder of one key, or a person who logged in.
+    """The holder of a key, or a person who logged in.
 
-    `actor` is the key's id, or `user:` and the person's name. `deployment_no` is the only deployment a
-    bound key knows of; None for all. `expires_at` None: a key or token without an end, or a session, which
-    ends in another way.
+    `actor` is the key's id, or `user:` and the person's name. `deployment_no` is the only deployment of a
+    bound key; None for all. `expires_at` is None for a session, and a key or token without end.
     """
 
     actor: str
@@ -67,28 +65,24 @@ class Principal:
         return Permission.RECORDS in self.role.permissions
 
     def sees(self, deployment_no: int) -> bool:
-        """Returns whether the deployment exists at all, as far as this key is concerned. Other deployments
-        get the same error as unknown ones, so that the holder of a bound key cannot find out ids.
-        """
         return self.deployment_no is None or self.deployment_no == deployment_no
+
+    def require_sight(self, deployment_no: int, deployment_id: str) -> None:
+        """Raises NotFound, as for an unknown id: the holder of a bound key cannot find out ids."""
+        if not self.sees(deployment_no):
+            raise NotFound("deployment", deployment_id)
 
     @property
     def subject(self) -> str:
         return f"The user {self.name}" if self.actor.startswith(USER) else "This key"
 
     def require_role(self, permission: Permission) -> None:
-        """Returns if the caller's role has the permission, for some deployment at least; else raises
-        Forbidden.
-        """
+        """Raises Forbidden unless the caller has it for some deployment at least."""
         if permission not in self.role.permissions:
             raise Forbidden(f"{self.subject} has the role {self.role}, which may not {_ACTIONS[permission]}.")
 
     def require(self, permission: Permission) -> None:
-        """Returns if the caller has the permission for the installation as a whole.
-
-        Raises:
-            Forbidden: the role lacks it, or a key is bound to one deployment.
-        """
+        """Raises Forbidden unless the caller has it for the installation as a whole."""
         self.require_role(permission)
         if self.deployment_no is not None:
             raise Forbidden(

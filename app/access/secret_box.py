@@ -14,7 +14,7 @@ from ..base.errors import SetupError
 from ..base.settings import Settings
 
 KEY_FILE = "secret.key"
-"""Generated keys in the data folder: one on a line. The first encrypts, the others are accepted."""
+"""One key a line. The first encrypts, the others are accepted."""
 
 _WRONG_KEY = (
     "The stored endpoint credentials were encrypted with another secret key. Start with the "
@@ -30,8 +30,7 @@ _SALT = b"evenhand endpoint credentials v1"
 
 
 class SecretBox:
-    """Seals bytes with AES-256-GCM under a key derived (scrypt) from `secret`, which may be any text but an
-    empty one.
+    """Seals with AES-256-GCM under a key derived (scrypt) from `secret`, any text but an empty one.
 
     What was sealed with one of `old` is opened, too.
     """
@@ -40,14 +39,11 @@ class SecretBox:
         self._use((secret, *old))
 
     def seal(self, plain: bytes) -> bytes:
-        """Encrypted form, a different one each time."""
         nonce = os.urandom(_NONCE_BYTES)
         return _VERSION + nonce + self._ciphers[0].encrypt(nonce, plain, _VERSION)
 
     def unseal(self, sealed: bytes) -> bytes:
-        """Bytes that were sealed. Raises SetupError if with another key, or if they are
-        damaged.
-        """
+        """Raises SetupError if with another key, or damaged."""
         for cipher in self._ciphers:
             plain = _open(cipher, sealed)
             if plain is not None:
@@ -67,9 +63,7 @@ class SecretBox:
 
 
 class KeyFileBox(SecretBox):
-    """Seals with the first key of a file and opens with all of them. Notices that the file was replaced,
-    so no process is restarted.
-    """
+    """Seals with the first key of a file and opens with all. Notices that the file was replaced."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -98,7 +92,7 @@ class KeyFileBox(SecretBox):
         except OSError:
             if self._seen is None:
                 raise
-            return False  # a process that runs keeps the keys that it has
+            return False
         self._use(keys)
         self._seen = state
         return True
@@ -120,23 +114,14 @@ def _open(cipher: AESGCM, sealed: bytes) -> bytes | None:
 
 
 def find_secret_box(settings: Settings) -> SecretBox | None:
-    """Box of the key that is set or was generated, or None where there is neither. Makes none.
-
-    Raises:
-    SetupError: the key file cannot be read, or the key is empty.
-    """
+    """None where no key is set or generated; makes none. Raises SetupError."""
     if settings.secret_key is None and not (settings.data_dir / KEY_FILE).exists():
         return None
     return open_secret_box(settings)
 
 
 def open_secret_box(settings: Settings) -> SecretBox:
-    """Box of this installation: from the settings, or from a key file made at the first start
-    (readable by its owner only).
-
-    Raises:
-    SetupError: the key file can be neither read nor made.
-    """
+    """Made at the first start if no key is set, readable by its owner only. Raises SetupError."""
     if settings.secret_key is not None:
         return SecretBox(settings.secret_key.get_secret_value(), *settings.accepted_keys)
     path = settings.data_dir / KEY_FILE
@@ -161,12 +146,12 @@ def open_secret_box(settings: Settings) -> SecretBox:
 
 
 def read_key_file(path: Path) -> list[str]:
-    """Keys of a key file, the one that encrypts first. Raises OSError."""
+    """The one that encrypts first. Raises OSError."""
     return [line.strip() for line in path.read_text().splitlines() if line.strip()]
 
 
 def write_key_file(path: Path, keys: Sequence[str]) -> None:
-    """Replaces a key file, so that a reader sees either the keys before or these. Raises OSError."""
+    """A reader sees either the keys before or these. Raises OSError."""
     draft = _write_draft(path, keys)
     try:
         draft.replace(path)

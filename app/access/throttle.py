@@ -11,7 +11,7 @@ from ..base.errors import TooManyTries
 FAILURES = 10
 
 FAILURES_OF_ADDRESS = 100
-"""Max failures of all names from one address: many people may share an address."""
+"""Many people may share an address."""
 
 WINDOW_SECONDS = 300.0
 
@@ -19,9 +19,9 @@ _MOST = 10_000
 
 
 class Throttle:
-    """Counts failures by name and address, and by address. Safe to share between threads.
+    """Counts by name and address, and by address. Safe to share between threads.
 
-    A restart forgets them, which costs an attacker more than us.
+    A restart forgets failures, which costs an attacker more than us.
     """
 
     def __init__(self, *, clock: Callable[[], float] = monotonic_seconds) -> None:
@@ -30,7 +30,7 @@ class Throttle:
         self._of_addresses = _Failures(FAILURES_OF_ADDRESS, clock)
 
     def admit(self, name: str, address: str) -> None:
-        """Returns if another try may be made; else raises TooManyTries."""
+        """Raises TooManyTries."""
         with self._lock:
             if wait := self._of_names.wait_seconds((name, address)):
                 raise TooManyTries(f"Too many failed log-ins. Try again in {_minutes(wait)}.")
@@ -45,8 +45,8 @@ class Throttle:
             self._of_addresses.add(address)
 
     def succeeded(self, name: str, address: str) -> None:
-        """Forgets the earlier failures of the name; those of the address stay, or one good password would
-        open it to all names.
+        """Forgets failures of the name; those of the address stay, or one good password would open it to all
+        names.
         """
         with self._lock:
             self._of_names.forget((name, address))
@@ -59,7 +59,7 @@ class _Failures:
     _moments: dict[Hashable, deque[float]] = field(default_factory=dict)
 
     def wait_seconds(self, key: Hashable) -> float:
-        """Seconds until one of the max failures is too old to count; 0 if there are fewer."""
+        """0 if there are fewer failures than the max."""
         moments = self._moments.get(key, deque())
         while moments and moments[0] <= self.clock() - WINDOW_SECONDS:
             moments.popleft()

@@ -117,7 +117,6 @@ def facts_of_evidence(state: ComparisonState, evidence: DeploymentEvidence) -> F
 
 
 def facts_of_fair_evidence(sides: Sequence[ComparisonState], names: GroupWords) -> Facts:
-    """Returns the facts of the end of an alarm: enough evidence, or changed counts of past hours."""
     plain = _describe_end(sides)
     named = [rename_state(names, side) for side in sides]
     return plain if named == list(sides) else plain | {"display_sentence": _describe_end(named)["sentence"]}
@@ -197,7 +196,6 @@ def facts_of_its_end(alarm: SomeGroup | None, resolution: Resolution) -> Facts:
 
 
 def facts_of_failures(failed: Sequence[CheckRun], *, in_a_row: int, since: datetime) -> Facts:
-    """Returns the facts of checks that failed in a row, or could not ask the model, the newest first."""
     newest = failed[0]
     count = "The last check" if in_a_row == 1 else f"The last {in_a_row} checks"
     what = (
@@ -221,7 +219,6 @@ def facts_of_success(check: CheckRun) -> Facts:
 def facts_of_silence(
     newest: datetime | None, *, since: datetime, now: datetime, usual_hours: int | None = None
 ) -> Facts:
-    """Returns the time since the `newest` record; since `since` where there never was one."""
     hours = int((now - since) / timedelta(hours=1))
     last = (
         "No record was ever logged."
@@ -244,7 +241,6 @@ def _count_hours(hours: int) -> str:
 
 
 def facts_of_late_labels(labels: LabelShares, *, now: datetime) -> Facts:
-    """Returns the labels of records that should have one by now, and of earlier records."""
     return {
         "sentence": (
             f"Labels are late: {labels.labelled:,} of the newest {labels.records:,} records that are older "

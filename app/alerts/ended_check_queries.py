@@ -31,7 +31,7 @@ def deployments_with_ended_checks(session: Session) -> list[int]:
 
 
 def take_ended_check(session: Session, deployment_no: int) -> int | None:
-    """Returns the ended check whose span ends first, and notes it as decided; None if locked."""
+    """The one whose span ends first; None if locked. Notes it as decided."""
     no: int | None = session.scalar(_NEXT_DUE, {"deployment_no": deployment_no})
     if no is None:
         return None
@@ -40,7 +40,6 @@ def take_ended_check(session: Session, deployment_no: int) -> int | None:
 
 
 def checks_waiting_for_alerts(session: Session, deployment_no: int, ends: Span) -> int:
-    """Returns how many checks that end in that time (half-open) wait for their alerts."""
     conditions = (
         CheckRow.deployment_no == deployment_no,
         CheckRow.alerts_due,
@@ -51,7 +50,6 @@ def checks_waiting_for_alerts(session: Session, deployment_no: int, ends: Span) 
 
 
 def is_overtaken(session: Session, check: CheckRun) -> bool:
-    """Returns whether a check of a later time has measured the deployment."""
     later = tuple_(CheckRow.span_end, CheckRow.no) > tuple_(check.span.end, check.no)
     return bool(
         session.scalar(
@@ -93,9 +91,7 @@ def earlier_verdicts(
     verdicts: Sequence[str],
     limit: int,
 ) -> list[tuple[datetime, str]]:
-    """Returns moments and those verdicts of that figure in earlier hours, newest first, of each hour's
-    last check.
-    """
+    """Moments and verdicts of that figure in earlier hours, newest first, of each hour's last check."""
     conditions = (
         MeasurementRow.deployment_no == check.deployment_no,
         MeasurementRow.metric == subject.metric,
@@ -123,7 +119,7 @@ def earlier_verdicts(
 
 
 def newest_ends(session: Session, check: CheckRun, *, limit: int) -> list[CheckRun]:
-    """Returns the ends of this check and those around it, newest hour first; of an hour the last one."""
+    """Newest hour first, around this check; of an hour the last one."""
     ended = CheckRow.state.in_((CheckState.SUCCEEDED, CheckState.INSUFFICIENT_DATA, CheckState.FAILED))
     statement = SELECT_RUNS.where(*_is_decided(check), ended)
     newest_first = (CheckRow.span_start.desc(), CheckRow.span_end.desc(), CheckRow.no.desc())

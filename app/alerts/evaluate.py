@@ -99,7 +99,7 @@ log = structlog.get_logger(__name__)
 
 @contextmanager
 def guarded(session: Session, **about: object) -> Iterator[None]:
-    """Does one step; if a bug breaks it, it is rolled back and logged, for the next check."""
+    """Rolls back and logs a step that a bug breaks, for the next check."""
     try:
         with session.begin_nested():
             yield
@@ -192,9 +192,7 @@ _MITIGATED = (DataSet.MITIGATED, DataSet.MITIGATED_LABELLED)
 def is_watched(
     subject: AlertSubject, monitor: Monitor | None, mitigation: MitigationSettings, *, has_endpoint: bool
 ) -> bool:
-    """Returns whether checks can still measure the subject; without a monitor there are none. Missing labels
-    or records may come.
-    """
+    """Checks can still measure the subject. Missing labels or records may come."""
     if monitor is None or subject.data is None:
         return monitor is not None
     is_unscored = subject.data in COPIED and not has_endpoint
@@ -226,7 +224,7 @@ AFTER_CHECKS = (RuleKind.VERDICT, RuleKind.FAILED_CHECKS)
 
 
 def evaluate_ended_checks(database: Database) -> int:
-    """Updates the alerts for ended checks, a deployment's in the order of spans; returns their number."""
+    """A deployment's in the order of spans; returns their number."""
     with database.transaction() as session:
         waiting = deployments_with_ended_checks(session)
     evaluated = 0
@@ -252,7 +250,6 @@ def evaluate_ended_checks(database: Database) -> int:
 
 
 def evaluate_passing_time(database: Database) -> None:
-    """Sends reminders, and updates alerts on missing records and labels and on unwatched subjects."""
     with database.transaction() as session:
         concerned = deployments_to_revisit(session)
     for deployment_no in in_random_order(concerned):
@@ -308,7 +305,6 @@ def _look_for_absence(session: Session, rule: Rule) -> None:
 
 
 def evaluate_evidence(database: Database) -> int:
-    """Updates the alerts of deployments whose evidence has changed; returns their number."""
     with database.transaction() as session:
         waiting = eras_with_alerts_due(session)
     for deployment_no in in_random_order(waiting):
@@ -334,7 +330,7 @@ _ENDS = {"named": Resolution.NAMED, "resolved": Resolution.RECOVERED}
 
 
 def _end_some_group(session: Session, deployment_no: int, evidence: DeploymentEvidence) -> None:
-    """Ends the alert on some group with its alarm; once a group is named, the alert is that on this group."""
+    """The alert is that on a group once one is named."""
     alert = find_unresolved(session, deployment_no, AlertKind.SOME_GROUP)
     if alert is None:
         return

@@ -11,7 +11,7 @@ Gravity = tuple[int, float, float]
 
 
 def rank_figure(figure: AlertFigure) -> Gravity:
-    """Sort key: verdict, distance beyond the limit; of evidence, of the interval's end next to the limit.
+    """Verdict, distance beyond the limit; of evidence, of the interval's end next to the limit.
 
     Ended figures come after the others, the newest first, and those without a value last.
     """
@@ -31,7 +31,6 @@ def rank_figure(figure: AlertFigure) -> Gravity:
 
 
 def rank_alert(alert: Alert) -> tuple[int, Gravity]:
-    """Sort key: state, worst figure. A resolved alert has no gravity."""
     rank = _STATES.index(alert.state)
     return rank, (0, 0.0, 0.0) if alert.resolved_at is not None else rank_figure(alert.worst)
 

@@ -13,16 +13,16 @@ from ..base.values import frozen_by_name
 from ..database.binary_rows import read_row
 
 FIRST_DAYS = timedelta(days=14)
-"""Time from the first to the last hour with records up to which nights and weekends may not be known."""
+"""Nights and weekends may not be known before so much time with records."""
 
 FIRST_WAIT_HOURS = 72
-"""Min wait until then: a weekend."""
+"""A weekend, until `FIRST_DAYS`."""
 
 SHORTEST_WAIT = 2 * HOUR
-"""Min time without a record from which records may be late by the usual gap."""
+"""Records may be late by the usual gap after this."""
 
 MANY_GAPS = 10
-"""Gaps from which the longest may be an outage."""
+"""The longest of as many gaps may be an outage."""
 
 _NEWEST_RECORD = text("""
     SELECT coalesce(
@@ -54,19 +54,18 @@ _HOURS = text("""
 
 
 def newest_record_at(session: Session, deployment_no: int) -> datetime | None:
-    """Returns when the newest payload record was logged, or scored if it lies in a file."""
+    """Logged, or scored if it lies in a file."""
     newest: datetime | None = session.scalar(_NEWEST_RECORD, {"no": deployment_no})
     return newest
 
 
 def hours_with_records(session: Session, deployment_no: int) -> Sequence[datetime]:
-    """Returns the newest 400 hours with records of the last 91 days, the oldest first."""
     return session.scalars(_HOURS, {"no": deployment_no}).all()
 
 
 def find_usual_gap(hours: Sequence[datetime]) -> int | None:
-    """Hours from one hour with records to the next that are usual: the longest gap; of 10 or more gaps the
-    second longest, as one may have been an outage. None without a gap.
+    """The longest gap; of 10 or more gaps the second longest, as one may have been an outage. None without a
+    gap.
     """
     gaps = sorted((later - earlier) // HOUR for earlier, later in pairwise(hours))
     if not gaps:
@@ -75,7 +74,7 @@ def find_usual_gap(hours: Sequence[datetime]) -> int | None:
 
 
 def find_wait(hours: Sequence[datetime]) -> int:
-    """Hours without a record from which records are late: twice the usual gap."""
+    """Hours: twice the usual gap."""
     usual = find_usual_gap(hours)
     if usual is None:
         return FIRST_WAIT_HOURS
@@ -85,8 +84,8 @@ def find_wait(hours: Sequence[datetime]) -> int:
 
 @frozen_by_name
 class LabelShares:
-    """Labels of the newest records that are older than the usual delay, from `oldest` on, and of records
-    until `usual_until`, when labels came as usual. Labels count that came within the delay.
+    """`oldest`: of the newest records that are older than the usual delay; `usual_until`: when labels came as
+    usual. Labels count that came within the delay.
     """
 
     delay: timedelta
@@ -99,13 +98,13 @@ class LabelShares:
 
     @property
     def is_late(self) -> bool:
-        """Whether fewer than half as many are labelled as usual, where chance is no cause."""
+        """Fewer than half as many are labelled as usual, where chance is no cause."""
         usual = self.usual_labelled / self.usual_records
         return usual * self.records >= LEAST_EXPECTED and self.labelled < usual * self.records / 2
 
 
 LEAST_EXPECTED = 20
-"""Min labels that are expected of the records: of fewer, half may be missing by chance."""
+"""Half of fewer expected labels may be missing by chance."""
 
 # Labels are looked up by their keys for each of at most 400 records.
 _LABELS = text("""

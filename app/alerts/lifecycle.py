@@ -70,7 +70,6 @@ def confirm(
     figure: AlertFigure | None,
     check: CheckRun | None,
 ) -> AlertFigure | None:
-    """Opens the rule's figure, or notes that `figure` was seen again; None if none was opened."""
     if figure is not None:
         note_seen_again(session, figure, facts, check)
         return None
@@ -83,8 +82,8 @@ def end(session: Session, figure: AlertFigure, resolution: Resolution, recovery:
 
 
 def finish(session: Session, deployment_no: int) -> None:
-    """Resolves the alerts whose figures have all ended, and queues what this transaction did: one
-    notification of each kind for a channel.
+    """Resolves alerts whose figures have all ended, and queues what this transaction did: one notification of
+    each kind for a channel.
     """
     resolve_ended(session, deployment_no)
     for event, alerts in list_changed(session, deployment_no).items():
@@ -103,12 +102,10 @@ def finish(session: Session, deployment_no: int) -> None:
 def close_by_hand(
     session: Session, alerts: Sequence[Alert], *, by: str, note: str, reason: ClosingReason | None = None
 ) -> list[Alert]:
-    """Closes alerts with evidence; that of every figure in them begins again with the next hour.
+    """Evidence of every figure begins again with the next hour.
 
-    Returns those that this call closed: the first person counts, and resolved ones stay as they are.
-
-    Raises:
-        Conflict: an unresolved one has no figure of evidence.
+    Returns those that this call closed: the first person counts, and resolved ones stay as they are. Raises
+    Conflict if an unresolved one has no figure of evidence.
     """
     numbers = sorted({alert.deployment_no for alert in alerts})
     for deployment_no in numbers:
@@ -137,7 +134,7 @@ def close_by_hand(
 
 
 def _close_alarms(session: Session, alert: Alert) -> None:
-    """Ends what is open on the figures of an alert, if it is about the present era.
+    """Only if the alert is about the present era.
 
     The caller must hold the lock on the deployment's evidence: an hour added meanwhile would be lost.
     """
@@ -196,7 +193,6 @@ def _close_alarm(
 
 
 def settle(session: Session, before: Rule, after: Rule) -> None:
-    """Ends the figures that the changed rule does not cover. The caller holds the lock on the alerts."""
     condition = after.content.condition
     for figure in open_figures_of_rule(session, after.no):
         if not after.content.enabled:
@@ -221,7 +217,7 @@ def settle(session: Session, before: Rule, after: Rule) -> None:
 
 
 def withdraw(session: Session, rule: Rule) -> None:
-    """Deletes the rule; its figures end and are kept."""
+    """Its figures end and are kept."""
     lock_alerts(session, rule.deployment_no)
     for figure in open_figures_of_rule(session, rule.no):
         end(session, figure, Resolution.RULE_DELETED)
@@ -266,5 +262,4 @@ class Work:
 
 
 def _in_order(alerts: Iterable[Alert]) -> list[Alert]:
-    """In the order of their numbers, as all code locks alerts."""
     return sorted({alert.no: alert for alert in alerts}.values(), key=lambda alert: alert.no)

@@ -74,7 +74,6 @@ def alerts_page(session: Session, filters: AlertFilter, paging: Paging) -> list[
 
 
 def get_alert(session: Session, alert_id: str) -> Alert:
-    """Returns the alert, or raises NotFound."""
     alerts = _read(session, _SELECT.where(AlertRow.id == alert_id))
     if not alerts:
         raise NotFound("alert", alert_id)
@@ -94,7 +93,7 @@ def alerts_between(
     data: DataSet | None = None,
     checks: Span | None = None,
 ) -> list[Alert]:
-    """Returns the deployment's alerts that were unresolved in the span, newest first, at most `MOST_BETWEEN`.
+    """Unresolved in the span, newest first, at most `MOST_BETWEEN`.
 
     With `checks` also those opened by a check whose span ends in `checks` (half-open).
     """
@@ -115,9 +114,7 @@ def alerts_between(
 
 
 def present_alerts(session: Session, deployment_no: int, *, opened_in: Span | None = None) -> list[Alert]:
-    """Returns the deployment's unresolved alerts, then those opened in the span (half-open), newest first, at
-    most `MOST_BETWEEN`.
-    """
+    """Unresolved, then those opened in the span (half-open), newest first, at most `MOST_BETWEEN`."""
     shown = [_UNRESOLVED]
     if opened_in is not None:
         shown.append((AlertRow.opened_at >= opened_in.start) & (AlertRow.opened_at < opened_in.end))
@@ -126,7 +123,6 @@ def present_alerts(session: Session, deployment_no: int, *, opened_in: Span | No
 
 
 def open_figures_of_rule(session: Session, rule_no: int) -> list[AlertFigure]:
-    """Returns the figures that the rule keeps open, oldest first."""
     statement = select(AlertFigureRow).where(AlertFigureRow.rule_no == rule_no, _IS_OPEN)
     return [read_row(AlertFigure, row) for row in session.scalars(statement.order_by(AlertFigureRow.no))]
 
@@ -145,9 +141,7 @@ def find_unresolved(
 def open_figure(
     session: Session, rule: Rule, subject: AlertSubject, facts: dict[str, object], check: CheckRun | None
 ) -> AlertFigure | None:
-    """Opens a figure, in the alert on its group or else in one that it opens; None if it is open already, or
-    was before in this alert and goes on.
-    """
+    """None if the figure is open already, or was before in this alert and goes on."""
     kind = find_alert_kind(rule.content.kind, subject)
     about = {"attribute": subject.attribute, "group": subject.group}
     digest = _digest(kind, **about)
@@ -215,7 +209,6 @@ def end_figure(
 
 
 def resolve_ended(session: Session, deployment_no: int) -> None:
-    """Resolves the deployment's alerts whose figures have all ended, as the last of them did."""
     last = (
         select(AlertFigureRow.resolution)
         .where(_OF_ALERT)
@@ -230,7 +223,6 @@ def resolve_ended(session: Session, deployment_no: int) -> None:
 
 
 def list_changed(session: Session, deployment_no: int) -> dict[Event, list[Alert]]:
-    """Returns the alerts that this transaction resolved, reminds of, or opened a figure of."""
     now = func.now()  # of the whole transaction
     opened = exists().where(_OF_ALERT, AlertFigureRow.opened_at == now)
     event = case(
@@ -249,7 +241,6 @@ def list_changed(session: Session, deployment_no: int) -> dict[Event, list[Alert
 
 
 def note_reminders(session: Session, deployment_no: int) -> None:
-    """Notes that people are reminded now of alerts that nobody has acknowledged, as their rules say."""
     # On the database's clock: the machines' clocks differ.
     hours = AlertRuleRow.config["remind_after_hours"].as_float()
     is_due = (
@@ -263,14 +254,13 @@ def note_reminders(session: Session, deployment_no: int) -> None:
 
 
 def name_alert(session: Session, alert: Alert, attribute: str, group: str) -> None:
-    """Makes the alert on some group that on this one, with its opening and all that people did."""
     about = {"attribute": attribute, "group": group}
     digest = _digest(AlertKind.UNFAIR, **about)
     _change(session, alert, {"kind": AlertKind.UNFAIR, "subject": digest, **about}, _UNRESOLVED)
 
 
 def acknowledge(session: Session, alert: Alert, *, by: str, note: str | None) -> Alert | None:
-    """Acknowledges the alert, assigned to the person unless it is assigned; None if too late."""
+    """Assigns it to the person unless it is assigned; None if too late."""
     values = {
         "acknowledged_at": func.now(),
         "acknowledged_by": by,
@@ -282,23 +272,20 @@ def acknowledge(session: Session, alert: Alert, *, by: str, note: str | None) ->
 
 
 def assign(session: Session, alert: Alert, assignee: str | None) -> Alert | None:
-    """Assigns the alert; None if it is resolved, or was assigned so before."""
+    """None if it is resolved, or was assigned so before."""
     values = {"assignee": assignee, "assigned_at": None if assignee is None else func.now()}
     return _change(session, alert, values, _UNRESOLVED, AlertRow.assignee.is_distinct_from(assignee))
 
 
 def note_change(session: Session, alert: Alert, change: dict[str, object]) -> Alert | None:
-    """Stores why the figure changed; None if the alert was deleted."""
     return _change(session, alert, {"change": change})
 
 
 def close(session: Session, alert: Alert, *, by: str, note: str, reason: ClosingReason | None) -> None:
-    """Notes who closes the alert, before its figures end."""
     _change(session, alert, {"closed_by": by, "closing_note": note, "closing_reason": reason}, _UNRESOLVED)
 
 
 def deployments_to_revisit(session: Session) -> list[int]:
-    """Returns the deployments with an open alert, or a rule about passing time."""
     kinds = (RuleKind.STALE_DATA, RuleKind.LATE_LABELS)
     timed = select(AlertRuleRow.deployment_no).where(AlertRuleRow.kind.in_(kinds), AlertRuleRow.enabled)
     return list(session.scalars(select(AlertRow.deployment_no).where(_UNRESOLVED).union(timed)))
@@ -337,7 +324,6 @@ def _digest(*names: str | None, **further: str | None) -> str:
 
 
 def _unresolved_in(span: Span) -> ColumnElement[bool]:
-    """At some moment of the span."""
     return (AlertRow.opened_at < span.end) & (_UNRESOLVED | (AlertRow.resolved_at >= span.start))
 
 
@@ -374,7 +360,7 @@ MAX_COMMENTS = 1_000
 
 @frozen_by_name
 class AlertComment:
-    """One comment. `author` is a key's id, or `user:` and a name."""
+    """`author` is a key's id, or `user:` and a name."""
 
     no: int
     id: str
@@ -386,7 +372,6 @@ class AlertComment:
 def put_comment(
     session: Session, alert: Alert, comment_id: str, *, by: str, text: str
 ) -> tuple[AlertComment, bool]:
-    """Returns the comment of that id, and whether this call stored it."""
     values = {"alert_no": alert.no, "id": comment_id, "author": by, "text": text}
     once = (
         insert(AlertCommentRow)

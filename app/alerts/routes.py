@@ -276,7 +276,7 @@ def list_alert_comments(alert: ReadableAlert, session: SessionIn, paging: Number
 
 
 def check_note(text: str | None, field: str = "note") -> str:
-    """Text without spaces around it; line breaks are allowed."""
+    """Strips spaces around it; line breaks are allowed."""
     stripped = (text or "").strip()
     wrong = character_problem(stripped.replace("\n", " ").replace("\r", " ").replace("\t", " "))
     if wrong is not None:

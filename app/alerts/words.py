@@ -63,7 +63,6 @@ def facts(body: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 _IN_SHORT = ("Metric", "Value", "Limits", "Records", "Since", "Assigned to", "Note", "Resolved", "Page")
-"""Facts of an alert among several."""
 
 
 def _name_deployment(body: Mapping[str, Any]) -> str:

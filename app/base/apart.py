@@ -16,7 +16,6 @@ from typing import Any, BinaryIO, NamedTuple
 from .errors import EvenhandError, TooLarge
 
 NICENESS = 5
-"""Niceness of the processes, as of workers: requests come first."""
 
 MEMORY_BYTES = 2**30
 """Default of `upload_memory_bytes`."""
@@ -37,25 +36,18 @@ _PROCESSES.set_forkserver_preload([*(f"{_PACKAGE}.{name}" for name in _PRELOADED
 _PARENT: ContextVar[Connection] = ContextVar("parent")
 
 YIELDED = ""
-"""Method of an `Ask` that hands over an item which the work yielded."""
 
 
 class Ask(NamedTuple):
-    """A child's message that waits for an answer: the call of a method of the host."""
-
     method: str
     arguments: tuple[Any, ...]
 
 
 class Done(NamedTuple):
-    """A child's last message: what the work returned, or its error."""
-
     result: Any
 
 
 class SentFile:
-    """An open file on its way to a child, which gets it as a file."""
-
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
 
@@ -68,8 +60,6 @@ def _open_sent(sent: Any) -> BinaryIO:  # noqa: ANN401 - of multiprocessing
 
 
 class Apart:
-    """A call in a child process, which may `ask` for calls of the host's methods here."""
-
     def __init__(self, work: Callable[..., Any], *arguments: object, host: object = None) -> None:
         self._host = host
         self._ours, self._theirs = _PROCESSES.Pipe()
@@ -80,17 +70,14 @@ class Apart:
         self._is_ended = False
 
     def result(self) -> Any:  # noqa: ANN401 - of the call
-        """Blocks. Returns the result, or raises the error, of the call.
-
-        Raises:
-            TooLarge: the process ended, as it does where it needs more memory.
+        """Blocks. Raises the call's error, and TooLarge if the process ended, as it does where it needs more
+        memory.
         """
         for method, arguments in self._calls():
             self._ours.send(getattr(self._host, method)(*arguments))
         return self._result
 
     def stream(self) -> Iterator[Any]:
-        """Yields what the call yields; otherwise as `result`."""
         for _, (item,) in self._calls():
             yield item
             self._ours.send(None)
@@ -115,14 +102,12 @@ class Apart:
             raise self._result
 
     def end(self) -> None:
-        """Kills the process, in any thread."""
         self._is_ended = True
         if self._child.pid is not None and self._child.is_alive():
             self._child.kill()
 
 
 def ask(method: str, *arguments: object) -> Any:  # noqa: ANN401 - of the method
-    """Returns what the host answers a child, or raises the error that it returned."""
     parent = _PARENT.get()
     parent.send(Ask(method, arguments))
     answer = parent.recv()
@@ -139,17 +124,12 @@ def too_large() -> TooLarge:
 
 
 def memory_bytes() -> int:
-    """The operator's limit, which `upload_memory_bytes` describes."""
     return int(os.environ.get("EVENHAND_UPLOAD_MEMORY_BYTES", MEMORY_BYTES))
 
 
 @contextmanager
 def limited_memory() -> Iterator[None]:
-    """Limits the memory that this process takes in the block, where the system does that (Linux).
-
-    Raises:
-        TooLarge: it needs more.
-    """
+    """Only where the system does that (Linux). Raises TooLarge."""
     before = resource.getrlimit(resource.RLIMIT_DATA)
     # The sixth number: pages of data and stack, which RLIMIT_DATA counts.
     pages = (

@@ -6,25 +6,20 @@ from datetime import UTC, datetime, timedelta
 HOUR = timedelta(hours=1)
 
 monotonic_seconds = time.monotonic
-"""Seconds of a clock that never goes back, for measuring durations and expiry."""
 
 
 def utc_now() -> datetime:
-    """Present moment, aware, in UTC."""
     return datetime.now(UTC)
 
 
 def floor_to_hour(moment: datetime) -> datetime:
-    """Start of the UTC hour that contains `moment` (aware)."""
     # In UTC, where every hour starts at minute 0; some zones are half an hour off.
     return moment.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
 
 
 def floor_to_day(moment: datetime) -> datetime:
-    """Returns the start of the UTC day that contains `moment` (aware)."""
     return floor_to_hour(moment).replace(hour=0)
 
 
 def floor_to_minute(moment: datetime) -> datetime:
-    """Start of the UTC minute that contains `moment` (aware)."""
     return moment.astimezone(UTC).replace(second=0, microsecond=0)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 
 def allocate(descriptor: int, size: int) -> None:
-    """Gives each byte of a file its disk space. Raises OSError where there is none."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(descriptor, 0, size)
         return
@@ -17,9 +16,7 @@ def allocate(descriptor: int, size: int) -> None:
 
 
 def write_through(path: Path) -> None:
-    """Returns once a file's bytes, or a folder's names, are on the disk. A new or renamed file needs both:
-    itself, and its folder.
-    """
+    """Returns once they are on the disk. A new or renamed file needs both: itself, and its folder."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -16,7 +16,7 @@ _OF_FILES = re.compile(
 
 
 def find_encoding(name: str) -> str | None:
-    """Python's name of an encoding of text files; None if it is unknown."""
+    """Python's name; None if it is unknown."""
     try:
         codec = codecs.lookup(name).name
     except (LookupError, ValueError):
@@ -25,11 +25,7 @@ def find_encoding(name: str) -> str | None:
 
 
 def decode_parts(chunks: Iterable[bytes], encoding: str, field: str) -> Iterator[str]:
-    """Yields the text of each part of a file, without a byte order mark.
-
-    Raises:
-        InvalidInput: the bytes are of another encoding (problem of `field`).
-    """
+    """Leaves out a byte order mark. Raises InvalidInput of `field` for bytes of another encoding."""
     decoder = codecs.getincrementaldecoder("utf-8-sig" if encoding == UTF_8 else encoding)()
     offset, line, guess = 0, 1, "latin-1"
     for chunk in chain(chunks, (b"",)):
@@ -53,9 +49,7 @@ def decode_parts(chunks: Iterable[bytes], encoding: str, field: str) -> Iterator
 
 
 def locate_fault(error: UnicodeDecodeError, offset: int = 0, line: int = 1) -> str:
-    """Byte that could not be decoded and its place; its text begins at that offset and line of
-    the file.
-    """
+    """The byte and its place; its text begins at that offset and line of the file."""
     line += error.object[: error.start].decode(error.encoding, "replace").count("\n")
     return f"byte {error.object[error.start]:02X} at offset {offset + error.start:,} (line {line:,})"
 

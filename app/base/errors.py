@@ -38,9 +38,7 @@ T = TypeVar("T")
 
 @frozen
 class FieldProblem:
-    """One offending field: a dotted path such as `attributes[0].monitored`, and what was expected and
-    found.
-    """
+    """A dotted path such as `attributes[0].monitored`, and what was expected and found."""
 
     field: str
     message: str
@@ -67,7 +65,6 @@ class InvalidInput(EvenhandError):
 
 
 def refuse(problems: Sequence[FieldProblem]) -> None:
-    """Raises InvalidInput if there are any."""
     if problems:
         raise InvalidInput(problems)
 
@@ -80,7 +77,7 @@ class NotFound(EvenhandError):
 
 
 def require_present(value: T | None, kind: str, name: object) -> T:
-    """Value, or raises NotFound if it is None."""
+    """Raises NotFound if it is None."""
     if value is None:
         raise NotFound(kind, name)
     return value
@@ -155,7 +152,6 @@ class ScoringFailed(EvenhandError):
 
     @property
     def quoting(self) -> str:
-        """The message with the quotation, for the person who sent the records."""
         return f'{self} Its answer began: "{self.quotation}".' if self.quotation else str(self)
 
 

@@ -27,13 +27,13 @@ class Pauses:
         self._stop.wait(random.uniform(POLL_SECONDS / 2, POLL_SECONDS))  # noqa: S311 - spreads the threads, no secret
 
     def wait_for_database(self) -> None:
-        """Waits because the database is away: twice as long each time."""
+        """Twice as long each time."""
         self._stop.wait(self.next_try_seconds)
         self.next_try_seconds = min(2 * self.next_try_seconds, LONGEST_PAUSE_SECONDS)
 
 
 def work_until(stop: threading.Event, work: Callable[[], bool]) -> None:
-    """Calls `work`, which returns whether there was any, until `stop` is set."""
+    """`work` returns whether there was any."""
     log = structlog.get_logger(__name__, thread=threading.current_thread().name)
     pauses = Pauses(stop)
     while not stop.is_set():
@@ -54,7 +54,6 @@ def work_until(stop: threading.Event, work: Callable[[], bool]) -> None:
 
 
 def join_threads(threads: Sequence[threading.Thread], seconds: float) -> None:
-    """Waits up to `seconds` for all of them."""
     deadline = monotonic_seconds() + seconds
     for thread in threads:
         thread.join(max(0.0, deadline - monotonic_seconds()))

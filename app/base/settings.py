@@ -52,33 +52,30 @@ class SecretFiles(PydanticBaseSettingsSource):
 
 
 CHECK_MINUTES = 60
-"""Default of `check_minutes`: then the next hour's check is due."""
 
 MAX_API_PROCESSES_HERE = 4
 """Beyond them, Postgres and the workers need the other cores."""
 
 
 _ONE_PROCESS = "Darwin"
-"""macOS gives all connections of an address to one of the sockets that share it."""
 
 
 def count_cores() -> int:
-    """Cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def api_processes_here() -> int:
-    """One process for two cores that this process may use; on macOS one."""
+    """One for two cores; on macOS one."""
     return 1 if platform.system() == _ONE_PROCESS else min(max(count_cores() // 2, 1), MAX_API_PROCESSES_HERE)
 
 
 class Settings(BaseSettings):
-    """The settings of one process, which `docs/operations/settings.md` describes."""
+    """`docs/operations/settings.md` describes them."""
 
     model_config = SettingsConfigDict(env_prefix="EVENHAND_", frozen=True, extra="ignore")
 
     database_password: SecretStr | None = Field(default=None, validation_alias="DATABASE_PASSWORD")
-    """Password for `database_url`, verbatim, where the URL holds none."""
+    """Verbatim, where the URL holds none."""
 
     database_url: SecretStr | None = Field(default=None, validation_alias="DATABASE_URL")
     database_replica_url: SecretStr | None = Field(default=None, validation_alias="DATABASE_REPLICA_URL")
@@ -88,10 +85,10 @@ class Settings(BaseSettings):
     api_processes: int = Field(default_factory=api_processes_here, ge=1, le=64)
     max_connections: int = Field(default=2000, ge=1, le=1_000_000)
     max_connections_per_address: int = Field(default=500, ge=1, le=1_000_000)
-    """Of one address (of IPv6, of one /64); does not apply to `trusted_proxies`."""
+    """An IPv6 /64 counts as one; `trusted_proxies` are exempt."""
 
     trusted_proxies: str = ""
-    """Comma-separated addresses or CIDR blocks of proxies whose `X-Forwarded-For` is trusted."""
+    """Comma-separated addresses or CIDR blocks whose `X-Forwarded-For` is trusted."""
 
     request_head_seconds: float = Field(default=10, gt=0, le=3600)
     request_body_seconds: float = Field(default=10, gt=0, le=3600)
@@ -126,9 +123,8 @@ class Settings(BaseSettings):
     table_roots: str = ""
     answers_dir: Path | None = Field(default=None, validate_default=True)
     model_prefixes: str = ""
-    """Comma-separated MLflow models that checks may load, which executes their code.
-
-    `models:/NAME`, `models:/` for all that are registered, or a folder's whole path.
+    """Comma-separated MLflow models that checks may load, which executes their code: `models:/NAME`,
+    `models:/` for all that are registered, or a folder's whole path.
     """
 
     public_url: str = ""
@@ -186,7 +182,6 @@ class Settings(BaseSettings):
 
     @cached_property
     def exposed_on(self) -> str | None:
-        """`host`, if other machines can reach it; None where it is loopback."""
         try:
             is_loopback = ip_address(self.host.removeprefix("[").removesuffix("]")).is_loopback
         except ValueError:
@@ -203,7 +198,6 @@ class Settings(BaseSettings):
 
     @cached_property
     def table_folders(self) -> tuple[Path | str, ...]:
-        """Entries of `table_roots`: folders as paths, addresses in object stores as text."""
         return tuple(root if "://" in root else Path(root) for root in _split(self.table_roots))
 
     @cached_property
@@ -245,11 +239,6 @@ def _split(text: str) -> tuple[str, ...]:
 
 
 def load_settings() -> Settings:
-    """Reads the environment.
-
-    Raises:
-        InvalidInput: a value cannot be used; the field is the variable's name.
-    """
     try:
         return Settings()
     except ValidationError as error:

@@ -9,9 +9,7 @@ _BEGIN_FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def find_separator(open_lines: Callable[[], Iterable[str]], columns: Collection[str]) -> str:
-    """Separator of a CSV file's values: a semicolon or a tab, if only that one gives the
-    header these columns, else a comma.
-    """
+    """A semicolon or a tab, if only that one gives the header these columns, else a comma."""
     headers = {separator: _read_header(open_lines(), separator) for separator in (",", ";", "\t")}
     # A name with a comma in it comes first.
     is_split = len(headers[","]) > 1
@@ -29,16 +27,11 @@ def _read_header(lines: Iterable[str], separator: str) -> list[str]:
 
 
 def harmless(text: str) -> str:
-    """Text, with an apostrophe before it where a spreadsheet would read it as a formula, as
-    OWASP advises.
-    """
+    """Adds an apostrophe where a spreadsheet would read a formula, as OWASP advises."""
     return f"'{text}" if text.startswith(_BEGIN_FORMULAS) else text
 
 
 def write_cell(cell: object) -> str:
-    """Text of a cell: numbers unrounded, moments in ISO 8601, nothing for None, and texts
-    harmless.
-    """
     match cell:
         case None:
             return ""

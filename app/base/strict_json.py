@@ -15,7 +15,7 @@ _SIGNIFICANT = re.compile(r"[1-9]")
 
 
 def parse_json(text: str | bytes, otherwise: Any) -> Any:  # noqa: ANN401 - any JSON
-    """Value that a text spells, or the other one if it is not JSON."""
+    """`otherwise` if the text is not JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -23,14 +23,10 @@ def parse_json(text: str | bytes, otherwise: Any) -> Any:  # noqa: ANN401 - any 
 
 
 def require_strict(body: bytes) -> None:
-    """Returns if no object of the JSON names a member twice and no number is so small that it would be read
-    as 0.
+    """Raises InvalidInput if an object names a member twice, a number is so small that it would be read as 0,
+    or the body is not UTF-8.
 
     Text that is not JSON passes, because its reader reports it better.
-
-    Raises:
-    InvalidInput: a member is named twice, a number vanishes, or the body is not UTF-8, which other readers
-    may guess.
     """
     try:
         text = body.decode("utf-8-sig")
@@ -48,7 +44,7 @@ def require_strict(body: bytes) -> None:
 
 
 def vanishes(number: str) -> bool:
-    """Returns whether a number that is not 0 is so small that it would be read as 0."""
+    """It is not 0, but would be read as 0."""
     return float(number) == 0 and _SIGNIFICANT.search(re.split("[eE]", number)[0]) is not None
 
 

@@ -10,7 +10,7 @@ from .errors import Unavailable
 
 
 class Turns:
-    """Limits the number of workers at once, callers taking turns. Belongs to one event loop."""
+    """Callers take turns. Belongs to one event loop."""
 
     def __init__(
         self,
@@ -30,11 +30,7 @@ class Turns:
 
     @asynccontextmanager
     async def turn(self, caller: str) -> AsyncIterator[None]:
-        """Holds a turn until the block ends.
-
-        Raises:
-            Unavailable: too many are waiting, in total or of this caller, or the wait took too long.
-        """
+        """Raises Unavailable: too many wait, in total or of this caller, or for too long."""
         if self._free and not self._queues:
             self._free -= 1
         else:
@@ -79,7 +75,7 @@ class Turns:
 
 @dataclass
 class Room:
-    """Counts the units in use, in total and by caller; `busy` and `busy_each` refuse more."""
+    """Units in use, in total and by caller; `busy` and `busy_each` refuse more."""
 
     total: int
     each: int
@@ -89,7 +85,7 @@ class Room:
     _all: int = 0
 
     def take(self, caller: str, amount: int) -> None:
-        """Adds an amount, even if `require` would refuse it; call `give_back` in either case."""
+        """Even if `require` would refuse it; call `give_back` in either case."""
         self._all += amount
         self._taken[caller] += amount
 
@@ -100,11 +96,7 @@ class Room:
             del self._taken[caller]
 
     def require(self, caller: str) -> None:
-        """Refuses amounts in use that exceed the bounds.
-
-        Raises:
-            Unavailable: they do, in total or of this caller.
-        """
+        """Raises Unavailable if amounts in use exceed the bounds, in total or of this caller."""
         if self._taken[caller] > self.each:
             raise Unavailable(self.busy_each)
         if self._all > self.total:
@@ -112,11 +104,7 @@ class Room:
 
     @contextmanager
     def place(self, caller: str) -> Iterator[None]:
-        """Takes one unit until the block ends.
-
-        Raises:
-            Unavailable: none is free, in total or for this caller.
-        """
+        """One unit until the block ends. Raises Unavailable."""
         self.take(caller, 1)
         try:
             self.require(caller)

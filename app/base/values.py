@@ -20,20 +20,18 @@ from uuid import UUID
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen(cls: type | None = None, /, *, kw_only: bool = False, eq: bool = True) -> Any:  # noqa: ANN401 - the class, or what decorates it
-    """A dataclass with slots whose objects never change."""
     make = dataclass(frozen=True, slots=True, kw_only=kw_only, eq=eq)
     return make if cls is None else make(cls)
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
 def frozen_by_name(cls: type) -> Any:  # noqa: ANN401 - the class
-    """`frozen`, with each field given by its name."""
     return frozen(cls, kw_only=True)
 
 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
 def frozen_arrays(cls: type) -> Any:  # noqa: ANN401 - the class
-    """`frozen`, of arrays, which cannot be compared as a whole."""
+    """Arrays cannot be compared as a whole."""
     return frozen(cls, eq=False)
 
 
@@ -65,10 +63,7 @@ def name_problem(text: str) -> str | None:
 
 
 def joining_problem(text: str, joined_names: Collection[str]) -> str | None:
-    """Problem of a name that is to be joined with any of the others by ` × `.
-
-    Without this the label `a × b × c` could be of `a` and `b × c`, or of `a × b` and `c`.
-    """
+    """The label `a × b × c` could be of `a` and `b × c`, or of `a × b` and `c`."""
     # With blanks, so that a × at either end is found: `a ×` and `b` would be joined like `a` and `× b`.
     if f" {text} ".startswith(TOGETHER) or f" {text} ".endswith(TOGETHER):
         return (
@@ -89,28 +84,25 @@ def joining_problem(text: str, joined_names: Collection[str]) -> str | None:
 
 
 def quote_names(names: Sequence[str]) -> str:
-    """First names in quotes, and how many more there are."""
     shown = ", ".join(f"{name!r:.100}" for name in names[:MAX_QUOTED]) or "none"
     return f"{shown} and {len(names) - MAX_QUOTED:,} more" if len(names) > MAX_QUOTED else shown
 
 
 def nearest(text: str, offered: Iterable[str]) -> str | None:
-    """Most similar of the offered texts, upper and lower case alike, if one is similar."""
+    """Upper and lower case alike; None if none is similar."""
     folded = {name.casefold()[:_MOST_COMPARED]: name for name in offered}
     close = get_close_matches(text.casefold()[:_MOST_COMPARED], folded, n=1)
     return folded[close[0]] if close else None
 
 
 def character_problem(text: str) -> str | None:
-    """Problem of a text's characters. Postgres cannot store NUL, and UTF-8 no lone surrogates."""
+    """Postgres cannot store NUL, and UTF-8 no lone surrogates."""
     is_broken = any(unicodedata.category(character) in _CONTROL_OR_SURROGATE for character in text)
     return "must not hold control characters" if is_broken else None
 
 
 def printable(text: str, limit: int = _MOST_PRINTABLE) -> str:
-    """Text with lone surrogates and control characters as escapes, and without its end if it
-    is very long.
-    """
+    """Lone surrogates and control characters as escapes; cut if it is very long."""
     if len(text) > limit:
         text = text[:limit] + "…"
     return CONTROL.sub(
@@ -119,21 +111,20 @@ def printable(text: str, limit: int = _MOST_PRINTABLE) -> str:
 
 
 Scalar = str | int | float | bool
-"""One cell of a record; a missing cell is None."""
+"""A missing cell is None."""
 
 _EXPONENT_FROM = 1e16
-"""From here on Python and JSON encoders write floats with an exponent; below it every digit, and `.0`."""
+"""Python and JSON encoders write larger floats with an exponent; smaller ones with every digit, and `.0`."""
 
 
 EXACT = 2**53
-"""From here on double precision no longer holds every whole number."""
 
 NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 
 class Range(NamedTuple):
-    """A closed interval of a numeric feature or of a regression's prediction; in JSON `[lo, hi]`."""
+    """Closed; in JSON `[lo, hi]`."""
 
     # Whole numbers stay so: stored keys of copies spell them.
     lo: int | float
@@ -153,22 +144,19 @@ class Range(NamedTuple):
 GroupValue = Scalar | Range
 
 BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
-"""Booleans as text spells them, in any letters."""
 
 
 def parse_boolean(text: str) -> bool | None:
-    """Boolean that a text spells, as pandas and spreadsheets write it, or None."""
     return BOOLEANS.get(fold(text))
 
 
 def fold(value: "GroupValue") -> str:
-    """Text under which spellings are compared that differ in letters or outer blanks only."""
+    """Spellings that differ in letters or outer blanks only are compared by it."""
     return name_value(value).strip().casefold()
 
 
 def canonical(value: Scalar) -> str:
-    """Text under which a value is compared and shown, which is how Postgres prints the stored
-    JSON.
+    """Text under which a value is compared and shown, as Postgres prints the stored JSON.
 
     Booleans are `true`/`false`; integral floats lose `.0`; no number has an exponent (`0.00001`, not
     `1e-05`).
@@ -184,9 +172,6 @@ def canonical(value: Scalar) -> str:
 
 
 def normalised(value: Scalar) -> Scalar:
-    """Value as stored: integral floats become integers, so that the stored text is
-    `canonical()`.
-    """
     return (
         int(value)
         if isinstance(value, float) and value.is_integer() and abs(value) < _EXPONENT_FROM
@@ -199,17 +184,16 @@ def name_value(value: GroupValue) -> str:
 
 
 def spelled(value: GroupValue) -> str:
-    """Value as a message names it: text in quotes."""
     return repr(value) if isinstance(value, str) else name_value(value)
 
 
 def tidy(value: float) -> int | float:
-    """A number as it is stored: without a fraction if it has none."""
+    """Drops a fraction of 0."""
     return int(value) if value.is_integer() and abs(value) < EXACT else value
 
 
 def shown_value(value: Any) -> Any:  # noqa: ANN401 - a value as it was stored: JSON
-    """Value for people; the length of a text longer than may be logged now replaces its end."""
+    """The length of a text longer than may be logged now replaces its end."""
     match value:
         case str() if len(value) > MAX_TEXT:
             return f"{value[:MAX_TEXT]}… (cut: {len(value):,} characters)"
@@ -222,7 +206,7 @@ def shown_value(value: Any) -> Any:  # noqa: ANN401 - a value as it was stored: 
 
 
 def plain_cell(value: Any) -> Any:  # noqa: ANN401 - any cell of Parquet, or of a program
-    """A cell as JSON has it, or as it is; NaN is missing, as pandas writes it."""
+    """NaN is missing, as pandas writes it."""
     if isinstance(value, Enum):
         return plain_cell(value.value)
     if isinstance(value, Decimal):
@@ -237,12 +221,12 @@ def plain_cell(value: Any) -> Any:  # noqa: ANN401 - any cell of Parquet, or of 
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
-    """Whether it is an int or a float: to Python true and false are numbers, too."""
+    """False for true and false, which are numbers to Python."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def read_number(value: Scalar | None) -> float | None:
-    """Value as a finite number, or None if it is not one (text that spells a number counts)."""
+    """Finite, also of text that spells it; else None."""
     if (
         value is None or isinstance(value, bool) or (isinstance(value, str) and "_" in value)
     ):  # Python reads 1_000 as a number
@@ -255,9 +239,7 @@ def read_number(value: Scalar | None) -> float | None:
 
 
 def exact_number(value: Scalar) -> int | float | None:
-    """`number_of()`, except that a whole number is an int: beyond 2**53 a float would be another
-    one.
-    """
+    """Integers stay: beyond 2**53 a float would be another number."""
     number = read_number(value)
     if number is None:
         return None
@@ -275,8 +257,8 @@ _CONTROL = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def isolate(text: str) -> str:
-    """Text with each run of right-to-left words between `FIRST` and `LAST`: otherwise the numbers
-    after such a name would change places.
+    """Puts each run of right-to-left words between `FIRST` and `LAST`: otherwise the numbers after such a
+    name would change places.
 
     Characters that change direction are shown as their number, so that a name cannot turn a sentence round.
     """

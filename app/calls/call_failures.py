@@ -36,9 +36,8 @@ _CERTIFICATE_ALERT = re.compile("CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED")
 
 @frozen_by_name
 class CallFailure:
-    """One failed attempt. `what` continues "The model's endpoint HOST …".
-
-    `is_of_records`: the server took the request, but not its records.
+    """`what` continues "The model's endpoint HOST …". `is_of_records`: the server took the request, but not
+    its records.
     """
 
     what: str
@@ -76,7 +75,6 @@ def failure_of_status(response: httpx.Response, answer: bytes, *, quotes: bool =
 
 
 def failure_of_error(error: httpx.RequestError, *, by_tls: bool = False) -> CallFailure:
-    """Without a complete answer; `by_tls`: the request went to an https address."""
     reason = str(error) or type(error).__name__
     causes = list(_list_causes(error))
     alerts = (
@@ -133,7 +131,6 @@ def slow(timeout_seconds: float) -> CallFailure:
 
 
 def late(seconds: float) -> CallFailure:
-    """Failure where the caller had less time left than the endpoint is given."""
     return CallFailure(
         what=f"did not answer within the {round(seconds, 3):g} seconds that were left",
         advice="Allow the request more time, or look at the model server.",
@@ -142,7 +139,6 @@ def late(seconds: float) -> CallFailure:
 
 
 def crowded() -> CallFailure:
-    """Failure where the turn would not have come in time."""
     return CallFailure(
         what="was not asked: by its rate limit, or because it asked for a rest, its turn would have come "
         "too late",
@@ -158,7 +154,7 @@ def oversized(limit: int) -> CallFailure:
 
 
 def excerpt(text: str) -> str:
-    """Beginning of an answer on one line; empty where there is none."""
+    """One line; empty where there is none."""
     line = " ".join("".join(character if character.isprintable() else " " for character in text).split())
     return f"{line[:_SHOWN_CHARACTERS]}…" if len(line) > _SHOWN_CHARACTERS else line
 

@@ -24,14 +24,11 @@ _PLACE = "endpoint.tls"
 
 @frozen
 class CertificateFacts:
-    """`expires_at` is the first moment at which one certificate expires."""
-
     subjects: tuple[str, ...]
     expires_at: datetime
 
 
 def tls_problems(tls: EndpointTls, url: str) -> list[FieldProblem]:
-    """Faults of an endpoint's certificates and key, none of which is quoted."""
     problems = []
     if not url.lower().startswith("https://"):
         problems.append(
@@ -79,7 +76,6 @@ def tls_problems(tls: EndpointTls, url: str) -> list[FieldProblem]:
 
 
 def describe_certificates(text: str) -> CertificateFacts | None:
-    """Facts of a PEM text; None if it is empty or cannot be read."""
     certificates, _ = _read_certificates(text)
     if not certificates:
         return None
@@ -88,10 +84,8 @@ def describe_certificates(text: str) -> CertificateFacts | None:
 
 
 def add_certificates(context: ssl.SSLContext, tls: EndpointTls) -> None:
-    """Lets `context` trust the authority, and show the certificate.
-
-    Raises:
-        ScoringFailed: a text cannot be used, for instance because the key is too short for this machine.
+    """Trusts the authority, and shows the certificate. Raises ScoringFailed, for instance of a key too short
+    for this machine.
     """
     try:
         if tls.authority:

@@ -24,10 +24,8 @@ _REDACTED = "[redacted]"
 
 
 def build_auth_header(credentials: Credentials | None) -> list[tuple[bytes, bytes]]:
-    """Header that authenticates a request; none without credentials, or where it takes a token.
-
-    Raises:
-        ScoringFailed: the credentials hold characters that a header cannot carry.
+    """Empty without credentials, or where a token is fetched. Raises ScoringFailed of characters that a
+    header cannot carry.
     """
     if credentials is None or credentials.kind.has_token_url:
         return []  # the header of a token, see `TokenSource`
@@ -46,11 +44,7 @@ def build_auth_header(credentials: Credentials | None) -> list[tuple[bytes, byte
 
 
 def encode_header(name: str, value: str) -> tuple[bytes, bytes]:
-    """A header as it goes on the wire.
-
-    Raises:
-        ScoringFailed: it holds characters that a header cannot carry.
-    """
+    """Raises ScoringFailed of characters that a header cannot carry."""
     # A line break would begin a header of the secret's own.
     if not name or any(ord(character) < ord(" ") or ord(character) == 0x7F for character in name + value):  # noqa: PLR2004 - DEL
         raise ScoringFailed(
@@ -60,7 +54,6 @@ def encode_header(name: str, value: str) -> tuple[bytes, bytes]:
 
 
 def redacted(text: str, credentials: Credentials | None) -> str:
-    """`text` without the secret, in any encoding in which a server may have echoed it."""
     if credentials is None or not credentials.secret:
         return text
     secret = credentials.secret
@@ -83,7 +76,6 @@ def redacted(text: str, credentials: Credentials | None) -> str:
 
 
 def redact_secrets(text: str, endpoint: Endpoint) -> str:
-    """`text` without the endpoint's credentials and values of headers."""
     for name, value in sorted(endpoint.headers.items(), key=lambda header: len(header[1]), reverse=True):
         text = redacted(text, Credentials(kind=CredentialsKind.HEADER, name=name, secret=value))
     return redacted(text, endpoint.credentials)
@@ -96,7 +88,7 @@ def make_bearer_credentials(token: str | None) -> Credentials | None:
 _DEFAULT_SECONDS = 300.0
 
 _MARGIN_SECONDS = 30.0
-"""A token is renewed so long before it expires, or after nine tenths of a shorter life."""
+"""Tokens of short life are renewed after nine tenths of it."""
 
 _MAX_ANSWER_BYTES = 64 * 1024
 _MOST_KEPT = 1_000
@@ -127,7 +119,7 @@ _tokens: dict[Credentials, _Token] = {}
 
 
 class TokenSource:
-    """The tokens for one client's credentials. Belongs to one event loop."""
+    """Belongs to one event loop."""
 
     def __init__(self, credentials: Credentials) -> None:
         self._credentials = credentials
@@ -142,13 +134,11 @@ class TokenSource:
         return cached.text if cached and monotonic_seconds() < cached.renewed_at else None
 
     def forget(self, token: str) -> None:
-        """Fetches another one next time, unless that was done meanwhile."""
         cached = _tokens.get(self._credentials)
         if cached and cached.text == token:
             del _tokens[self._credentials]
 
     def known(self) -> str | None:
-        """The token that is kept, to remove it from messages."""
         cached = _tokens.get(self._credentials)
         return cached.text if cached else None
 
@@ -194,7 +184,7 @@ class TokenSource:
 
 
 async def read_body(response: httpx.Response, limit: int) -> tuple[bytes, bool]:
-    """Body up to about `limit` bytes, and whether it is complete."""
+    """Up to about `limit` bytes, and whether it is complete."""
     body = bytearray()
     async for chunk in response.aiter_bytes():
         body += chunk

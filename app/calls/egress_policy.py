@@ -61,14 +61,14 @@ _EMBEDS_IPV4: tuple[tuple[IPv6Network, int], ...] = (
     (IPv6Network("64:ff9b:1::/48"), 0),  # NAT64, local use
     (IPv6Network("2002::/16"), 80),  # 6to4
 )
-"""With the number of bits to the right of the IPv4 address."""
+"""The number is that of bits to the right of the IPv4 address."""
 
 _IPV4_COMPATIBLE = IPv6Network("::/96")
 _TEREDO = IPv6Network("2001::/32")
 
 
 def find_refusal(address: Address) -> str | None:
-    """Why an address, or an IPv4 address in it, is never called ("a link-local address"), or None."""
+    """Why it, or an IPv4 address in it, is never called ("a link-local address"), or None."""
     forms = (address, *_embedded(address))
     return next(
         (what for what, networks in _NEVER if any(form in network for form in forms for network in networks)),
@@ -77,12 +77,12 @@ def find_refusal(address: Address) -> str | None:
 
 
 def is_private(address: Address) -> bool:
-    """Whether an address, or an IPv4 address in it, is not of the public internet."""
+    """Whether it, or an IPv4 address in it, is not of the public internet."""
     return any(not form.is_global for form in _embedded(address) or (address,))
 
 
 def parse_address(name: str) -> Address | None:
-    """Address that a host is, or None for a name or an odd spelling."""
+    """None for a name or an odd spelling."""
     try:
         return ip_address(name)
     except ValueError:
@@ -90,7 +90,6 @@ def parse_address(name: str) -> Address | None:
 
 
 def parse_network(entry: str) -> Network | None:
-    """Network of an address or CIDR block, host bits ignored; else None."""
     try:
         return ip_network(entry, strict=False)
     except ValueError:
@@ -98,7 +97,7 @@ def parse_network(entry: str) -> Network | None:
 
 
 def is_odd_ipv4(name: str) -> bool:
-    """Whether resolvers would read the name as an IPv4 address, though it is not spelled like one."""
+    """Resolvers would read the name as an IPv4 address, though it is not spelled like one."""
     # Such as 0x7f.1, 2130706433 and 0177.0.0.1.
     try:
         socket.inet_aton(name)
@@ -129,8 +128,6 @@ _HOST_NAME = re.compile(
 
 @frozen
 class OwnAddress:
-    """An address of the service itself."""
-
     host: str
     port: int
 
@@ -143,13 +140,12 @@ class OwnAddress:
 
 @frozen
 class EgressPolicy:
-    """The allowed addresses; `model_prefixes` are those of MLflow models that may be loaded.
+    """`own` addresses of the service are never called; `model_prefixes` are of MLflow models that may be
+    loaded.
 
-    `own` are the service's own addresses, which are never called.
-
-    `names` and `networks` both empty: all but those never called, and but private ones if `exposed_on`, the
+    Without `names` and `networks` all others are allowed, but private ones only unless `exposed_on`, the
     address at which other machines reach the service, is set. Otherwise the host must be one of `names`
-    exactly, or the address must lie in one of `networks`.
+    exactly, or the address in one of `networks`.
     """
 
     names: frozenset[str] = frozenset()
@@ -162,11 +158,7 @@ class EgressPolicy:
     def of(
         cls, entries: Iterable[str], *, exposed_on: str | None = None, model_prefixes: tuple[str, ...] = ()
     ) -> "EgressPolicy":
-        """Policy of exact host names, IP addresses and CIDR blocks.
-
-        Raises:
-            SetupError: an entry is none of these.
-        """
+        """Raises SetupError unless an entry is a host name, an IP address or a CIDR block."""
         names = set()
         networks = []
         for entry in (_bare(entry) for entry in entries):
@@ -184,7 +176,6 @@ class EgressPolicy:
         return cls(frozenset(names), tuple(networks), exposed_on, model_prefixes)
 
     def is_own(self, url: str) -> bool:
-        """Returns whether the URL is the service's own, as far as its text says."""
         with suppress(httpx.InvalidURL):
             parsed = httpx.URL(url)
             return any(address.covers(parsed) for address in self.own)
@@ -192,22 +183,16 @@ class EgressPolicy:
 
     @property
     def is_open(self) -> bool:
-        """Whether no allow-list is set."""
         return not self.names and not self.networks
 
     @property
     def shows_answers(self) -> bool:
-        """Whether errors may quote a host's answer: it is on the allow-list, or only this machine reads
-        them.
-        """
+        """Errors may quote a host's answer: it is on the allow-list, or only this machine reads them."""
         return self.exposed_on is None or not self.is_open
 
     def check_host(self, host: str) -> None:
-        """Refuses a host by its spelling alone.
-
-        Raises:
-            EndpointRefused: a metadata name, an odd spelling, an address never called or not listed, or a
-                name where only names are listed.
+        """Raises EndpointRefused of a metadata name, an odd spelling, an address never called or not listed,
+        or a name where only names are listed.
         """
         name = _bare(host)
         address = parse_address(name)
@@ -230,11 +215,7 @@ class EgressPolicy:
             raise self._private(name, name)
 
     def check_address(self, host: str, address: Address) -> None:
-        """Refuses an address that `host` is or resolved to.
-
-        Raises:
-            EndpointRefused: the address is never called, or neither it nor the host is on the allow-list.
-        """
+        """Raises EndpointRefused. `host` is or resolved to the address."""
         what = find_refusal(address)
         if what:
             raise EndpointRefused(
@@ -262,11 +243,7 @@ class EgressPolicy:
 
 
 def read_policy(settings: Settings) -> EgressPolicy:
-    """Policy of the operator's settings.
-
-    Raises:
-        SetupError: an entry of the allow-list or the public address cannot be used.
-    """
+    """Raises SetupError."""
     policy = EgressPolicy.of(
         settings.allowed_endpoints, exposed_on=settings.exposed_on, model_prefixes=settings.allowed_models
     )
@@ -281,25 +258,19 @@ def read_policy(settings: Settings) -> EgressPolicy:
 
 
 OPEN = EgressPolicy()
-"""Policy without an allow-list while the service listens on loopback only."""
+"""While the service listens on loopback only."""
 
 
 def check_url(url: str, policy: EgressPolicy) -> None:
-    """Refuses a URL by its text alone; the addresses of a name are checked at every connection.
-
-    Raises:
-        EndpointRefused: `parse_url` refuses it, the host is not allowed, or it is the service's own address.
-    """
+    """Raises EndpointRefused. The addresses of a name are checked at every connection."""
     policy.check_host(parse_url(url).raw_host.decode("ascii"))
     if policy.is_own(url):
         raise EndpointRefused("The endpoint's URL is Evenhand's own address, so it would call itself.")
 
 
 def parse_url(url: str) -> httpx.URL:
-    """URL as the HTTP client reads it, so that the host checked is the host called.
-
-    Raises:
-        EndpointRefused: not an absolute http or https URL without user, password and fragment.
+    """Reads it as the HTTP client does, so that the host checked is the host called. Raises EndpointRefused
+    unless absolute, http or https, without user, password and fragment.
     """
     try:
         parsed = httpx.URL(url)

@@ -16,14 +16,11 @@ _REGISTERED = re.compile(
 _REGISTRY = "models:/"
 
 MAX_FILES = 10_000
-"""Max files and folders of a model."""
 
 
 def check_model(uri: str, prefixes: Sequence[str]) -> str:
-    """URI to load: of a folder, the path without links. Whether a model is there does not matter.
-
-    Raises:
-        EndpointRefused: it is of no form that is loaded, or not within the operator's prefixes.
+    """URI to load: of a folder, the path without links. Does not say whether a model is there. Raises
+    EndpointRefused.
     """
     registered = _REGISTERED.fullmatch(uri)
     is_path = Path(uri).is_absolute() and "\0" not in uri
@@ -55,12 +52,7 @@ def check_model(uri: str, prefixes: Sequence[str]) -> str:
 
 
 def check_files(uri: str, prefixes: Sequence[str]) -> str:
-    """The same for a model about to be loaded: the links in its folder are checked, too.
-
-    Raises:
-        EndpointRefused: as `check_model`, a link leads out of the allowed folders, or the folder is none
-            of one model.
-    """
+    """Checks the links in the folder of a model about to be loaded, too. Raises EndpointRefused."""
     checked = check_model(uri, prefixes)
     if checked.startswith(_REGISTRY):
         return checked

@@ -25,7 +25,6 @@ from .certificates import add_certificates
 from .egress_policy import Address, EgressPolicy, parse_address
 
 Resolver = Callable[[str, int], Awaitable[list[Address]]]
-"""In the order in which the addresses should be tried."""
 
 KEPT_ALIVE_SECONDS = 30.0
 
@@ -33,24 +32,17 @@ _LAST_STATUS = 599
 _BEGINNING = b"HTTP/"
 _IS_ANSWERED = "is_answered"
 _IS_READABLE = "is_readable"
-"""httpcore asks a connection for this before it is used again, and closes it if true."""
 
 
 async def resolve(host: str, port: int) -> list[Address]:
-    """Addresses of a host by the system's resolver.
-
-    Raises:
-        OSError: the name has no address, or no name server answers.
-    """
+    """Raises OSError."""
     entries = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [ip_address(str(entry[4][0])) for entry in entries]
 
 
 class PinnedTransport(httpx.AsyncBaseTransport):
-    """Connections of HTTP/1.1, without a proxy, to addresses that `policy` allows.
-
-    Raises:
-        ScoringFailed: the PEM texts of `tls` cannot be used.
+    """HTTP/1.1, without a proxy, to addresses that `policy` allows. Raises ScoringFailed of the PEM texts of
+    `tls`.
     """
 
     def __init__(
@@ -70,11 +62,8 @@ class PinnedTransport(httpx.AsyncBaseTransport):
         )
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Answer whose body is still to be read; it must be closed in any case.
-
-        Raises:
-            httpx.TransportError: there is no answer.
-            EndpointRefused: the policy allows no address of the host.
+        """The body is still to be read; close the answer in any case. Raises httpx.TransportError and
+        EndpointRefused.
         """
         url = request.url
         with _errors_of_httpx():
@@ -219,11 +208,7 @@ class _WatchedStream(httpcore.AsyncNetworkStream):
 
 @lru_cache(maxsize=64)
 def load_tls_context(tls: EndpointTls | None) -> ssl.SSLContext:
-    """Context of an endpoint's connections.
-
-    Raises:
-        ScoringFailed: its PEM texts cannot be used.
-    """
+    """Raises ScoringFailed of PEM texts."""
     # Reads SSL_CERT_FILE and SSL_CERT_DIR; takes some 20 ms.
     context = httpx.create_ssl_context(trust_env=True)
     if tls:
@@ -232,7 +217,6 @@ def load_tls_context(tls: EndpointTls | None) -> ssl.SSLContext:
 
 
 HEADER = b"evenhand-hops"
-"""The ids of the installations that a call came through."""
 
 MAX_HOPS = 4
 
@@ -241,7 +225,7 @@ _passed: ContextVar[bytes] = ContextVar("passed", default=b"")
 
 
 def identify(database: str | None) -> None:
-    """Gives all processes of one database the same id; until then, each has one of its own."""
+    """All processes of one database have the same id; until then, each has one of its own."""
     if database is not None:
         _instance[0] = hashlib.sha256(database.encode()).hexdigest()[:16]
 
@@ -251,7 +235,7 @@ def own_id() -> str:
 
 
 def enter(passed: bytes) -> bool:
-    """Notes the hops of the present request for the calls that it makes; returns whether it may make any."""
+    """Hops of the present request; returns whether it may make calls."""
     _passed.set(passed)
     ids = [hop.strip() for hop in passed.split(b",")]
     return len(ids) < MAX_HOPS and own_id().encode() not in ids

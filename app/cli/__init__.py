@@ -39,7 +39,6 @@ COMMANDS = {
     "example": "example.command",
     "example-model": "example.model_command",
 }
-"""Modules of the commands."""
 
 
 class _Commands(TyperGroup):
@@ -78,7 +77,6 @@ def _evenhand(
 
 
 def main() -> None:
-    """Run one command; one of our errors ends it with its message and status 1, not with a traceback."""
     try:
         evenhand(prog_name="evenhand")
     except EvenhandError as error:

@@ -40,7 +40,6 @@ def check(
         Option("--wait", help="Show the progress, then the figures. Status 1 unless the check succeeds."),
     ] = False,
 ) -> None:
-    """Check a deployment's fairness: of the current hour up to now, or of the range from --from to --to."""
     if (start is None) != (end is None):
         raise InvalidInput("--from, --to", "must be given together")
     span = (

@@ -1,5 +1,5 @@
-"""The first steps of every command: settings, log, signals, and the database, the operator's own or else
-the embedded one.
+"""The first steps of every command: settings, log, signals, and the database, the operator's or the embedded
+one.
 """
 
 import contextlib
@@ -47,14 +47,12 @@ def lower_priority() -> None:
 
 
 def spare_loaded_objects() -> None:
-    """Exempts the objects loaded by now from garbage collection: scanning them causes most of the slowest
-    answers.
-    """
+    """Scanning them causes most of the slowest answers."""
     gc.freeze()
 
 
 def stop_signal() -> threading.Event:
-    """An event that Ctrl-C, SIGTERM and the end of the terminal set. Call it from the main thread."""
+    """Set by Ctrl-C, SIGTERM and the end of the terminal. Call it from the main thread."""
     stop = threading.Event()
     received = SimpleQueue[int]()
 
@@ -76,11 +74,9 @@ def python_module(name: str, *arguments: str) -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def ready_database(settings: Settings) -> Iterator[Database]:
-    """Yields the database of a service, migrated. An embedded one that does not run is started and, after the
-    block, stopped.
+    """Migrates it. An embedded one that does not run is started and, after the block, stopped.
 
-    Raises:
-    SetupError: no service has created a database there, or the embedded one does not start.
+    Raises SetupError.
     """
     with open_database(settings) as database, database.refusals_named():
         require_tables(database)
@@ -90,16 +86,13 @@ def ready_database(settings: Settings) -> Iterator[Database]:
 
 @contextlib.contextmanager
 def ready_session() -> Iterator[Session]:
-    """Yields a transaction of a command's `ready_database`."""
     with ready_database(command_settings()) as database, database.transaction() as session:
         yield session
 
 
 @contextlib.contextmanager
 def open_database(settings: Settings, *, creates: bool = False) -> Iterator[Database]:
-    """Yields the database as it is. An embedded one that does not exist yet is created only if the command
-    `creates` one.
-    """
+    """Creates an embedded one only if the command `creates` one."""
     with contextlib.ExitStack() as stack:
         if settings.database_url is not None:
             url = settings.database_url.get_secret_value()
@@ -111,9 +104,7 @@ def open_database(settings: Settings, *, creates: bool = False) -> Iterator[Data
 
 
 def require_tables(database: Database) -> None:
-    """Raises SetupError if the database holds no Evenhand, of any version: most likely the command was
-    meant for another one.
-    """
+    """Raises SetupError: most likely the command was meant for another database."""
     with database.operator_connection() as connection:
         if read_revision(connection) is None:
             raise SetupError(
@@ -124,14 +115,12 @@ def require_tables(database: Database) -> None:
 
 
 def migrate(database: Database) -> None:
-    """Brings the schema up to date, with partitions for the coming months."""
     upgrade(database)
     with database.transaction() as session:
         ensure_coming_months(session, utc_now())
 
 
 def warn_of_foreign_tables(database: Database) -> None:
-    """Logs which deployments have a table of a database, and what to do: their checks fail."""
     with database.transaction() as session:
         foreign = find_foreign_deployments(session)
     if foreign:

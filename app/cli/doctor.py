@@ -41,7 +41,6 @@ MIN_FREE_BYTES = 2 * 2**30
 MIN_MONTHS_AHEAD = 1
 
 MAX_DAY_WAIT = timedelta(days=1)
-"""Time after which an ended day of checks that is not added up is reported."""
 
 
 class ExamResult(StrEnum):
@@ -61,7 +60,6 @@ class Finding:
 
 
 Look = tuple[ExamResult, str]
-"""Verdict and words of one thing."""
 
 
 @command.command()
@@ -78,7 +76,7 @@ def doctor() -> None:
 
 
 def examine(settings: Settings) -> Iterator[Finding]:
-    """Yields a finding for each thing; after a database that does not answer, only for those without it."""
+    """Yields only findings without it after a database that does not answer."""
     yield Finding("disk", *look_at_disk(settings.data_dir))
     yield Finding("secret key", *look_at_secrets(settings))
     try:

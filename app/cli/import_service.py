@@ -57,7 +57,7 @@ class ImportService:
         return f"{self._client.base_url}{self._address}"
 
     def read_deployment(self) -> ImportTarget:
-        """Deployment as an import needs it. Raises NotFound if this key sees none."""
+        """Raises NotFound if this key sees none."""
         response = self._request("GET", self._address)
         if response.status_code == HTTPStatus.NOT_FOUND:
             raise NotFound("deployment", self._id)
@@ -84,12 +84,7 @@ class ImportService:
         return self._request("GET", self._address).status_code == HTTPStatus.OK
 
     def send(self, body: bytes, path: str = "", media_type: str = "application/json") -> Receipt:
-        """Stores a native body of historical records, or of what `path` takes; returns the receipt, after the
-        durable commit.
-
-        Raises:
-        InvalidInput: the body as a whole is refused.
-        """
+        """Historical records, or what `path` takes; returns after the durable commit. Raises InvalidInput."""
         headers = {"Content-Type": media_type, "Evenhand-Source": RecordSource.IMPORT.value}
         path = f"{self._address}/{path or f'{self.kind.value}-records?historical=true'}"
         response = self._request("POST", path, content=body, headers=headers)
@@ -110,9 +105,7 @@ class ImportService:
         """Does nothing: the report of the command has the row."""
 
     def put_left_out(self, sender: str, rate: float, hours: Mapping[datetime, int]) -> None:
-        """Notes how many records a sampled log does not hold. The service keeps the highest number of each
-        hour and sender.
-        """
+        """The service keeps the highest number of each hour and sender."""
         entries = [
             {"hour": hour.isoformat(), "not_received": 0, "left_out": count}
             for hour, count in sorted(hours.items())
@@ -122,12 +115,7 @@ class ImportService:
             self.ask("PUT", f"/missing-records/{sender}", body)
 
     def ask(self, method: str, path: str, body: Any = None, *, query: Mapping[str, str] | None = None) -> Any:  # noqa: ANN401 - any JSON
-        """Decoded answer to a request below the deployment's address.
-
-        Raises:
-        SetupError: it was refused.
-        Unavailable: there was no answer, in any attempt.
-        """
+        """Below the deployment's address. Raises SetupError and Unavailable."""
         response = self._request(method, self._address + path, json=body, params=query)
         if response.is_error:
             raise _unexpected(response)

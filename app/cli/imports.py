@@ -278,9 +278,6 @@ def sagemaker(
 
 
 def check_span(service: ImportService, earliest: str, latest: str) -> list[JsonObject]:
-    """Measurements of a check of the hours from the earliest to the latest record, once it has
-    ended.
-    """
     end = floor_to_hour(datetime.fromisoformat(latest)) + HOUR
     span = {
         "from": floor_to_hour(datetime.fromisoformat(earliest)).isoformat(),
@@ -318,7 +315,7 @@ def parse_scalar(text: str) -> Any:  # noqa: ANN401 - any scalar
 
 
 def list_files(option: str, paths: Sequence[Path], encoding: str) -> list[InputFile]:
-    """Files, and those in folders that end in .jsonl. Raises InvalidInput if there is none."""
+    """Those in folders end in .jsonl. Raises InvalidInput if there is none."""
     files = [
         InputFile.at(file, encoding)
         for path in paths
@@ -337,9 +334,7 @@ def import_into(
     state: Path,
     rejections: Path | None,
 ) -> ImportReport:
-    """Imports the files with a bar where somebody watches; notes go to the folder `state`, rejected rows
-    to `rejections`.
-    """
+    """Notes go to the folder `state`, rejected rows to `rejections`."""
     layout = find_layout(files, chosen_layout, subject.kind)
     identity = {
         "files": [file.digest for file in files],
@@ -370,9 +365,6 @@ def import_into(
 
 
 def end_with(*reports: ImportReport) -> None:
-    """Ends the command with the status of an import that rejected some rows, if one did: a script has to
-    notice.
-    """
     if any(report.rejected for report in reports):
         raise Exit(SOME_REJECTED)
 

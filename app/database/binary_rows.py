@@ -1,5 +1,5 @@
-"""Rows as objects and in pages, conditions of filters, in which None lets everything through; rows of a
-statement in the binary form of the wire, in less than half the time of SQLAlchemy's.
+"""Rows as objects and in pages, and in the binary form of the wire, in less than half the time of
+SQLAlchemy's.
 """
 
 import json
@@ -23,8 +23,7 @@ T = TypeVar("T")
 
 
 def read_row(kind: type[T], row: object, /, **further: object) -> T:
-    """An object of the row's columns that are called as its fields; `further` are fields that are
-    not.
+    """Reads columns that are called as the fields; `further` are fields that are not.
 
     Texts become members of enumerations, and JSON becomes objects and tuples, as the fields are declared.
     """
@@ -37,35 +36,31 @@ def read_row(kind: type[T], row: object, /, **further: object) -> T:
 
 
 def list_column_values(fields: object) -> dict[str, Any]:
-    """Values of the object's fields by name, as `read_row` reads them."""
     return {name: getattr(fields, name) for name in _list_field_forms(type(fields))}  # type: ignore[arg-type]  # as above
 
 
 @cache
 def _list_field_forms(kind: Any) -> Mapping[str, Any]:  # noqa: ANN401 - a class, which can be hashed
-    """Fields, each with the type that its stored value becomes; None: it is stored as it is."""
+    """The type that a stored value becomes; None: as it is."""
     return {name: hint if _is_encoded(hint) else None for name, hint in get_type_hints(kind).items()}
 
 
 def _is_encoded(hint: Any) -> bool:  # noqa: ANN401 - any type
-    """Whether values of the type are stored in another form: as a text or as JSON."""
     if get_args(hint):
         return get_origin(hint) is tuple or any(map(_is_encoded, get_args(hint)))
     return isinstance(hint, type) and (is_dataclass(hint) or issubclass(hint, Enum | msgspec.Struct | tuple))
 
 
 def write_json(value: object) -> str:
-    """JSON of dictionaries, lists and objects of our own."""
     return json.dumps(value, default=msgspec.to_builtins)
 
 
 def plain_json(value: object) -> Any:  # noqa: ANN401 - JSON
-    """Value as it is read back once it is stored."""
     return json.loads(write_json(value))
 
 
 def read_rows(session: Session, statement: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    """Rows. Parameters are written `%(name)s`; a sum is a `numeric` unless it is cast."""
+    """Parameters are written `%(name)s`; a sum is a `numeric` unless it is cast."""
     with driver_connection(session).cursor(binary=True) as cursor:
         return cursor.execute(statement, values).fetchall()
 
@@ -76,7 +71,7 @@ def read_named_rows(session: Session, statement: str, values: Mapping[str, Any])
 
 
 def array_text(values: Iterable[int | str | datetime | None]) -> str:
-    """Values as Postgres writes an array, for `%(nos)s::int[]`: much faster than a list."""
+    """Much faster than a list, for `%(nos)s::int[]`."""
     return "{" + ",".join(map(_member, values)) + "}"
 
 
@@ -112,26 +107,26 @@ def equal(columns: Mapping[InstrumentedAttribute[Any], object]) -> list[ColumnEl
 def within(
     column: InstrumentedAttribute[datetime], since: datetime | None, until: datetime | None
 ) -> list[ColumnElement[bool]]:
-    """Conditions of a half-open time."""
+    """Half-open; None lets everything through."""
     return [*([] if since is None else [column >= since]), *([] if until is None else [column < until])]
 
 
 MAX_PAGE_BYTES = 8 * 2**20
-"""Max bytes of a page's values as JSON. The first record is always in it."""
+"""The first record is always in a page."""
 
 Item = TypeVar("Item")
 
 
 @frozen
 class Page(Generic[Item]):
-    """Items in order. `is_cut`: there was no room for all."""
+    """`is_cut`: there was no room for all."""
 
     items: list[Item]
     is_cut: bool
 
 
 def fill_page(items: Iterable[Item], size_of: Callable[[Item], int]) -> Page[Item]:
-    """As many of the items as a page has room for; reads one item beyond."""
+    """Reads one item beyond."""
     page: list[Item] = []
     room = MAX_PAGE_BYTES
     for item in items:

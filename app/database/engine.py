@@ -41,15 +41,15 @@ SESSION = (
     "SET jit = off",  # our statements are short
     "SET idle_in_transaction_session_timeout = '60s'",
 )
-"""Settings that reading depends on, whatever the role or the database sets. Poolers refuse them at the
-start of a connection.
+"""Reading depends on them, whatever the role or the database sets. Poolers refuse them at the start of a
+connection.
 """
 
 MAX_IDLE = 2
 
 
 class ArrowPool:
-    """Connections to one database. Safe for threads; after `close()` it opens new ones."""
+    """Safe for threads; after `close()` it opens new ones."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -59,9 +59,7 @@ class ArrowPool:
 
     @contextmanager
     def transaction(self) -> Iterator["dbapi.Connection"]:
-        """Yields a connection in a new transaction, and ends it without a commit. Raises
-        adbc_driver_manager.Error.
-        """
+        """Ends the transaction without a commit. Raises adbc_driver_manager.Error."""
         root, connection = self._begin()
         try:
             yield connection
@@ -83,7 +81,6 @@ class ArrowPool:
             connection.close()
 
     def close(self) -> None:
-        """Closes every connection: those in use when they are given back."""
         with self._lock:
             closing = [*self._idle, *([] if self._root is None else [self._root])]
             self._idle, self._root = [], None
@@ -121,7 +118,6 @@ class ArrowPool:
 
 
 _REFUSED = frozenset({"42501", "25006"})
-"""SQLSTATE of a missing privilege, and of a server that only reads."""
 
 
 def parse_url(url: str) -> URL:
@@ -156,7 +152,7 @@ def libpq_url(url: str) -> str:
 
 
 def public_address(url: str) -> str:
-    """Address without the password: `evenhand at 127.0.0.1:5432 (user evenhand)`."""
+    """`evenhand at 127.0.0.1:5432 (user evenhand)`, without the password."""
     parsed = parse_url(url)
     # A socket's folder is a parameter, maybe several times.
     host = parsed.host or ",".join(parsed.normalized_query.get("host", ())) or "the default host"
@@ -166,7 +162,6 @@ def public_address(url: str) -> str:
 
 
 def describe_cause(error: DBAPIError) -> str:
-    """Reason of Postgres or the machine in one line, without the address."""
     lines = [line.strip() for line in str(error.orig).splitlines() if line.strip()]
     # libpq names the address first; psycopg lists each of several on a line.
     cause = next(
@@ -182,7 +177,7 @@ def _begin_session(connection: "DBAPIConnection", _: object) -> None:
 
 
 class Database:
-    """The process's pool of connections. Safe for threads; `close()` it at the end."""
+    """Pool of the process. Safe for threads; `close()` it at the end."""
 
     def __init__(self, url: str, *, pool_size: int = 10) -> None:
         self.url = libpq_url(url)
@@ -205,7 +200,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[Session]:
-        """Yields a session; commits when the block ends, rolls back when it raises. Raises Unavailable."""
+        """Commits when the block ends, rolls back when it raises. Raises Unavailable."""
         try:
             with self._sessions.begin() as session:
                 yield session
@@ -222,10 +217,8 @@ class Database:
 
     @contextmanager
     def operator_connection(self) -> Iterator[Connection]:
-        """Runs one transaction of an operator's command: an error names the address, without its password,
-        and the cause.
-
-        Raises Unavailable.
+        """One transaction of a command. Raises Unavailable with the address, without its password, and the
+        cause.
         """
         try:
             with self.engine.begin() as connection:
@@ -235,7 +228,7 @@ class Database:
 
     @contextmanager
     def refusals_named(self) -> Iterator[None]:
-        """Reports missing privileges and read-only servers in the same way, as Unavailable."""
+        """Raises Unavailable for missing privileges and read-only servers."""
         try:
             yield
         except DBAPIError as error:
@@ -250,7 +243,6 @@ class Database:
         )
 
     def close(self) -> None:
-        """Closes every connection: those in use when they are given back."""
         self._is_closed = True
         self.engine.dispose()
         self.arrow.close()
@@ -262,7 +254,6 @@ class Database:
 
 
 def current_time(session: Session) -> datetime:
-    """Transaction's moment on the database's clock."""
     return session.execute(select(func.now())).scalar_one()
 
 
@@ -270,25 +261,20 @@ Parameter = str | int | datetime
 
 
 class ArrowReader:
-    """One read-only connection, for one thread. All its queries see the same moment."""
+    """Belongs to one thread. All queries see the same moment."""
 
     def __init__(self, connection: "dbapi.Connection") -> None:
         self._connection = connection
 
     def table(self, query: str, parameters: Sequence[Parameter] = ()) -> pa.Table:
-        """Rows; parameters are spelled `$1`, `$2`. Raises Unavailable."""
+        """Parameters are spelled `$1`, `$2`. Raises Unavailable."""
         with self._cursor() as cursor:
             cursor.execute(query, parameters=list(parameters) or None)
             return cursor.fetch_arrow_table()
 
     @contextmanager
     def batches(self, query: str) -> Iterator[pa.RecordBatchReader]:
-        """Yields the rows a batch at a time, for more than memory holds.
-
-        Raises:
-            Unavailable: the database does not answer.
-            OSError: it went away between two batches.
-        """
+        """Takes more than memory holds. Raises Unavailable, and OSError between two batches."""
         with self._cursor() as cursor:
             cursor.execute(query)
             yield cursor.fetch_record_batch()
@@ -306,7 +292,7 @@ class ArrowReader:
 
 @contextmanager
 def arrow_reader(database: Database) -> Iterator[ArrowReader]:
-    """Yields a reader on a connection of its own. Raises Unavailable."""
+    """Raises Unavailable."""
     with ExitStack() as stack:
         try:
             connection = stack.enter_context(database.arrow.transaction())

@@ -1,7 +1,7 @@
 """Protocol for rows that one process at a time works on.
 
-A claim gives the row a new token and moves `claimable_at` into the future. If its holder dies, the row
-becomes claimable again; the next token keeps the old holder from writing. All times are the database's.
+A claim gives the row a new token and moves `claimable_at` into the future. After its holder's death the row
+becomes claimable again; the next token keeps the old holder from writing. Times are the database's.
 """
 
 from datetime import timedelta
@@ -20,7 +20,7 @@ Column = TypeVar("Column")
 
 @frozen_by_name
 class HeldRow:
-    """A row under its claim's token. `if_lost` is the message of `LeaseLost`."""
+    """`if_lost` is the message of `LeaseLost`."""
 
     table: type[QueuedRow]
     no: int
@@ -37,7 +37,7 @@ def lease_row(
     lease: timedelta,
     **values: Any,  # noqa: ANN401 - columns
 ) -> None:
-    """Gives the row, which the transaction has locked, to the holder of `token`; counts an attempt."""
+    """Counts an attempt. The transaction has locked the row."""
     leased = {
         "attempts": table.attempts + 1,
         "lease_token": token,
@@ -50,10 +50,9 @@ def lease_row(
 def write_held(
     session: Session, held: HeldRow, values: dict[str, Any], returning: InstrumentedAttribute[Column]
 ) -> Column:
-    """Writes to the row, and locks it until the commit; the only function that writes for a holder.
+    """Locks the row until the commit; the only function that writes for a holder.
 
-    Raises:
-        LeaseLost: its token is no longer the stored one; nothing was written.
+    Raises LeaseLost if its token is no longer the stored one; nothing was written.
     """
     # The row of a holder that was too slow has another token.
     if held.token is not None:
@@ -69,8 +68,8 @@ _IS_AHEAD = "claimable_at > now() + interval '1 hour'"
 
 
 def shorten_waits(session: Session) -> None:
-    """Ends waits, leases and sessions that began while the database's clock was ahead: no wait lasts an
-    hour, no session a day.
+    """Ends waits, leases and sessions that began while the database's clock was ahead: no wait lasts an hour,
+    no session a day.
     """
     # The hours come again.
     session.execute(
@@ -90,9 +89,7 @@ def shorten_waits(session: Session) -> None:
 
 
 def returned_values(table: type[CheckRow] | type[AttributionRow]) -> dict[str, Any]:
-    """Values of work that goes back into the queue, its attempt not counted; of cancelled
-    work, that ends.
-    """
+    """Does not count the attempt; cancelled work ends."""
     # The row as it is now: a cancellation may have come since.
     cancelled = table.cancel_requested
     return {

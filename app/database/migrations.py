@@ -25,9 +25,8 @@ OLDEST_COMMIT = "7ba08965"
 """The first migration creates its schema, also from earlier ones."""
 
 LOCK_SECONDS = 0.3
-"""Max wait of a migration for one table.
-
-All who come after it wait as long, and after a second Postgres would look for a deadlock and end a reader.
+"""All who come after a migration wait as long, and after a second Postgres would look for a deadlock and end
+a reader.
 """
 
 FIRST_PAUSE_SECONDS = 1.0
@@ -40,7 +39,7 @@ _MONTHS_IN_FILES = """
 """
 
 _IN_USE = {"55P03", "40P01"}
-"""SQLSTATEs of a table in use, and of a deadlock."""
+"""SQLSTATEs: in use, deadlock."""
 
 _OLDEST_TRANSACTION = """
     SELECT pid, application_name, xact_start FROM pg_stat_activity
@@ -57,16 +56,10 @@ class _TablesInUse(Exception):
 
 
 def upgrade(database: Database) -> None:
-    """Applies what is missing, each migration in its own transaction: it gives way to users of its tables,
-    and tries again.
+    """Each migration in its own transaction gives way to users of its tables, and tries again.
 
-    A second process waits for the first.
-
-    Raises:
-        Unavailable: the database cannot be reached, or does not let us change its schema. SetupError: a newer
-        version has migrated it, it is older than the first migration, months of records are in files, or it
-        is
-            unsuitable.
+    A second process waits for the first. Raises Unavailable, and SetupError of a database that is newer, too
+    old, has months of records in files, or is unsuitable.
     """
     require_suitable(database)
     pause = FIRST_PAUSE_SECONDS
@@ -95,9 +88,7 @@ def upgrade(database: Database) -> None:
 
 
 def require_suitable(database: Database) -> None:
-    """Raises SetupError for a pooler in transaction mode, and for another encoding unless the database is
-    in use already.
-    """
+    """Raises SetupError for a pooler in transaction mode, and another encoding of an unused database."""
     with database.operator_connection() as connection:
         is_used = read_revision(connection) is not None
     for fault in find_faults(database):
@@ -112,7 +103,6 @@ class DatabaseFault:
 
 
 def find_faults(database: Database) -> Iterator[DatabaseFault]:
-    """Yields what makes the database unsuitable, and what to do. Raises Unavailable."""
     with database.operator_connection() as connection:
         encoding = connection.exec_driver_sql("SHOW server_encoding").scalar()
         # Inside, so that a connection that is refused is named as well.
@@ -177,10 +167,9 @@ def _apply_next(database: Database) -> bool:
 
 
 def require_no_months_in_files(connection: Connection, *, locked: bool = False) -> None:
-    """Requires that no month of records is in files; `locked`: until the transaction ends.
+    """`locked`: until the transaction ends.
 
-    Raises:
-        SetupError: some are: the files of commit 7ba08965 hold the only copy.
+    Raises SetupError: the files of commit 7ba08965 hold the only copy.
     """
     if connection.exec_driver_sql("SELECT to_regclass('archived_months')").scalar() is None:
         return
@@ -195,7 +184,7 @@ def require_no_months_in_files(connection: Connection, *, locked: bool = False) 
 
 
 def read_revision(connection: Connection) -> str | None:
-    """Schema's revision, or None without an Evenhand."""
+    """None without an Evenhand."""
     if connection.exec_driver_sql("SELECT to_regclass('alembic_version')").scalar() is None:
         return None
     return connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
@@ -210,13 +199,12 @@ def is_newer(revision: str) -> bool:
 
 
 def is_too_old(revision: str) -> bool:
-    """Returns whether no migration starts from the revision."""
     return not is_newer(revision) and revision not in _revisions()
 
 
 @cache
 def _revisions() -> tuple[str, ...]:
-    """In order. By file names: Alembic would run every file to find them."""
+    """Reads file names in order: Alembic would run every file to find them."""
     return tuple(
         sorted(file.name.partition("_")[0] for file in (_migrations() / "versions").glob("[0-9]*_*.py"))
     )

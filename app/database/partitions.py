@@ -11,7 +11,7 @@ _PARTITIONS = text(
 )
 
 MONTHS_AHEAD = 3
-"""Partitions made in advance: a stopped scheduler does no harm for a quarter."""
+"""A stopped scheduler does no harm for a quarter."""
 
 
 def _name_partition(year: int, month: int) -> str:
@@ -24,10 +24,7 @@ def ensure_coming_months(session: Session, now: datetime) -> None:
 
 
 def ensure_months(session: Session, months: Iterable[tuple[int, int]]) -> None:
-    """Creates the partitions of (year, month) pairs.
-
-    Attaching a finished table stops no readers and writers of the others.
-    """
+    """Months are (year, month). Attaching a finished table stops no readers and writers of the others."""
     existing = set(session.scalars(_PARTITIONS))
     for year, month in sorted(set(months)):
         name = _name_partition(year, month)
@@ -49,7 +46,6 @@ def ensure_months(session: Session, months: Iterable[tuple[int, int]]) -> None:
 
 
 def months_ahead(session: Session, now: datetime) -> int:
-    """Returns how many months after this one have a partition, without a gap."""
     existing = set(session.scalars(_PARTITIONS))
     count = 0
     month = now.year * 12 + now.month

@@ -14,7 +14,7 @@ from ..base.errors import Unavailable
 from .engine import Database
 
 PATIENCE_SECONDS = 0.05
-"""Max seconds that a reader waits for the replica; then the primary answers."""
+"""Max wait of a reader; then the primary answers."""
 
 LEFT_ALONE_SECONDS = 5.0
 
@@ -27,7 +27,7 @@ log = structlog.get_logger("evenhand.database")
 
 
 class Replica:
-    """Reads from the replica at `url`, or the primary. Safe for threads; `close()` it."""
+    """Safe for threads; `close()` it."""
 
     def __init__(self, url: str, primary: Database) -> None:
         self._database = Database(url)
@@ -37,7 +37,7 @@ class Replica:
 
     @contextmanager
     def transaction(self) -> Iterator[Session]:
-        """Yields a session that only reads, of the replica if it is up to date. Raises Unavailable."""
+        """Uses the replica if it is up to date. Raises Unavailable."""
         chosen = self._primary if monotonic_seconds() < self._asked_again_at else self._choose()
         with chosen.transaction() as session:
             yield session

@@ -17,7 +17,7 @@ BATCH_ROWS = 200
 MAX_NAMED = 10
 
 _SEALING_LOCK = 4540261129
-"""Advisory lock: shared by all who seal and store, exclusive for one that waits for their end."""
+"""Shared by all who seal and store, exclusive for one that waits for their end."""
 
 
 class Resealer(Sealer, Protocol):
@@ -25,8 +25,6 @@ class Resealer(Sealer, Protocol):
 
 
 class SealedColumn(Enum):
-    """Columns of sealed secrets, by their words. ID tokens are left out: they end with their session."""
-
     ENDPOINTS = "endpoint", DeploymentRow.credentials
     COLUMN_KEYS = "protected columns of", DeploymentRow.column_key
     CHANNELS = "alert channel", AlertChannelRow.secret
@@ -39,7 +37,7 @@ class SealedColumn(Enum):
 
 @dataclass
 class ResealedBatch:
-    """`unreadable` are ids of rows that no known key opens; `last_id` is None after the last row."""
+    """`unreadable` are ids that no known key opens; `last_id` is None after the last row."""
 
     seen: int = 0
     resealed: int = 0
@@ -48,14 +46,12 @@ class ResealedBatch:
 
 
 def begin_sealing(session: Session) -> None:
-    """Announces that this transaction seals and stores a secret; see `wait_for_sealing`."""
     session.execute(text("SELECT pg_advisory_xact_lock_shared(:lock)"), {"lock": _SEALING_LOCK})
 
 
 def wait_for_sealing(session: Session) -> None:
-    """Returns when every transaction that may have sealed with an earlier key has ended.
-
-    A transaction that seals later takes the lock first, then reads the new key.
+    """Returns once all transactions that may have sealed with an earlier key have ended; later ones read the
+    new key.
     """
     session.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _SEALING_LOCK})
 
@@ -67,7 +63,7 @@ def count_sealed(session: Session) -> int:
 
 
 def find_unreadable(session: Session, sealer: Sealer | None) -> list[str]:
-    """Kind and row id of the secrets that `sealer` cannot open; without one, of all."""
+    """Kind and row id; without a sealer, of all."""
     return [
         f"{kind.words} {row_id}"
         for kind in SealedColumn
@@ -82,7 +78,6 @@ def join_first(secrets: Sequence[str]) -> str:
 
 
 def reseal_batch(session: Session, kind: SealedColumn, sealer: Resealer, *, after_id: str) -> ResealedBatch:
-    """Encrypts the next secrets, by ids, under the present key; skips those that are so already."""
     column = kind.column
     row = column.class_
     batch = ResealedBatch()

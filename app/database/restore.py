@@ -11,7 +11,7 @@ WHERE c.relkind IN ('r', 'p', 'v', 'm', 'S', 'f') AND n.nspname <> 'information_
   AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid
       AND d.deptype = 'e')
 """
-"""Without extensions' relations: managed servers put some into every new database."""
+"""Leaves out extensions' relations: managed servers put some into every new database."""
 
 # Only superusers see the kind of other accounts' sessions.
 _OTHERS = """
@@ -52,7 +52,4 @@ def other_connections(connection: Connection) -> int:
 
 
 def statements_before_restore(*, clears: bool) -> str:
-    """Returns what a restore begins with: nothing migrates meanwhile; if it `clears`, all tables are
-    dropped.
-    """
     return TAKE_MIGRATION_LOCK + (_CLEAR if clears else "")

@@ -84,8 +84,7 @@ def list_audit_events(
     < `until`.
     """
     earliest = in_utc("since", since)
-    latest = in_utc("until", until)
     filters = AuditFilter(
-        actor=actor, action=action, deployment_id=deployment_id, since=earliest, until=latest
+        actor=actor, action=action, deployment_id=deployment_id, since=earliest, until=in_utc("until", until)
     )
     return AuditEventPage.of(page_of_events(session, filters, paging), paging)

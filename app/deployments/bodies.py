@@ -470,6 +470,6 @@ class DeploymentPage(PageOut):
 
 
 def definition_json(definition: Definition) -> JsonObject:
-    """Definition as `DeploymentIn` reads it, with the endpoint's secret: never for an answer."""
+    """Holds the endpoint's secret: never for an answer."""
     document: JsonObject = to_jsonable_python(msgspec.to_builtins(definition))
     return document

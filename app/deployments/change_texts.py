@@ -15,7 +15,6 @@ _OF_MONITOR = {"version", *MonitorIn.model_fields}
 
 
 def definition_changes(before: Definition | None, after: Definition | None) -> JsonObject:
-    """Differences of two definitions; of the secrets only that they were set or changed."""
     return changes_between(_definition_facts(before, None), _definition_facts(after, before))
 
 

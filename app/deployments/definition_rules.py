@@ -247,7 +247,6 @@ def _check_name(field: str, text: str | None) -> Iterator[FieldProblem]:
 
 
 def _check_tables(definition: Definition) -> Iterator[FieldProblem]:
-    """Yields every problem of a definition's tables, except whether their locations may be read."""
     payload = definition.payload
     feedback = definition.feedback
     if payload is None:

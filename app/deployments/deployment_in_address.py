@@ -23,14 +23,12 @@ def readable(principal: Reader, deployments: DeploymentsIn, deployment_id: Deplo
 
 
 def watched(principal: Reader, deployments: DeploymentsIn, deployment_id: DeploymentId) -> WatchedDeployment:
-    """Like `readable`, with the monitor, in one statement."""
     stored = deployments.get_watched(deployment_id)
     _require_seen(principal, stored.deployment)
     return stored
 
 
 def loggable(principal: Logger, deployments: DeploymentsIn, deployment_id: DeploymentId) -> Deployment:
-    """Deployment that the caller may log records of; it is there until the answer."""
     return _require_seen(principal, deployments.get_for_log(deployment_id))
 
 
@@ -39,7 +37,6 @@ def managed(principal: Manager, deployments: DeploymentsIn, deployment_id: Deplo
 
 
 def locked(principal: Manager, deployments: DeploymentsIn, deployment_id: DeploymentId) -> Deployment:
-    """Like `managed`; nothing else can change the deployment until the answer."""
     return _require_seen(principal, deployments.get_for_change(deployment_id))
 
 
@@ -47,7 +44,6 @@ ReadableDeployment = Annotated[Deployment, Depends(readable)]
 
 
 def require_logged(principal: Reader, deployments: DeploymentsIn, deployment_id: DeploymentId) -> None:
-    """Refuses a deployment without logged records; one that the caller must not see is left to the route."""
     try:
         deployment = _require_seen(principal, deployments.get(deployment_id))
     except NotFound:
@@ -69,7 +65,5 @@ LockedDeployment = Annotated[Deployment, Depends(locked)]
 
 
 def _require_seen(principal: Principal, deployment: Deployment) -> Deployment:
-    # As for an id that does not exist: a bound key must not be able to distinguish the two.
-    if not principal.sees(deployment.no):
-        raise NotFound("deployment", deployment.id)
+    principal.require_sight(deployment.no, deployment.id)
     return deployment

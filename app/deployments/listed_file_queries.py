@@ -25,10 +25,6 @@ FEEDBACK = "feedback"
 
 @frozen_by_name
 class FileSpan:
-    """A listed file: path below the folder, size, change, partition, oldest and newest row (None without
-    rows).
-    """
-
     path: str
     bytes: int
     modified_ns: int
@@ -134,11 +130,10 @@ def deployments_with_tables(session: Session) -> list[FiledDeployment]:
 
 
 def find_foreign_deployments(session: Session) -> list[str]:
-    """Deployments that have a table of a database, which is not read."""
-    deployments = deployments_with_tables(session)
+    """Those with a table of a database, which is not read."""
     return [
         deployment.id
-        for deployment in deployments
+        for deployment in deployments_with_tables(session)
         if any(table.format is TableFormat.JDBC for table in deployment.tables.values())
     ]
 
@@ -174,7 +169,6 @@ def newest_listed_row(session: Session, deployment_no: int, side: str) -> dateti
 
 
 def paths_within(session: Session, deployment_no: int, side: str, span: Span) -> set[str]:
-    """Listed files that may have rows in the span."""
     row = ListedFileRow
     within = (row.oldest < span.end, row.newest >= span.start)
     return set(session.scalars(select(row.path).where(*_of_table(deployment_no, side), *within)))
@@ -192,7 +186,6 @@ def store_listing(
 
 
 def queue_changed_spans(session: Session, deployment_no: int, side: str, changed: Iterable[FileSpan]) -> int:
-    """Queues each checked hour or day that these files may change, unless it waits; returns how many."""
     with_rows = [file for file in changed if file.oldest is not None]
     oldest = [file.oldest for file in with_rows]
     newest = [file.newest for file in with_rows]
@@ -201,7 +194,6 @@ def queue_changed_spans(session: Session, deployment_no: int, side: str, changed
 
 
 def queue_changed_batches(session: Session, deployment_no: int, batches: Sequence[str]) -> int:
-    """Queues a check of each batch with records, unless it waits; returns how many."""
     return len(session.scalars(_QUEUE_BATCHES, {"no": deployment_no, "batches": list(batches)}).all())
 
 
@@ -234,9 +226,7 @@ class Changes:
 def find_changes(
     table: PayloadTable | FeedbackTable, roots: Sequence[Root], side: str, previous: Mapping[str, FileSpan]
 ) -> Changes:
-    """Changes since `previous` (by path). A file that cannot be read yet is left for the next
-    listing.
-    """
+    """`previous` is by path. A file that cannot be read yet is left for the next listing."""
     listed = {file.path: file for file in list_files(table, roots, side)}
     new = []
     for path, file in listed.items():
@@ -257,7 +247,7 @@ def find_changes(
 
 
 def read_hours(table: PayloadTable, file: FileSpan, before: datetime) -> set[datetime]:
-    """Hours before that moment in which the file has rows; none if it cannot be read."""
+    """None if the file cannot be read."""
     if file.oldest is None or file.oldest >= before:
         return set()
     hours = set()
@@ -275,12 +265,7 @@ def read_hours(table: PayloadTable, file: FileSpan, before: datetime) -> set[dat
 
 
 def read_span(table: PayloadTable | FeedbackTable, path: str) -> tuple[datetime | None, datetime | None]:
-    """Oldest and the newest time in a file.
-
-    Raises:
-        OSError, pa.ArrowInvalid: the file cannot be read.
-        KeyError: it has no such column, or no times in it.
-    """
+    """Oldest and newest time. Raises OSError, pa.ArrowInvalid, and KeyError without times in that column."""
     time = table.time
     with pq.ParquetFile(path, filesystem=open_folder(table.location)) as opened:
         if not pa.types.is_timestamp(opened.schema_arrow.field(time).type):

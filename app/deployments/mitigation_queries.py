@@ -1,8 +1,4 @@
-"""Settings of mitigation, and all that was fitted: profiles, and bias detectors with their models as
-bytes.
-
-Facts about a trained bias detector.
-"""
+"""Settings of mitigation, profiles, and bias detectors with their models as bytes."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -32,8 +28,6 @@ ALL_TOGETHER = ""
 
 @frozen_by_name
 class QualityFigure:
-    """One figure of quality over `n` records with its 95 % interval, or the reason why there is none."""
-
     value: float | None
     lower: float | None = None
     upper: float | None = None
@@ -44,12 +38,6 @@ class QualityFigure:
 
 @frozen_by_name
 class DetectorQuality:
-    """The quality of a detector on the records held out.
-
-    `roc_auc`: chance that a biased record has a higher score than another. At or above the threshold,
-    `precision`: share of biased records; `recall`: share of the biased; `selected`: share of all.
-    """
-
     roc_auc: QualityFigure
     precision: QualityFigure
     recall: QualityFigure
@@ -58,9 +46,7 @@ class DetectorQuality:
 
 @frozen_by_name
 class DetectorCounts:
-    """Records of a training. `records` and `biased` are before the newest were picked; the others of those
-    used.
-    """
+    """`records` and `biased` are before the newest were picked; the others of those used."""
 
     records: int
     biased: int
@@ -72,8 +58,7 @@ class DetectorCounts:
 
 @frozen_by_name
 class DetectorVersion:
-    """One stored training for an attribute: either `threshold` and `quality`, or the `reason` why nothing was
-    trained.
+    """One training for an attribute: `threshold` and `quality`, or the `reason` for none.
 
     A detector of another `basis` is of no use. `made_by` is what its model can be read with.
     """
@@ -91,7 +76,6 @@ class DetectorVersion:
 
 
 _LOCK = 0x6D697467
-"""First key of the advisory locks on fitting, one for each deployment."""
 
 
 def read_mitigation_settings(session: Session, deployment_no: int) -> MitigationSettings:
@@ -104,7 +88,7 @@ def read_mitigation_settings(session: Session, deployment_no: int) -> Mitigation
 
 
 def put_settings(session: Session, deployment_no: int, settings: MitigationSettings) -> MitigationSettings:
-    """Stores the settings; their version grows only if the content differs."""
+    """The version grows only if the content differs."""
     content = list_column_values(settings)
     del content["version"]
     present = read_mitigation_settings(session, deployment_no)
@@ -127,7 +111,6 @@ def put_settings(session: Session, deployment_no: int, settings: MitigationSetti
 
 
 def newest_profile(session: Session, deployment_no: int) -> Profile | None:
-    """Returns the profile that counts, whatever it was fitted for."""
     row = MitigationProfileRow
     stored = session.scalar(
         select(row.profile).where(row.deployment_no == deployment_no).order_by(row.version.desc()).limit(1)
@@ -136,7 +119,6 @@ def newest_profile(session: Session, deployment_no: int) -> Profile | None:
 
 
 def require_profile(session: Session, deployment_no: int, version: int) -> Profile:
-    """Returns the profile, or raises NotFound."""
     row = require_present(
         session.get(MitigationProfileRow, (deployment_no, version)), "mitigation profile", version
     )
@@ -146,8 +128,8 @@ def require_profile(session: Session, deployment_no: int, version: int) -> Profi
 def store_profile(
     session: Session, deployment_no: int, fitted: Profile, *, unless: Callable[[Profile], bool]
 ) -> Profile:
-    """Stores a profile as the next version, unless another process's newest will do; returns the one that
-    counts.
+    """Returns the profile that counts: `unless` another process's newest will do, the fitted one as next
+    version.
     """
     present = (
         select(DeploymentRow.no)
@@ -176,7 +158,7 @@ def store_profile(
 
 @frozen_by_name
 class NewDetector:
-    """Result of a training for one attribute, or the `reason` why there is none."""
+    """`reason`: why there is none."""
 
     attribute: str
     counts: DetectorCounts
@@ -196,7 +178,6 @@ def store_detectors(
     basis: str,
     trained_at: datetime,
 ) -> None:
-    """Stores one training as the next version, unless it is empty."""
     if not detectors:
         return
     # No two are equal: one check of a deployment runs at a time.
@@ -219,7 +200,6 @@ def store_detectors(
 
 
 def newest_detectors(session: Session, deployment_no: int, basis: str) -> dict[str, DetectorVersion]:
-    """Newest versions for that basis, trained or refused, by attribute."""
     statement = (
         _versions(deployment_no)
         .where(BiasDetectorRow.basis == basis)
@@ -256,7 +236,6 @@ def find_detector_model(
 
 
 def detector_page(session: Session, deployment_no: int, paging: Paging) -> list[list[DetectorVersion]]:
-    """Trainings by their version, newest first; all attributes together first."""
     versions = (
         select(BiasDetectorRow.version).where(BiasDetectorRow.deployment_no == deployment_no).distinct()
     )
@@ -270,7 +249,6 @@ def detector_page(session: Session, deployment_no: int, paging: Paging) -> list[
 
 
 def _versions(deployment_no: int) -> Select[*tuple[Any, ...]]:
-    """Without the models, which are large."""
     row = BiasDetectorRow
     return (
         select(

@@ -13,11 +13,10 @@ _MAX_QUERY = 200
 
 
 def exported(what: str) -> Dependency:
-    """A dependency: notes who fetches a file. One of single records needs `READS_RECORDS` before it."""
+    """Notes who fetches a file. One of single records needs `READS_RECORDS` before it."""
 
     def note(request: Request, principal: Reader, session: SessionIn, deployment: ReadableDeployment) -> None:
         form = request.path_params.get("form", "csv")
-        # A file that cannot be noted is not sent.
         if form in _FILES:
             check_id: str | None = request.path_params.get("check_id")
             details = {"form": form, "query": str(request.query_params)[:_MAX_QUERY]}

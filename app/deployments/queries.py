@@ -1,7 +1,4 @@
-"""Stored deployments; endpoints' secrets are sealed on the way in.
-
-The content of a deployment: everything but what the store adds (numbers, versions, times).
-"""
+"""Stored deployments; endpoints' secrets are sealed on the way in."""
 
 import json
 import os
@@ -69,11 +66,10 @@ def build_definition(deployment: Deployment) -> Definition:
 
 
 IS_OPEN = EndpointFailureRow.open_until.between(func.now(), func.now() + OPEN_FOR).label("is_open")
-"""Whether the breaker of a row is open now; NULL if it never was."""
 
 
 def record_no_answer(session: Session, deployment_no: int, reason: str) -> None:
-    """Counts a check without an answer; from OPENS_AFTER in a row on, the breaker opens."""
+    """Opens the breaker from OPENS_AFTER in a row on."""
     here = select(DeploymentRow.no, literal(1), literal(reason)).where(DeploymentRow.no == deployment_no)
     first = insert_if_absent(EndpointFailureRow).from_select(["deployment_no", "failures", "reason"], here)
     failures = EndpointFailureRow.failures + 1
@@ -89,7 +85,6 @@ def record_no_answer(session: Session, deployment_no: int, reason: str) -> None:
 
 
 def record_answer(session: Session, deployment_no: int) -> None:
-    """Deletes the failures."""
     session.execute(delete(EndpointFailureRow).where(EndpointFailureRow.deployment_no == deployment_no))
 
 
@@ -103,7 +98,6 @@ _MAX_SCHEMA_VERSION = 2**15 - 1
 """Every record carries its version in two bytes."""
 
 _COLUMN_KEY_BYTES = 32
-"""As many as HMAC-SHA256 and AES-256 use."""
 
 
 class Deployments:
@@ -112,7 +106,7 @@ class Deployments:
         self._sealer = sealer
 
     def create(self, deployment_id: str, definition: Definition) -> tuple[Deployment, bool]:
-        """Stores the deployment; returns it, and whether it is new. Raises Conflict for other content."""
+        """Returns also whether it is new. Raises Conflict for other content."""
         values = {
             **self._values(definition),
             **self._new_column_key(definition),
@@ -141,11 +135,11 @@ class Deployments:
         return stored, False
 
     def get(self, deployment_id: str) -> Deployment:
-        """Deployment of that public id, or raises NotFound."""
+        """Raises NotFound."""
         return self._one(_SELECT.where(DeploymentRow.id == deployment_id), deployment_id)
 
     def get_watched(self, deployment_id: str) -> WatchedDeployment:
-        """Deployment of that public id with its monitor, or raises NotFound."""
+        """Raises NotFound."""
         statement = _SELECT.add_columns(MonitorRow).outerjoin(
             MonitorRow, MonitorRow.deployment_no == DeploymentRow.no
         )
@@ -154,7 +148,7 @@ class Deployments:
         return WatchedDeployment(self._deployment(*rows), monitor and read_monitor(monitor))
 
     def get_for_change(self, deployment_id: str) -> Deployment:
-        """Deployment, locked with its monitor; records may still be logged. Raises NotFound."""
+        """Locked with its monitor; records may still be logged. Raises NotFound."""
         # FOR NO KEY UPDATE: writers of records, who hold FOR KEY SHARE, do not wait.
         lock = (
             select(DeploymentRow.no).where(DeploymentRow.id == deployment_id).with_for_update(key_share=True)
@@ -163,7 +157,7 @@ class Deployments:
         return self.get(deployment_id)
 
     def get_for_log(self, deployment_id: str) -> Deployment:
-        """Deployment, which cannot be deleted until the transaction ends. Raises NotFound."""
+        """It cannot be deleted until the transaction ends. Raises NotFound."""
         lock = (
             select(DeploymentRow.no)
             .where(DeploymentRow.id == deployment_id)
@@ -173,7 +167,7 @@ class Deployments:
         return self.get(deployment_id)
 
     def by_no(self, no: int) -> Deployment:
-        """Deployment, or raises NotFound."""
+        """Raises NotFound."""
         return self._one(_SELECT.where(DeploymentRow.no == no), f"number {no}")
 
     def page(self, paging: Paging, *, only_no: int | None = None) -> list[Deployment]:
@@ -181,9 +175,7 @@ class Deployments:
         return [self._deployment(*rows) for rows in self._session.execute(statement)]
 
     def change(self, deployment: Deployment, definition: Definition) -> Deployment:
-        """Gives the deployment other content; other columns make a new schema version, and stored records
-        keep theirs.
-        """
+        """Other columns make a new schema version; stored records keep theirs."""
         before = build_definition(deployment)
         if before == definition:
             return deployment
@@ -208,12 +200,9 @@ class Deployments:
         return self.by_no(deployment.no)
 
     def delete(self, deployment_id: str) -> None:
-        """Deletes the deployment and everything that belongs to it. Raises NotFound."""
         no = self.get_for_change(deployment_id).no
-        # Checks and attributions first: a worker that stores a result holds its row, and needs the
-        # deployment's row after it; the other
-        # order could end in a deadlock. Then the full lock, which waits for writers of records and keeps new
-        # ones out.
+        # Checks and attributions first: a worker that stores a result holds its row, and then needs the
+        # deployment's. Then the full lock, which keeps writers of records out.
         self._session.execute(delete(CheckRow).where(CheckRow.deployment_no == no))
         self._session.execute(delete(AttributionRow).where(AttributionRow.deployment_no == no))
         self._session.execute(select(DeploymentRow.no).where(DeploymentRow.no == no).with_for_update())
@@ -232,7 +221,7 @@ class Deployments:
         self._session.execute(delete(DeploymentRow).where(DeploymentRow.no == no))
 
     def verify_sealer(self) -> None:
-        """Requires that stored secrets can be read with this installation's key (one is tried)."""
+        """Tries one secret."""
         for column in (DeploymentRow.credentials, DeploymentRow.column_key):
             sealed = self._session.scalar(select(column).where(column.is_not(None)).limit(1))
             if sealed is not None:
@@ -353,14 +342,13 @@ def rule_values(content: RuleContent) -> JsonObject:
 
 
 def find_numbers(session: Session, numbers: Collection[int]) -> set[int]:
-    """Returns those that are deployments, which cannot be deleted until the transaction ends."""
+    """Those that exist; they cannot be deleted until the transaction ends."""
     statement = select(DeploymentRow.no).where(DeploymentRow.no.in_(numbers)).order_by(DeploymentRow.no)
     return set(session.scalars(statement.with_for_update(read=True, key_share=True)))
 
 
 def hold_deployment(session: Session, deployment_no: int, *, alone: bool = False) -> bool:
-    """Keeps the deployment from being deleted, `alone` also from being held so; False if it is gone, going or
-    held.
+    """Keeps it from being deleted, `alone` also from being held so; False if it is gone, going or held.
 
     Lock a check's row before: so does the deletion of a deployment.
     """

@@ -138,7 +138,6 @@ def _make_id(name: str) -> str:
 def checked_definition(
     definition: Definition, services: Services, further: Sequence[FieldProblem] = ()
 ) -> Definition:
-    """Definition, if it may be stored; else refuses everything wrong with it, and `further`."""
     problems = list(definition_problems(definition))
     for side, table in (("payload", definition.payload), ("feedback", definition.feedback)):
         if table is not None:
@@ -167,7 +166,6 @@ def checked_definition(
 
 
 def _require_same_places(before: JsonObject, after: JsonObject, principal: Principal) -> None:
-    """Refuses a choice of what Evenhand reads by rights of its own: it may be another deployment's."""
     sections = {"payload": ("location", "format"), "feedback": ("location", "format"), "endpoint": ("uri",)}
     chosen = [
         f"{section}.{name}"

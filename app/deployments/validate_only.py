@@ -14,7 +14,6 @@ ValidateOnly = Annotated[
 
 @contextmanager
 def kept_unless(session: Session, validate_only: bool) -> Iterator[None]:  # noqa: FBT001 - what the client said
-    """Rolls back the writes of the block if the request is only to be checked."""
     # A savepoint: the transaction stays usable.
     with session.begin_nested() as attempt:
         yield

@@ -42,14 +42,12 @@ class Form(ABC):
     title: ClassVar[str]
 
     answer_name: ClassVar[str]
-    """Forms that are answered alike share it."""
 
     answer_title: ClassVar[str]
 
     member: ClassVar[str]
 
     shape: ClassVar[str]
-    """The form as messages name it."""
 
     is_bare: ClassVar[bool] = False
     """True if the rows lie in the body itself."""
@@ -100,10 +98,9 @@ class Codec(ABC):
     label: ClassVar[str]
 
     shown_request: ClassVar[str]
-    """In short, for messages and pages: `{"instances": [[…]]}`."""
+    """Shown in messages and pages: `{"instances": [[…]]}`."""
 
     forms: ClassVar[tuple[Form, ...]] = ()
-    """Forms of requests for mitigated answers."""
 
     written: ClassVar[Form]
     """Form in which models are called, unless the format builds its bodies otherwise."""
@@ -126,28 +123,22 @@ class Codec(ABC):
         return [(b"Content-Type", self.content_type.encode()), (b"Accept", self.accept.encode())]
 
     def write_message(self, columns: Names, rows: Rows, *, asking: Asking) -> HttpMessage:
-        """Writes the request for a page of rows. Raises PageRefused and ScoringFailed."""
+        """Raises PageRefused and ScoringFailed."""
         body = self.write_request(columns, rows, asking=asking)
         return HttpMessage(body, self.request_headers(body))
 
     def write_request(self, columns: Names, rows: Rows, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - see `Asking`
-        """Writes the body for a page of rows.
-
-        Raises:
-            PageRefused: a row holds a null that the format cannot carry.
-            ScoringFailed: another cell that it cannot carry.
-        """
+        """Raises PageRefused of a null that the format cannot carry, ScoringFailed of another cell."""
         return encode_rows(self.build_request(columns, rows), rows)
 
     def build_request(self, columns: Names, rows: Rows) -> object:
         return self.written.write_request(columns, rows)
 
     def read_request(self, body: bytes, columns: Names) -> Table:  # noqa: ARG002 - most requests name them
-        """Reads a request. `columns` names the columns of a format that does not."""
         return tabulate_rows(self.written.read_request(decode_object(body)))
 
     def write_answer(self, columns: Names, rows: Rows) -> bytes:
-        """Writes a model's answer with these columns. Raises ScoringFailed."""
+        """Raises ScoringFailed."""
         return encode_rows(self.build_answer(columns, rows), rows)
 
     def build_answer(self, columns: Names, rows: Rows) -> object:
@@ -163,9 +154,7 @@ def tabulate_rows(sent: AskedRows) -> Table:
 
 
 def read_records(rows: object, path: str, columns: Names) -> Table:
-    """Records as a table: objects, arrays in the order of `columns`, or SageMaker's dense forms of
-    these.
-    """
+    """Objects, arrays in the order of `columns`, or SageMaker's dense forms of these."""
     if not isinstance(rows, list):
         raise InvalidInput(path, f"must be an array of records, found {name_kind(rows)}")
     records = list(map(_unwrap_dense, rows))
@@ -175,9 +164,7 @@ def read_records(rows: object, path: str, columns: Names) -> Table:
 
 
 def _unwrap_dense(row: object) -> object:
-    """Record in `{"features": record}` or `{"data": {"features": {"values": record}}}`;
-    another row as it is.
-    """
+    """Unwraps `{"features": record}` or `{"data": {"features": {"values": record}}}`; another row stays."""
     match row:
         case {"data": dict(inner), **others} if not others:
             return _unwrap_dense(inner)
@@ -191,7 +178,6 @@ def _unwrap_dense(row: object) -> object:
 
 
 def read_objects(rows: Sequence[object], path: str) -> Table:
-    """Objects as a table, columns in the order of the first."""
     objects = [require_object(row, f"{path}[{position}]") for position, row in enumerate(rows)]
     names = list(objects[0]) if objects else []
     first_names = set(names)

@@ -22,7 +22,7 @@ _LONG = 1e17
 
 
 class CsvUnclear(ValueError):
-    """Text that is no CSV; the message continues a sentence, and `line` is counted from 1."""
+    """The message continues a sentence, and `line` is counted from 1."""
 
     def __init__(self, line: int, message: str) -> None:
         super().__init__(message)
@@ -30,7 +30,7 @@ class CsvUnclear(ValueError):
 
 
 def write_csv(rows: Iterable[Sequence[Any]]) -> bytes:
-    """Rows as CSV; null is empty, an array is JSON in quotes. Raises ScoringFailed."""
+    """Null is empty, an array is JSON in quotes. Raises ScoringFailed."""
     listed = list(rows)
     try:
         body = _encoder.encode_lines(listed)
@@ -50,15 +50,12 @@ def write_csv(rows: Iterable[Sequence[Any]]) -> bytes:
 
 
 def _is_foreign(lines: bytes, rows: int) -> bool:
-    """Returns whether CSV may differ: an escape, a null, an array or an object."""
     # A null may be a number that is not finite.
     return b"\\" in lines or b"null" in lines or b"{" in lines or lines.count(b"[") != rows
 
 
 def read_csv(text: str) -> Iterator[list[Any]]:
-    """Yields the rows: bare numbers and booleans become values, a bare nothing null, a quoted cell text.
-    Raises CsvUnclear.
-    """
+    """Bare numbers and booleans become values, a bare nothing null, a quoted cell text. Raises CsvUnclear."""
     if (numbers := _read_numbers(text)) is not None:
         yield from numbers
         return
@@ -87,7 +84,6 @@ def read_csv(text: str) -> Iterator[list[Any]]:
 
 
 def _read_numbers(text: str) -> RowList | None:
-    """Rows of JSON numbers, read at once; None for other text."""
     lines = text.removesuffix("\n")
     # An empty line is a row with a null here.
     if not lines.isascii() or lines.encode().translate(None, b"0123456789.eE+-,\n") or "\n\n" in text:

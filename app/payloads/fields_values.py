@@ -140,7 +140,6 @@ class FieldsValuesCodec(Codec):
         return _read_tables(document, path).table
 
     def read_pair(self, pair: JsonObject, *, outputs: OutputFields) -> LoggedTable:
-        """Reads a decoded pair; unknown members are ignored."""
         request = _read_tables(*_unwrap(pair.get("request"), "request", _INPUT_DATA))
         # Answers may name a column twice that is no output.
         response = read_repeating_table(*_unwrap(pair.get("response"), "response", _PREDICTIONS))

@@ -10,9 +10,7 @@ from ..base.values import frozen
 
 MOST_STEPS = 20
 MOST_EMPTY = 1000
-"""Max elements in one document that no path names: twenty steps of `[999]` would write 20,000 for each
-column.
-"""
+"""Elements that no path names: twenty steps of `[999]` would write 20,000 for each column."""
 
 _STEP = re.compile(r"\.([^\W\d][\w-]*)|\[(?:'((?:[^'\\]|\\['\\])*)'|([0-9]{1,3})|(\*))\]")
 
@@ -27,17 +25,13 @@ class PathUnclear(ValueError):
 
 @frozen
 class JsonPath:
-    """The steps to one place, or to each element of the array there (`is_of_many`)."""
+    """Leads to one place, or to each element of the array there (`is_of_many`)."""
 
     steps: tuple[Step, ...]
     is_of_many: bool = False
 
     def find(self, document: object) -> Any:  # noqa: ANN401 - any value of JSON
-        """Value at the place; the array itself of a path of many.
-
-        Raises:
-        PathUnclear: there is nothing.
-        """
+        """The array itself of a path of many. Raises PathUnclear if there is nothing."""
         node: Any = document
         for depth, step in enumerate(self.steps):
             is_there = (
@@ -55,7 +49,7 @@ class JsonPath:
 
 
 def parse_path(text: str) -> JsonPath:
-    """Path that a text spells. Raises PathUnclear."""
+    """Raises PathUnclear."""
     if not text.startswith("$"):
         raise PathUnclear("must begin with $, the whole of the body or record")
     steps = []
@@ -106,9 +100,8 @@ class PlacedValue:
 def build_document(placed: Iterable[PlacedValue]) -> Any:  # noqa: ANN401 - any value of JSON
     """Smallest document with each value at its place; elements that no path names are null.
 
-    Raises:
-    PathUnclear: two values have one place, one lies within another, or more than MOST_EMPTY elements would
-    be null.
+    Raises PathUnclear if two values have one place, one lies within another, or more than MOST_EMPTY are
+    null.
     """
     root: dict[Step, Any] = {}
     for placed_value in placed:

@@ -21,8 +21,6 @@ class KserveCodec(ListedCodec):
 
 
 class InstancesCodec(KserveCodec):
-    """Writes an object for each row, as MLflow's `instances` and Vertex AI take it."""
-
     label = "instances, an object a record (MLflow, Vertex AI, KServe v1)"
     shown_request = '{"instances": [{…}]}'
 

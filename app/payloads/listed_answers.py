@@ -22,21 +22,18 @@ class _Answer(msgspec.Struct):
 
 
 class ListedCodec(Codec):
-    """Reads any shape of `predictions`.
-
-    A list without names is the prediction; wider lists could be class probabilities, and are refused
+    """A list without names is the prediction; wider lists could be class probabilities, and are refused
     unless they are said to be.
     """
 
     def read_elements(self, body: bytes) -> Elements:
-        """Elements, a record each, or the columns. Raises ScoringFailed."""
         return decode_answer(body, _Answer, expected='{"predictions": [...]}').predictions
 
     def build_answer(self, columns: Names, rows: Rows) -> object:
         return {PREDICTIONS: build_objects(columns, rows)}
 
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
-        """Reads the columns that each row has; one without a name gets that of the prediction."""
+        """A column without a name gets that of the prediction."""
         return answer_of_elements(self.read_elements(body), outputs, expected_rows)
 
 

@@ -16,8 +16,6 @@ _MAPPING = "endpoint.mapping"
 
 
 class MappedCodec(Codec):
-    """Writes and reads by a mapping. Without one, records and answers are arrays of objects."""
-
     label = "mapped: JSON of any form, by JSONPath"
     shown_request = "as endpoint.mapping says"
 
@@ -102,7 +100,6 @@ class MappedCodec(Codec):
             ) from error
 
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
-        """Reads the outputs by the mapping; no other parts are kept."""
         document = decode_answer(body, object, expected="JSON")
         try:
             answers = self._answers.find(document)

@@ -123,8 +123,6 @@ class MlflowInputsCodec(ListedCodec):
 
 
 class MlflowCsvCodec(ListedCodec):
-    """Writes CSV with a header."""
-
     label = "MLflow, CSV"
     shown_request = "age,sex and a line a record"
     content_type = "text/csv"

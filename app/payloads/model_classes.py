@@ -12,7 +12,7 @@ class ClassesUnclear(ValueError):
 
 
 class Classes:
-    """The listed classes. `1`, `1.0` and `"1"` are one, unless two of these are listed."""
+    """`1`, `1.0` and `"1"` are one class, unless two of these are listed."""
 
     def __init__(self, listed: Sequence[Scalar]) -> None:
         self._listed = tuple(listed)
@@ -20,7 +20,7 @@ class Classes:
         self._is_plain = len(self._by_key) == len(self._listed)
 
     def canonical(self, predictions: Sequence[Scalar]) -> list[Scalar]:
-        """Predictions as their classes are listed; one that is no class stays."""
+        """Predictions as listed; one that is no class stays."""
         if not self._is_plain:
             return list(predictions)
         # 1, 1.0 and True are equal, so types are among the keys.
@@ -31,7 +31,6 @@ class Classes:
         return [canonical_of[type(prediction), prediction] for prediction in predictions]
 
     def in_order(self, chances: Mapping[object, object]) -> list[object]:
-        """Probabilities of an object, in the order of the classes. Raises ClassesUnclear."""
         by_key = {make_class_key(str(name)): value for name, value in chances.items()}
         # Names of members are text: `true` for true.
         keys = [
@@ -52,8 +51,8 @@ class Classes:
         return [by_key[key] for key in keys]
 
     def likeliest(self, chances: Sequence[float | tuple[float, ...]]) -> list[Scalar]:
-        """Each row's first class of the highest probability (of one number, of the last of two).
-        Raises ClassesUnclear.
+        """First class of the highest probability (of one number, of the last of two). Raises
+        ClassesUnclear.
         """
         count = len(self._listed)
         chosen = []

@@ -64,7 +64,7 @@ class OpenInferenceCodec(Codec):
         return Table(_INPUTS, _INPUTS, names, rows)
 
     def write_answer(self, columns: Names, rows: Rows) -> bytes:
-        """Writes a tensor a column; arrays of numbers get a column for each."""
+        """Arrays of numbers get a column for each."""
         return encode_rows(
             {
                 "model_name": "model",
@@ -116,8 +116,7 @@ class OpenInferenceMatrixCodec(OpenInferenceCodec):
             else None
         )
         tensor = build_tensor(_MATRIX, flat, field_type, (len(rows), len(columns)))
-        document = {"id": _new_id(), _INPUTS: [_write_tensor(tensor)], **_write_wanted(asking)}
-        return encode_rows(document, rows)
+        return encode_rows({"id": _new_id(), _INPUTS: [_write_tensor(tensor)], **_write_wanted(asking)}, rows)
 
 
 class OpenInferenceBinaryCodec(OpenInferenceCodec):
@@ -132,10 +131,9 @@ class OpenInferenceBinaryCodec(OpenInferenceCodec):
         return [*super().request_headers(body), (_HEADER_LENGTH, str(_header_length(body)).encode())]
 
     def write_request(self, columns: Names, rows: Rows, asking: Asking = NOTHING_KNOWN) -> bytes:
-        tensors = _build_tensors(columns, rows, asking.types)
         return _write_binary(
             _INPUTS,
-            tensors,
+            _build_tensors(columns, rows, asking.types),
             {"id": _new_id(), "parameters": {"binary_data_output": True}, **_write_wanted(asking)},
         )
 
@@ -218,7 +216,7 @@ def _header_length(body: bytes) -> int:
 
 
 def _read_tensors(body: bytes, member: str) -> list[Tensor]:
-    """Tensors, all of different names. Raises TensorUnclear."""
+    """All of different names. Raises TensorUnclear."""
     end = _header_length(body) if BINARY_SIZE.encode() in body and body[:1] == b"{" else len(body)
     try:
         document = decode_object(body[:end])

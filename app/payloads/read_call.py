@@ -20,9 +20,7 @@ _PLACES = re.compile(r"[.\[]")
 
 @frozen
 class CallColumns:
-    """Features, which a request must have, meta fields, which it may have, and outputs, which a log may
-    lack.
-    """
+    """A request must have the features; it may have meta fields, and a log may lack outputs."""
 
     features: Sequence[Column]
     meta: Sequence[Column]
@@ -42,7 +40,6 @@ class _Refusal:
     error: InvalidInput | ScoringFailed
 
     def closeness_with(self, members: set[str]) -> tuple[int, int]:
-        """Closeness, if the request has these members, and the depth of the fault."""
         if self.closeness != _MEMBER or not isinstance(self.error, InvalidInput):
             return self.closeness, 0
         root, *inner = _PLACES.split(self.error.problems[0].field)
@@ -50,11 +47,10 @@ class _Refusal:
 
 
 def read_call(request: bytes, response: bytes, codecs: Iterable[Codec], columns: CallColumns) -> ReadCall:
-    """Records of a call in the first format that fits, without foreign columns.
+    """Takes the first format that fits, without foreign columns.
 
-    Raises:
-        InvalidInput: the request is in none of them; the reason is the closest format's.
-        ScoringFailed: it is, and the answer has no usable prediction for each record.
+    Raises InvalidInput of the request (for the closest format's reason), ScoringFailed of an answer without a
+    usable prediction for each record.
     """
     names = [column.name for column in columns.features]
     refusals = []
@@ -83,7 +79,7 @@ def read_call(request: bytes, response: bytes, codecs: Iterable[Codec], columns:
 
 
 def join_call(table: Table, answer: Answer, columns: CallColumns) -> LoggedTable:
-    """Records of a call. Raises ScoringFailed."""
+    """Raises ScoringFailed."""
     answer = put_in_order(answer, table.fields, table.values, columns.outputs)
     types = {column.name: column for column in (*columns.features, *columns.meta)}
     return LoggedTable(
@@ -101,7 +97,7 @@ def join_call(table: Table, answer: Answer, columns: CallColumns) -> LoggedTable
 
 
 def fit_booleans(rows: RowList, fields: Sequence[str], types: Mapping[str, Column]) -> RowList:
-    """Rows with 1 and 0 as booleans in such columns."""
+    """1 and 0 become booleans in such columns."""
     positions = [
         position
         for position, name in enumerate(fields)

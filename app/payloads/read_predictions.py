@@ -25,8 +25,6 @@ _LARGEST_INTEGER = 2**63
 
 @frozen
 class Answer:
-    """A model's answer: its columns and the outputs. Position i is row i."""
-
     fields: list[str]
     rows: RowList
     predictions: list[Prediction]
@@ -40,9 +38,7 @@ def require_rows(rows: int, expected: int) -> None:
 def read_outputs(
     fields: Sequence[str], column: Callable[[int], Sequence[object]], outputs: OutputFields
 ) -> list[Prediction]:
-    """One prediction per row; `column` gives the values at a position. All outputs must be there.
-    Raises ScoringFailed.
-    """
+    """One per row; `column` gives the values at a position. Raises ScoringFailed if an output is missing."""
     try:
         at = find_outputs(fields, outputs)
     except OutputsUnclear as error:
@@ -65,7 +61,7 @@ def read_outputs(
 
 
 def predict_alone(column: Sequence[object], outputs: OutputFields) -> list[Prediction]:
-    """Predictions of the only column of an answer. Raises ScoringFailed."""
+    """Raises ScoringFailed."""
     return to_predictions(column, column if outputs.has_only_probabilities else None, None, outputs)
 
 
@@ -75,7 +71,7 @@ def to_predictions(
     labels: Sequence[object] | None,
     outputs: OutputFields,
 ) -> list[Prediction]:
-    """One prediction per row from columns of one length. Raises ScoringFailed."""
+    """One per row from columns of one length. Raises ScoringFailed."""
     classes = None if outputs.classes is None else Classes(outputs.classes)
     chances = None if probabilities is None else _require_probabilities(probabilities, classes)
     if classes is None or chances is None or not outputs.has_only_probabilities:
@@ -131,7 +127,6 @@ def _require_probabilities(
     values: Sequence[object], classes: Classes | None
 ) -> Sequence[float | tuple[float, ...]]:
     with suppress(msgspec.ValidationError):
-        # A third of the time that looking at the type of each takes.
         return msgspec.convert(values, _FLOATS)
     kinds = set(map(type, values))
     if kinds == {dict} and classes is not None:
@@ -152,9 +147,7 @@ def _require_probabilities(
 
 
 def fit_probability(prediction: Prediction) -> Prediction:
-    """Prediction with its probability in [0, 1]. Raises ScoringFailed for one that rounding
-    did not move out.
-    """
+    """Raises ScoringFailed for one that rounding did not move out of [0, 1]."""
     probability = prediction.probability
     if probability is None or (isinstance(probability, float) and 0 <= probability <= 1):
         return prediction
@@ -199,7 +192,6 @@ _SHOWN_COLUMNS = 12
 
 
 def output_names(outputs: OutputFields) -> set[str]:
-    """Names that no input of an answer has."""
     return {*outputs.names, *FALLBACKS}
 
 
@@ -215,7 +207,7 @@ class OutputPositions:
 
 
 def find_outputs(fields: Names, outputs: OutputFields) -> OutputPositions:
-    """Positions of the outputs among `fields`. Raises OutputsUnclear."""
+    """Positions among `fields`. Raises OutputsUnclear."""
     return OutputPositions(
         _find_prediction(fields, outputs),
         _find_optional(fields, outputs.probability),
@@ -224,7 +216,6 @@ def find_outputs(fields: Names, outputs: OutputFields) -> OutputPositions:
 
 
 def listed(fields: Names) -> str:
-    """First dozen names for a message."""
     if not fields:
         return "no column at all"
     remainder = f" and {len(fields) - _SHOWN_COLUMNS} more" if len(fields) > _SHOWN_COLUMNS else ""
@@ -261,7 +252,7 @@ _BOOLEANS = {"true": 1, "false": 0}
 
 
 def put_in_order(answer: Answer, fields: Names, rows: Rows, outputs: OutputFields) -> Answer:
-    """Answer in the order of the rows that were asked. Raises ScoringFailed."""
+    """Raises ScoringFailed."""
     order = find_order(fields, rows, answer.fields, answer.rows, outputs)
     if order is None:
         return answer
@@ -275,10 +266,9 @@ def put_in_order(answer: Answer, fields: Names, rows: Rows, outputs: OutputField
 def find_order(
     fields: Names, rows: Rows, answered: Names, answers: Rows, outputs: OutputFields
 ) -> list[int] | None:
-    """Place of the answer to each row; None where the answers are in order, or repeat no inputs.
+    """Place of the answer to each row; None where they are in order, or repeat no inputs.
 
-    Values that differ in type or rounding are the same, and a value that was missing may be any. Raises
-    ScoringFailed.
+    Values that differ in type or rounding are the same, and a missing value may be any. Raises ScoringFailed.
     """
     named = output_names(outputs)
     shared = [
@@ -291,11 +281,10 @@ def find_order(
         for position, at in shared
         if [row[position] for row in rows] != [answer[at] for answer in answers]
     ]
-    pairs = enumerate(zip(rows, answers, strict=True))
     fault = next(
         (
             (no, position)
-            for no, (row, answer) in pairs
+            for no, (row, answer) in enumerate(zip(rows, answers, strict=True))
             for position, at in unequal
             if not _are_same(row[position], answer[at])
         ),
@@ -343,9 +332,7 @@ def _are_same(sent: Any, repeated: Any) -> bool:  # noqa: ANN401 - cells as deco
 
 
 def _read_cell(cell: Any) -> float | str | None:  # noqa: ANN401 - as above
-    """A number, also one that a text spells; 1 and 0 for true and false; else text, None for a
-    missing value and NaN.
-    """
+    """Also a number that a text spells; 1 and 0 for booleans; None for a missing value and NaN."""
     number = exact_number(cell) if isinstance(cell, str | int | float) else None
     if number is not None:
         return number

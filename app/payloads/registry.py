@@ -16,7 +16,6 @@ from .open_inference import OpenInferenceBinaryCodec, OpenInferenceCodec, OpenIn
 from .sagemaker import SagemakerCsvCodec, SagemakerLinesCodec
 
 PAIRED = FieldsValuesCodec()
-"""The codec of pairs that say no other."""
 
 
 class PayloadFormat(StrEnum):
@@ -67,7 +66,7 @@ def bind_codec(endpoint: Endpoint) -> Codec:
 
 
 def codec_named(name: str, endpoint: Endpoint | None) -> Codec:
-    """Codec that a caller named; a mapping is that of the endpoint."""
+    """A mapping is that of the endpoint."""
     if name not in [*PayloadFormat]:
         raise InvalidInput("payload_format", f"must be one of {', '.join(PayloadFormat)}")
     if endpoint is not None and name == endpoint.payload_format:
@@ -81,9 +80,7 @@ def codec_named(name: str, endpoint: Endpoint | None) -> Codec:
 
 
 def candidates(endpoint_codec: Codec | None, *, is_csv: bool) -> Iterator[Codec]:
-    """Yields the endpoint's codec, then those of the other formats: CSV if that is declared, because
-    almost any text can be read as CSV.
-    """
+    """The endpoint's first; CSV only if that is declared, because almost any text can be read as CSV."""
     if endpoint_codec is not None:
         yield endpoint_codec
     for codec in map(codec_for, FINDABLE):

@@ -10,7 +10,7 @@ from .wire import RowList, name_kind
 
 @frozen_by_name
 class LoggedTable:
-    """One logged pair: position i of every list is the same record. Cells are as decoded, possibly None."""
+    """Position i of every list is the same record. Cells are as decoded, possibly None."""
 
     fields: tuple[str, ...]
     rows: RowList
@@ -27,7 +27,7 @@ class LoggedTable:
 
 
 def read_stated(pair: JsonObject, member: str) -> str | None:
-    """Reads a text that a pair may state. Raises InvalidInput for anything else."""
+    """Raises InvalidInput for anything but a text."""
     value = pair.get(member)
     if value is not None and not isinstance(value, str):
         raise InvalidInput(member, f"must be text, found {name_kind(value)}")

@@ -20,7 +20,6 @@ def closed_object(required: list[str], **properties: Any) -> Schema:  # noqa: AN
 
 
 def complete_object(**properties: Any) -> Schema:  # noqa: ANN401 - schemas are of any shape
-    """Schema of an object that has all these members and no others."""
     return closed_object(list(properties), **properties)
 
 

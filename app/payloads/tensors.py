@@ -46,7 +46,7 @@ _MOST_NESTED = 8
 
 
 class TensorUnclear(ValueError):
-    """Tensors that cannot be read; the message continues a sentence about `name`."""
+    """The message continues a sentence about `name`."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(message)
@@ -55,7 +55,7 @@ class TensorUnclear(ValueError):
 
 @frozen_by_name
 class Head:
-    """Description of a tensor. `binary_size`: bytes after the JSON; None if the JSON has the data."""
+    """`binary_size`: bytes after the JSON; None if the JSON has the data."""
 
     name: str
     datatype: str
@@ -65,14 +65,12 @@ class Head:
 
 @frozen_by_name
 class Tensor(Head):
-    """One tensor, row by row, null as None."""
+    """Row by row, null as None."""
 
     values: Sequence[Any]
 
     def rows(self) -> list[Any]:
-        """A value for each row, or an array where the tensor is wider than one. Raises
-        TensorUnclear.
-        """
+        """Values, or arrays where the tensor is wider than one. Raises TensorUnclear."""
         if not self.shape or prod(self.shape) != len(self.values):
             raise TensorUnclear(
                 self.name, f"has {len(self.values)} values where its shape is {list(self.shape)}"
@@ -88,7 +86,7 @@ class Tensor(Head):
 
 
 def read_head(tensor: object, where: str) -> Head:
-    """Reads a tensor without its data; `where` is its place in the body. Raises TensorUnclear."""
+    """`where` is its place in the body. Raises TensorUnclear."""
     if not isinstance(tensor, dict):
         raise TensorUnclear(where, f"must be an object, found {name_kind(tensor)}")
     name, datatype, shape, parameters = (
@@ -111,7 +109,7 @@ def read_head(tensor: object, where: str) -> Head:
 
 
 def flatten(data: object, name: str) -> list[Any]:
-    """Tensor data, nested or flat. Raises TensorUnclear."""
+    """Nested or flat data. Raises TensorUnclear."""
     for _ in range(_MOST_NESTED):
         if not isinstance(data, list):
             raise TensorUnclear(name, "has no array of data")
@@ -126,7 +124,7 @@ def flatten(data: object, name: str) -> list[Any]:
 def build_tensor(
     name: str, cells: Sequence[Any], field_type: FieldType | None, shape: tuple[int, ...]
 ) -> Tensor:
-    """A tensor of the datatype of the known type, or else of the values. Raises ScoringFailed."""
+    """Datatype of the known type, or else of the values. Raises ScoringFailed."""
     return Tensor(name=name, datatype=_choose_datatype(name, cells, field_type), shape=shape, values=cells)
 
 
@@ -154,7 +152,7 @@ def _choose_datatype(name: str, cells: Sequence[Any], field_type: FieldType | No
 
 
 def pack(tensor: Tensor) -> bytes:
-    """Values' bytes, little-endian. Raises PageRefused and ScoringFailed."""
+    """Little-endian. Raises PageRefused and ScoringFailed."""
     values = tensor.values
     is_real = tensor.datatype in {FP64, "FP32"}
     if None in values and not is_real:
@@ -184,7 +182,7 @@ def pack(tensor: Tensor) -> bytes:
 
 
 def unpack(head: Head, data: bytes) -> list[Any]:
-    """Values of a tensor's bytes; NaN is null. Raises TensorUnclear."""
+    """NaN is null. Raises TensorUnclear."""
     name = head.name
     datatype = head.datatype
     if len(data) != head.binary_size:
@@ -206,7 +204,7 @@ def unpack(head: Head, data: bytes) -> list[Any]:
 
 
 def unpack_texts(name: str, data: bytes) -> list[str]:
-    """Texts that follow their length in four bytes, the lowest first. Raises TensorUnclear."""
+    """Each follows its length in four bytes, the lowest first. Raises TensorUnclear."""
     texts = []
     at = 0
     while at < len(data):
@@ -229,7 +227,7 @@ def by_column(columns: Names, rows: Rows) -> dict[str, tuple[Any, ...]]:
 
 
 def table_rows(tensors: Sequence[Tensor]) -> RowList:
-    """Rows of one-column tensors. Raises TensorUnclear."""
+    """Raises TensorUnclear."""
     columns = []
     for tensor in tensors:
         columns.append(tensor.rows())

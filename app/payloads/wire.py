@@ -13,13 +13,10 @@ from ..base.strict_json import JsonObject
 from ..base.values import frozen, printable
 
 Names = Sequence[str]
-"""Names of columns."""
 
 Rows = Sequence[Sequence[Any]]
-"""Records of one page, or answers to them, in the order of the columns."""
 
 RowList = list[list[Any]]
-"""The same, in lists of their own."""
 
 BOM = b"\xef\xbb\xbf"
 
@@ -29,9 +26,7 @@ _T = TypeVar("_T")
 
 
 def encode_rows(document: Any, rows: Rows, *, is_lines: bool = False) -> bytes:  # noqa: ANN401 - any value of JSON
-    """`document` with its `rows` as bytes; `is_lines`: a line for each of its elements. Raises
-    ScoringFailed.
-    """
+    """`is_lines`: a line for each element. Raises ScoringFailed."""
     try:
         body = _encoder.encode_lines(document) if is_lines else _encoder.encode(document)
     except UnicodeEncodeError as error:
@@ -51,7 +46,7 @@ def encode_rows(document: Any, rows: Rows, *, is_lines: bool = False) -> bytes: 
 
 
 def decode_answer(body: bytes, shape: type[_T], *, expected: str) -> _T:
-    """Answer as `shape`; `expected` names that in words. Raises ScoringFailed."""
+    """`expected` names the shape in words. Raises ScoringFailed."""
     # Some servers send a byte order mark, which JSON forbids.
     text = body.removeprefix(BOM)
     try:
@@ -85,7 +80,7 @@ def decode_text(body: bytes) -> str:
 
 
 def decode_lines(body: bytes) -> list[Any]:
-    """Values of JSON lines; empty lines are ignored. Raises ScoringFailed."""
+    """Empty lines are ignored. Raises ScoringFailed."""
     text = body.removeprefix(BOM)
     try:
         values = _decoder.decode_lines(text)
@@ -100,7 +95,7 @@ def decode_lines(body: bytes) -> list[Any]:
 
 
 def decode_request(body: bytes) -> Any:  # noqa: ANN401 - any value of JSON
-    """A request's JSON, or raises InvalidInput."""
+    """Raises InvalidInput."""
     try:
         return _decode_json(body.removeprefix(BOM))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -152,7 +147,6 @@ def read_table(document: object, path: str, *, fields: str = "fields", values: s
 def read_repeating_table(
     document: object, path: str, *, fields: str = "fields", values: str = "values"
 ) -> Table:
-    """Reads the same, but columns may be named twice."""
     members = require_object(document, path)
     names = members.get(fields)
     rows = members.get(values)

@@ -27,7 +27,7 @@ Raw = Annotated[
 
 @frozen
 class CsvPiece(Generic[Item, Place]):
-    """A piece of a list; None in `next_place` is the end. It may be empty and have a next."""
+    """None in `next_place` is the end. It may be empty and have a next."""
 
     items: Sequence[Item]
     next_place: Place | None

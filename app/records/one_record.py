@@ -31,12 +31,7 @@ class RecordDetails:
 def record_details(
     session: Session, deployment_no: int, record_id: str, *, check_id: str | None = None
 ) -> RecordDetails:
-    """Includes the record's part of the check's window if a check is named.
-
-    Raises:
-        NotFound: there is no such record or check.
-        InvalidInput: the check read no records.
-    """
+    """Raises NotFound of the record or the check, InvalidInput of a check that read no records."""
     record = require_present(find_record(session, deployment_no, record_id), "payload record", record_id)
     lens = open_lens(session, deployment_no)
     window = window_of_check(session, deployment_no, check_id)
@@ -88,7 +83,6 @@ def record_details(
 def _copy_target(
     kind: CopyKind, key: TargetKey, schema: RecordSchema, donors: Donors | None
 ) -> CopyTarget | None:
-    """Change that the check made, from which values of a copy are computed again; None where unknown."""
     column = schema.column(kind.attribute)
     if column is None:
         return None

@@ -29,8 +29,6 @@ WORDS: Mapping[Outcome | None, OutcomeWord] = {
 
 @frozen
 class RecordGroup:
-    """Both None where the value is in neither, or missing."""
-
     attribute: str
     group: str | None
     role: Role | None
@@ -38,9 +36,7 @@ class RecordGroup:
 
 @frozen
 class CopyKind:
-    """Kind of copy, by the change it makes.
-
-    `donated` are the features that a donor of the group lends, of a meta field; `digest` says from which
+    """`donated` are the features that a donor of the group lends, of a meta field; `digest` says from which
     donors. `role` None: the present monitor does not ask for it.
     """
 
@@ -54,8 +50,6 @@ class CopyKind:
 
 @frozen
 class Lens:
-    """Present monitor or None, every schema version, and every kind of copy ever scored."""
-
     monitor: Monitor | None
     schemas: Mapping[int, RecordSchema]
     targets: Mapping[int, TargetKey]
@@ -86,7 +80,6 @@ class Lens:
         return groups
 
     def changes(self, record: StoredRecord, copies: Iterable[StoredCopy]) -> dict[str, Change]:
-        """Changes by the present monitor's copies; an attribute without a classified copy is left out."""
         outcome = self.outcome(record)
         changes = dict[str, Change]()
         roles = {group.attribute: group.role for group in self.groups(record)}
@@ -114,7 +107,6 @@ class Lens:
 
 
 def name_cells(columns: Sequence[Column], cells: Sequence[Any] | None) -> dict[str, Any]:
-    """Cells by their columns' names; without cells, each is None."""
     return dict(zip((column.name for column in columns), cells or [None] * len(columns), strict=True))
 
 
@@ -125,7 +117,7 @@ def name_values(
 
 
 def open_lens(session: Session, deployment_no: int) -> Lens:
-    """Takes four statements."""
+    """Four statements."""
     monitor = find_monitor(session, deployment_no)
     attributes = () if monitor is None else monitor.attributes
     through = [attribute.feature for attribute in attributes if attribute.correlated_features]
@@ -139,7 +131,7 @@ def open_lens(session: Session, deployment_no: int) -> Lens:
 
 
 def compare_outcomes(original: Outcome | None, copy: Outcome | None) -> Change | None:
-    """None where one of the two is in neither outcome list."""
+    """None where one is in neither outcome list."""
     if original is None or copy is None or Outcome.UNCLASSIFIED in (original, copy):
         return None
     if original is copy:
@@ -150,7 +142,6 @@ def compare_outcomes(original: Outcome | None, copy: Outcome | None) -> Change |
 def _read_kind(
     key: TargetKey, schema: RecordSchema, monitor: Monitor | None, digests: Mapping[str, str]
 ) -> CopyKind:
-    """With a role where the present monitor asks for the same copy."""
     column = schema.column(key.feature)
     target = key.target
     donated = ()

@@ -63,8 +63,8 @@ class RecordsWanted:
 
 @frozen_by_name
 class RecordSummary:
-    """`outcome` None: there is no monitor. `changes` has the attributes whose copies were scored; `part`
-    is of the check's window.
+    """`outcome` None: no monitor. `changes`: of attributes whose copies were scored; `part`:
+    of the window.
     """
 
     record: StoredRecord
@@ -77,16 +77,13 @@ class RecordSummary:
 
     @property
     def gap(self) -> float | None:
-        """Largest distance of two scores among the flags; None where unknown."""
         return max((gap for flag in self.flags if (gap := known_gap(flag)) is not None), default=None)
 
 
 @frozen_by_name
 class Records:
-    """`next_place` begins the next page; None at the end.
-
-    A page may be short, or empty, and still have a next one: a request looks through a bounded part of the
-    log.
+    """A page may be short, or empty, and still have a next one (`next_place`): requests read a bounded part
+    of the log.
     """
 
     records: tuple[RecordSummary, ...]
@@ -94,12 +91,7 @@ class Records:
 
 
 def list_matching_records(session: Session, deployment_no: int, query: RecordsWanted) -> Records:
-    """The number of statements does not depend on how many records there are.
-
-    Raises:
-        NotFound: there is no such check. InvalidInput: the check read no records, the monitor has no such
-        attribute or group, or the place is of another sort. Conflict: there is no monitor.
-    """
+    """A fixed number of statements. Raises NotFound, InvalidInput, and Conflict without a monitor."""
     lens = open_lens(session, deployment_no)
     window = window_of_check(session, deployment_no, query.check_id)
     if window is not None and window.oldest is None:
@@ -127,11 +119,7 @@ def list_matching_records(session: Session, deployment_no: int, query: RecordsWa
 def count_matching_records(
     session: Session, deployment_no: int, query: RecordsWanted, *, limit: int
 ) -> RecordCount:
-    """Counts at most `limit`, whatever page is asked for.
-
-    Raises:
-        NotFound, InvalidInput, Conflict: as `records_of`.
-    """
+    """Raises as `list_matching_records`."""
     window = window_of_check(session, deployment_no, query.check_id)
     if window is not None and window.oldest is None:
         return RecordCount(records=0, is_least=False)
@@ -146,7 +134,7 @@ def summaries(
     lens: Lens,
     window: CheckWindow | None,
 ) -> list[RecordSummary]:
-    """Takes two statements."""
+    """Two statements."""
     numbers = [record.record_no for record in records]
     copies = defaultdict[int, list[StoredCopy]](list)
     for copy in read_copies(session, numbers, lens.asked_for()):
@@ -171,12 +159,7 @@ def summaries(
 
 
 def build_record_filter(query: RecordsWanted, lens: Lens, window: CheckWindow | None) -> RecordFilter:
-    """Filter of the store, in the words of the lens's monitor.
-
-    Raises:
-        InvalidInput: the monitor has no such attribute or group.
-        Conflict: there is no monitor.
-    """
+    """Raises InvalidInput (no such attribute or group), Conflict (no monitor)."""
     monitor = lens.monitor
     if monitor is None and (query.attribute, query.group, query.outcome, query.changed) != (None,) * 4:
         raise Conflict(

@@ -28,7 +28,7 @@ from .record_traces import erase_people, forget_quotations, remember_ids
 LOOKED_THROUGH = 5000
 
 SETTLED_AFTER = timedelta(seconds=15)
-"""Time after which no write is open that began before an erasure did: writes end within 10 seconds."""
+"""Writes end within 10 seconds, so none is open that began before an erasure did."""
 
 log = structlog.get_logger("evenhand.retention")
 
@@ -40,8 +40,7 @@ def perform_erasures(
     settled_after: timedelta = SETTLED_AFTER,
     batch_records: int = BATCH_RECORDS,
 ) -> list[Erasure]:
-    """Performs the requested erasures; returns those that finished. Others wait for open writes, or for a
-    hold.
+    """Returns those that finished. Others wait for open writes, or for a hold.
 
     `places` have flags of records in tables, and kept answers about them.
     """
@@ -70,7 +69,6 @@ def _perform(
     is_clean = True
 
     def erase(session: Session) -> bool:
-        """Erases one batch; returns whether there may be more to do now."""
         nonlocal ended, after, is_clean
         erasure = lock_open(session, no)
         if erasure is None:  # another process has it

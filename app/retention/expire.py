@@ -59,11 +59,7 @@ LONGEST_REST_SECONDS = 1.0
 def answers_to_erase(
     database: Database, places: OwnPlaces, cut_offs: Mapping[int, datetime]
 ) -> Iterator[tuple[int, Path, datetime]]:
-    """Yields folders of kept answers, with the first deployment that has the folder, and the time of aged
-    ones.
-
-    A folder is left alone while one of its deployments is on hold, or keeps answers.
-    """
+    """A folder is left alone while one of its deployments is on hold, or keeps answers."""
     with database.transaction() as session:
         tables = payload_tables(session)
     owners = defaultdict[Path, list[int]](list)
@@ -77,7 +73,7 @@ def answers_to_erase(
 
 
 def delete_left_files(database: Database, places: OwnPlaces) -> int:
-    """Deletes the files of deleted deployments, unless another has the folder; returns how many."""
+    """Leaves folders of other deployments; returns how many files."""
     with database.transaction() as session:
         present = payload_tables(session)
         deleted = deleted_tables(session)
@@ -102,7 +98,7 @@ def delete_left_files(database: Database, places: OwnPlaces) -> int:
 def apply_policies(
     database: Database, places: OwnPlaces = NO_PLACES, *, batch_records: int = BATCH_RECORDS
 ) -> list[Erasure]:
-    """Erases everything past its retention; returns a receipt for each deployment that lost something.
+    """A receipt for each deployment that lost something.
 
     `places` have kept answers about records in tables; those of deleted deployments go, too.
     """
@@ -128,7 +124,6 @@ def apply_policies(
 
 
 def finish_aged(session: Session, no: int) -> Erasure:
-    """Ends an erasure with its receipt and the event that names the receipt's hash."""
     erasure = finish_erasure(session, no)
     details = {"kind": erasure.kind, "erased": dict(erasure.counts), "hash": erasure.hash}
     insert_event(
@@ -251,8 +246,6 @@ class _Ageing:
         erase: Callable[[Session, int, Sequence[Place]], dict[str, int]],
         last: Place | None = None,
     ) -> bool:
-        """Erases what there is after `last`, as `erase_in_batches` does."""
-
         def erase_next(session: Session) -> bool:
             nonlocal last
             places = find(session, self.no, after=last, limit=self.batch_records)
@@ -265,8 +258,9 @@ class _Ageing:
 
 
 def erase_in_batches(database: Database, deployment_no: int, erase: Callable[[Session], bool]) -> bool:
-    """Calls `erase` in one transaction after another until it returns False; returns False where a legal
-    hold ended it. Rests as long as each took, up to `LONGEST_REST_SECONDS`.
+    """One transaction after another until `erase` returns False; False where a legal hold ended it.
+
+    Rests as long as each took, up to `LONGEST_REST_SECONDS`.
     """
     while True:
         began = monotonic_seconds()

@@ -23,12 +23,12 @@ class MetaPlace:
 
 
 SearchPlace = StoredPlace | str
-"""Where a search for a person goes on: after a record or, once all were looked through, the id of a label."""
+"""A record or, once all were looked through, the id of a label."""
 
 
 @frozen
 class PersonFound:
-    """Records of a person, ids of labels, and where the search goes on; None: it is over."""
+    """None as the next place: the search is over."""
 
     places: Sequence[StoredPlace]
     label_ids: Sequence[str]
@@ -54,11 +54,7 @@ def find_aged(
     limit: int,
     table: str = "payload_records",
 ) -> list[StoredPlace]:
-    """Oldest records before that time, in the order of the log, or of a month that was taken out
-    of it.
-
-    `after` spares reading rows that were just deleted.
-    """
+    """Oldest first. `after` spares reading rows that were just deleted."""
     bounds = "" if before is None else " AND logged_at < :before"
     values = {"no": deployment_no, "limit": limit, "before": before}
     if after is not None:
@@ -83,9 +79,7 @@ def find_person(
     looked_through: int,
     limit: int,
 ) -> PersonFound:
-    """Returns what is stored of a person: with ids at most `limit` rows, else all of the next
-    `looked_through` rows.
-    """
+    """Returns at most `limit` rows of ids, else all of the next `looked_through` rows."""
     if selector.field is None:
         return _find_ids(session, deployment_no, selector.record_ids, limit)
     values = {

@@ -16,9 +16,7 @@ _ENSURING = text("SELECT pg_advisory_xact_lock(4540261127)")
 
 @frozen
 class LogMonth:
-    """One month of the log, half-open. A detached one is no longer read or written; `is_pending`:
-    detaching was broken off.
-    """
+    """Half-open. A detached month is no longer read or written; `is_pending`: detaching was broken off."""
 
     table: str
     start: datetime
@@ -28,7 +26,6 @@ class LogMonth:
 
 
 def log_months(session: Session) -> list[LogMonth]:
-    """Months of the log, oldest first, and those that were taken out of it."""
     rows = session.execute(
         text(
             """SELECT c.relname, i.inhrelid IS NOT NULL, coalesce(i.inhdetachpending, false)
@@ -66,10 +63,8 @@ def count_records_in(session: Session, month: LogMonth, deployment_no: int) -> i
 
 
 def detach_month(database: Database, month: LogMonth) -> None:
-    """Takes the month out of the log. Waits for its readers; nobody waits for it.
-
-    Raises:
-        DBAPIError: it was broken off; the next call finishes it.
+    """Waits for its readers; nobody waits for it. Raises DBAPIError if broken off; the next
+    call finishes it.
     """
     # Postgres allows one pending detachment of a table.
     how = "FINALIZE" if month.is_pending else "CONCURRENTLY"

@@ -17,7 +17,6 @@ MAX_MONTHS = 1200
 MAX_ERASED_IDS = 10_000
 
 MONTHS = ("records_months", "feedback_months", "answers_months")
-"""Members of a policy that say how long something is kept."""
 
 
 class RetentionPreset(StrEnum):
@@ -37,9 +36,7 @@ _PRESET_MONTHS = {RetentionPreset.EU: 6, RetentionPreset.COLORADO: 36, Retention
 
 @frozen_by_name
 class RetentionPolicy:
-    """Calendar months for which records, labels and the model's answers to copies are kept; None keeps
-    them. Version 0: nothing was set.
-    """
+    """Calendar months; None keeps records, labels or answers to copies. Version 0: nothing was set."""
 
     version: int = 0
     preset: RetentionPreset | None = None
@@ -72,8 +69,7 @@ class ErasureState(StrEnum):
 
 @frozen_by_name
 class RecordSelector:
-    """Records of one person: those of the ids, or those that have `value` in the meta field `field`. One of
-    the two.
+    """Ids, or `value` in the meta field `field`.
 
     `pseudonym` is that of the value, for a field that only some schema versions store as pseudonyms.
     """
@@ -94,7 +90,6 @@ class RecordSelector:
         }
 
     def scope(self) -> JsonObject:
-        """Returns what a receipt may say: no id and no value of the person."""
         return {"record_ids": len(self.record_ids)} if self.field is None else {"field": self.field}
 
 
@@ -103,7 +98,7 @@ Counts = Mapping[str, int]
 
 @frozen_by_name
 class Erasure:
-    """One erasure. `counts` are the erased rows by table. `hash` is of the receipt, once it has finished.
+    """`counts` are the erased rows by table. `hash` is of the receipt, once it has finished.
 
     `request_hash` is the SHA-256 of the request, by which a person who knows it can recognise the receipt.
     """
@@ -123,10 +118,8 @@ class Erasure:
 
 
 def months_before(moment: datetime, months: int) -> datetime:
-    """Moment so many calendar months earlier, in UTC; the day becomes the last of a shorter
-    month.
-
-    Months before the year 1 give the first moment that there is.
+    """UTC; the day becomes the last of a shorter month, and the first moment that there is comes before year
+    1.
     """
     at = moment.astimezone(UTC)
     year, month = divmod(at.year * 12 + at.month - 1 - months, 12)
@@ -136,16 +129,10 @@ def months_before(moment: datetime, months: int) -> datetime:
 
 
 def hash_request(deployment_id: str, selector: Mapping[str, Any]) -> str:
-    """SHA-256 of a request for erasure in hexadecimal digits: of its JSON with sorted members
-    and no blanks.
-    """
     return hash_receipt({"deployment_id": deployment_id, **selector})
 
 
 def receipt_document(erasure: Erasure) -> JsonObject:
-    """Receipt whose hash `hash_receipt` gives: all of a finished erasure except for the hash
-    itself.
-    """
     ended = erasure.finished_at
     return {
         "id": erasure.id,
@@ -166,7 +153,6 @@ def hash_receipt(receipt: Mapping[str, Any]) -> str:
 
 
 def add_counts(first: Counts, second: Counts) -> dict[str, int]:
-    """Sums by table, without those that are 0."""
     return dict(sorted((Counter(first) + Counter(second)).items()))
 
 

@@ -42,7 +42,6 @@ def request_erasure(
     selector: RecordSelector,
     by: str,
 ) -> tuple[Erasure, bool]:
-    """Queues the erasure of a person's records; returns it, and whether it is new."""
     hashed = hash_request(deployment_id, selector.document())
     values = {
         **_fresh(erasure_id, deployment_no, deployment_id, ErasureKind.PERSON, by),
@@ -66,7 +65,7 @@ def request_erasure(
 def count_aged(
     session: Session, deployment_no: int, deployment_id: str, *, scope: Mapping[str, Any], counts: Counts
 ) -> None:
-    """Adds counts of aged rows to the deployment's open erasure, which begins here if there is none."""
+    """Opens an erasure if there is none."""
     if not counts:
         return
     is_open = (ErasureRow.kind == ErasureKind.RETENTION, ErasureRow.finished_at.is_(None))
@@ -88,14 +87,13 @@ def count_aged(
 
 
 def lock_open(session: Session, no: int) -> Erasure | None:
-    """Locks and returns the erasure if it is open and no other process holds it."""
+    """None if it is over or another process holds it."""
     statement = select(ErasureRow).where(ErasureRow.no == no, ErasureRow.finished_at.is_(None))
     row = session.scalar(statement.with_for_update(skip_locked=True))
     return None if row is None else read_row(Erasure, row)
 
 
 def open_erasures(session: Session, kind: ErasureKind) -> list[tuple[int, int]]:
-    """Open erasures and their deployments, oldest first."""
     statement = select(ErasureRow.no, ErasureRow.deployment_no).where(
         ErasureRow.finished_at.is_(None), ErasureRow.kind == kind.value
     )
@@ -117,7 +115,7 @@ def begin_erasure(session: Session, no: int) -> None:
 
 
 def has_settled(session: Session, no: int, seconds: float) -> bool:
-    """Returns whether the erasure began that long ago: no write is open that did not know of it."""
+    """Began that long ago: no write is open that did not know of it."""
     began = select(ErasureRow.started_at <= func.now() - func.make_interval(0, 0, 0, 0, 0, 0, seconds)).where(
         ErasureRow.no == no
     )
@@ -125,14 +123,12 @@ def has_settled(session: Session, no: int, seconds: float) -> bool:
 
 
 def count_erased(session: Session, no: int, counts: Counts) -> None:
-    """Adds to the counts of a locked erasure."""
     row = session.get_one(ErasureRow, no, populate_existing=True)
     row.counts = add_counts(row.counts, counts)
     session.flush()
 
 
 def finish_erasure(session: Session, no: int) -> Erasure:
-    """Ends the erasure: empties its selector, and stores the hash of its receipt."""
     values = {"state": ErasureState.FINISHED, "finished_at": func.now(), "selector": None}
     session.execute(update(ErasureRow).where(ErasureRow.no == no).values(values))
     # The hash is of the times that Postgres stored.
@@ -143,7 +139,7 @@ def finish_erasure(session: Session, no: int) -> Erasure:
 
 
 def get_erasure(session: Session, deployment_id: str, erasure_id: str) -> Erasure:
-    """Erasure, or raises NotFound."""
+    """Raises NotFound."""
     statement = select(ErasureRow).where(
         ErasureRow.deployment_id == deployment_id, ErasureRow.id == erasure_id
     )
@@ -175,8 +171,8 @@ def find_hold(session: Session, deployment_no: int) -> LegalHold | None:
 
 
 def place_hold(session: Session, deployment_no: int, *, reason: str, by: str) -> LegalHold:
-    """Places a hold, or changes its reason. From the commit on no batch of an erasure begins: each locks
-    the deployment's row first.
+    """Changes the reason of a hold. No batch of an erasure begins from the commit on: each locks the
+    deployment's row first.
     """
     is_held = _in_force(deployment_no)
     if (
@@ -201,9 +197,7 @@ _IS_FREE = text(
 
 
 def may_erase(session: Session, deployment_no: int) -> bool:
-    """Returns whether the deployment is there and not on hold, locked until the transaction ends. Writers
-    do not wait.
-    """
+    """There and not on hold, locked until the transaction ends. Writers do not wait."""
     # Placing a hold takes the same lock; writers of records take FOR KEY SHARE.
     session.execute(text("SELECT FROM deployments WHERE no = :no FOR NO KEY UPDATE"), {"no": deployment_no})
     # The first statement's view of the holds is older than the lock.
@@ -216,7 +210,7 @@ def _in_force(deployment_no: int | InstrumentedAttribute[int]) -> ColumnElement[
 
 @frozen_by_name
 class AppliedPolicy:
-    """A policy with its deployment. Answers are erased up to `answers_until`."""
+    """Answers are erased up to `answers_until`."""
 
     deployment_no: int
     deployment_id: str
@@ -225,13 +219,13 @@ class AppliedPolicy:
 
 
 def read_retention_policy(session: Session, deployment_no: int) -> RetentionPolicy:
-    """Policy; version 0, which keeps everything, where none was set."""
+    """Version 0, which keeps everything, where none was set."""
     row = session.get(RetentionPolicyRow, deployment_no, populate_existing=True)
     return RetentionPolicy() if row is None else read_row(RetentionPolicy, row)
 
 
 def put_policy(session: Session, deployment_no: int, policy: RetentionPolicy) -> RetentionPolicy:
-    """Stores the policy as the next version unless it is the same. The deployment is locked."""
+    """Nothing changes if it is the same. The deployment is locked."""
     stored = read_retention_policy(session, deployment_no)
     if stored == replace(policy, version=stored.version) and stored.version:
         return stored
@@ -247,7 +241,6 @@ def put_policy(session: Session, deployment_no: int, policy: RetentionPolicy) ->
 
 
 def policies_to_apply(session: Session) -> list[AppliedPolicy]:
-    """Policies of deployments that are not on hold."""
     held = select(LegalHoldRow.no).where(_in_force(DeploymentRow.no)).exists()
     statement = select(RetentionPolicyRow, DeploymentRow.id).join(
         DeploymentRow, DeploymentRow.no == RetentionPolicyRow.deployment_no
@@ -280,7 +273,7 @@ _FORGET = text(
 def aged_flag_files(
     session: Session, deployment_no: int, *, after: str, before: datetime, limit: int
 ) -> list[str]:
-    """Next paths of files all of whose checks end until that time."""
+    """Next ones all of whose checks end until that time."""
     return list(
         session.scalars(_AGED, {"no": deployment_no, "after": after, "before": before, "limit": limit})
     )
@@ -299,7 +292,6 @@ _DELETED = text(
 
 
 def payload_tables(session: Session) -> dict[int, tuple[str, PayloadTable]]:
-    """Ids and payload tables by deployment number."""
     rows = session.execute(select(DeploymentRow.no, DeploymentRow.id, DeploymentRow.record_tables))
     tables = {no: (deployment_id, read_tables(stored).payload) for no, deployment_id, stored in rows}
     return {no: (deployment_id, table) for no, (deployment_id, table) in tables.items() if table is not None}

@@ -23,7 +23,7 @@ ERASED_WITH_A_RECORD = {
     "evidence_people": "digest of the person whose first record it is",
     "corrections": "ids, both values and the reason; that some value was corrected stays",
 }
-"""Tables of which an erasure deletes rows, or empties them.
+"""An erasure deletes rows of these tables, or empties them.
 
 Retention by age leaves out labels, which have their own age, and digests of people, without which a later
 record would count as a person's first.
@@ -34,16 +34,13 @@ record would count as a person's first.
 class Quotation:
     column: str
     time: str
-    """Column with the time of what is quoted."""
 
 
 QUOTES_RECORDS = {
     "checks": Quotation("model_answer", "span_start"),
     "intake_counts": Quotation("reason", "hour"),
 }
-"""Texts that may quote a record, for callers who may read records; an erasure empties them. No other text
-may quote one.
-"""
+"""Callers who may read records see these texts; an erasure empties them. No other text may quote one."""
 
 HOLDS_NO_RECORD = {
     "deployments": "facts about the model",
@@ -107,7 +104,6 @@ HOLDS_NO_RECORD = {
     "record's id, never a value",
     "openscale_facts": "settings",
 }
-"""Tables that hold nothing of a single record."""
 
 
 @frozen
@@ -148,9 +144,7 @@ _RECORDS = """DELETE FROM payload_records r
 def erase_aged(
     session: Session, deployment_no: int, records: Sequence[StoredPlace], *, with_records: bool
 ) -> dict[str, int]:
-    """Deletes these records with all but their labels, or without `with_records` what was derived; returns
-    counts by table.
-    """
+    """All but labels, or without `with_records` what was derived; returns counts by table."""
     parameters = _parameters(deployment_no, records)
     _note_hours(session, parameters, _MOMENTS, "count(*)" if with_records else "0")
     statements = {**_DERIVED, "payload_keys": _KEYS} | ({"payload_records": _RECORDS} if with_records else {})
@@ -158,7 +152,7 @@ def erase_aged(
 
 
 def erase_labels(session: Session, deployment_no: int, *, before: datetime, limit: int) -> dict[str, int]:
-    """Deletes at most `limit` labels that became usable, or wait, since before that time; returns counts."""
+    """Labels that became usable, or wait, since before that time; returns counts."""
     # Each has an index of its own.
     for aged in ("usable_at < :before", "usable_at IS NULL AND logged_at < :before"):
         ids = session.scalars(
@@ -187,10 +181,10 @@ def erase_answers(session: Session, deployment_no: int, records: Sequence[Stored
 def erase_people(
     session: Session, deployment_no: int, records: Sequence[StoredPlace], *, ids: Sequence[str]
 ) -> dict[str, int]:
-    """Deletes these records, everything derived, and labels and calls of the ids; returns counts by table.
+    """Deletes everything derived, and labels and calls of the ids; returns counts by table.
 
-    Digests of the ids stay. The deployment's row is written, so that every process reads them before its
-    next write.
+    Digests of the ids stay. The deployment's row is written, so that every process reads them before its next
+    write.
     """
     parameters = _parameters(deployment_no, records)
     parameters["ids"] = sorted({*parameters["ids"], *ids})
@@ -203,9 +197,7 @@ def erase_people(
 
 
 def remember_ids(session: Session, deployment_no: int, ids: Sequence[str]) -> None:
-    """Notes that records of these ids are not to be stored again; every process reads this before its next
-    write.
-    """
+    """Not to be stored again; every process reads this before its next write."""
     if not ids:
         return
     session.execute(
@@ -222,7 +214,7 @@ def remember_ids(session: Session, deployment_no: int, ids: Sequence[str]) -> No
 
 
 def _note_hours(session: Session, parameters: Mapping[str, Any], source: str, records: str = "0") -> None:
-    """Notes the hours of erased records, or of what was derived from them: their counts stay as they are."""
+    """Counts of these hours stay as they are."""
     session.execute(text(_NOTE_HOURS.format(source=source, records=records)), parameters)
 
 
@@ -237,7 +229,7 @@ _LABELLED_RECORDS = """(SELECT record_logged_at AS at FROM feedback_records WHER
 
 
 def forget_quotations(session: Session, deployment_no: int, *, before: datetime | None) -> dict[str, int]:
-    """Empties texts that may quote a record, of before that time, or all; returns counts by table."""
+    """All without `before`; returns counts by table."""
     statements = {}
     for table, quotation in QUOTES_RECORDS.items():
         aged = "" if before is None else f" AND {quotation.time} < :before"

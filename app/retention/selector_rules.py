@@ -59,9 +59,7 @@ def check_reason(reason: str) -> str:
 def check_selector(
     session: Session, deployment_no: int, selector: RecordSelector, column_key: bytes | None
 ) -> RecordSelector:
-    """Selector, each id once, with its value as stored; `column_key` is that of protected
-    columns.
-    """
+    """Each id once, with its value as stored; `column_key` is that of protected columns."""
     if (selector.field is None) == (not selector.record_ids):
         raise InvalidInput("record_ids", "name either record_ids, or field and value")
     if selector.field is None:

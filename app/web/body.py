@@ -37,7 +37,6 @@ class In(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, frozen=True, strict=True)
 
     def read_as(self, form: type[Form], **members: object) -> Form:
-        """Value of the domain with members of the same names; `members` take the place of its own."""
         return msgspec.convert(_Joined(self, members) if members else self, form, from_attributes=True)
 
 
@@ -52,7 +51,6 @@ class Patch(In):
     model_config = ConfigDict(json_schema_extra=_drop_defaults)
 
     def merged_into(self, document: JsonObject) -> JsonObject:
-        """`document` with the members that were sent; null removes a member."""
         return _merge(document, self.model_dump(mode="json", exclude_unset=True))
 
 
@@ -69,18 +67,17 @@ def _merge(document: JsonObject, patch: JsonObject) -> JsonObject:
 
 
 class Out(BaseModel):
-    """The body of an answer; reads members from attributes of their name or alias."""
+    """Reads members from attributes of their name or alias."""
 
     model_config = ConfigDict(frozen=True, from_attributes=True, validate_by_name=True)
 
     @classmethod
     def from_object(cls, source: object, **members: object) -> Self:
-        """Body of an object; `members` are those that it has no attribute for."""
+        """`members` are those that the object has no attribute for."""
         return cls.model_validate(_Joined(source, members) if members else source)
 
 
 def read_from(path: str, **options: Any) -> Any:  # noqa: ANN401 - a field's default
-    """Member of an `Out` that is read from another attribute, or from one of a member: `span.start`."""
     return Field(validation_alias=AliasPath(*path.split(".")), **options)
 
 
@@ -94,7 +91,7 @@ class _Joined:
 
 
 class PageOut(Out):
-    """Some items of a list, in the first member; `next_cursor` is null on the last page."""
+    """Items in the first member; `next_cursor` is null on the last page."""
 
     @classmethod
     def of(
@@ -105,7 +102,6 @@ class PageOut(Out):
         *,
         number_of: Callable[[Item], int] = attrgetter("no"),
     ) -> Self:
-        """Page of the items that were read, which are one more than it shows if others follow."""
         shown, next_cursor = cut(items, paging, number_of)
         return cls.model_validate(
             {next(iter(cls.model_fields)): [write(item) for item in shown], "next_cursor": next_cursor}
@@ -113,7 +109,6 @@ class PageOut(Out):
 
     @classmethod
     def build_example(cls) -> JsonObject:
-        """Page of the example of its items."""
         name, field = next(iter(cls.model_fields.items()))
         extra: Any = get_args(field.annotation)[0].model_config["json_schema_extra"]
         return {name: extra["examples"], "next_cursor": None}

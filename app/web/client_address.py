@@ -11,9 +11,8 @@ _IPV6_BITS = 64
 
 
 def forwarded_address(address: str, headers: Headers, trusted: Sequence[Network]) -> str:
-    """Address that a request came from, which reached us from `address`.
-
-    `X-Forwarded-For` is read from its end, only as far as trusted proxies wrote it: the rest may be made up.
+    """`X-Forwarded-For` is read from its end, only as far as trusted proxies wrote it: the rest may be made
+    up.
     """
     named = [address.strip() for line in headers.getlist("x-forwarded-for") for address in line.split(",")]
     while named and is_within(address, trusted):
@@ -29,7 +28,7 @@ def forwarded_address(address: str, headers: Headers, trusted: Sequence[Network]
 
 
 def name_client(address: str) -> str:
-    """The address itself, or the /64 of an IPv6 address."""
+    """The /64 of an IPv6 address."""
     parsed = _parse(address) if ":" in address else None
     if isinstance(parsed, IPv6Address):
         return str(ip_network((parsed, _IPV6_BITS), strict=False))

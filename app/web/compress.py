@@ -1,6 +1,6 @@
 """Compressed answers, only for files that are the same for everybody.
 
-Compressed data of a caller next to another's text could reveal itself by its length (BREACH).
+A caller's data next to another's text could reveal itself by its length (BREACH).
 """
 
 import gzip
@@ -14,7 +14,7 @@ MAX_FILES = 128
 
 
 def file_response(scope: Scope, content: bytes, media_type: str, *, cache_control: str) -> Response:
-    """Answer with a public file, compressed where the caller reads gzip."""
+    """Compressed where the caller reads gzip."""
     headers = {"Cache-Control": cache_control, "Vary": "Accept-Encoding"}
     if _accepts_gzip(Headers(scope=scope).get("accept-encoding", "")):
         content = _compress(content)

@@ -17,7 +17,6 @@ MAX_HEAD_BYTES = 65_536
 MAX_HEADERS = 100
 
 MAX_PIPELINED = 32
-"""Max requests of one connection that wait for the answer to an earlier one."""
 
 RESERVED_FILES = 128
 """Open files that are not connections of clients."""
@@ -34,7 +33,6 @@ log = structlog.get_logger("evenhand.http")
 
 
 def allowed_connections(settings: Settings, open_files: int) -> int:
-    """Max connections of a process that may have so many open files."""
     limit = max(1, open_files - RESERVED_FILES)
     if limit >= settings.max_connections:
         return settings.max_connections
@@ -53,7 +51,7 @@ class Connection(Protocol):
 
 @dataclass
 class Connections:
-    """The open connections of a process, in total and by address. Belongs to one event loop."""
+    """Counts in total and by address. Belongs to one event loop."""
 
     settings: Settings
     _most: int
@@ -64,7 +62,7 @@ class Connections:
     _logged_at: float = float("-inf")
 
     def enter(self, connection: Connection, host: str) -> bool:
-        """Counts a connection from that host; returns False, and does not, if there are too many."""
+        """Counts it; False, uncounted, if there are too many."""
         address = name_client(host)
         is_full = len(self._open) >= self._most
         if self._by_address[address] >= self.settings.max_connections_per_address:
@@ -119,7 +117,6 @@ class Connections:
 
 
 def raise_open_file_limit() -> int:
-    """Raises this process's limit of open files as far as the system allows, and returns it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return _ENOUGH_FILES

@@ -21,18 +21,14 @@ from .http_bounds import MAX_HEAD_BYTES, MAX_HEADERS, MAX_PIPELINED, Connections
 from .problems import KINDS, ProblemKind, build_problem_response
 
 _LINGER_SECONDS = 2.0
-"""Seconds for which a refused client may keep sending: closed at once, it would see a broken connection
-and no answer.
-"""
+"""A refused client, closed at once, would see a broken connection and no answer."""
 
 _PIECE = MAX_HEAD_BYTES
 """Max bytes passed to the parser at once; they are counted between the pieces."""
 
 
 class _Phase(Enum):
-    """The part of a request that the next bytes belong to. IDLE: nothing has arrived since the last
-    complete request.
-    """
+    """IDLE: nothing has arrived since the last complete request."""
 
     IDLE = auto()
     HEAD = auto()
@@ -101,7 +97,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._host = None
 
     def data_received(self, data: bytes) -> None:
-        """See asyncio. Data after a refusal is ignored."""
+        """Ignores data after a refusal."""
         if self._phase is _Phase.IDLE:
             self._begin(_Phase.HEAD)
         for start in range(0, len(data), _PIECE):
@@ -263,9 +259,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._phase is _Phase.HEAD and self.headers is not None:
             self.headers.clear()
         if self._phase is _Phase.BODY:
-            if (
-                self.pipeline or self.cycle.response_started
-            ):  # an answer now would be taken for that of another request
+            if self.pipeline or self.cycle.response_started:
                 self.transport.close()
                 return
             self.cycle.disconnected = True

@@ -93,8 +93,7 @@ def name_operation(route: APIRoute) -> str:
 def install(
     app: FastAPI, more_paths: Mapping[str, Any], answers: Mapping[str, Any], bodies: Sequence[type[BaseModel]]
 ) -> None:
-    """Adds the path items and bodies that FastAPI does not know, and the problems that every route of a kind
-    may answer with.
+    """Adds what FastAPI does not know: path items, bodies, problems of every route of a kind.
 
     The document takes most of a second, so it is made at the first request for it.
     """
@@ -153,7 +152,7 @@ def _list_models(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
 
 
 def _describe_members(model: type[BaseModel]) -> dict[str, str]:
-    """Docstrings below the members of a body, and of those that it inherits, by their names in JSON."""
+    """Also inherited, by their names in JSON."""
     texts: dict[str, str] = {}
     for body in reversed(model.__mro__):
         if body.__module__.startswith(_PACKAGE):

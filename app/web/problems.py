@@ -40,7 +40,7 @@ from ..payloads.wire import name_kind
 
 MEDIA_TYPE = "application/problem+json"
 MAX_BODY_BYTES = 1_048_576
-"""Except for bodies of ingestion."""
+"""Ingestion has limits of its own."""
 
 _TYPES = "urn:evenhand:problem:"
 
@@ -89,7 +89,6 @@ _HEADERS = {
 
 
 def find_kind(error: EvenhandError) -> ProblemKind:
-    """Row of an error's class, or of the nearest class above it that has one."""
     return next((KINDS[kind] for kind in type(error).__mro__ if kind in KINDS), INTERNAL)
 
 
@@ -106,7 +105,6 @@ def problem_response(error: EvenhandError, request_id: str | None) -> Response:
 
 
 def only_post(sentence: str, request_id: str) -> Response:
-    """Refusal of other methods, for routes that the framework does not know."""
     refusal = build_problem_response(
         ProblemKind(405, "http-405", HTTPStatus.METHOD_NOT_ALLOWED.phrase), sentence, request_id
     )
@@ -141,7 +139,7 @@ def body_too_large(max_bytes: int = MAX_BODY_BYTES) -> TooLarge:
 
 
 def answer_error(request: Request, error: Exception) -> Response:
-    """A problem document for any error; the middleware logs what is not foreseen."""
+    """The middleware logs what is not foreseen."""
     request_id: str | None = request.scope.get("state", {}).get("request_id")
     if isinstance(error, RequestValidationError):
         error = InvalidInput(field_problems(error.errors()))
@@ -184,14 +182,14 @@ def install(app: FastAPI, answer: Callable[[Request, Exception], Response] = ans
 
 
 def name_field(location: Sequence[int | str]) -> str:
-    """A place in a body as people write it: `attributes[0].monitored`."""
+    """`attributes[0].monitored`, as people write it."""
     inner = location[1:] if location and location[0] in {"body", "query", "path", "header"} else location
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in inner).lstrip(".")
     return text or str(location[0] if location else "body")
 
 
 def field_problems(items: Iterable[Mapping[str, Any]]) -> list[FieldProblem]:
-    """Findings of Pydantic in words of ours, the first of each field."""
+    """The first of each field, in words of ours."""
     problems: dict[str, FieldProblem] = {}
     for item in items:
         context = item.get("ctx", {})
@@ -246,9 +244,7 @@ _WORDS = {
     "union_tag_not_found": "is required",
     "value_error": "{error}",
 }
-"""Words for Pydantic's findings by their type or its first word; its own speak of Python instead of the
-request.
-"""
+"""Pydantic's own words speak of Python instead of the request."""
 
 
 def unexpected_response(request_id: str | None) -> Response:

@@ -26,7 +26,6 @@ from ..sources.stored.record_conditions import GapPlace, RecordPlace, RecordSort
 from .problems import KINDS, MEDIA_TYPE
 
 ID_PATTERN = r"^[a-z0-9][a-z0-9_-]{0,63}$"
-"""Pattern of a deployment's id."""
 
 UUID_PATTERN = r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
 
@@ -48,7 +47,6 @@ Timestamp = Annotated[
 
 
 def uuid_path(description: str, example: str) -> Any:  # noqa: ANN401 - as `Path` itself
-    """Part of an address that is a UUID."""
     return Path(description=description, pattern=UUID_PATTERN, examples=[example])
 
 
@@ -58,11 +56,7 @@ OptionalMoment = Annotated[
 
 
 def in_utc(field: str, moment: datetime | None) -> datetime | None:
-    """The moment in UTC.
-
-    Raises:
-        InvalidInput: it is outside the years that a datetime holds.
-    """
+    """Raises InvalidInput outside the years that a datetime holds."""
     try:
         return None if moment is None else moment.astimezone(UTC)
     except OverflowError as error:
@@ -85,7 +79,7 @@ PlaceCursor = Annotated[
 
 
 def read_number_cursor(cursor: Cursor = None) -> int:
-    """Number of 64 bits after which the page begins; 0 for the first."""
+    """64 bits; 0 for the first page."""
     return _read_number(cursor)
 
 
@@ -95,7 +89,6 @@ def read_paging(limit: Limit = 100, cursor: Cursor = None) -> Paging:
 
 
 def read_short_paging(limit: Limit = 100, cursor: Cursor = None) -> Paging:
-    """The same of numbers of 32 bits: of deployments, keys, users, versions."""
     return Paging(limit + 1, _read_number(cursor, 32))
 
 
@@ -107,13 +100,12 @@ ShortNumberPaging = Annotated[Paging, Depends(read_short_paging)]
 def cut(
     items: Sequence[Item], paging: Paging, number_of: Callable[[Item], int] = attrgetter("no")
 ) -> tuple[Sequence[Item], str | None]:
-    """Page, without the last item of the limit, and the cursor of the next one."""
     page = items[: paging.limit - 1]
     return page, _encode(number_of(page[-1]).to_bytes(8)) if len(items) > len(page) else None
 
 
 def read_place_cursor(cursor: str | None, form: type[Place]) -> Place | None:
-    """Place after which the page begins, or None; the type `form` checks its members."""
+    """The type `form` checks its members."""
     if cursor is None:
         return None
     try:
@@ -125,13 +117,12 @@ def read_place_cursor(cursor: str | None, form: type[Place]) -> Place | None:
 def cut_at_place(
     items: Sequence[Item], limit: int, place_of: Callable[[Item], object]
 ) -> tuple[Sequence[Item], str | None]:
-    """Like `cut`."""
     page = items[:limit]
     return page, encode_place(place_of(page[-1])) if len(items) > limit else None
 
 
 def encode_place(place: object | None) -> str | None:
-    """Cursor of a place that need not be the last item's of this page."""
+    """Need not be the last item's of this page."""
     return None if place is None else _encode(msgspec.json.encode(place))
 
 
@@ -172,7 +163,7 @@ PROBLEM_SCHEMA = "#/components/schemas/Problem"
 
 
 def problems(*errors: type[EvenhandError]) -> Answers:
-    """Answers of every route with a key, and those of `errors`."""
+    """Every route with a key has some, too."""
     return answers(Unauthenticated, Forbidden, InvalidInput, Unavailable, *errors)
 
 

@@ -36,7 +36,7 @@ async def known_parameters_only(request: Request) -> None:
 
 
 def require_parameters(sent: Sequence[str], allowed: Mapping[str, bool]) -> None:
-    """Refuses unknown names, and repeated ones whose value in `allowed` is False."""
+    """A repeated name needs True in `allowed`."""
     problems = []
     for name, times in Counter(sent).items():
         field = f"query.{name:.{_LONGEST}}"
@@ -49,7 +49,6 @@ def require_parameters(sent: Sequence[str], allowed: Mapping[str, bool]) -> None
 
 
 def declared_parameters(route: APIRoute) -> Mapping[str, bool]:
-    """Names in order; True: the parameter may be repeated."""
     return dict(_list_declared(route.dependant))
 
 
@@ -88,8 +87,6 @@ def _describe_unknown(name: str, allowed: Sequence[str]) -> str:
 
 
 def takes(*media_types: str) -> Callable[[_Endpoint], _Endpoint]:
-    """Marks a route's function that reads these types in addition to JSON, which it reads as strictly."""
-
     def mark(endpoint: _Endpoint) -> _Endpoint:
         _TAKEN[endpoint] = media_types
         return endpoint
@@ -102,8 +99,7 @@ async def understood_only(request: Request) -> None:
     has_body = "transfer-encoding" in request.headers or request.headers.get("content-length", "0") != "0"
     if request.method not in _WITH_BODY or not has_body:
         return
-    sent = request.headers.get("content-type", "")
-    media_type = sent.partition(";")[0].strip().lower()
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     media_types = _TAKEN.get(request.scope["endpoint"], ())
     if media_type not in media_types and not is_json(media_type):
         expected = (

@@ -69,13 +69,7 @@ def parse_content_type(content_type: str) -> SentType:
 
 @asynccontextmanager
 async def spooled(request: Request, *, room: Room, actor: str, max_bytes: int) -> AsyncIterator[BinaryIO]:
-    """Yields the body as a file, from its beginning, until the block ends.
-
-    Raises:
-        TooLarge: it is larger than `max_bytes`.
-        InvalidInput: it never became complete.
-        Unavailable: all places are taken, or those of the actor, or the disk is full.
-    """
+    """Yields it from its beginning. Raises TooLarge, InvalidInput (never complete), Unavailable."""
     # Chunked bodies are counted as they arrive.
     announced = request.headers.get("content-length", "")
     if announced.isdecimal() and int(announced) > max_bytes:
@@ -106,7 +100,7 @@ async def spooled(request: Request, *, room: Room, actor: str, max_bytes: int) -
 
 
 async def read_apart(request: Request, child: Apart) -> Any:  # noqa: ANN401 - of its call
-    """Result of a child process, which ends when the client leaves or time is up."""
+    """Ends it when the client leaves or time is up."""
     late = asyncio.get_running_loop().call_later(READING_SECONDS, child.end)
     departure = asyncio.ensure_future(_await_end(request))
     departure.add_done_callback(lambda _: child.end())

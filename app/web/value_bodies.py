@@ -12,12 +12,10 @@ _RANGE_ENDS = 2
 
 
 def read_group_value(sent: Any) -> GroupValue:  # noqa: ANN401 - it is this function that finds out what was sent
-    """Value of a JSON scalar or range; pydantic would name the branches of a union in a problem's place.
+    """A JSON scalar or range; pydantic would name the branches of a union in a problem's place.
 
-    A number that is not finite passes: the rules of columns and monitors refuse it at its place.
-
-    Raises:
-        ValueError: it is neither a scalar nor two numbers in a list.
+    A number that is not finite passes: the rules of columns and monitors refuse it at its place. Raises
+    ValueError.
     """
     if isinstance(sent, list):
         # bool is a subclass of int: `[true, 5]` is no range.
@@ -33,11 +31,7 @@ def read_group_value(sent: Any) -> GroupValue:  # noqa: ANN401 - it is this func
 
 
 def read_scalar(sent: Any) -> Scalar:  # noqa: ANN401 - as above
-    """A JSON scalar.
-
-    Raises:
-        ValueError: it is something else.
-    """
+    """Raises ValueError."""
     if isinstance(sent, str | int) or (isinstance(sent, float) and math.isfinite(sent)):
         return sent
     raise ValueError("must be text, a number, true or false")

@@ -64,7 +64,7 @@ from ..statistics.group_labels import IntArray
 
 @frozen
 class AlertedGroup:
-    """Group that an alert is about; `counted_from` is the first counted hour if the alert may be as old."""
+    """`counted_from` is the first counted hour if the alert may be as old."""
 
     comparison: Comparison
     group: str
@@ -74,14 +74,11 @@ class AlertedGroup:
 def explain_alert(
     reader: ArrowReader, deployment: Deployment, monitor: Monitor, alerted: AlertedGroup, span: Span
 ) -> AttributionResult:
-    """Reasons for the change; `span` goes from the onset to the alarm.
+    """`span` goes from the onset to the alarm.
 
-    At most `max_records` of either side are read, the newest. Before the onset, earlier revisions count as
-    well if the present one has too few records of a group, and they alone if the alert may be as old as the
-    first counted hour.
-
-    Raises:
-        InvalidInput: the monitor cannot be applied to what was logged.
+    The newest `max_records` of either side at most. Before the onset, earlier revisions count as well if the
+    present one has too few records of a group, and they alone if the alert may be as old as the first counted
+    hour. Raises InvalidInput.
     """
     query = build_window_query(deployment, monitor, deployment.schema.features)
     newest = newest_payload(reader, query, span, monitor.max_records)
@@ -137,7 +134,7 @@ def explain_alert(
 
 
 def _select_counted_before(records: WindowRecords, first_hour: datetime) -> BoolArray:
-    """Those of a revision that ended in the hour before."""
+    """Records of a revision that ended in the hour before."""
     is_before = ~records.window.is_own()
     is_present = np.asarray(records.revisions == records.deployment.model_revision)
     before = np.flatnonzero(is_before & is_present)
@@ -179,16 +176,10 @@ def _find_boundary(records: WindowRecords) -> RevisionBoundary | None:
 def perform_attribution(
     run: AttributionRun, *, database: Database, sealer: Sealer, report: Report, egress: Egress = EgressPolicy
 ) -> None:
-    """Performs an attribution and stores its result, or nothing.
+    """Stores its result, or nothing.
 
-    `report` gets the progress and raises when the attribution must stop.
-
-    Raises:
-        ScoringFailed: the model gave no usable answer.
-        InvalidInput: the monitor cannot be applied to what was logged, or the limits leave too few pairs.
-        NotFound: the deployment, its monitor or the alert was deleted meanwhile.
-        LeaseLost: another worker owns the attribution.
-        Unavailable: the database is not available any more.
+    `report` gets the progress and raises when the attribution must stop. Raises ScoringFailed, InvalidInput
+    (also of too few pairs), NotFound (something was deleted meanwhile), LeaseLost, Unavailable.
     """
     with database.transaction() as session:
         deployment = Deployments(session, sealer).by_no(run.deployment_no)

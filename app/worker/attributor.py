@@ -37,9 +37,8 @@ REPORT_SECONDS = 1.0
 
 @frozen
 class LeasedWork:
-    """Work under a lease. `name` is for people, `advice` says what to do when it takes too long.
-
-    `renew` keeps the lease and stores the progress; it returns whether to cancel.
+    """`name` is for people, `advice` says what to do when it takes too long. `renew` keeps the lease, stores
+    the progress, and returns whether to cancel.
     """
 
     name: str
@@ -70,8 +69,6 @@ def leased_attribution(run: AttributionRun) -> LeasedWork:
 
 
 class HeldWork:
-    """Holds claimed work until the `with` block ends, at most `limit`."""
-
     def __init__(self, database: Database, work: LeasedWork, *, lease: timedelta, limit: timedelta) -> None:
         self.work = work
         self._limit = limit
@@ -95,12 +92,9 @@ class HeldWork:
         self._thread.join(self._beat_seconds)
 
     def report(self, progress: Progress) -> None:
-        """Stores the progress, at most once every `REPORT_SECONDS`; safe for threads.
+        """Stores it at most once every `REPORT_SECONDS`; safe for threads.
 
-        Raises:
-            CheckCancelled: the work was cancelled on request.
-            CheckTooLong: it has used up its time.
-            LeaseLost: the work is no longer ours, or the worker is stopping.
+        Raises CheckCancelled, CheckTooLong, and LeaseLost, also when the worker is stopping.
         """
         self._progress = progress
         self.check_stop()
@@ -112,7 +106,7 @@ class HeldWork:
         self.check_stop()
 
     def check_stop(self) -> None:
-        """Raises as `report` if the work must stop."""
+        """Raises as `report`."""
         if self._order is not None:
             raise self._order
         if monotonic_seconds() > self._ends_at:
@@ -129,14 +123,12 @@ class HeldWork:
             )
 
     def give_up(self) -> None:
-        """Releases the work. Code that still works on it can store nothing any more."""
+        """Code that still works on it can store nothing any more."""
         try:
             with self._database.transaction() as session:
                 self.work.release(session)
         except (Unavailable, SQLAlchemyError) as error:
-            log.warning(
-                "release_failed", work=self.work.name, error=str(error)
-            )  # the lease expires by itself
+            log.warning("release_failed", work=self.work.name, error=str(error))
         except LeaseLost:
             return
         self._order = LeaseLost(f"The {self.work.name} was handed back, because its worker is stopping.")
@@ -183,8 +175,6 @@ class Attribute(Protocol):
 
 
 class Attributor:
-    """Runs attributions on threads of its own; each has at most `limit`."""
-
     def __init__(self, database: Database, perform: Attribute, *, limit: timedelta) -> None:
         self._database = database
         self._perform = perform
@@ -202,16 +192,14 @@ class Attributor:
             thread.start()
 
     def join(self, seconds: float) -> None:
-        """Releases running attributions, and waits up to `seconds` for their threads."""
+        """Releases running attributions first."""
         # Threads remove theirs meanwhile.
         for held in tuple(self._held):
             held.give_up()
         join_threads(self._threads, seconds)
 
     def run_next(self, triggers: Sequence[AttributionTrigger]) -> bool:
-        """Runs the next attribution with one of those triggers; returns whether there was one. Raises
-        LeaseLost and Unavailable.
-        """
+        """Returns whether there was one. Raises LeaseLost and Unavailable."""
         attempts = CHECK_POLICY.max_attempts
         lease = CHECK_POLICY.lease
         with self._database.transaction() as session:

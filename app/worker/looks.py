@@ -67,8 +67,6 @@ TOLERANCE = timedelta(seconds=2)
 
 
 class ClockWatch:
-    """Compares the machine's clock with a monotonic one."""
-
     def __init__(
         self,
         scheduler: BaseScheduler,
@@ -105,16 +103,14 @@ def watch_clock(scheduler: BaseScheduler) -> None:
 
 
 GRACE = timedelta(seconds=30)
-"""Time between the end of an hour and its check: longer than any write that could still add records to
-that hour.
-"""
+"""Longer than any write that could still add records to an ended hour."""
 
 MISSED_HOURS_LIMIT = 72
-"""Max hours that are checked after downtime, the newest; older ones stay unchecked."""
+"""Older hours after downtime stay unchecked."""
 
 
 def queue_due_checks(session: Session, now: datetime) -> int:
-    """Queues the checks due at `now` on the database's clock, oldest hour first; returns their number.
+    """Oldest hour first, on the database's clock; returns their number.
 
     A monitor gets each ended hour or day (UTC) since its schedule was switched on once, also if calls are
     concurrent.
@@ -126,23 +122,22 @@ def queue_due_checks(session: Session, now: datetime) -> int:
 
 
 def queue_due_attributions(session: Session, now: datetime) -> int:
-    """Queues the last ended day's (UTC) attribution of each monitor that wants one; returns their number.
-
-    Concurrent calls queue nothing twice. Missed nights are not made up for.
+    """Queues the last ended day (UTC); returns the number. Concurrent calls queue nothing twice. Missed
+    nights are not made up for.
     """
     midnight = floor_to_day(now - GRACE)
     return queue_nightly(session, night=Span(start=midnight - timedelta(days=1), end=midnight))
 
 
 MOST_AT_ONCE = 300
-"""Max days of one look: after an upgrade there are years of them."""
+"""Days of one look: after an upgrade there are years of them."""
 
 log = structlog.get_logger(__name__)
 
 
 @contextmanager
 def delayed_as(event: str) -> Iterator[None]:
-    """Logs that event if the database is away."""
+    """Logs `event` if the database is away."""
     try:
         yield
     except (Unavailable, SQLAlchemyError) as error:
@@ -158,7 +153,7 @@ def _ending_as(work: str) -> Iterator[None]:
             yield
     except LeaseLost as error:
         log.warning(lost, error=str(error))
-    except Exception:  # logged; tried again when the lease has run out
+    except Exception:
         log.exception(broke)
 
 
@@ -194,7 +189,6 @@ def look_for_ended_days(database: Database) -> None:
 
 
 def look_for_evidence(database: Database, places: TablePlaces | None = None) -> None:
-    """Updates the evidence on records in files at `places`, or else on logged ones."""
     with delayed_as("evidence_delayed"):
         steps = update_evidence(database, grace=GRACE, places=places)
         if steps:
@@ -208,7 +202,7 @@ def look_for_scans(database: Database) -> None:
 
 
 def look_for_reports(database: Database, sealer: Sealer) -> None:
-    """Queues the reports that are due and makes all that are queued."""
+    """Queues those that are due and makes all that are queued."""
     # The libraries that draw take memory, and most workers never make a report.
     from ..reports.regulator.regulator_report import make_next_report  # noqa: PLC0415 - above
 
@@ -238,7 +232,7 @@ def look_for_erasures(database: Database, places: OwnPlaces = NO_PLACES) -> None
 
 @contextmanager
 def alone(database: Database, lock: int) -> Iterator[bool]:
-    """Yields whether this process alone does the job. The lock ends with its connection, too."""
+    """Whether this process alone does the job. The lock ends with its connection, too."""
     with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         is_alone = bool(connection.scalar(text("SELECT pg_try_advisory_lock(:lock)"), {"lock": lock}))
         try:
@@ -249,7 +243,7 @@ def alone(database: Database, lock: int) -> Iterator[bool]:
 
 
 def look_for_late_files(database: Database, roots: Sequence[Root]) -> int:
-    """Lists every table and queues the checks of what has changed; returns their number."""
+    """Queues checks of what has changed; returns their number."""
     queued = 0
     with delayed_as("listing_failed"):
         with database.transaction() as session:
@@ -313,7 +307,7 @@ def _list_table(database: Database, deployment: FiledDeployment, side: str, root
 
 
 TICK_SECOND = 35
-"""Second of each minute: a little after an hour's check has become due."""
+"""A little after an hour's check has become due."""
 
 ALERTS_SECOND = 50
 
@@ -324,7 +318,7 @@ MAX_JOBS = 12
 def start_ticker(
     database: Database, *, worker_id: str, places: TablePlaces = NO_TABLES
 ) -> BackgroundScheduler:
-    """Starts a scheduler that ticks now and every minute, and sends heartbeats, until shut down."""
+    """Ticks now and every minute, and sends heartbeats, until shut down."""
     scheduler = BackgroundScheduler(
         timezone="UTC", job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
     )

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 ASKING_PER_SLOT = 8
-"""Max checks per slot that wait for their model. Each holds its window in memory."""
+"""Checks per slot that wait for their model. Each holds its window in memory."""
 
 _LOOK_SECONDS = 1.0
 
@@ -18,7 +18,7 @@ class Slots:
         self._changed = threading.Condition()
 
     def take(self, seconds: float) -> "Slot | None":
-        """Returns a slot; None if none becomes free in time, or too many checks stay open."""
+        """None if none becomes free in time, or too many checks stay open."""
         with self._changed:
             if not self._changed.wait_for(
                 lambda: self._free > self._returning and self._room > 0, timeout=seconds
@@ -56,7 +56,7 @@ class Slot:
 
     @contextmanager
     def lend(self, check_stop: Callable[[], None]) -> Iterator[None]:
-        """Lends the slot to other checks; `check_stop` raises if the check must stop."""
+        """`check_stop` raises if the check must stop."""
         self._is_held = False
         self._slots.give_back(is_over=False, had_slot=True)
         yield  # the check ends without a slot

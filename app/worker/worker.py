@@ -48,7 +48,6 @@ from .looks import MAX_JOBS, look_for_reports, start_ticker
 from .slots import Slot, Slots
 
 STOP_SECONDS = 10.0
-"""Max seconds that a stopping worker waits for its checks, which were released before."""
 
 CONNECTIONS_PER_CHECK = 3
 
@@ -62,19 +61,15 @@ log = structlog.get_logger(__name__)
 
 
 class Perform(Protocol):
-    """Performs one check and stores its end, or raises. `waiting` is entered while the model is called."""
-
     def __call__(self, check: CheckRun, *, report: Report, waiting: Waiting) -> None: ...
 
 
 def run_worker(settings: Settings, stop: threading.Event) -> None:
-    """Runs the worker until `stop` is set; waits for a database that goes away."""
     if settings.database_url is None:
         raise SetupError("A worker needs DATABASE_URL.")
     concurrency = settings.worker_concurrency
     running = CONNECTIONS_PER_CHECK * (concurrency + ATTRIBUTORS)
-    url = settings.database_url.get_secret_value()
-    database = Database(url, pool_size=running + SENDERS + MAX_JOBS)
+    database = Database(settings.database_url.get_secret_value(), pool_size=running + SENDERS + MAX_JOBS)
     sealer = open_secret_box(settings)
     egress = build_egress(settings, database)
     places = TablePlaces(
@@ -102,9 +97,7 @@ def run_worker(settings: Settings, stop: threading.Event) -> None:
 
 
 def build_egress(settings: Settings, database: Database) -> Callable[[], EgressPolicy]:
-    """Returns a function that gives the rule for addresses now: the worker's settings, else the newest
-    service's address.
-    """
+    """The rule for addresses now: the worker's settings, else the newest service's address."""
     policy = read_policy(settings)
 
     def egress() -> EgressPolicy:
@@ -116,7 +109,7 @@ def build_egress(settings: Settings, database: Database) -> Callable[[], EgressP
 
 
 class Worker:
-    """Runs up to `concurrency` checks, besides those that wait for their model; each at most `limit`."""
+    """Up to `concurrency` checks, besides those that wait for their model; each at most `limit`."""
 
     def __init__(
         self,
@@ -138,7 +131,6 @@ class Worker:
         self._thread_error: BaseException | None = None
 
     def run(self, stop: threading.Event) -> None:
-        """Works until `stop` is set; then releases running checks to other workers."""
         log.info("worker_started", concurrency=self._concurrency)
         pauses = Pauses(stop)
         while not stop.is_set():
@@ -164,7 +156,6 @@ class Worker:
         log.info("worker_stopped")
 
     def _claim(self, slot: Slot, pauses: Pauses) -> CheckRun | None:
-        """The next check; without one, ends the slot and pauses."""
         try:
             with self._database.transaction() as session:
                 check = claim(session, token=secrets.token_hex(16), policy=self._policy)

@@ -16,14 +16,11 @@ from ...domain.paging import Paging
 from .event_queries import insert_event
 
 ENDPOINT_ANSWERED = "endpoint.answered"
-"""Action of a test that a stored endpoint passed."""
 
 
 @frozen_by_name
 class Activity:
-    """One change. `actor` is a key's id, `user:` and a name, `schedule` or `unknown`; `details` never
-    holds a secret.
-    """
+    """`actor` is a key's id, `user:` and a name, `schedule` or `unknown`; `details` never holds a secret."""
 
     no: int
     at: datetime
@@ -36,10 +33,7 @@ class Activity:
 
 @frozen_by_name
 class ActivityFilter:
-    """Filter of changes; an absent member lets all through.
-
-    `deployment_no` is of one deployment, `deployment_id` of every one that ever had that id.
-    """
+    """An absent member lets all through. `deployment_id` is of every deployment that ever had that id."""
 
     deployment_no: int | None = None
     deployment_id: str | None = None
@@ -107,15 +101,12 @@ MOST_CHARACTERS = 200
 MORE = "more_changes"
 
 _NAMES = ("name", "feature", "attribute")
-"""Members that identify the items of a list, so that moved items do not count as changed."""
 
 
 def changes_between(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Fields that differ between two JSON documents: `{"endpoint.url": [before, after]}`; None is
-    an absent thing.
+    """Changed fields of two JSON documents: `{"endpoint.url": [before, after]}`; None is an absent thing.
 
-    Members, and items with a name, are joined by dots. Beyond `MOST_CHANGES` fields `more_changes` counts
-    the rest.
+    Members, and items with a name, are joined by dots. `more_changes` counts those beyond `MOST_CHANGES`.
     """
     old = dict(_flat("", before or {}))
     new = dict(_flat("", after or {}))

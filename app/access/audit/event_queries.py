@@ -1,5 +1,6 @@
-"""Audit events and their hash chain: each sealed event's hash covers the event, its position and the hash
-before it. Writers only insert, so none waits for another; one sealer appends them to the chain.
+"""Audit events and their hash chain: each hash covers the event, its position and the hash before it.
+
+Writers only insert, so none waits for another; one sealer appends the events to the chain.
 """
 
 import hashlib
@@ -36,10 +37,8 @@ class AuditOutcome(StrEnum):
 
 @frozen_by_name
 class AuditEvent:
-    """One audited event. `position` (from 1) and `hash` (32 bytes) are absent until the event is sealed.
-
-    `address` and `request_id` are empty for commands and schedules, `route` is the method and template of
-    a request's address.
+    """`position` (from 1) and `hash` (32 bytes) are absent until it is sealed. `address` and `request_id` are
+    empty for commands and schedules, `route` is the method and template of a request's address.
     """
 
     position: int | None = None
@@ -59,7 +58,7 @@ class AuditEvent:
 
 @frozen
 class ChainHead:
-    """The position of an event, 0 before the first one, and its hash."""
+    """Position 0 is before the first event."""
 
     position: int
     hash: bytes
@@ -67,9 +66,7 @@ class ChainHead:
 
 @frozen
 class ChainReport:
-    """Result of checking a chain. `head` is the last intact event, `fault` says what differs after it;
-    None if nothing.
-    """
+    """`head` is the last intact event, `fault` says what differs after it; None if nothing."""
 
     head: ChainHead
     fault: str | None
@@ -83,25 +80,22 @@ def event_document(event: AuditEvent) -> dict[str, Any]:
 
 
 def audit_line(event: AuditEvent) -> str:
-    """A sealed event as a line of an export, without its end: JSON in ASCII, with its hash."""
+    """JSON in ASCII, with the hash, without the line's end."""
     return json.dumps(
         {**event_document(event), "hash": event.hash.hex() if event.hash else None}, allow_nan=False
     )
 
 
 def chain_hash(previous: bytes, event: AuditEvent) -> bytes:
-    """SHA-256 of the hash before the event (32 bytes) and the event as JSON with sorted names,
-    in ASCII.
-    """
+    """SHA-256 of the hash before the event (32 bytes) and the event as JSON with sorted names, in ASCII."""
     document = json.dumps(event_document(event), sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(previous + document.encode("ascii")).digest()
 
 
 def check_chain(events: Iterable[AuditEvent], *, anchor: ChainHead | None = None) -> ChainReport:
-    """Returns whether sealed events, in the order of their positions, are complete and as they were sealed.
+    """Whether sealed events, in order, are complete and as they were sealed.
 
-    `anchor` is a head that was noted earlier. Without one, events removed at the end of the chain cannot
-    be noticed.
+    Without an `anchor`, a head that was noted earlier, events removed at the end cannot be noticed.
     """
     head = ChainHead(0, FIRST_HASH)
     for event in events:
@@ -157,14 +151,11 @@ class ChangeOrigin(Protocol):
 
 
 ORIGIN: ContextVar[ChangeOrigin | None] = ContextVar("origin", default=None)
-"""The source of events in this context and threads that the request starts; None in commands and
-schedules.
-"""
 
 
 @frozen_by_name
 class AuditFilter:
-    """Filter of audit events; an absent member lets all through. `until` is not included."""
+    """An absent member lets all through. `until` is not included."""
 
     actor: str | None = None
     action: str | None = None
@@ -184,10 +175,8 @@ def insert_event(
     details: Mapping[str, Any],
     address: str = "",
 ) -> None:
-    """Inserts one event in the transaction. `details` holds names, counts and ids only.
-
-    Raises:
-        Unavailable: the event cannot be stored, so the transaction must not be committed.
+    """`details` holds names, counts and ids only. Raises Unavailable: the transaction must not
+    be committed.
     """
     origin = ORIGIN.get()
     values = {
@@ -204,7 +193,7 @@ def insert_event(
     try:
         session.execute(insert(AuditEventRow).values(values))
     except OperationalError:
-        raise  # such as a database that went away
+        raise
     except DatabaseError as error:
         raise Unavailable(
             "The audit event of this request could not be stored, so nothing was changed and its answer is "
@@ -236,17 +225,15 @@ def sealed_events(
             after = row.position or after
         if len(rows) < BATCH_ROWS:
             return
-        session.expunge_all()  # the session would keep a long chain
+        session.expunge_all()
 
 
 def unsealed_since(session: Session) -> tuple[int, datetime | None]:
-    """Number of unsealed events, and the time of the oldest."""
     row = session.execute(text("SELECT count(*), min(at) FROM audit_events WHERE position IS NULL")).one()
     return int(row[0]), row[1]
 
 
 def seal_events(session: Session) -> list[AuditEvent]:
-    """Appends unsealed events to the chain, oldest first; none while another transaction seals."""
     if not session.scalar(_SEALER_LOCK):
         return []
     last = session.execute(
@@ -285,5 +272,4 @@ def _select(filters: AuditFilter) -> Select[AuditEventRow]:
 
 
 def read_event(row: AuditEventRow, *, position: int | None = None) -> AuditEvent:
-    """Row as an event; `position` is that which it is about to have."""
     return read_row(AuditEvent, row, position=row.position if position is None else position)

@@ -39,16 +39,12 @@ from ..secret_box import SecretBox, open_secret_box
 from ..throttle import Throttle
 
 REQUESTS_AT_ONCE = 16
-"""The rest of the pool's 20 connections serve key look-ups and readiness."""
 
 UPLOADS_AT_ONCE = 4
-"""Each needs disk space and a processor."""
 
 UPLOADS_OF_KEY = 2
-"""Max uploads at once of one key or user."""
 
 LOG_INS_WAITING, LOG_INS_OF_ADDRESS = 40, 4
-"""Passwords waiting to be compared."""
 
 
 @frozen
@@ -77,11 +73,6 @@ class Services:
 
 
 def open_services(settings: Settings, database_url: str) -> Services:
-    """Builds the services; connects nothing yet.
-
-    Raises:
-        SetupError: an address, the secret key or the allow-list cannot be used.
-    """
     policy = read_policy(settings)
     database = Database(database_url)
     secret_box = open_secret_box(settings)
@@ -130,12 +121,9 @@ DeploymentId = Annotated[
 Feature = TypeVar("Feature")
 
 IS_INNER = "is_inner"
-"""In the state of a request of a face."""
 
 
 def open_feature(kind: type[Feature]) -> Callable[[Request], Awaitable[Feature]]:
-    """A dependency: what a feature keeps open in this process."""
-
     async def find(request: Request) -> Feature:
         feature: Feature = request.state.features[kind]
         return feature
@@ -152,9 +140,6 @@ ServicesIn = Annotated[Services, Depends(find_services)]
 
 
 async def turn(services: ServicesIn) -> AsyncIterator[None]:
-    """Else requests that wait for a connection fill the thread pool, and those that hold one wait for a
-    thread.
-    """
     async with services.turns:
         yield
 
@@ -194,8 +179,6 @@ AnyKey = Annotated[Principal, Depends(find_principal)]
 
 
 def allowed(permission: Permission) -> Callable[[Principal], Awaitable[Principal]]:
-    """A dependency: the caller, if the role has the permission."""
-
     async def check(principal: AnyKey) -> Principal:
         principal.require_role(permission)
         return principal
@@ -224,7 +207,6 @@ UNAUTHENTICATED = "request.unauthenticated"
 
 _MAX_ID = 1000
 _PARAMETER = re.compile(r"[a-z][a-z_-]{0,39}")
-"""Names of query parameters that are kept; their values may be about people."""
 
 
 @dataclass
@@ -253,11 +235,9 @@ class RequestOrigin:
         return principal
 
     def count_event(self, action: str) -> None:
-        """Notes an event; that of a read does not speak for a change."""
         self.events += action != READ or self.scope["method"] in READING
 
     def action_of(self, status: int) -> str | None:
-        """Action of the event that is missing at that status, or None."""
         if self.principal is None:
             return UNAUTHENTICATED if status == HTTPStatus.UNAUTHORIZED else None
         is_audited = self.reads_records or self.scope["method"] not in READING
@@ -273,7 +253,6 @@ class RequestOrigin:
 
 
 def note_request(session: Session) -> None:
-    """Inserts the event of this context's request, if it has none yet."""
     origin = ORIGIN.get()
     if isinstance(origin, RequestOrigin):
         action = origin.action_of(HTTPStatus.OK)
@@ -282,7 +261,7 @@ def note_request(session: Session) -> None:
 
 
 def require_records(request: Request) -> None:
-    """Refuses roles that see figures only, and notes that the request reads single records."""
+    """Refuses roles that see figures only; notes that the request reads single records."""
     _mark_records_read()
     principal: Principal = request.state.principal
     principal.require_role(Permission.READ)
@@ -304,7 +283,6 @@ def _mark_records_read() -> None:
 READS_RECORDS = Depends(require_records)
 
 SHOWS_RECORDS = Depends(_mark_shown_records)
-"""The page leaves out records for roles that see figures only."""
 
 
 def request_details(scope: Scope) -> dict[str, object]:

@@ -44,15 +44,14 @@ _LOG_INS = frozenset({LOG_IN, LOG_INS, OIDC_LOG_IN, CALLBACK, BACK_CHANNEL})
 _BROWSED = ("/docs", "/openapi.json")
 _OF_PROGRAMS = ("/v1/", "/docs", "/openapi.json", "/metrics", "/health/")
 _CHALLENGE = 'Basic realm="Evenhand: any name, an API key as the password", charset="UTF-8"'
-"""Only where people browse."""
 
 log = structlog.get_logger("evenhand.audit")
 
 
 @dataclass
 class Gate:
-    """Stores the caller in the request's state, as `principal`. An answer whose audit event cannot be
-    stored is not sent.
+    """Stores the caller as `principal` in the request's state. An answer whose audit event cannot be stored
+    is not sent.
     """
 
     app: ASGIApp
@@ -116,7 +115,6 @@ class Gate:
         return True
 
     async def _let_in(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuses an unknown caller before a byte of the body is read."""
         try:
             scope["state"]["principal"] = await self._authenticate(scope)
         except EvenhandError as error:

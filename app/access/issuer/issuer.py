@@ -1,6 +1,4 @@
-"""The issuer over HTTPS: its discovery document and public keys, codes exchanged for tokens, and its
-access tokens.
-"""
+"""The issuer over HTTPS: discovery document, public keys, codes exchanged for tokens, access tokens."""
 
 import asyncio
 import base64
@@ -26,12 +24,9 @@ from .verify_token import MAX_TOKEN_CHARACTERS, UnknownKey, require_access_token
 FRESH_SECONDS = 3600.0
 
 STALE_SECONDS = 24 * 3600.0
-"""Seconds for which known keys are used while the issuer does not answer."""
 
 PAUSE_SECONDS = 30.0
-"""Min seconds between two fetches because of unknown keys or failures: anybody can send a token that names
-a made-up key.
-"""
+"""Anybody can send a token with a made-up key."""
 
 _TIMEOUT_SECONDS = 5.0
 _MAX_ANSWER_BYTES = 2**20
@@ -41,10 +36,6 @@ log = structlog.get_logger("evenhand.oidc")
 
 
 class Discovery(msgspec.Struct, frozen=True):
-    """Members of the issuer's discovery document that are used here (OpenID Connect Discovery 1.0, section
-    3).
-    """
-
     issuer: str
     authorization_endpoint: str
     token_endpoint: str
@@ -62,7 +53,7 @@ class _Tokens(msgspec.Struct, frozen=True):
 
 
 class Issuer:
-    """One issuer. Belongs to one event loop. `transport` decides which addresses are reached."""
+    """Belongs to one event loop. `transport` decides which addresses are reached."""
 
     def __init__(
         self,
@@ -81,11 +72,7 @@ class Issuer:
         self._fetched_at = self._tried_at = -STALE_SECONDS * 2
 
     async def discovery(self) -> Discovery:
-        """Discovery document.
-
-        Raises:
-        Unavailable: the issuer does not answer, or not with a document of its own.
-        """
+        """Raises Unavailable."""
         await self._refresh(max_age=FRESH_SECONDS)
         if self._discovery is None:
             raise Unavailable(
@@ -94,12 +81,7 @@ class Issuer:
         return self._discovery
 
     async def verify(self, token: str, *, audience: str) -> JsonObject:
-        """Claims of a token that the issuer signed for that audience.
-
-        Raises:
-        Unauthenticated: it did not, or the token is not valid now.
-        Unavailable: the issuer's keys are not known, and it does not answer.
-        """
+        """Claims. Raises Unauthenticated if not signed for that audience or not valid now, Unavailable."""
         for max_age in (FRESH_SECONDS, PAUSE_SECONDS):
             await self._refresh(max_age=max_age)
             if not self._keys or self._clock() - self._fetched_at > STALE_SECONDS:
@@ -112,12 +94,7 @@ class Issuer:
         raise Unauthenticated("The token is signed with a key that the issuer does not name.")
 
     async def redeem(self, code: str, *, verifier: str) -> str:
-        """ID token for an authorisation code.
-
-        Raises:
-        Unauthenticated: the issuer does not accept the code.
-        Unavailable: the issuer does not answer.
-        """
+        """ID token. Raises Unauthenticated and Unavailable."""
         discovery, configuration = await self.discovery(), self._configuration
         form = {
             "grant_type": "authorization_code",
@@ -157,9 +134,6 @@ class Issuer:
             self._transport = None
 
     async def _refresh(self, *, max_age: float) -> None:
-        """Fetches the documents if they are older than that, not more often than every `PAUSE_SECONDS`,
-        and by one request at a time.
-        """
         async with self._lock:
             now = self._clock()
             if now - self._fetched_at < max_age or now - self._tried_at < PAUSE_SECONDS:
@@ -238,19 +212,15 @@ _OWN_ALGORITHM = "HS256"
 
 @frozen
 class BearerTokens:
-    """Reads the issuer's access tokens for one audience. Belongs to one event loop."""
+    """Belongs to one event loop."""
 
     configuration: OidcConfiguration
     issuer: Issuer
     audience: str
 
     async def read(self, token: str) -> tuple[Identity, datetime]:
-        """Holder of a token, and the moment at which it expires.
-
-        Raises:
-        Unauthenticated: the token is not one of the issuer for the audience, or not valid now.
-        Forbidden: its claims give no role.
-        Unavailable: the issuer's keys are not known.
+        """Holder, and the moment at which the token expires. Raises Unauthenticated, Forbidden (no role),
+        Unavailable.
         """
         claims = await self.issuer.verify(token, audience=self.audience)
         require_access_token(claims)
@@ -260,9 +230,7 @@ class BearerTokens:
 
 
 def is_of_issuer(text: str) -> bool:
-    """Returns whether a text has the form of a token that was not signed here: our own have a shared
-    secret, the issuer's never.
-    """
+    """Our own tokens have a shared secret, the issuer's never."""
     if len(text) > MAX_TOKEN_CHARACTERS or not _FORM.fullmatch(text):
         return False
     try:

@@ -1,4 +1,4 @@
-"""Configuration of the issuer: its address, this client; and the roles and names that its claims give."""
+"""The issuer's address, this client; and the roles and names that claims give."""
 
 import hashlib
 import re
@@ -16,16 +16,13 @@ from ...calls.egress_policy import parse_address
 from ..principals import Role
 
 CALLBACK = "/login/oidc/callback"
-"""Path to which the issuer sends browsers back, registered there with the public address before it."""
 BACK_CHANNEL = "/login/oidc/back-channel-logout"
-"""The issuer sends notices of log-outs to this path."""
 
 
 class ClaimRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Gives `role` to those whose `claim` is, or contains, `value`; for one deployment or, without it, for
-    all.
+    """Gives `role` to those whose `claim` is, or contains, `value`, for one deployment or all.
 
-    `claim` is the name of a claim, or a path with dots to a member of one (`realm_access.roles`).
+    `claim` is a name, or a path with dots to a member (`realm_access.roles`).
     """
 
     claim: str
@@ -36,7 +33,7 @@ class ClaimRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @frozen_by_name
 class OidcConfiguration:
-    """The issuer and this client. `audience` is that of bearer tokens; None where none are accepted."""
+    """`audience` is that of bearer tokens; None where none are accepted."""
 
     issuer: str
     client_id: str
@@ -54,9 +51,7 @@ class OidcConfiguration:
 
 
 def read_configuration(settings: Settings) -> OidcConfiguration | None:
-    """Configuration; None where no issuer is set. Raises SetupError if a setting is missing or
-    cannot be used.
-    """
+    """None where no issuer is set. Raises SetupError."""
     if not settings.oidc_issuer:
         return None
     for name, value in (
@@ -83,7 +78,7 @@ def read_configuration(settings: Settings) -> OidcConfiguration | None:
 
 
 def require_secure_url(name: str, url: str) -> None:
-    """Raises SetupError unless the address is of HTTPS or this machine, without query and fragment."""
+    """Raises SetupError unless it is of HTTPS or this machine, without query and fragment."""
     try:
         split_url = urlsplit(url)
         host = split_url.hostname or ""
@@ -127,22 +122,17 @@ def _read_rules(text: str) -> tuple[ClaimRule, ...]:
 _ORDER = (Role.INGEST, Role.AGGREGATES, Role.READ, Role.MANAGE, Role.ADMIN)
 _OTHER = re.compile(r"[^a-z0-9._@-]+", re.ASCII)
 _LONGEST_NAME = 48
-"""Max characters of a name from a claim; the rest of a user's name distinguishes two of the same."""
 
 
 @frozen
 class Grant:
-    """A role, for one deployment or for all."""
-
     role: Role
     deployment_id: str | None
 
 
 @frozen_by_name
 class Identity:
-    """Somebody known to the issuer. `subject` is unique there and never given to anybody else; `name` is
-    neither.
-    """
+    """`subject` is unique at the issuer and never given to anybody else; `name` is neither."""
 
     issuer: str
     subject: str
@@ -151,16 +141,13 @@ class Identity:
 
     @property
     def distinct_name(self) -> str:
-        """The name with a mark that nobody else has."""
         return f"{self.name}-{hashlib.sha256(f'{len(self.issuer)} {self.issuer}{self.subject}'.encode()).hexdigest()[:12]}"
 
 
 def identify(claims: Mapping[str, Any], configuration: OidcConfiguration, *, for_pages: bool) -> Identity:
-    """Holder of a verified token. The highest role counts; of rules that give it, one for all
-    deployments.
+    """The highest role counts; of rules that give it, one for all deployments.
 
-    Raises:
-    Forbidden: no rule gives a role, or rules give the same one for several deployments and none for all.
+    Raises Forbidden if no rule gives a role, or rules give it for several deployments and none for all.
     """
     matching = [rule for rule in configuration.rules if rule.value in read_claim(claims, rule.claim)]
     if for_pages:
@@ -177,9 +164,7 @@ def identify(claims: Mapping[str, Any], configuration: OidcConfiguration, *, for
 
 
 def read_claim(claims: Mapping[str, Any], name: str) -> frozenset[str]:
-    """Texts of a claim: one, or those of a list. A claim whose name has dots comes before a
-    path with the same text.
-    """
+    """Texts of a claim or a list. A name with dots comes before a path with the same text."""
     claim: object = claims.get(name)
     if claim is None:
         claim = claims

@@ -25,10 +25,9 @@ from .issuer_configuration import Identity, OidcConfiguration, identify
 from .verify_token import LEEWAY_SECONDS, require_id_token, require_logout_token
 
 CONNECTIONS = 4
-"""Max connections to the issuer."""
 
 AT_ONCE, WAITING, WAITING_EACH = 8, 80, 4
-"""Max log-ins under way, waiting, and waiting of one address."""
+"""Log-ins under way, waiting, and waiting of one address."""
 
 _CLOCKS_DIFFER = timedelta(seconds=LEEWAY_SECONDS)
 
@@ -54,7 +53,7 @@ def _begin_turns() -> Turns:
 
 @dataclass
 class OidcLogIns:
-    """Log-ins at one issuer. Belongs to one event loop."""
+    """Belongs to one event loop."""
 
     configuration: OidcConfiguration
     issuer: Issuer
@@ -68,11 +67,7 @@ class OidcLogIns:
         return int(self.configuration.session.total_seconds())
 
     async def begin(self, next_path: str, *, now: datetime) -> tuple[str, str]:
-        """The issuer's address, and the cookie's text that ends the log-in.
-
-        Raises:
-            Unavailable: the issuer does not answer.
-        """
+        """The issuer's address, and the cookie that ends the log-in. Raises Unavailable."""
         discovery, log_in, configuration = (
             await self.issuer.discovery(),
             pending.begin(next_path, now),
@@ -95,11 +90,7 @@ class OidcLogIns:
     ) -> tuple[str, str]:
         """A new session's token, and the path to continue at.
 
-        Raises:
-            Unauthenticated: the answer is not of a log-in of this browser, or the issuer does not vouch for
-                it.
-            Forbidden: the issuer's claims give no role.
-            Unavailable: the issuer does not answer.
+        Raises Unauthenticated, Forbidden (no role), Unavailable.
         """
         try:
             async with self._turns.turn(client):
@@ -112,9 +103,7 @@ class OidcLogIns:
         self, sent: CallbackIn, cookie: str | None, *, now: datetime, address: str
     ) -> tuple[str, str]:
         log_in = pending.unseal(cookie, sent.state, self.box, now=now)
-        if (
-            sent.issuer and sent.issuer != self.configuration.issuer
-        ):  # RFC 9207: another issuer was made to answer
+        if sent.issuer and sent.issuer != self.configuration.issuer:
             raise Unauthenticated("The answer is of another issuer. Log in again.")
         if sent.error or not sent.code:
             raise Unauthenticated(
@@ -144,21 +133,15 @@ class OidcLogIns:
             end = (await self.issuer.discovery()).end_session_endpoint
         except EvenhandError:
             return None
-        back = f"{self.configuration.public_url}/login"
         parameters = {
             "id_token_hint": id_token,
             "client_id": self.configuration.client_id,
-            "post_logout_redirect_uri": back,
+            "post_logout_redirect_uri": f"{self.configuration.public_url}/login",
         }
         return None if end is None else _with_query(end, parameters)
 
     async def end_by_issuer(self, logout_token: str, *, address: str, client: str) -> None:
-        """Ends all sessions of a person; each notice is accepted once.
-
-        Raises:
-            Unauthenticated: it is not a notice to this service, is not valid now, or came before.
-            Unavailable: the issuer's keys are not known, and it does not answer.
-        """
+        """All sessions of a person; each notice is accepted once. Raises Unauthenticated, Unavailable."""
         try:
             async with self._turns.turn(client):
                 claims = await self.issuer.verify(logout_token, audience=self.configuration.client_id)
@@ -193,9 +176,8 @@ class OidcLogIns:
             # Each state is accepted once.
             if not use_state(session, log_in.state_hash, lasts=pending.LASTS * 2):
                 raise Unauthenticated("This log-in has ended before. Log in again.")
-            lasts = self.configuration.session
             return sessions.log_in_at_issuer(
-                session, identity, lasts=lasts, sealed_id_token=sealed, address=address
+                session, identity, lasts=self.configuration.session, sealed_id_token=sealed, address=address
             )
 
     def _end_sessions(self, subject: str) -> None:

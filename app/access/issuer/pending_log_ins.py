@@ -24,8 +24,6 @@ _STRANGE = "This log-in was not begun in this browser, or lasted longer than 10 
 
 
 class PendingLogIn(msgspec.Struct, frozen=True, array_like=True):
-    """The secrets of one log-in, and the path to continue at."""
-
     state: str
     nonce: str
     verifier: str
@@ -34,12 +32,10 @@ class PendingLogIn(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def challenge(self) -> str:
-        """The challenge of PKCE by the method S256 (RFC 7636)."""
         return base64.urlsafe_b64encode(hashlib.sha256(self.verifier.encode()).digest()).rstrip(b"=").decode()
 
     @property
     def state_hash(self) -> bytes:
-        """The hash by which a state is known to be used."""
         return hashlib.sha256(f"state {self.state}".encode()).digest()
 
 
@@ -54,11 +50,7 @@ def seal(pending: PendingLogIn, box: SecretBox) -> str:
 
 
 def unseal(cookie: str | None, state: str, box: SecretBox, *, now: datetime) -> PendingLogIn:
-    """Log-in of the cookie.
-
-    Raises:
-    Unauthenticated: there is no cookie, it is not ours, of another state, or too old.
-    """
+    """Raises Unauthenticated without a cookie, and if it is not ours, of another state, or too old."""
     if cookie is None or not COOKIE_FORM.fullmatch(cookie):
         raise Unauthenticated(_STRANGE)
     try:

@@ -1,6 +1,4 @@
-"""Verification of signed tokens of the issuer: signature by one of its public keys, issuer, audience,
-times, nonce.
-"""
+"""Verification of the issuer's signed tokens: signature, issuer, audience, times, nonce."""
 
 import hmac
 import re
@@ -13,15 +11,13 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from ...base.errors import Unauthenticated
 
 LEEWAY_SECONDS = 60
-"""Seconds by which the clocks of the issuer and of this machine may differ."""
 
 LOGOUT_EVENT = "http://schemas.openid.net/event/backchannel-logout"
-"""Member of `events` that makes a token a notice of a log-out."""
 
 MAX_TOKEN_CHARACTERS = 16_384
 
 _ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
-"""Accepted algorithms. No `none`, and none with a shared secret: a public key would be that secret."""
+"""No `none`, and none with a shared secret: a public key would be that secret."""
 
 _MIN_RSA_BITS = 2048
 _MAX_SUBJECT = 255
@@ -44,13 +40,7 @@ class UnknownKey(Exception):
 def verify_token(
     token: str, keys: Sequence[Mapping[str, Any]], *, issuer: str, audience: str
 ) -> dict[str, Any]:
-    """Claims of a token that one of the issuer's public keys (as JWKs) signed for that audience
-    and that is valid now.
-
-    Raises:
-    UnknownKey: none of the keys is the one that it names.
-    Unauthenticated: anything else is wrong with it.
-    """
+    """Claims. `keys` are JWKs. Raises UnknownKey, or Unauthenticated for any other fault."""
     if len(token) > MAX_TOKEN_CHARACTERS or not _FORM.fullmatch(token):
         raise Unauthenticated("This is not a token of the issuer.")
     try:
@@ -84,7 +74,7 @@ def verify_token(
 
 
 def require_id_token(claims: Mapping[str, Any], *, client_id: str, nonce: str) -> None:
-    """Raises Unauthenticated unless verified claims are those of an answer to our own log-in request."""
+    """Raises Unauthenticated unless the claims answer our own log-in request."""
     sent = claims.get("nonce")
     if not isinstance(sent, str) or not hmac.compare_digest(sent.encode(), nonce.encode()):
         raise Unauthenticated("The issuer's answer belongs to another log-in. Log in again.")
@@ -94,17 +84,12 @@ def require_id_token(claims: Mapping[str, Any], *, client_id: str, nonce: str) -
 
 
 def require_logout_token(claims: Mapping[str, Any]) -> str:
-    """`jti` of a verified notice of a log-out (OpenID Connect Back-Channel Logout 1.0, section
-    2.6).
-
-    Raises:
-    Unauthenticated: they are of another kind of token.
-    """
+    """`jti` of a notice (OpenID Connect Back-Channel Logout 1.0, section 2.6). Raises Unauthenticated."""
     events = claims.get("events")
     jti = claims.get("jti")
     if not isinstance(events, Mapping) or not isinstance(events.get(LOGOUT_EVENT), Mapping):
         raise Unauthenticated("The token is not a notice of a log-out.")
-    if "nonce" in claims:  # an ID token must not pass for a notice
+    if "nonce" in claims:
         raise Unauthenticated("The token has a nonce, which a notice of a log-out must not have.")
     if not isinstance(jti, str) or not jti:
         raise Unauthenticated("The token has no jti, so it could be sent again.")
@@ -112,9 +97,7 @@ def require_logout_token(claims: Mapping[str, Any]) -> str:
 
 
 def require_access_token(claims: Mapping[str, Any]) -> None:
-    """Raises Unauthenticated if verified claims are of an ID token, a refresh token or a notice of a
-    log-out.
-    """
+    """Raises Unauthenticated of an ID token, a refresh token or a notice of a log-out."""
     if claims.get("typ") in _NOT_FOR_ACCESS or "events" in claims:
         raise Unauthenticated("This token is not an access token.")
 

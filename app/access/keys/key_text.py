@@ -53,7 +53,6 @@ def make_key() -> str:
 
 
 def read_key_id(text: str) -> str | None:
-    """Public part of a key's text, or None if it cannot be a key."""
     match = KEY_PATTERN.fullmatch(text)
     return match[1] if match else None
 
@@ -71,7 +70,7 @@ def create_key(
     expires_at: datetime | None = None,
     replaces: str | None = None,
 ) -> str:
-    """Stores a new key and returns its text, which cannot be read again."""
+    """Returns the text, which cannot be read again."""
     if role is Role.ADMIN and deployment_no is not None:
         raise InvalidInput("deployment", "an admin key cannot be bound to a deployment; use the role manage")
     if expires_at is not None and not timedelta(0) < expires_at - utc_now() <= MAX_LIFE:
@@ -97,15 +96,10 @@ def create_key(
 def rotate_key(
     session: Session, key_id: str, *, overlap: timedelta, expires_at: datetime | None = None
 ) -> Rotation:
-    """Stores a new key with the name, role, deployment and limits of another one, which stays valid for
-    `overlap` at most.
+    """The new key has the other's name, role, deployment and limits; that stays valid for `overlap` at most.
 
-    Without `expires_at`, the new key lives as long as the old one was to live when it was made.
-
-    Raises:
-    NotFound: there is no such key.
-    Conflict: the key is revoked, has expired or was rotated before.
-    InvalidInput: `overlap` is out of range, or the new key would have expired already.
+    Without `expires_at`, it lives as long as the old one was to live when it was made. Raises NotFound,
+    Conflict (revoked, expired, rotated before), InvalidInput (`overlap` out of range, or expired already).
     """
     if not timedelta(0) <= overlap <= MAX_OVERLAP:
         raise InvalidInput("overlap_hours", f"must be between 0 and {MAX_OVERLAP // timedelta(hours=1)}")
@@ -138,7 +132,7 @@ def rotate_key(
 
 
 def require_key(session: Session, text: str, now: datetime) -> ApiKey:
-    """Key of that text. Raises Unauthenticated if it is unknown or revoked, or has expired."""
+    """Raises Unauthenticated if it is unknown, revoked or expired."""
     key_id = read_key_id(text)
     key = None if key_id is None else find_key(session, key_id)
     if key is None or not secrets.compare_digest(key.secret_hash, hash_key(text)):

@@ -1,9 +1,8 @@
 """Enforces the limits of API keys in one process, and counts what keys use.
 
 Limits and use are exchanged with the database every few seconds, never in a request. Each process enforces
-its share of a rate, the rate divided by the processes of its service; several services on one database
-each allow the whole rate. The storage quota is one for all, and may be exceeded by what a key sends within
-`SYNC_SECONDS`.
+its share of a rate; several services on one database each allow the whole rate. The storage quota is one for
+all, and may be exceeded by what a key sends within `SYNC_SECONDS`.
 """
 
 import asyncio
@@ -22,7 +21,6 @@ from ...database.engine import Database
 from .queries import BURST_SECONDS, KeyLimit, KeyLimits, add_use, all_limits, stored_bytes
 
 SYNC_SECONDS = 5.0
-"""A changed limit applies after this at the latest."""
 
 _MOST_KEYS = 10_000
 
@@ -30,7 +28,7 @@ log = structlog.get_logger("evenhand.limits")
 
 
 class TokenBucket:
-    """Allows `rate` per second on average, and `BURST_SECONDS` of it at once after a pause."""
+    """`rate` per second on average, and `BURST_SECONDS` of it at once after a pause."""
 
     def __init__(self, rate: float, now: float) -> None:
         self.rate = rate
@@ -44,12 +42,12 @@ class TokenBucket:
         return max(0.0, (count - self._left) / self.rate)
 
     def take(self, count: float) -> None:
-        """Takes `count`, also if less is there: later demands wait until the debt is paid."""
+        """Also if less is there: later demands wait until the debt is paid."""
         self._left -= count
 
 
 class LimitKeeper:
-    """Limits and use of the keys of one process. Belongs to one event loop."""
+    """Belongs to one event loop."""
 
     def __init__(
         self, database: Database, *, processes: int, clock: Callable[[], float] = monotonic_seconds
@@ -74,20 +72,16 @@ class LimitKeeper:
         await self.sync()
 
     def admit_request(self, key_id: str, size: int) -> None:
-        """Returns if the key may send a request of that many bytes to log records now.
+        """Admitted as soon as the records of earlier requests are within the rate: its own number is known
+        afterwards.
 
-        A request is admitted as soon as the records of earlier ones are within the rate: its own number is
-        known afterwards.
-
-        Raises:
-        RateReached: the key sends more requests or records than it may.
-        QuotaReached: the key has used up its storage.
+        Raises RateReached and QuotaReached.
         """
         self.admit_storage(key_id, size)
         self.admit_rate(key_id)
 
     def admit_storage(self, key_id: str, size: int) -> None:
-        """Returns if the key may store that many bytes. Raises QuotaReached."""
+        """Raises QuotaReached."""
         limits = self._limits.get(key_id)
         if limits is not None and limits.max_bytes is not None:
             used = self._stored.get(key_id, 0) + self._tallies.get(key_id, Counter())["bytes"]
@@ -100,9 +94,7 @@ class LimitKeeper:
                 )
 
     def admit_rate(self, key_id: str) -> None:
-        """Returns if the key may send a request now, whatever its storage, and counts the request. Raises
-        RateReached.
-        """
+        """Whatever the storage; counts the request. Raises RateReached."""
         limits = self._limits.get(key_id)
         if limits is None:
             return
@@ -125,9 +117,6 @@ class LimitKeeper:
             bucket.take(1)
 
     def note_stored(self, key_id: str, *, sent: int, records: int, size: int) -> None:
-        """Counts an answered request: the records in it, those that were stored, and the bytes of what was
-        stored.
-        """
         limits = self._limits.get(key_id)
         if limits is not None:
             bucket = self._bucket(key_id, KeyLimit.RECORDS, limits.records_per_second, self._clock())
@@ -141,9 +130,6 @@ class LimitKeeper:
         tally.update(requests=1, records=records, bytes=size)
 
     async def sync(self) -> None:
-        """Stores the use since the last time, and reads limits and use. If the database is away, the next
-        call does it.
-        """
         tallies, self._tallies = self._tallies, {}
         try:
             self._limits, self._stored = await asyncio.to_thread(self._exchange, tallies)

@@ -16,12 +16,9 @@ from ...domain.paging import Paging
 from ..principals import Role
 
 BURST_SECONDS = 2.0
-"""Seconds' worth of a rate that may come at once after a pause."""
 
 
 class KeyLimit(StrEnum):
-    """One kind of limit."""
-
     REQUESTS = "requests"
     RECORDS = "records"
     STORAGE = "storage"
@@ -29,7 +26,7 @@ class KeyLimit(StrEnum):
 
 @frozen_by_name
 class KeyLimits:
-    """Limits of one key; None: no limit. `max_bytes` bounds the bytes of all records that it ever sends."""
+    """None: no limit. `max_bytes` bounds all records that a key ever sends."""
 
     requests_per_second: float | None = None
     records_per_second: float | None = None
@@ -49,13 +46,10 @@ class KeyUse:
 
 
 USE_NOTED_EVERY = timedelta(minutes=1)
-"""Min time between two moments of use that are stored of one key."""
 
 
 @frozen_by_name
 class ApiKey:
-    """One stored key. `deployment_id` names the only deployment of a bound key."""
-
     no: int
     id: str
     name: str
@@ -71,12 +65,11 @@ class ApiKey:
 
 
 def add_key(session: Session, **values: object) -> None:
-    """Stores a key of these columns."""
     session.execute(insert(ApiKeyRow).values(values))
 
 
 def get_key(session: Session, key_id: str) -> ApiKey:
-    """Key, revoked or not, or raises NotFound."""
+    """Revoked or not. Raises NotFound."""
     return require_present(find_key(session, key_id), "API key", key_id)
 
 
@@ -86,13 +79,11 @@ def find_key(session: Session, key_id: str) -> ApiKey | None:
 
 
 def lock_key(session: Session, key_id: str) -> ApiKey:
-    """Key, locked against rotation and revocation. Raises NotFound."""
     session.execute(select(ApiKeyRow.no).where(ApiKeyRow.id == key_id).with_for_update())
     return get_key(session, key_id)
 
 
 def find_successor(session: Session, key_id: str) -> ApiKey | None:
-    """Key, not revoked, that a rotation made for that one."""
     row = session.execute(
         _SELECT.where(ApiKeyRow.replaces == key_id, ApiKeyRow.revoked_at.is_(None)).limit(1)
     ).one_or_none()
@@ -104,7 +95,6 @@ def end_key(session: Session, key: ApiKey, at: datetime) -> None:
 
 
 def note_key_use(session: Session, key: ApiKey, *, now: datetime) -> None:
-    """Stores that the key is used, unless that was stored lately."""
     # Other processes have seen the same old moment.
     is_recent = ApiKeyRow.last_used_at.between(now - USE_NOTED_EVERY, now + USE_NOTED_EVERY)
     session.execute(
@@ -113,8 +103,7 @@ def note_key_use(session: Session, key: ApiKey, *, now: datetime) -> None:
 
 
 def page_keys(session: Session, paging: Paging) -> list[ApiKey]:
-    rows = session.execute(page_oldest(_SELECT, ApiKeyRow.no, paging))
-    return [read_row(ApiKey, row) for row in rows]
+    return [read_row(ApiKey, row) for row in session.execute(page_oldest(_SELECT, ApiKeyRow.no, paging))]
 
 
 def name_keys(session: Session, key_ids: Iterable[str]) -> dict[str, str]:
@@ -123,7 +112,7 @@ def name_keys(session: Session, key_ids: Iterable[str]) -> dict[str, str]:
 
 
 def revoke_key(session: Session, key_id: str) -> bool:
-    """Revokes the key; returns whether it was not revoked before. Raises NotFound."""
+    """Whether it was not revoked before. Raises NotFound."""
     # Distinguishes an unknown key from a revoked one.
     get_key(session, key_id)
     changed = (
@@ -164,7 +153,6 @@ def find_key_use(session: Session) -> dict[str, KeyUse]:
 
 
 def add_use(session: Session, used: Mapping[str, Mapping[str, int]]) -> None:
-    """Adds the COUNTS of each key."""
     # By ids, so that two processes never wait for each other.
     rows = [
         {"key_id": key_id, **{name: used[key_id].get(name, 0) for name in COUNTS}} for key_id in sorted(used)
@@ -190,14 +178,13 @@ class UsedKey:
 
     @property
     def storage_share(self) -> float | None:
-        """Used share of storage, 0 to 1; None without that limit."""
+        """0 to 1; None without that limit."""
         if self.limits.max_bytes is None:
             return None
         return min(1.0, self.use.bytes / self.limits.max_bytes) if self.limits.max_bytes else 1.0
 
 
 def read_key_use(session: Session) -> list[UsedKey]:
-    """Keys that have a limit or logged something, in the order of ids."""
     limits = all_limits(session)
     use = find_key_use(session)
     names = name_keys(session, {*limits, *use})

@@ -99,7 +99,6 @@ def revoke_api_key(key_id: KeyId, admin: Admin, session: SessionIn) -> None:
 
 
 def bound_to(deployment_id: str | None, session: Session) -> int | None:
-    """Number of the deployment that a new key or user is bound to; None for all."""
     if deployment_id is None:
         return None
     no = number_of_deployment(session, deployment_id)

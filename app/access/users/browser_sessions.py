@@ -38,12 +38,9 @@ _REFUSED = "That user name and password do not go together."
 
 
 def log_in_with_password(database: Database, name: str, password: str, *, address: str) -> str:
-    """A new session's token for the user of that name. Holds no connection while it compares the
-    password, which takes long.
+    """A new session's token. Holds no connection while it compares the password, which takes long.
 
-    Raises:
-    Unauthenticated: the name or the password is wrong, or the user is disabled; the message does not say
-    which.
+    Raises Unauthenticated, which does not say which is wrong, also for a disabled user.
     """
     with database.transaction() as session:
         stored_hash = _password_hash(session, name)
@@ -57,12 +54,7 @@ def log_in_with_password(database: Database, name: str, password: str, *, addres
 
 
 def log_in_with_key(session: Session, text: str, *, address: str) -> str:
-    """A new session's token for an API key.
-
-    Raises:
-    Unauthenticated: the key is unknown or revoked, or has expired.
-    Forbidden: it is a key for logging only, which can read nothing.
-    """
+    """A new session's token. Raises Unauthenticated, and Forbidden of a key for logging only."""
     now = current_time(session)
     key = require_key(session, text, now)
     note_key_use(session, key, now=now)
@@ -81,9 +73,7 @@ def log_in_at_issuer(
 ) -> str:
     """A new session's token for a person that the issuer has just named.
 
-    Raises:
-    Unauthenticated: the user is disabled here.
-    Forbidden: the identity's deployment does not exist.
+    Raises Unauthenticated if disabled here, Forbidden without the identity's deployment.
     """
     user = admit_user(session, identity, is_log_in=True)
     holder = {"user_no": user.no, "id_token": sealed_id_token}
@@ -91,9 +81,7 @@ def log_in_at_issuer(
 
 
 def log_out_everywhere(session: Session, token: str, principal: Principal, *, address: str) -> int:
-    """Ends the session of that token and all others of its user or key; returns how many others there
-    were.
-    """
+    """Ends all sessions of its user or key; returns how many others there were."""
     ended = sessions.end_other_sessions(session, token_hash(token))
     sessions.end(session, token_hash(token))
     record_activity(session, principal.actor, ENDED, details={"address": address, "other_sessions": ended})
@@ -101,7 +89,7 @@ def log_out_everywhere(session: Session, token: str, principal: Principal, *, ad
 
 
 def token_hash(token: str) -> bytes:
-    """Hash that is stored of a token. A slow hash would add nothing: it holds 256 random bits."""
+    """A slow hash would add nothing: a token holds 256 random bits."""
     return hashlib.sha256(f"session {token}".encode()).digest()
 
 

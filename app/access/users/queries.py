@@ -16,7 +16,7 @@ from ..principals import Role
 
 @frozen_by_name
 class User:
-    """One stored user. Those of an `issuer` have no password; `deployment_id` binds the user to one."""
+    """Those of an `issuer` have no password; `deployment_id` binds the user to one."""
 
     no: int
     name: str
@@ -30,15 +30,12 @@ class User:
 
 
 def add(session: Session, **values: object) -> bool:
-    """Stores a user of these columns; returns False where the name, or the subject of the issuer, is
-    taken.
-    """
+    """False where the name, or the subject of the issuer, is taken."""
     added = insert(UserRow).values(values).on_conflict_do_nothing().returning(UserRow.no)
     return session.scalar(added) is not None
 
 
 def get(session: Session, name: str) -> User:
-    """User, disabled or not, or raises NotFound."""
     return require_present(find(session, name), "user", name)
 
 
@@ -64,23 +61,20 @@ def number_of_deployment(session: Session, deployment_id: str) -> int | None:
 
 
 def name_deployment(session: Session, no: int) -> str | None:
-    """Public id of the deployment of that number."""
     return session.scalar(select(DeploymentRow.id).where(DeploymentRow.no == no))
 
 
 def change(session: Session, user: User, **values: object) -> None:
-    """Gives the user's columns other values."""
     session.execute(update(UserRow).where(UserRow.no == user.no).values(values))
 
 
 def set_password(session: Session, user: User, password_hash: str) -> None:
-    """Gives the user another password; every log-in of the user ends."""
+    """Ends every log-in of the user."""
     change(session, user, password_hash=password_hash)
     end_sessions(session, user)
 
 
 def set_disabled(session: Session, user: User, *, disabled: bool) -> None:
-    """Disables the user, whose log-ins end, or enables the user again."""
     # The first time stays.
     change(session, user, disabled_at=func.coalesce(UserRow.disabled_at, func.now()) if disabled else None)
     if disabled:

@@ -14,14 +14,14 @@ _LIVES = or_(ApiKeyRow.expires_at.is_(None), ApiKeyRow.expires_at > func.now())
 
 
 def start(session: Session, token_hash: bytes, *, lasts: timedelta, **holder: object) -> None:
-    """Stores a new session, and deletes ended ones. `holder` are the columns that name who has it."""
+    """Deletes ended ones. `holder` are the columns that name who has it."""
     session.execute(delete(SessionRow).where(SessionRow.expires_at < func.now()))
     values = {"token_hash": token_hash, "expires_at": func.now() + lasts, **holder}
     session.execute(insert(SessionRow).values(values))
 
 
 def find_holder(session: Session, token_hash: bytes) -> Principal | None:
-    """User or key; None if the session is over, or its holder no longer has access."""
+    """None if the session is over, or its holder no longer has access."""
     row = session.scalars(
         select(SessionRow).where(SessionRow.token_hash == token_hash, SessionRow.expires_at > func.now())
     ).one_or_none()
@@ -45,12 +45,11 @@ def end(session: Session, token_hash: bytes) -> None:
 
 
 def find_id_token(session: Session, token_hash: bytes) -> bytes | None:
-    """Issuer's token, encrypted; None if the session is over or not an issuer's."""
+    """Encrypted; None if the session is over or not an issuer's."""
     return session.scalar(select(SessionRow.id_token).where(SessionRow.token_hash == token_hash))
 
 
 def end_other_sessions(session: Session, token_hash: bytes) -> int:
-    """Ends all other sessions of that session's holder; returns how many."""
     present = (
         select(SessionRow.user_no, SessionRow.key_no).where(SessionRow.token_hash == token_hash).subquery()
     )
@@ -64,7 +63,7 @@ def end_other_sessions(session: Session, token_hash: bytes) -> int:
 
 
 def use_state(session: Session, state_hash: bytes, *, lasts: timedelta) -> bool:
-    """Stores that a log-in at an issuer has ended; False where it had before. Deletes forgotten ones."""
+    """False where it was used before. Deletes forgotten ones."""
     session.execute(delete(UsedLogInRow).where(UsedLogInRow.expires_at < func.now()))
     values = {"state_hash": state_hash, "expires_at": func.now() + lasts}
     added = (

@@ -37,15 +37,12 @@ def create_user(
 
 
 def change_password(session: Session, user: User, password: str) -> None:
-    """Gives the user another password; every log-in of the user ends."""
     refuse([*_password_problems(user.name, password), *_issuer_problems(user, "password")])
     users.set_password(session, user, hash_password(password))
 
 
 def change_role(session: Session, user: User, role: Role) -> None:
-    """Gives the user another role. Raises InvalidInput if people cannot have it, or not for one deployment
-    only.
-    """
+    """Raises InvalidInput if people cannot have it, or not for one deployment only."""
     refuse([*_role_problems(role, bound=user.deployment_no is not None), *_issuer_problems(user, "role")])
     users.change(session, user, role=role)
 
@@ -80,12 +77,9 @@ def _role_problems(role: Role, *, bound: bool) -> list[FieldProblem]:
 
 
 def admit_user(session: Session, identity: Identity, *, is_log_in: bool) -> User:
-    """User of an identity. A log-in renews the stored role and deployment; a bearer token has its
-    own and changes nothing.
+    """A log-in renews the stored role and deployment; a bearer token has its own and changes nothing.
 
-    Raises:
-    Unauthenticated: the user is disabled here.
-    Forbidden: the identity's deployment does not exist.
+    Raises Unauthenticated if disabled here, Forbidden without the identity's deployment.
     """
     no = bound_number(session, identity)
     grant = {"role": identity.grant.role, "deployment": identity.grant.deployment_id}
@@ -108,10 +102,8 @@ def admit_user(session: Session, identity: Identity, *, is_log_in: bool) -> User
 
 
 def bound_number(session: Session, identity: Identity) -> int | None:
-    """Number of the deployment that the identity is bound to; None for all.
-
-    Raises:
-    Forbidden: there is no such deployment. Without it, the role would be one for all.
+    """None for all. Raises Forbidden if there is no such deployment: without it, the role would be one for
+    all.
     """
     deployment_id = identity.grant.deployment_id
     if deployment_id is None:

@@ -11,14 +11,12 @@ from .notification_queries import concerned_deployments, count_open, lock_open_a
 from .queries import find_channel_for_change
 
 MOST_AT_ONCE = 500
-"""Max alerts that one request queues, the oldest first."""
 
 
 def send_open_alerts(
     session: Session, channel: Channel, *, rule_no: int | None = None, again: bool = False
 ) -> OpenAlertsSentOut:
-    """Queues open alerts of the rules that name the channel, or of that rule; `again` includes alerts sent
-    before.
+    """`again` includes alerts sent before.
 
     Doing it twice, also at the same time, sends nothing twice.
     """

@@ -39,9 +39,8 @@ class ChannelContent(ChannelFields):
 
 @frozen_by_name
 class Channel:
-    """A stored channel. `url` is a webhook's, `host` a webhook's or Slack's, `to` of e-mail.
-
-    `sealed` is encrypted: the key that signs messages, or the whole URL of Slack.
+    """`url` is a webhook's, `host` a webhook's or Slack's, `to` of e-mail. `sealed` is encrypted: the key
+    that signs messages, or the whole URL of Slack.
     """
 
     no: int
@@ -57,16 +56,14 @@ class Channel:
 
 
 def content_problems(content: ChannelContent, *, is_new: bool) -> list[FieldProblem]:
-    """Returns the problems of a channel, except for its URL's host; a stored one may leave its secrets
-    out.
-    """
+    """A stored channel may leave its secrets out. Does not look at its URL's host."""
     problem = name_problem(content.name)
     problems = [] if problem is None else [FieldProblem("name", problem)]
     return [*problems, *content.kind.protocol.find_problems(content, is_new=is_new)]
 
 
 def with_secret(content: ChannelContent, before: Channel | None) -> ChannelContent:
-    """Returns the content to store, with a new signing secret if a webhook needs one.
+    """A new signing secret if a webhook needs one.
 
     A secret that is left out stays, but not if the webhook moves to another host, which did not have it.
     """

@@ -30,7 +30,7 @@ from .notification import Attempt, Delivered, Undelivered
 from .protocol import ChannelFields, ChannelProtocol
 
 TIMEOUT_SECONDS = 20.0
-"""Max seconds to connect, and again for the conversation."""
+"""Bounds connecting, and again the conversation."""
 
 _MOST_PARTS = 5
 _MAX_ANSWER_BYTES = 1 << 16
@@ -103,15 +103,12 @@ _NO_MAIL_SERVER = Undelivered(
 
 
 def is_mail_address(text: str) -> bool:
-    """Returns whether the text is an e-mail address and nothing else: no display name, no line break."""
     return len(text) <= MAX_ADDRESS and _MAIL_ADDRESS.fullmatch(text) is not None
 
 
 @frozen_by_name
 class MailServer:
-    """The server that takes e-mail. `is_tls`: TLS from the first byte; otherwise STARTTLS where it is
-    offered.
-    """
+    """`is_tls`: TLS from the first byte; otherwise STARTTLS where it is offered."""
 
     host: str
     port: int
@@ -152,7 +149,7 @@ def read_mail_server(settings: Settings) -> MailServer | None:
 
 
 def alert_mail(body: Mapping[str, Any], *, sender: str, to: Sequence[str]) -> EmailMessage:
-    """Returns the e-mail. Its id is the notification's; all e-mails of one alert are in one thread."""
+    """Its id is the notification's; all e-mails of one alert are in one thread."""
     domain = sender.rpartition("@")[2]
     mail = EmailMessage(policy=MAIL_POLICY)
     mail["Subject"] = f"[Evenhand] {headline(body)}"
@@ -176,7 +173,7 @@ def alert_mail(body: Mapping[str, Any], *, sender: str, to: Sequence[str]) -> Em
 
 
 def send_mail(mail: EmailMessage, server: MailServer) -> Delivered | Undelivered:
-    """Hands the e-mail over. It counts as delivered if the server takes it for one of the addresses."""
+    """Delivered if the server takes it for one of the addresses."""
     try:
         # smtplib would ask name servers for this machine's name.
         name = server.sender.rpartition("@")[2]
@@ -198,7 +195,7 @@ def send_mail(mail: EmailMessage, server: MailServer) -> Delivered | Undelivered
             refused = connection.send_message(mail)
             with suppress(OSError):  # the server has the mail
                 connection.quit()
-    except (OSError, ValueError) as error:  # a challenge may be no base64
+    except (OSError, ValueError) as error:
         reason = _shown(_reason(error), server)
         is_refused = isinstance(error, smtplib.SMTPDataError) and error.smtp_code >= _PERMANENT
         return Undelivered(
@@ -213,12 +210,12 @@ def send_mail(mail: EmailMessage, server: MailServer) -> Delivered | Undelivered
 
 
 def seconds_to_connect(addresses: int) -> float:
-    """Returns the time for each address: smtplib tries one after the other."""
+    """The library tries one address after the other."""
     return TIMEOUT_SECONDS / max(1, min(addresses, _MOST_PARTS))
 
 
 class _Answers(RawIOBase):
-    """Stream of the server's answers: so many bytes, and only until the conversation has to end."""
+    """Ends after so many bytes, and with the conversation."""
 
     def __init__(self, connection: "_Bounded") -> None:
         self._connection = connection
@@ -241,8 +238,6 @@ class _Answers(RawIOBase):
 
 
 class _Bounded(smtplib.SMTP):
-    """SMTP that ends in time, whatever the server says and however slowly."""
-
     ends_at = inf
 
     def getreply(self) -> tuple[int, bytes]:

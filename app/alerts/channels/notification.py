@@ -33,10 +33,8 @@ class NotificationState(StrEnum):
 
 @frozen_by_name
 class Notification:
-    """One message to one channel. `id` is the same in every attempt; a test has no `alert_ids`.
-
-    `next_attempt_at` is None once it is over; during an attempt it is the time from which that attempt
-    counts as lost.
+    """`id` is the same in every attempt; a test has no `alert_ids`. `next_attempt_at` is None once it is
+    over; during an attempt it is the time from which that attempt counts as lost.
     """
 
     no: int
@@ -55,14 +53,13 @@ class Notification:
 
 
 MOST_LISTED = 5
-"""Max alerts that a message describes, the worst."""
 
 _MEMBERS = (
     *("id", "state", "kind", "attribute", "group", "group_name", "opened_at", "last_seen_at"),
     *("acknowledged_at", "acknowledged_by", "note", "resolved_at", "resolution", "closed_by", "closing_note"),
     *("closing_reason", "assignee", "change"),
 )
-"""Members of an alert that receivers get, in addition to those of its worst figure."""
+"""Receivers get them in addition to those of the worst figure."""
 
 _OF_FIGURE = ("rule_id", "rule_name", "data", "metric", "facts")
 
@@ -75,7 +72,6 @@ _HAPPENED = {
 
 
 def alert_message(event: Event, alerts: Sequence[Alert], *, now: datetime) -> dict[str, Any]:
-    """Message about alerts of one deployment, the worst first."""
     first = alerts[0]
     worded = first.change if event is Event.EXPLAINED and first.change is not None else first.facts
     sentence, display = str(worded.get("sentence", "")), display_sentence(worded)
@@ -106,7 +102,7 @@ def message_of_test(*, now: datetime) -> dict[str, Any]:
 
 
 def new_message(event: Event, *, now: datetime, sentence: str, display: str) -> dict[str, Any]:
-    """Returns a message without alerts, with an id of its own, which becomes JSON once it is stored."""
+    """Has an id of its own; becomes JSON once it is stored."""
     return {
         "type": f"alert.{event.value}",
         "id": str(uuid.uuid4()),
@@ -120,27 +116,21 @@ def new_message(event: Event, *, now: datetime, sentence: str, display: str) -> 
 
 
 NOTIFICATION_LEASE = timedelta(seconds=60)
-"""Silence of a sender after which its notification is sent again: at least twice as long as an attempt may
-take.
-"""
+"""Silence of a sender, then the notification is sent again: at least twice as long as an attempt may take."""
 
 GIVE_UP_AFTER = timedelta(days=3)
 
 KEPT = timedelta(days=90)
-"""Min time that a notification is kept. While its alert is open it is kept, so that the alert is not sent
-twice.
-"""
+"""Kept longer while its alert is open, so that the alert is not sent twice."""
 
 FIRST_PAUSE_SECONDS = 5.0
 LONGEST_PAUSE_SECONDS = 15 * 60.0
-"""Max pause: a receiver that works again is noticed so late at most."""
+"""A receiver that works again is noticed so late at most."""
 
 
 @frozen_by_name
 class Attempt:
-    """One attempt to send a notification. `secret` is the channel's, opened, or empty; `egress` says which
-    addresses may be called now.
-    """
+    """`secret` is the channel's, opened, or empty; `egress` says which addresses may be called now."""
 
     id: str
     body: Mapping[str, Any]
@@ -154,16 +144,12 @@ class Attempt:
 
 @frozen
 class Delivered:
-    """The receiver has the notification. `remark` says what was not quite right."""
-
     remark: str | None = None
 
 
 @frozen_by_name
 class Undelivered:
-    """The receiver did not confirm. Without secrets; `answer` are its own words; `is_refused`: it refused
-    this content.
-    """
+    """`answer` are the receiver's own words, without secrets; `is_refused`: it refused this content."""
 
     reason: str
     answer: str = ""
@@ -176,18 +162,13 @@ class Undelivered:
 
 
 def pause_after(attempts: int, failure: Undelivered, now: datetime) -> timedelta:
-    """Returns the pause after failed attempt number `attempts` (from 1): doubling, at least the
-    receiver's.
-    """
+    """Doubles after each of `attempts` (from 1), at least the receiver's."""
     pause = min(FIRST_PAUSE_SECONDS * 2.0 ** min(attempts - 1, 10), LONGEST_PAUSE_SECONDS)
     return timedelta(seconds=max(pause, retry_after_seconds(failure.retry_after, now) or 0.0))
 
 
 def state_after_failure(notification: Notification, *, is_refused: bool, now: datetime) -> NotificationState:
-    """Returns the state of the notification after a failed attempt.
-
-    Unlike a waiting one, a refused one does not hold up the later notifications of its channel.
-    """
+    """Unlike a waiting one, a refused notification does not hold up later ones of its channel."""
     # A test is not repeated: the page that sent it shows its result.
     if notification.event is Event.TEST or now - notification.created_at >= GIVE_UP_AFTER:
         return NotificationState.GIVEN_UP

@@ -1,5 +1,5 @@
-"""Notifications: written in the transaction of their event, claimed and ended by senders; and open alerts
-of which a channel was not sent one that was not given up.
+"""Notifications, written in the transaction of their event, claimed and ended by senders; and open alerts
+that a channel was not sent.
 """
 
 import uuid
@@ -77,12 +77,11 @@ _NEXT = text("""
     LIMIT 1
     FOR UPDATE OF n SKIP LOCKED
 """)
-"""The next notification to send.
+"""Only the head of each channel's queue is looked at, so a dead channel holds up no other.
 
-Only the head of each channel's queue is looked at, so a dead channel holds up no other. One refused for
-its content leaves the queue, with all later ones of its alerts. A test is in no queue. One channel is sent
-one at a time. `claimable_at` is repeated because Postgres checks it again on a row that changed before it
-could be locked.
+One refused for its content leaves the queue, with all later ones of its alerts. A test is in no queue. One
+channel is sent one at a time. `claimable_at` is repeated because Postgres checks it again on a row that
+changed before it could be locked.
 """
 
 
@@ -94,8 +93,8 @@ class ClaimedNotification:
 
 
 def queue_notifications(session: Session, event: Event, alerts: Sequence[Alert]) -> None:
-    """Queues one notification of each deployment's alerts for each channel that their rules name, in the
-    transaction that changes the alerts.
+    """One of each deployment's alerts for each channel that their rules name, in the transaction that changes
+    them.
 
     Of what was opened, a channel gets what it was not sent before; an alert on some group that becomes that
     on a named one is sent again.
@@ -139,7 +138,7 @@ def queue_notifications(session: Session, event: Event, alerts: Sequence[Alert])
 
 
 def queue_alerts(session: Session, channel_no: int, event: Event, alerts: Sequence[Alert]) -> None:
-    """Queues one notification of each deployment's alerts as they are now. The caller holds the channel."""
+    """One of each deployment's alerts as they are now. The caller holds the channel."""
     now = current_time(session)
     by_deployment: dict[int, list[Alert]] = defaultdict(list)
     for alert in sorted(alerts, key=rank_alert):
@@ -151,7 +150,6 @@ def queue_alerts(session: Session, channel_no: int, event: Event, alerts: Sequen
 
 
 def queue_explanation(session: Session, alert: Alert) -> None:
-    """Queues why the alert's figure changed, unless it was opened with others: so many would follow."""
     was_joined = exists().where(
         NotificationRow.deployment_no == alert.deployment_no,
         NotificationRow.event == Event.OPENED,
@@ -163,7 +161,7 @@ def queue_explanation(session: Session, alert: Alert) -> None:
 
 
 def queue_test(session: Session, channel: Channel) -> Notification:
-    """Queues a test; raises NotFound if the channel was deleted."""
+    """Raises NotFound if the channel was deleted."""
     present = (
         select(AlertChannelRow.no)
         .where(AlertChannelRow.no == channel.no)
@@ -176,7 +174,7 @@ def queue_test(session: Session, channel: Channel) -> Notification:
 
 
 def queue_message(session: Session, channel_nos: Sequence[int], message: dict[str, Any]) -> None:
-    """Queues a report's message to each channel. The caller holds the channels."""
+    """One to each channel. The caller holds the channels."""
     for no in channel_nos:
         _insert(session, no, Event.REPORT, {**message, "id": str(uuid.uuid4())})
 
@@ -205,7 +203,6 @@ def end_pauses(session: Session, channel: Channel) -> None:
 
 
 def claim(session: Session, *, token: str, lease: timedelta) -> ClaimedNotification | None:
-    """Takes the next notification, or one whose sender went silent; `token` is new for each claim."""
     no = session.scalar(_NEXT)
     if no is None:
         return None
@@ -219,7 +216,7 @@ def claim(session: Session, *, token: str, lease: timedelta) -> ClaimedNotificat
 
 
 def record_sent(session: Session, claimed: ClaimedNotification, *, remark: str | None) -> None:
-    """Ends the notification as sent, or raises LeaseLost."""
+    """Raises LeaseLost."""
     values = {
         "state": NotificationState.SENT,
         "claimable_at": None,
@@ -232,13 +229,13 @@ def record_sent(session: Session, claimed: ClaimedNotification, *, remark: str |
 def record_failed(
     session: Session, claimed: ClaimedNotification, *, error: str, state: NotificationState, pause: timedelta
 ) -> None:
-    """Ends the attempt: tried again after `pause`, unless it is given up. Raises LeaseLost."""
+    """Tried again after `pause`, unless it is given up. Raises LeaseLost."""
     claimable_at = None if state is NotificationState.GIVEN_UP else func.now() + pause
     _write(session, claimed, {"state": state, "claimable_at": claimable_at, "last_error": error})
 
 
 def forget_old(session: Session) -> int:
-    """Deletes ended notifications older than KEPT, unless an alert of theirs is open, a few at a time."""
+    """Older than KEPT, unless an alert of theirs is open, a few at a time."""
     is_open = exists().where(
         AlertRow.deployment_no == NotificationRow.deployment_no,
         AlertRow.no == any_(NotificationRow.alert_nos),
@@ -268,7 +265,7 @@ def forget_old(session: Session) -> int:
 
 
 def get_notification(session: Session, channel: Channel, notification_id: str) -> Notification:
-    """Returns the channel's notification, or raises NotFound."""
+    """Raises NotFound."""
     notification = _one(
         session, NotificationRow.id == notification_id, NotificationRow.channel_no == channel.no
     )
@@ -375,7 +372,7 @@ def unsent(session: Session, *, deployment_no: int | None = None) -> list[Unsent
 
 
 def named_channels(session: Session, deployment_no: int | None = None) -> set[str]:
-    """Channels that rules name, those of one deployment that are enabled or all."""
+    """Enabled rules of one deployment, or all."""
     named = select(AlertChannelRow.id).join(
         AlertRuleChannelRow, AlertRuleChannelRow.channel_no == AlertChannelRow.no
     )
@@ -405,7 +402,6 @@ def rules_with_open_alerts(session: Session) -> list[RuleWithAlerts]:
 
 
 def concerned_deployments(session: Session, channel: Channel, rule_no: int | None) -> list[int]:
-    """Returns deployments with open alerts of rules (or that rule) that name the channel, in order."""
     statement = _join_channels(select(AlertRow.deployment_no)).where(*_open_for(channel, rule_no))
     return list(session.scalars(statement.distinct().order_by(AlertRow.deployment_no)))
 
@@ -418,7 +414,6 @@ def count_open(session: Session, channel: Channel, rule_no: int | None) -> int:
 def lock_open_alerts(
     session: Session, channel: Channel, rule_no: int | None, *, with_sent: bool
 ) -> Sequence[Alert]:
-    """Locks open alerts of rules that name the channel, oldest first; `with_sent`: all."""
     not_sent = () if with_sent else (~_SENT,)
     nos = _join_channels(select(AlertRow.no)).where(*_open_for(channel, rule_no), *not_sent)
     statement = select(AlertRow.no).where(AlertRow.no.in_(nos)).order_by(AlertRow.no)

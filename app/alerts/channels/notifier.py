@@ -42,9 +42,7 @@ _WRONG_KEY = Undelivered(
 
 
 class Sender:
-    """Sends one claimed notification. Stores nothing. Raises SetupError if the settings of a kind cannot be
-    read.
-    """
+    """Stores nothing. Raises SetupError if the settings of a kind cannot be read."""
 
     def __init__(self, settings: Settings, sealer: Sealer, egress: Callable[[], EgressPolicy]) -> None:
         self._settings = settings
@@ -78,7 +76,7 @@ class Sender:
 
 
 class Notifier:
-    """Sends up to `SENDERS` notifications at a time, each by `send(claimed, now=...)`."""
+    """`SENDERS` at a time, each by `send(claimed, now=...)`."""
 
     def __init__(
         self,
@@ -103,11 +101,11 @@ class Notifier:
             thread.start()
 
     def join(self, seconds: float) -> None:
-        """Waits up to `seconds` for running attempts; one cut off is repeated when its lease expires."""
+        """One cut off is repeated when its lease expires."""
         join_threads(self._threads, seconds)
 
     def send_next(self) -> bool:
-        """Sends the next notification; returns whether there was one. Raises LeaseLost and Unavailable."""
+        """Returns whether there was one. Raises LeaseLost and Unavailable."""
         with self._database.transaction() as session:
             claimed = claim(session, token=secrets.token_hex(16), lease=self._lease)
         if claimed is None:

@@ -27,7 +27,7 @@ def post_json(
     *,
     resolver: Resolver = resolve,
 ) -> Delivered | Undelivered:
-    """Sends the body. Blocks: do not call it from a running event loop."""
+    """Blocks: do not call it from a running event loop."""
     try:
         parsed = parse_url(url)
         transport = PinnedTransport(policy, connections=1, resolver=resolver)

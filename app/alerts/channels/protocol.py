@@ -15,9 +15,7 @@ MAX_URL = 2000
 
 @frozen_by_name
 class ChannelFields:
-    """The fields of any channel. `secret` signs messages to a webhook; a Slack-compatible webhook's `url`
-    is a secret, too.
-    """
+    """`secret` signs messages to a webhook; a Slack-compatible webhook's `url` is a secret, too."""
 
     name: str
     url: str | None = field(default=None, repr=False)
@@ -26,7 +24,7 @@ class ChannelFields:
 
 
 class ChannelProtocol(ABC):
-    """A protocol that has one URL, unless it says otherwise.
+    """Has one URL, unless it says otherwise.
 
     `label` and `hint` are words of the form, whose field is `address_field`; `sealed_field` is stored
     encrypted.
@@ -39,7 +37,6 @@ class ChannelProtocol(ABC):
     sealed_field: str | None = "url"
 
     def find_problems(self, fields: ChannelFields, *, is_new: bool) -> Iterator[FieldProblem]:
-        """Yields the problems, except for the URL's host."""
         url = fields.url
         secret = fields.secret
         if url is None:
@@ -60,11 +57,10 @@ class ChannelProtocol(ABC):
         return f"is not used by {self.example['kind']}, whose URL is the secret"
 
     def find_setup_problem(self, settings: Settings) -> str | None:  # noqa: ARG002 - of kinds that need any
-        """Returns the problem of the operator's settings. Raises SetupError if they cannot be read."""
+        """Raises SetupError if settings cannot be read."""
         return None
 
     def make_secret(self) -> str | None:
-        """A new signing secret, of a kind that signs."""
         return None
 
     @abstractmethod

@@ -17,13 +17,13 @@ from .channel import Channel, ChannelContent
 
 
 def get_channel(session: Session, channel_id: str) -> Channel:
-    """Returns the channel, or raises NotFound."""
+    """Raises NotFound."""
     row = session.scalar(select(AlertChannelRow).where(AlertChannelRow.id == channel_id))
     return _channel(require_present(row, "alert channel", channel_id))
 
 
 def find_channel_for_change(session: Session, channel_id: str) -> Channel | None:
-    """Returns the channel, locked until the transaction ends."""
+    """Locked until the transaction ends."""
     statement = select(AlertChannelRow).where(AlertChannelRow.id == channel_id)
     row = session.scalar(statement.with_for_update(key_share=True))
     return _channel(row) if row is not None else None
@@ -34,7 +34,7 @@ def channel_by_no(session: Session, no: int) -> Channel:
 
 
 def lock_channels(session: Session, channel_ids: Sequence[str]) -> Sequence[int]:
-    """Returns the numbers of channels, which cannot be deleted until the transaction ends.
+    """They cannot be deleted until the transaction ends.
 
     Lock channels before what names them, as a channel's deletion does: no deadlock.
     """
@@ -66,7 +66,7 @@ def create_channel(session: Session, channel_id: str, content: ChannelContent, s
 
 
 def change_channel(session: Session, channel: Channel, content: ChannelContent, sealer: Sealer) -> Channel:
-    """Gives the channel other content. A secret that is left out stays."""
+    """A secret that is left out stays."""
     if content.kind is not channel.kind:
         raise Conflict(
             f"The alert channel {channel.id} is of the kind {channel.kind}; delete it first, or choose "
@@ -91,7 +91,7 @@ def change_channel(session: Session, channel: Channel, content: ChannelContent, 
 
 
 def delete_channel(session: Session, channel_id: str) -> None:
-    """Deletes the channel and its notifications, also from rules. Raises NotFound."""
+    """Deletes its notifications, also from rules. Raises NotFound."""
     deleted = session.scalar(
         delete(AlertChannelRow).where(AlertChannelRow.id == channel_id).returning(AlertChannelRow.no)
     )

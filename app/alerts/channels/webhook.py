@@ -14,7 +14,7 @@ from .post_json import post_json
 from .protocol import ChannelProtocol
 
 SECRET_PREFIX = "whsec_"  # noqa: S105 - the form of a signing secret, none itself
-"""Prefix of a signing secret, by Standard Webhooks; base64 of its bytes follows."""
+"""Base64 of the secret's bytes follows, by Standard Webhooks."""
 
 MIN_SECRET_BYTES = 24
 MAX_SECRET_BYTES = 64
@@ -51,7 +51,6 @@ class Webhook(ChannelProtocol):
 
 
 def webhook_body(body: Mapping[str, Any]) -> bytes:
-    """Returns the bytes to send and sign, the same for each attempt."""
     return msgspec.json.encode(body, order="deterministic")
 
 

@@ -22,7 +22,7 @@ _LOCK = 0x616C7274
 
 
 def lock_alerts(session: Session, deployment_no: int) -> None:
-    """Locks the deployment's alerts until the transaction ends."""
+    """Holds until the transaction ends."""
     session.execute(text("SELECT pg_advisory_xact_lock(:lock, :no)"), {"lock": _LOCK, "no": deployment_no})
 
 
@@ -60,7 +60,7 @@ def find_rule(session: Session, deployment_no: int, rule_id: str) -> Rule | None
 
 
 def get_rule(session: Session, deployment_no: int, rule_id: str) -> Rule:
-    """Returns the deployment's rule, or raises NotFound."""
+    """Raises NotFound."""
     return require_present(find_rule(session, deployment_no, rule_id), "alert rule", rule_id)
 
 
@@ -70,7 +70,7 @@ def unknown_channels(session: Session, channels: Sequence[str]) -> list[str]:
 
 
 def put_rule(session: Session, deployment_no: int, rule_id: str, content: RuleContent) -> Rule:
-    """Stores the rule; its version grows only if the content differs. The channels must exist."""
+    """The version grows only if the content differs. The channels must exist."""
     # Another order is no change.
     content = replace(content, channels=tuple(sorted(content.channels)))
     before = find_rule(session, deployment_no, rule_id)
@@ -105,7 +105,7 @@ def put_rule(session: Session, deployment_no: int, rule_id: str, content: RuleCo
 
 
 def delete_rule(session: Session, rule: Rule) -> None:
-    """Deletes the rule. Its alerts stay."""
+    """Its alerts stay."""
     session.execute(delete(AlertRuleRow).where(AlertRuleRow.no == rule.no))
 
 

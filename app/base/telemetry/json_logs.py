@@ -16,11 +16,7 @@ QUIET = ("httpx", "httpcore", "apscheduler", "alembic", "python_multipart", "uvi
 
 
 def configure_logging(level: str) -> None:
-    """Logs from `level` on; standard output stays free for commands.
-
-    Raises:
-        InvalidInput: no such level.
-    """
+    """Standard output stays free for commands. Raises InvalidInput of no level."""
     level_name = level.upper()
     if level_name not in LEVELS:
         raise InvalidInput("EVENHAND_LOG_LEVEL", f"must be one of {', '.join(LEVELS)}, found {level!r}")

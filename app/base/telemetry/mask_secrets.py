@@ -23,12 +23,11 @@ _SHAPES = (
 def mask_secrets(
     _logger: object, _method: str, event: structlog.typing.EventDict
 ) -> structlog.typing.EventDict:
-    """Replaces every secret in `event` by `***`, at any depth."""
     return {name: _mask(name, value) for name, value in event.items()}
 
 
 def without_secrets(text: str) -> str:
-    """Masks API keys, signing secrets, passwords and tokens in URLs, and authorization values."""
+    """API keys, signing secrets, passwords and tokens in URLs, and authorization values."""
     for shape, masked in _SHAPES:
         text = shape.sub(masked, text)
     return text

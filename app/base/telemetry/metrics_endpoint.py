@@ -20,11 +20,7 @@ class _Quiet(WSGIRequestHandler):
 
 @contextmanager
 def counters_served(host: str, port: int) -> Iterator[int]:
-    """Yields the port of `GET /metrics`; with 0 it does not listen.
-
-    Raises:
-        SetupError: it cannot listen there.
-    """
+    """Yields the port of `GET /metrics`; with 0 it does not listen. Raises SetupError."""
     if not port:
         yield 0
         return

@@ -24,7 +24,6 @@ class OutageLog:
     _failures: int = 0
 
     def fail(self, **facts: Any) -> None:  # noqa: ANN401 - any value of a log line
-        """Counts a failure, and logs it with these facts where that is due."""
         now = self.clock()
         self._failures += 1
         if self._began is None:

@@ -24,7 +24,6 @@ FIRST_BYTES = 1 << 16
 """It doubles when they are used up."""
 
 _HEAD_BYTES = 4
-"""These say how many bytes are used."""
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG})
 
@@ -105,7 +104,6 @@ class AllocatedDict(mmap_dict.MmapedDict):
 
 
 def allocate_before_writing() -> None:
-    """Puts every later counter into an allocated file, where files are shared at all."""
     values.MmapedDict = AllocatedDict  # type: ignore[attr-defined]
     multiprocess.MmapedDict = AllocatedDict  # type: ignore[attr-defined]
 
@@ -180,7 +178,6 @@ notifications = Counter(
 
 
 def exposition() -> tuple[bytes, str]:
-    """All numbers as text: of every process that shares the folder, else of this one."""
     if SHARED_FOLDER not in os.environ:
         return generate_latest(REGISTRY), CONTENT_TYPE_LATEST
     registry = CollectorRegistry()

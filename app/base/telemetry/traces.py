@@ -41,9 +41,8 @@ TRACING = _Tracing()
 
 @contextmanager
 def tracing(process: str, *, version: str, is_own: Callable[[str], bool]) -> Iterator[None]:
-    """Sends spans if the environment names a collector. `process` is `api` or `worker`.
-
-    `is_own` says whether a URL is the service's.
+    """`process` is `api` or `worker`; `is_own`: a URL is the service's. Sends nothing unless the environment
+    names a collector.
     """
     why_not = _reason_not_to_send(is_own)
     if why_not is not None:
@@ -80,12 +79,12 @@ def tracing(process: str, *, version: str, is_own: Callable[[str], bool]) -> Ite
 
 
 def request_span(sent: Iterable[tuple[bytes, bytes]]) -> AbstractContextManager[None]:
-    """Span of a request, part of the caller's trace if its headers name one."""
+    """Part of the caller's trace if its headers name one."""
     return _span("request", SpanKind.SERVER, parent=_read_parent(sent), attributes={})
 
 
 def check_span(traceparent: str | None, attributes: Attributes) -> AbstractContextManager[None]:
-    """Span of a check, part of the trace of the request that asked for it."""
+    """Part of the trace of the request that asked for it."""
     parent = None if traceparent is None else _PLACE.extract({"traceparent": traceparent})
     return _span("check", SpanKind.CONSUMER, parent=parent, attributes=attributes)
 
@@ -103,7 +102,7 @@ class ModelCall:
 def model_span(
     host: str, attributes: Attributes, *, sent: Iterable[tuple[bytes, bytes]] | None = None
 ) -> Iterator[ModelCall]:
-    """Span of one request to a model, part of the current trace, or of that of `sent`.
+    """Part of the current trace, or of that of `sent`.
 
     The caller sets `status` and `has_failed` before the block ends.
     """
@@ -137,7 +136,6 @@ def model_span(
 def describe_span(
     attributes: Mapping[str, str | int | bool | None], *, name: str = "", has_failed: bool = False
 ) -> None:
-    """Adds attributes to the current span; those that are None are left out."""
     span = trace.get_current_span()
     if not span.is_recording():
         return
@@ -149,7 +147,7 @@ def describe_span(
 
 
 def current_traceparent() -> str | None:
-    """Place in a trace as text (W3C Trace Context), or None."""
+    """W3C Trace Context."""
     carrier: dict[str, str] = {}
     _PLACE.inject(carrier)
     return carrier.get("traceparent")

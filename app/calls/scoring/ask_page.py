@@ -57,15 +57,12 @@ class Timing:
 
 
 class Pacer:
-    """Spaces the requests of one client evenly, without bursts."""
-
     def __init__(self, requests_per_second: float | None, timing: Timing) -> None:
         self._spacing = 0.0 if requests_per_second is None else 1.0 / requests_per_second
         self._timing = timing
         self._free_at = 0.0
 
     async def turn(self, deadline: float = math.inf) -> bool:
-        """Waits for a turn; returns False at once if none comes before `deadline`."""
         now = self._timing.monotonic()
         mine = max(now, self._free_at)
         if mine >= deadline:
@@ -80,10 +77,7 @@ class Pacer:
 
 
 def backoff_seconds(attempt: int, page: int) -> float:
-    """Wait after failed attempt `attempt` (from 1): 0.5 s doubling, times 0.5 to 1.
-
-    It depends on page and attempt only, so that every run waits the same times.
-    """
+    """0.5 s doubling, times 0.5 to 1, after failed attempt `attempt` (from 1); the same in every run."""
     spread = (page * 7919 + attempt * 104_729) % 1000 / 1000
     return float(
         min(_FIRST_BACKOFF_SECONDS * 2 ** (attempt - 1) * (0.5 + 0.5 * spread), LONGEST_WAIT_SECONDS)
@@ -91,7 +85,7 @@ def backoff_seconds(attempt: int, page: int) -> float:
 
 
 def retry_after_seconds(value: str | None, now: datetime) -> float | None:
-    """Seconds of a Retry-After header (a number or a date), 0 to the longest wait; None if unreadable."""
+    """0 to the longest wait; None if unreadable."""
     if value is None:
         return None
     text = value.strip()
@@ -108,7 +102,7 @@ def retry_after_seconds(value: str | None, now: datetime) -> float | None:
 Fitted = TypeVar("Fitted")
 
 MAX_ATTEMPTS = 4
-"""Max attempts per page. The first page that uses them up ends the whole."""
+"""Per page. The first page that uses them up ends the whole."""
 
 MAX_ANSWER_BYTES = 32 * 2**20
 """A page of 10,000 rows that echoes 100 inputs takes about 10 MB."""
@@ -130,14 +124,14 @@ class ModelKey:
 
 
 def name_model(endpoint: Endpoint) -> str:
-    """Name in messages: an MLflow URI, or host and port. Raises EndpointRefused."""
+    """An MLflow URI, or host and port. Raises EndpointRefused."""
     return endpoint.uri if endpoint.is_loaded else parse_url(endpoint.url).netloc.decode("ascii")
 
 
 class Asker:
-    """Sends pages to one endpoint, within its rate limit and time-out.
+    """Errors quote answers if `quotes`.
 
-    Errors quote its answers if `quotes`. Raises EndpointRefused and ScoringFailed.
+    Raises EndpointRefused and ScoringFailed.
     """
 
     def __init__(self, endpoint: Endpoint, timing: Timing, *, quotes: bool = True) -> None:
@@ -168,10 +162,7 @@ class Asker:
     ) -> bytes:
         """2xx answer to page number `page` (from 0), by `deadline` on the monotonic clock.
 
-        Raises:
-            PageRefused: the endpoint does not take the page.
-            EndpointDown: it did not answer in any attempt or until then, or answered that it cannot now.
-            ScoringFailed: it failed permanently; EndpointRefused among them.
+        Raises PageRefused, EndpointDown (no answer in time, or it cannot now), ScoringFailed (for good).
         """
         attempt = 1
         while True:
@@ -192,7 +183,7 @@ class Asker:
                 retry_after_seconds(outcome.retry_after, self._timing.now()) if outcome.may_pass else None
             )
             if asked_for is not None:
-                self._pacer.hold(asked_for)  # holds the other pages too
+                self._pacer.hold(asked_for)
             pause = backoff_seconds(attempt, page) if asked_for is None else asked_for
             if not outcome.may_pass or attempt == attempts or self._timing.monotonic() + pause >= deadline:
                 model_calls.labels("failed").inc()
@@ -203,7 +194,6 @@ class Asker:
             attempt += 1
 
     def unusable(self, error: ScoringFailed, answer: bytes, *, page: int, pages: int) -> ScoringFailed:
-        """Error for an answer without predictions, quoting it unless it is a table."""
         where = f"(Endpoint {self._host}, page {page + 1} of {pages}.)"
         # A table may echo a person's features into a log.
         quoted = "" if any(marker in answer for marker in _TABLE_WORDS) else self._quote(answer)
@@ -284,10 +274,7 @@ class Asker:
 
 
 class PageScorer:
-    """Asks one endpoint about rows, in its format and within its limits.
-
-    Raises EndpointRefused and ScoringFailed.
-    """
+    """Raises EndpointRefused and ScoringFailed."""
 
     def __init__(self, key: ModelKey, policy: EgressPolicy, timing: Timing | None) -> None:
         self._key = key
@@ -305,7 +292,7 @@ class PageScorer:
         attempts: int,
         deadline: float = math.inf,
     ) -> Fitted:
-        """Result of `fit` for the answer to one page, with its rows in order."""
+        """`fit` gets the answer with its rows in order."""
         key = self._key
         message = self._codec.write_message(
             key.columns, rows, asking=Asking(outputs=key.outputs, types=key.types)

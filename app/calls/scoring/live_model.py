@@ -14,15 +14,13 @@ from ..pinned_transport import PinnedTransport
 from .ask_page import ModelKey, PageScorer, Timing
 
 LIVE_ATTEMPTS = 3
-"""Only attempts that fit into the time left are made."""
 
 MOST_MODELS = 200
-"""Max models with connections in a process; those unused for longest are closed."""
 
 
 class LiveModel:
-    """Scores rows by one endpoint, in one event loop; `concurrency` bounds all requests. Raises
-    EndpointRefused and ScoringFailed.
+    """Belongs to one event loop; `concurrency` bounds all requests. Raises EndpointRefused and
+    ScoringFailed.
     """
 
     def __init__(self, key: ModelKey, policy: EgressPolicy, *, timing: Timing | None = None) -> None:
@@ -31,9 +29,7 @@ class LiveModel:
         self._transport = PinnedTransport(policy, connections=endpoint.concurrency, tls=endpoint.tls)
 
     async def score(self, rows: Rows, *, deadline: float, attempts: int = LIVE_ATTEMPTS) -> Answer:
-        """Answer to the rows, in order, by `deadline` on the monotonic clock. Raises
-        ScoringFailed.
-        """
+        """`deadline` is on the monotonic clock. Raises ScoringFailed."""
         size = self._page_size
         starts = range(0, len(rows), size)
         score = partial(
@@ -86,7 +82,7 @@ class _Kept:
 
 
 class LiveModels:
-    """The models of one process. Belongs to one event loop."""
+    """Belongs to one event loop."""
 
     def __init__(self, policy: EgressPolicy) -> None:
         self._policy = policy
@@ -94,9 +90,7 @@ class LiveModels:
 
     @asynccontextmanager
     async def using(self, deployment_no: int, key: ModelKey) -> AsyncIterator[LiveModel]:
-        """Yields the deployment's model until the block ends; one with another key is dropped. Raises
-        ScoringFailed.
-        """
+        """Yields it until the block ends; drops one with another key. Raises ScoringFailed."""
         previous = self._kept.get(deployment_no)
         entry = previous if previous and previous.key == key else _Kept(key, LiveModel(key, self._policy))
         replaced = [previous] if previous and previous is not entry else []

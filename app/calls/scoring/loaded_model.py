@@ -31,8 +31,6 @@ _SECRET = ("EVENHAND_", "DATABASE_", "PG")
 
 
 class _ModelEnded(Exception):
-    """The process ended by itself, with this exit status; `how` says it in words."""
-
     def __init__(self, status: int) -> None:
         super().__init__(status)
         self.how = (
@@ -43,9 +41,7 @@ class _ModelEnded(Exception):
 
 
 class ModelProcesses(httpx.AsyncBaseTransport):
-    """Child processes with the model, one for each page in flight. They end with this process or by
-    `close`.
-    """
+    """One for each page in flight. They end with this process or by `close`."""
 
     def __init__(self, uri: str, prefixes: Sequence[str]) -> None:
         self.most_at_once = count_cores()
@@ -55,11 +51,8 @@ class ModelProcesses(httpx.AsyncBaseTransport):
         self._crashes = 0
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """An idle process's answer. One that ended by itself is replaced once.
-
-        Raises:
-            EndpointDown: another one ended by itself.
-            ScoringFailed: the model cannot be loaded.
+        """One that ended by itself is replaced once. Raises EndpointDown after that, ScoringFailed if the
+        model cannot be loaded.
         """
         while True:
             child = (
@@ -125,7 +118,6 @@ class _Child:
         return self._read(process)
 
     def end(self) -> None:
-        """Kills the process and those that it started."""
         with self._lock:
             self.is_ended = True
             process = self._process
@@ -159,7 +151,7 @@ def _not_loaded(uri: str, reason: str) -> ScoringFailed:
 
 
 class LoadedHere(httpx.AsyncBaseTransport):
-    """The model in this process, an executor's, loaded once for each `turn`."""
+    """Loads the model once for each `turn`, in this process, an executor's."""
 
     most_at_once = 1
 
@@ -187,4 +179,3 @@ def _load_here(uri: str, prefixes: tuple[str, ...], turn: str) -> Any:  # noqa: 
 
 
 LoadedModel = ModelProcesses | LoadedHere
-"""A loaded model as a transport for MLflow's format. `most_at_once`: pages at a time."""

@@ -32,13 +32,11 @@ _USER_OF_URL = re.compile(r"(?<=://)[^\s/'\"]+(?=@)")
 _SECRET_NAME = re.compile("PASSWORD|SECRET|TOKEN|KEY|CREDENTIAL")
 
 _SECRET_CHARACTERS = 6
-"""Min characters of a secret: shorter values are in ordinary words."""
+"""Shorter values are in ordinary words."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageAnswer:
-    """Predictions as JSON, or the reason in words."""
-
     status: int
     body: bytes
 
@@ -48,7 +46,7 @@ class ModelNotLoaded(Exception):
 
 
 def load_model(uri: str) -> Any:  # noqa: ANN401 - of a package that few installations have
-    """Model. Raises ModelNotLoaded."""
+    """Raises ModelNotLoaded."""
     try:
         import mlflow.pyfunc  # noqa: PLC0415 - an extra, and only for this process
 
@@ -76,7 +74,7 @@ def load_model(uri: str) -> Any:  # noqa: ANN401 - of a package that few install
 
 
 def hide_secrets(text: str) -> str:
-    """Text without users and passwords of URLs, and values of variables named as secrets."""
+    """Users and passwords of URLs, and values of variables named as secrets."""
     text = _USER_OF_URL.sub(_HIDDEN, text)
     secrets = {
         value
@@ -89,7 +87,6 @@ def hide_secrets(text: str) -> str:
 
 
 def answer_page(model: Any, page: bytes) -> PageAnswer:  # noqa: ANN401 - as above
-    """Predictions, or status 400 with what the model's code raised."""
     try:
         (split,) = json.loads(page).values()
         try:
@@ -139,7 +136,7 @@ def _write_answer(pipe: BinaryIO, answer: PageAnswer) -> None:
 
 
 def main(uri: str) -> None:
-    """Answers the pages on standard input. What the model prints is dropped: it may hold people's data."""
+    """Pages come on standard input. What the model prints is dropped: it may hold people's data."""
     with suppress(OSError):  # where memory runs out, the model ends before its worker and the database
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
     requests = os.fdopen(os.dup(0), "rb")

@@ -24,15 +24,15 @@ from .ask_page import MAX_ATTEMPTS, ModelKey, PageScorer, Timing
 from .loaded_model import LoadedModel, ModelProcesses
 
 MOST_CALLS = 400
-"""Max refused calls of a check, besides one for each page answered as a whole; beyond it the refusal
-counts for the check.
+"""Refused calls of a check, besides one for each page answered as a whole; beyond it the refusal counts for
+the check.
 """
 
 MOST_CALLS_UNANSWERED = 40
-"""The same until a record is answered: enough to find the last good half of the largest page."""
+"""Enough to find the last good half of the largest page, until a record is answered."""
 
 _ENOUGH_TO_INFER = 3
-"""Min records with the same nulls for which three decide, unless one was answered."""
+"""Records with the same nulls for which three decide, unless one was answered."""
 
 
 @frozen
@@ -44,13 +44,12 @@ class Refusal:
 Scored = Prediction | Refusal
 
 Ask = Callable[[Rows], Awaitable[Sequence[Scored]]]
-"""Sends rows, all or nothing; raises PageRefused."""
 
 _Nulls = frozenset[int]
 
 
 class RefusalSearch:
-    """Sends pages and separates refused records. Refused nulls are remembered for later pages."""
+    """Separates refused records. Refused nulls are remembered for later pages."""
 
     def __init__(self, columns: Sequence[str]) -> None:
         self._columns = columns
@@ -62,7 +61,7 @@ class RefusalSearch:
         self._answered_nulls: set[_Nulls] = set()
 
     async def score(self, rows: Rows, ask: Ask, turn: asyncio.Lock) -> list[Scored]:
-        """Result for each row; `turn` lets one page at a time be searched. Raises PageRefused."""
+        """`turn` lets one page at a time be searched. Raises PageRefused."""
         # Rows with refused nulls go apart, each kind by itself.
         by_nulls: dict[_Nulls, list[int]] = {nulls: [] for nulls in self._refused_nulls}
         unmatched: list[int] = []
@@ -123,7 +122,6 @@ class RefusalSearch:
     async def _refused(
         self, rows: Rows, positions: Sequence[int], ask: Ask, results: dict[int, Scored]
     ) -> PageRefused | None:
-        """None where the part was answered, or is empty."""
         if not positions:
             return None
         try:
@@ -134,7 +132,6 @@ class RefusalSearch:
         return None
 
     def _spend(self, error: PageRefused) -> None:
-        """Counts a refusal that does not show the records at fault."""
         self._calls += 1
         if self._calls > (MOST_CALLS + self._whole_pages if self.is_answered else MOST_CALLS_UNANSWERED):
             message = (
@@ -163,7 +160,7 @@ def _nulls(row: Sequence[object]) -> _Nulls:
 
 
 def _halve(rows: Rows, positions: Sequence[int]) -> Iterable[Sequence[int]]:
-    """Divides by the nulls that do so best, or in two halves where nulls are alike."""
+    """Divides by the nulls that do so best, or halves where nulls are alike."""
     nulls = {position: _nulls(rows[position]) for position in positions}
     counted = Counter(position for null_columns in nulls.values() for position in null_columns)
     with_any = [position for position in positions if nulls[position]]
@@ -180,19 +177,19 @@ def _halve(rows: Rows, positions: Sequence[int]) -> Iterable[Sequence[int]]:
 
 
 OnPage = Callable[[int, int], None]
-"""Called after each page: rows scored so far, rows in all."""
+"""Rows scored so far, rows in all."""
 
 OnScored = Callable[[int, Sequence[Scored]], None]
-"""Called with each page's answers and the place of its first row, before `OnPage`."""
+"""A page's answers and the place of its first row, before `OnPage`."""
 
 ShouldStop = Callable[[], bool | None]
-"""Called before each page and about once a second: true, or an error of its own, ends the scoring."""
+"""Asked before each page and about once a second: true, or an error of its own, ends the scoring."""
 
 _POLL_SECONDS = 1.0
 
 
 class ScoringClient:
-    """Scores rows by one endpoint. The rate limit holds over its life, connections over one `score`.
+    """The rate limit holds over its life, connections over one `score`.
 
     `columns` are the features in order; `policy` decides the allowed addresses. An MLflow model runs in
     processes of its own until `close`, unless it is `loaded`. Raises EndpointRefused and ScoringFailed.
@@ -220,7 +217,6 @@ class ScoringClient:
         )
 
     def close(self) -> None:
-        """Ends the processes of a loaded model."""
         if self._loaded:
             self._loaded.close()
 
@@ -237,16 +233,10 @@ class ScoringClient:
         should_stop: ShouldStop | None = None,
         attempts: int = MAX_ATTEMPTS,
     ) -> list[Scored]:
-        """One prediction per row, in order, or a refusal where its probability is none; equal rows
-        are each sent.
+        """One for each row, in order, or a refusal where its probability is none; equal rows are each sent.
 
         Blocks; do not call from a running event loop. Callbacks run on the calling thread; what they raise
-        ends the scoring.
-
-        Raises:
-            EndpointDown: the endpoint gave no answer to a page, or answered that it cannot now.
-            ScoringFailed: a page could not be scored for another reason.
-            CheckCancelled: `should_stop` returned true.
+        ends the scoring. Raises EndpointDown, ScoringFailed, CheckCancelled.
         """
         if not rows:
             return []
@@ -261,11 +251,9 @@ class ScoringClient:
         should_stop: ShouldStop | None = None,
         on_scored: OnScored | None = None,
     ) -> list[Scored]:
-        """Returns the same, with a refusal also in place of each record that the model does not take.
+        """Adds a refusal for each record that the model does not take.
 
-        Raises:
-            PageRefused: the model took no record, or refuses too many to find each of them.
-            ScoringFailed, CheckCancelled: as `score`.
+        Raises PageRefused (no record taken, or too many refused to find each), and as `score`.
         """
         if not rows:
             return []

@@ -1,7 +1,7 @@
 """Made-up loan applicants, by a seeded generator.
 
-*The past decision* is that of an imagined clerk, who demanded more of women and a little more of people
-under 26; the model learns both. *The outcome*, whether the loan was paid back, depends on means alone.
+*The past decision* is that of an imagined clerk, who demanded more of women and a little more of people under
+26; the model learns both. *The outcome* depends on means alone.
 """
 
 from collections.abc import Mapping
@@ -23,13 +23,12 @@ FEATURES = {
     "loan_amount": "integer",
     "loan_duration": "integer",
 }
-"""Input columns of the model, in order, each with its type in the API."""
 
 GOOD, BAD = "No Risk", "Risk"
 
 HARDER_FOR_WOMEN = 1.9
 HARDER_FOR_THE_YOUNG = 0.6
-"""Extra log-odds that the clerks demanded. 1.9 turns a chance of 80 % into one of 37 %."""
+"""Log-odds. 1.9 turns a chance of 80 % into one of 37 %."""
 
 _YOUNGEST, _OLDEST, _STILL_YOUNG = 18, 75, 25
 _SHARE_OF_WOMEN = 0.45
@@ -41,7 +40,6 @@ _SAVINGS = {
     "unknown": (0.10, 0.6),
 }
 _HOUSING = {"own": (0.65, 0.6), "rent": (0.25, -0.6), "free": (0.10, 0.0)}
-"""Per value: its frequency, and its log-odds of paying back."""
 
 
 def applicants(count: int, random: Generator) -> list[Applicant]:
@@ -61,7 +59,7 @@ def applicants(count: int, random: Generator) -> list[Applicant]:
 
 
 def past_decisions(people: list[Applicant], random: Generator) -> list[str]:
-    """Clerk's decisions: `No Risk` or `Risk`."""
+    """`No Risk` or `Risk`."""
     handicap = [
         HARDER_FOR_WOMEN * (applicant["sex"] == "female")
         + HARDER_FOR_THE_YOUNG * (int(applicant["age"]) <= _STILL_YOUNG)
@@ -71,7 +69,7 @@ def past_decisions(people: list[Applicant], random: Generator) -> list[str]:
 
 
 def outcomes(people: list[Applicant], random: Generator) -> list[str]:
-    """Returns whether each paid back (`No Risk`) or not (`Risk`)."""
+    """`No Risk` where paid back, or `Risk`."""
     return _labels(_means(people), random)
 
 
@@ -105,7 +103,7 @@ DECISION = "decision"
 
 
 def training_data() -> DataFrame:
-    """Returns the same past applicants every time, with the decision in the column DECISION."""
+    """The same every time, with the decision in the column DECISION."""
     random = np.random.default_rng(SEED)
     people = applicants(TRAINING_ROWS, random)
     return DataFrame(people).assign(**{DECISION: past_decisions(people, random)})

@@ -11,7 +11,6 @@ from .applicants import FEATURES, Applicant
 
 TIMEOUT_SECONDS = 30
 PAUSES = (0.2, 0.5, 1, 2, 4, 8, 8, 8)
-"""Seconds between attempts; long enough for a service that restarts."""
 
 
 class Stopped(Exception):
@@ -19,8 +18,6 @@ class Stopped(Exception):
 
 
 class Http:
-    """Sends requests, and repeats them while there is no answer."""
-
     def __init__(
         self, base_url: str, stop: threading.Event, *, headers: dict[str, str] | None = None
     ) -> None:
@@ -31,11 +28,8 @@ class Http:
         )
 
     def request(self, method: str, path: str, content: Any = None, **query: str) -> httpx.Response:  # noqa: ANN401 - any JSON
-        """Response, unless 503. Text is sent as CSV, else JSON.
-
-        Raises:
-            Unavailable: there was no answer in nine attempts of at most 30 seconds.
-            Stopped: the example was asked to stop meanwhile.
+        """Sends text as CSV, else JSON. Raises Unavailable after nine attempts of at most 30 seconds, and
+        Stopped.
         """
         body = (
             {"content": content, "headers": {"Content-Type": "text/csv"}}
@@ -61,12 +55,7 @@ class Http:
         )
 
     def ask(self, method: str, path: str, content: Any = None, **query: str) -> Any:  # noqa: ANN401 - any JSON
-        """Content of a response, which must be a success.
-
-        Raises:
-            SetupError: it was refused; the message is that of the response.
-            Unavailable, Stopped: as `request`.
-        """
+        """Raises SetupError of a refusal, with its message; Unavailable and Stopped as `request`."""
         return _read_content(self.request(method, path, content, **query))
 
     def find(self, path: str) -> Any | None:  # noqa: ANN401 - as above
@@ -89,9 +78,6 @@ class Evenhand:
         self.address = f"/v1/deployments/{deployment_id}"
 
     def log(self, kind: str, records: Sequence[dict[str, Any]], **query: str) -> None:
-        """Logs payload or feedback records. With `historical="true"` each counts for the hour of its own
-        time.
-        """
         if not records:
             return
         receipt = self.http.ask("POST", f"{self.address}/{kind}", {"records": list(records)}, **query)

@@ -14,7 +14,7 @@ PORT_FILE = "example-model.port"
 
 @contextlib.contextmanager
 def model_listener(folder: Path) -> Iterator[socket.socket]:
-    """Yields a listening socket on loopback, if possible on the last run's port: the endpoint is stored."""
+    """Takes the last run's port if possible: the endpoint is stored."""
     remembered = folder / PORT_FILE
     port = 0
     with contextlib.suppress(OSError, ValueError):

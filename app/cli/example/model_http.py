@@ -9,10 +9,7 @@ from typing import Any
 
 
 class ModelServer(ThreadingHTTPServer):
-    """Serves on a socket that already listens: callers wait during training.
-
-    `answer` returns the content for a path and sent content.
-    """
+    """Callers wait during training, on a socket that already listens. `answer` gets path and sent content."""
 
     daemon_threads = True
 

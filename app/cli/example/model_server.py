@@ -1,6 +1,4 @@
-"""Serves the model over HTTP: `POST /score` takes `{"fields": [...], "values": [[...]]}` and answers in
-the same form.
-"""
+"""`POST /score` takes `{"fields": [...], "values": [[...]]}` and answers in the same form."""
 
 import socket
 import sys
@@ -24,8 +22,6 @@ _TOLERANCE = 1e-10
 
 
 class CreditRiskModel:
-    """Predicts 0 (No Risk) or 1 (Risk), with the probability of each."""
-
     def __init__(self, past: DataFrame) -> None:
         self._categories = [
             (name, value)
@@ -37,7 +33,6 @@ class CreditRiskModel:
         self._weights = _fit(self._terms(past), (past[DECISION] == BAD).to_numpy())
 
     def predict(self, fields: Sequence[str], values: Sequence[Sequence[Any]]) -> list[list[Any]]:
-        """`[prediction, probabilities, decoded label]` for each row."""
         # The columns may come in any order.
         risks = expit(self._terms(DataFrame(values, columns=list(fields))) @ self._weights)
         predictions = (risks > 1 / 2).astype(int)
@@ -58,7 +53,7 @@ def train() -> CreditRiskModel:
 
 
 def _fit(terms: NDArray[np.float64], is_risk: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Newton's method; weights of all terms but the first are drawn towards zero, as the terms of a column
+    """Newton's method; weights but the first are drawn towards zero, as the terms of a column
     add up to it.
     """
     penalty = np.diag([0.0, *np.ones(terms.shape[1] - 1)])

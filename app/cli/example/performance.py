@@ -60,9 +60,7 @@ IMPACTS = (
 
 
 def results_table(check: Mapping[str, Any], measurements: Sequence[Point]) -> Table:
-    """Builds a table of each group's figures, logged and all else equal, each also mitigated; references
-    last.
-    """
+    """Each group's figures, logged and all else equal, each also mitigated; references last."""
     figures = {
         tuple(
             measurement[member] for member in ("metric", "data", "scope", "attribute", "group")
@@ -123,7 +121,6 @@ def _format_number(point: Point | None) -> str:
 
 PER_SECOND = 2.0
 LATEST_LABEL = timedelta(minutes=3)
-"""Max time to a label; far shorter than in reality."""
 
 
 class Stream:
@@ -137,12 +134,10 @@ class Stream:
         self.labelled = 0
 
     def expect(self, labels: Iterable[Label]) -> None:
-        """Logs each of these labels when it is due; safe for threads."""
         for label in labels:
             self._expected.put(label)
 
     def run(self, stop: threading.Event) -> None:
-        """Streams until `stop` is set. Raises Unavailable."""
         while not stop.wait(self._random.exponential(1 / PER_SECOND)):
             now = utc_now()
             visits = [Visit(str(uuid.uuid4()), now, applicant) for applicant in applicants(1, self._random)]
@@ -173,7 +168,7 @@ class Performance:
     log: Path
 
     def run(self, keys: queue.SimpleQueue[str], hours: int, *, once: bool) -> None:
-        """Starts when there is a key; with `once` it ends after the results. Raises Unavailable."""
+        """Once there is a key; with `once` it ends after the results. Raises Unavailable."""
         steps = Steps(self.console)
         with steps.bar("Starting the database, the service, a worker and the model"):
             key = None

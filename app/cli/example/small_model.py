@@ -9,7 +9,6 @@ OUTPUTS = ("prediction", "probability")
 
 
 def answer(path: str, request: Any) -> dict[str, Any]:  # noqa: ANN401 - what somebody sent
-    """Answers `POST /score` in the format `fields_values`, and `POST /invocations` as MLflow."""
     if path == "/score":
         return {"fields": list(OUTPUTS), "values": _decide(request["fields"], request["values"])}
     if path == "/invocations":

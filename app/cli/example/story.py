@@ -22,7 +22,6 @@ from .model_address import OUTPUTS
 
 SEED = 7
 QUIET, BUSY, BUSIEST_HOUR = 150, 420, 13
-"""Applicants per hour at the quietest and the busiest time, and the busiest hour (UTC)."""
 
 SHARE_LABELLED = 0.4
 LATEST_LABEL = timedelta(hours=12)
@@ -37,8 +36,6 @@ class Visit:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Label:
-    """The outcome of a loan, sorted by when it becomes known."""
-
     known_at: datetime
     id: str
     outcome: str
@@ -48,7 +45,6 @@ class Label:
 
 
 def payload_records(visits: Sequence[Visit], model: Http) -> list[JsonObject]:
-    answers = score(model, [visit.applicant for visit in visits])
     return [
         {
             "id": visit.id,
@@ -58,13 +54,12 @@ def payload_records(visits: Sequence[Visit], model: Http) -> list[JsonObject]:
             "probability": answer["probability"],
             "label": answer["predictedLabel"],
         }
-        for visit, answer in zip(visits, answers, strict=True)
+        for visit, answer in zip(visits, score(model, [visit.applicant for visit in visits]), strict=True)
     ]
 
 
 def hour_of_visits(hour: datetime) -> tuple[list[Visit], list[Label]]:
-    """Visitors and labels of the hour that begins at `hour`; the same for the same hour."""
-    # Whichever hours came before it.
+    """The same for the same hour."""
     random = np.random.default_rng([SEED, int(hour.timestamp())])
     wave = (1 + math.cos(2 * math.pi * (hour.hour - BUSIEST_HOUR) / 24)) / 2
     people = applicants(round(QUIET + (BUSY - QUIET) * wave), random)
@@ -77,7 +72,6 @@ def hour_of_visits(hour: datetime) -> tuple[list[Visit], list[Label]]:
 
 
 def draw_labels(visits: Sequence[Visit], latest: timedelta, random: np.random.Generator) -> list[Label]:
-    """Outcomes of some visitors' loans, due up to `latest` after the visit."""
     drawn = zip(
         visits,
         outcomes([visit.applicant for visit in visits], random),
@@ -144,7 +138,7 @@ class Scene:
 
 
 def register(scene: Scene) -> None:
-    """Registers the model and what to watch. Changes of a user since the last run stay."""
+    """Changes of a user since the last run stay."""
     http = scene.evenhand.http
     address = scene.evenhand.address
     endpoint = {"url": scene.model_url}
@@ -163,8 +157,8 @@ def register(scene: Scene) -> None:
 
 
 def catch_up(scene: Scene, hours: int, now: datetime) -> list[Label]:
-    """Logs the traffic of the unchecked ones of the last `hours` hours, and has each checked; returns the
-    labels still to come.
+    """Traffic of the unchecked ones of the last `hours` hours, each then checked; returns labels still to
+    come.
     """
     checks = scene.evenhand.http.ask("GET", f"{scene.evenhand.address}/checks", limit="1000")["checks"]
     checked = set()

@@ -29,11 +29,9 @@ COLOURS = {FigureLabel.UNFAIR: "red", FigureLabel.CONFIRMED_FAIR: "green", Figur
 
 BARS = "▁▂▃▄▅▆▇█"
 BAR_COUNT = 20
-"""Max bars of a comparison; each shows the highest value of its hours."""
 
 
 def render_evidence(evidence: Evidence, name: str, console: Console) -> str:
-    """Report of a file of that name."""
     with console.capture() as capture:
         for line in _list_heading(evidence, name):
             console.print(escape(fill(line, console.width)))
@@ -47,7 +45,6 @@ def render_evidence(evidence: Evidence, name: str, console: Console) -> str:
 
 
 def phrase_evidence(sides: Sequence[ComparisonEvidence]) -> str:
-    """The sentence of a figure, by its sides."""
     first = sides[0]
     alarm = ""
     earlier = sum(episode.resolved is not None for side in sides for episode in side.episodes)
@@ -120,7 +117,6 @@ def _build_table(evidence: Evidence) -> Table:
 
 
 def group_figures(evidence: Evidence) -> list[list[ComparisonEvidence]]:
-    """Comparisons of each figure: its one or two limits."""
     figures = groupby(evidence.comparisons, key=lambda comparison: (comparison.metric, comparison.group))
     return [list(sides) for _, sides in figures]
 
@@ -155,7 +151,7 @@ INTERVALS = {
 
 
 def _draw_bars(sides: Sequence[ComparisonEvidence]) -> str:
-    """Draws the evidence over time, of the limit with more; a full bar is what an alarm needs."""
+    """A full bar is what an alarm needs; the limit with more evidence counts."""
     heights = np.zeros(len(sides[0].log_evidence))
     for side in sides:
         heights = np.maximum(heights, np.clip(side.log_evidence / side.log_threshold, 0, 1))
@@ -182,7 +178,7 @@ def count_blocks(hours: int, *, is_daily: bool) -> str:
 
 
 def fill(text: str, width: int, bullet: str = "") -> str:
-    """Lines of at most `width` characters, the first of which begins with the bullet."""
+    """Lines of at most `width` characters; the first begins with the bullet."""
     return textwrap.fill(
         printable(text),
         width,

@@ -143,7 +143,6 @@ LowerLimit = Annotated[
 
 RANGE = re.compile(r"(-?\d+(?:\.\d+)?)-(-?\d+(?:\.\d+)?)")
 _OPTIONS = {"features": "--feature", "metrics": "--metric", "file": "FILE", "frame": "FILE"}
-"""Command-line names of the library's arguments, where they differ."""
 
 
 def open_console() -> Console:
@@ -152,7 +151,7 @@ def open_console() -> Console:
 
 
 def parse_values(frame: pd.DataFrame, columns: Sequence[str | None], texts: Sequence[str]) -> list[Any]:
-    """Values that the texts spell: numbers and ranges if the columns hold numbers."""
+    """Numbers and ranges if the columns hold numbers."""
     if not all(is_numeric(frame[name]) for name in columns if name in frame):
         return list(texts)
     ranges = [RANGE.fullmatch(text) for text in texts]
@@ -181,7 +180,6 @@ def list_side(attributes: Sequence[str], texts: Texts, option: str) -> dict[str,
 
 
 def list_values(*listings: Mapping[str | None, Texts] | Mapping[str, list[str]]) -> dict[str, list[str]]:
-    """All texts that options list of each column."""
     listed = dict[str, list[str]]()
     for listing in listings:
         for name, texts in listing.items():
@@ -193,7 +191,6 @@ def list_values(*listings: Mapping[str | None, Texts] | Mapping[str, list[str]])
 def parse_side(
     frame: pd.DataFrame, attributes: Sequence[str], texts: Texts, option: str
 ) -> dict[str, list[Any]] | None:
-    """Values of one side of the comparison, by attribute."""
     return {
         name: parse_values(frame, (name,), values)
         for name, values in list_side(attributes, texts, option).items()
@@ -201,14 +198,14 @@ def parse_side(
 
 
 def print_notes(notes: Sequence[str]) -> None:
-    """Prints what was left out of a file to standard error: programs read the results."""
+    """Uses standard error: programs read the results."""
     for note in notes:
         echo(printable(f"{note.rstrip('.')}."), err=True)
 
 
 @contextmanager
 def refuse_errors() -> Iterator[None]:
-    """Ends the command with the error, under the name of the option it concerns."""
+    """Ends the command, under the name of the option concerned."""
     try:
         yield
     except InvalidInput as error:
@@ -221,10 +218,7 @@ def refuse_errors() -> Iterator[None]:
 
 @frozen
 class Declared:
-    """Columns of numbers, texts that are missing values, listed values by column, and the file's encoding, as
-    options say.
-
-    A column is one of numbers, too, if a range is listed for it, such as `18-25`, that none of its cells
+    """A column is one of numbers, too, if a range is listed for it, such as `18-25`, that none of its cells
     spells.
     """
 
@@ -238,8 +232,6 @@ NOTHING_DECLARED = Declared()
 
 
 class CsvCells(NamedTuple):
-    """The columns, and a sentence on each column of numbers with cells that are none."""
-
     frame: pd.DataFrame
     notes: list[str]
 
@@ -247,16 +239,12 @@ class CsvCells(NamedTuple):
 def read(
     file: Path, columns: Mapping[str, Sequence[str | None]], declared: Declared = NOTHING_DECLARED
 ) -> CsvCells:
-    """Columns named by the arguments: texts, and numbers where that is declared. Only an empty
-    cell is missing.
+    """Texts, and numbers where that is declared. Only an empty cell is missing.
 
     A line with fewer values than the header lacks the last ones. Values may be separated by semicolons or
-    tabs instead of commas, as spreadsheets write them: where only one of these gives the header the columns
-    that are wanted. A cell that is no number in a column of numbers is missing.
-
-    Raises:
-        InvalidInput: the file is not CSV, a line has more values than the header, or a column is missing
-    or occurs twice.
+    tabs, as spreadsheets write them, where only that gives the header the wanted columns. A cell that is no
+    number in a column of numbers is missing. Raises InvalidInput: no CSV, a line too long, a column missing
+    or twice.
     """
     with _report_unreadable(file), get_handle(file, "rb", is_text=False, compression="infer") as opened:
         limit = max(MAX_PACKING * file.stat().st_size, MIN_UNPACKED)
@@ -341,7 +329,7 @@ def read(
 
 
 def name_twins(frame: pd.DataFrame, columns: Sequence[str]) -> list[str]:
-    """A sentence on each text that looks like a more frequent one of its column."""
+    """Compares texts with the more frequent ones of their column."""
     notes = list[str]()
     for name in columns:
         records = frame[name].value_counts().to_dict()
@@ -350,10 +338,6 @@ def name_twins(frame: pd.DataFrame, columns: Sequence[str]) -> list[str]:
 
 
 class MeasuredRecords(NamedTuple):
-    """Records of a file, sentences on cells that were left out, and the library's arguments: columns,
-    outcomes and the sides compared.
-    """
-
     frame: pd.DataFrame
     notes: list[str]
     arguments: dict[str, Any]
@@ -373,7 +357,7 @@ def read_measured(
     numbers: Collection[str | None],
     features: Texts = None,
 ) -> MeasuredRecords:
-    """Reads the `columns` of a file and the values that options list; raises as `read`."""
+    """Raises as `read`."""
     outcomes = [*(favourable or ["1"]), *(unfavourable or [])]
     prediction = columns["prediction"]
     label = columns["label"]
@@ -422,7 +406,6 @@ def check_target(output: Path, file: Path) -> None:
 
 
 def write(report: Report | Sequence[Report], output: Path) -> None:
-    """Writes the measurements, as a whole or not at all."""
     if output.suffix == ".csv":
         if isinstance(report, Report):
             frame = report.to_frame()
@@ -453,7 +436,7 @@ def write(report: Report | Sequence[Report], output: Path) -> None:
 
 
 def write_bytes(content: bytes, output: Path) -> None:
-    """Writes a file, as a whole or not at all."""
+    """Writes all or nothing."""
     # A link's target, not the link; and only within its own folder can the new file replace it atomically.
     target = output.resolve()
     half = target.with_name(f".{target.name}.{os.getpid()}")

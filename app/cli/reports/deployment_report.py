@@ -72,9 +72,6 @@ def report_deployment(deployment_id: str, span: Span, query: SheetsWanted, form:
 
 
 def verify_report(file: Path, *, is_offline: bool) -> bool:
-    """Prints and returns whether the file is as it was made and, unless offline, the database as it was
-    then.
-    """
     report = read_report_file(file.read_bytes())
     differences = list(check_file(report))
     looked_at = "the file"

@@ -124,10 +124,9 @@ def report(
             # Imported here: a report of a file needs no database.
             from .deployment_report import choose_content, read_period, report_deployment  # noqa: PLC0415 - above
 
-            span = read_period(start, end)
             content = report_deployment(
                 deployment,
-                span,
+                read_period(start, end),
                 choose_content(sheets, preset, attribute, control, tool, mappings),
                 form.value,
             )
@@ -242,8 +241,7 @@ def kept(
                 echo(line)
             return
         _require_output(output, form)
-        content = read_kept(deployment, report_id, form.value)
-        _write(content, output)
+        _write(read_kept(deployment, report_id, form.value), output)
 
 
 @command.command()

@@ -18,9 +18,7 @@ from ..database import service_settings, spare_loaded_objects
 STOP_SECONDS = 10  # less than the supervisor waits
 
 SWITCH_SECONDS = 0.0005
-"""Longest run of a thread that renders or stores: with Python's own 0.005, calls of a model would be late
-by several times that.
-"""
+"""Calls of a model would be late by several times Python's own 0.005."""
 
 
 def main() -> None:

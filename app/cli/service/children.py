@@ -13,7 +13,7 @@ from ...database.embedded.spawn import tied_command
 
 @frozen_by_name
 class ChildSpec:
-    """A process to keep running: its command (the first item a path), and additions to our environment."""
+    """The command's first item is a path; `environment` adds to ours."""
 
     name: str
     command: tuple[str, ...]
@@ -24,8 +24,8 @@ class ChildSpec:
 
 
 class Child(subprocess.Popen[bytes]):
-    """One run of a `ChildSpec`, in its own session, so that Ctrl-C reaches only the supervisor; its id is
-    also that of its group.
+    """Has a session of its own, so that Ctrl-C reaches only the supervisor; its id is also
+    that of its group.
     """
 
     def __init__(self, spec: ChildSpec) -> None:
@@ -41,9 +41,7 @@ class Child(subprocess.Popen[bytes]):
         )
 
     def wait_for_end(self) -> None:
-        """Waits until it and the processes it started have ended: by themselves within `stop_seconds`,
-        else killed.
-        """
+        """Kills those that do not end by themselves within `stop_seconds`."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.wait(self.spec.stop_seconds)
         with contextlib.suppress(

@@ -48,11 +48,11 @@ def run_service(
     greet: Callable[[], None] = lambda: None,
     environment: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Runs until `stop` is set; then every process that was started has ended. Call it from the main thread.
+    """Call it from the main thread. After `stop` every process that was started has ended.
 
     `prepare` is called with the migrated database before anything serves, `conclude` after everything has
-    served, `greet` once the service is ready. `companions` returns, for the database's URL, further
-    processes to run; `environment` is for all of them.
+    served, `greet` once the service is ready. `companions` returns, for the database's URL, further processes
+    to run; `environment` is for all of them.
     """
     with (
         listening(settings.host, settings.port, processes=settings.api_processes) as listeners,
@@ -139,8 +139,8 @@ def reachable_host(host: str) -> str:
 
 @contextlib.contextmanager
 def listening(host: str, port: int, *, processes: int) -> Iterator[list[socket.socket]]:
-    """Yields a socket for each of the processes, all on one address, among which the system spreads
-    connections. `::` is IPv4 as well.
+    """One for each process, all on one address, among which the system spreads connections. `::` is IPv4 as
+    well.
 
     Opened here, so that a taken port is reported at once, and callers wait while a process starts again.
     """

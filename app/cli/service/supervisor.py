@@ -26,9 +26,7 @@ class Foundation(Protocol):
 
 
 class Backoff:
-    """Decides when a dead process may start again: at once, then after growing delays while it keeps
-    dying.
-    """
+    """A process starts at once, then after growing delays while it keeps dying."""
 
     def __init__(self) -> None:
         self._delay = 0.0
@@ -36,14 +34,11 @@ class Backoff:
         self._due = 0.0
 
     def started(self, now: float) -> None:
-        """Notes that it was started at `now` (seconds of a clock that never jumps)."""
         self._started = now
         self._due = 0.0
 
     def is_due(self, now: float) -> bool:
-        """Returns whether it, found dead at `now`, may start; the first call after a death begins the
-        wait.
-        """
+        """Found dead at `now`; the first call after a death begins the wait."""
         if not self._due:
             steady = now - self._started >= STEADY_SECONDS
             self._delay = (
@@ -56,8 +51,6 @@ class Backoff:
 
 
 class Supervisor:
-    """Runs the children of `specs` on a foundation that is already up."""
-
     def __init__(
         self,
         specs: Sequence[ChildSpec],
@@ -73,10 +66,7 @@ class Supervisor:
         self._backoffs = {name: Backoff() for name in ["", *self._specs]}
 
     def run(self, stop: threading.Event) -> None:
-        """Keeps the children and the foundation running until `stop` is set, then ends the children.
-
-        Call it from the main thread: the children end with the thread that starts them.
-        """
+        """Call it from the main thread: the children end with the thread that starts them."""
         try:
             for spec in self._specs.values():
                 self._start(spec)
@@ -90,7 +80,6 @@ class Supervisor:
             self._children.clear()
 
     def tend(self) -> None:
-        """Restarts, once, every dead process that is due."""
         if not self._tend_foundation():
             return
         for name, spec in self._specs.items():

@@ -12,8 +12,8 @@ from ...base.errors import SetupError
 from ...base.values import frozen
 from .system_account import Account, current_account, is_nobody, unprivileged_account
 
-PORT = 5432  # only in the socket's name: there is no address
-LONGEST_SOCKET_PATH = 103  # bytes: macOS allows 104 with the closing zero, Linux 108
+PORT = 5432
+LONGEST_SOCKET_PATH = 103
 POINTER = "postgres.location"
 
 log = structlog.get_logger()
@@ -21,7 +21,7 @@ log = structlog.get_logger()
 
 @frozen
 class Place:
-    """Locations of one server. `log` belongs to the process that starts it, the rest to `account`."""
+    """`log` belongs to the process that starts the server, the rest to `account`."""
 
     account: Account
     data: Path
@@ -48,11 +48,6 @@ def has_data(data_dir: Path) -> bool:
 
 
 def settle(data_dir: Path, system_dir: Path) -> Place:
-    """Place of the server of `data_dir`, an existing folder; the same at every start.
-
-    As root the server runs as another account. If that cannot reach `data_dir`, the data goes to a new
-    folder under `system_dir`, and a pointer file has its path.
-    """
     try:
         home = data_dir.resolve()
         pointer = home / POINTER
@@ -87,9 +82,7 @@ def _read_location(home: Path) -> Path:
 
 
 def _choose_account(data: Path) -> Account:
-    """The owner of the data, so that the first start's choice stays; for root, never root itself nor
-    `nobody`.
-    """
+    """The owner of the data, so that the first choice stays; for root, neither root nor `nobody`."""
     me = current_account()
     if not data.exists():
         return me if me.uid != 0 else unprivileged_account()

@@ -26,7 +26,6 @@ CHUNK_BYTES = 1024 * 1024
 
 
 def dump(url: str, file: Path) -> None:
-    """Writes the whole database at one moment to `file`; blocks nobody."""
     address, environment = _connection(url)
     with tempfile.TemporaryFile() as output:
         command = [
@@ -66,7 +65,6 @@ def _read_dump(file: Path, *options: str) -> str:
 
 
 def load(file: Path, url: str, *, first: str) -> None:
-    """Runs the statements `first`, then the dump, in one transaction."""
     address, environment = _connection(url)
     reading = [client_program("pg_restore"), *LEFT_OUT, "--file=-", str(file)]
     writing = [

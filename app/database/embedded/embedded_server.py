@@ -26,11 +26,9 @@ TUNING = {
     "fsync": "on",
     "synchronous_commit": "on",
     "full_page_writes": "on",
-    # Only the socket.
     "listen_addresses": "",
     "unix_socket_permissions": "0700",
     "max_connections": "200",
-    # Statements are short: compiling costs more than running.
     "jit": "off",
     # A check's big read must not take every core from ingestion.
     "max_parallel_workers_per_gather": "0",
@@ -66,7 +64,6 @@ PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 
 
 def make_cluster(programs: Path, place: Place) -> None:
-    """Creates an empty cluster: next to `place.data` first, then renamed."""
     fresh = place.data.with_name(f"{place.data.name}.new")
     try:
         shutil.rmtree(fresh, ignore_errors=True)
@@ -105,9 +102,7 @@ def make_cluster(programs: Path, place: Place) -> None:
 
 
 def hand_over(place: Place) -> None:
-    """Gives the data to the server's account (older versions ran as `nobody`). Call only when no server
-    runs on it.
-    """
+    """Older versions ran as `nobody`. Call only when no server runs on it."""
     if place.data.stat().st_uid == place.account.uid:
         return
     log.warning("postgres_data_handed_over", data=str(place.data), account=place.account.name)
@@ -125,7 +120,7 @@ def hand_over(place: Place) -> None:
 
 
 def start_server(programs: Path, place: Place) -> subprocess.Popen[bytes]:
-    """Starts a server on `place`, ready for connections. Call only when none runs there."""
+    """Ready for connections. Call only when none runs there."""
     if place.log.exists() and place.log.stat().st_size > LOG_BYTES:
         place.log.replace(place.log.with_name(f"{place.log.name}.1"))
 
@@ -147,7 +142,6 @@ def start_server(programs: Path, place: Place) -> subprocess.Popen[bytes]:
 
 
 def shut_down(data: Path) -> None:
-    """Ends the server of `data`: open transactions are rolled back, everything is written."""
     for request, seconds in SHUTDOWN:
         running = find_postmaster(data)
         if running is None:
@@ -202,10 +196,10 @@ SYSTEM_DIR = Path("/var/lib/evenhand")
 
 
 class EmbeddedPostgres:
-    """A Postgres for the data in `data_dir`, on a socket that only its owner may use.
+    """Listens on a socket that only its owner may use.
 
-    Start it from a thread that lives as long as the server is needed: on Linux the server shuts down when
-    that thread ends.
+    Start it from a thread that lives as long as the server is needed: on Linux the server ends with that
+    thread.
     """
 
     def __init__(self, data_dir: Path, *, system_dir: Path = SYSTEM_DIR) -> None:
@@ -218,14 +212,14 @@ class EmbeddedPostgres:
 
     @property
     def url(self) -> str:
-        """URL of the server, the same after every restart."""
+        """The same after every restart."""
         if self._socket_dir is None:
             raise SetupError("The embedded database is not started.")
         return _url(self._socket_dir, NAME)
 
     def start(self, *, creates: bool = True) -> str:
-        """URL of a running or new server; without data an empty database if `creates` is set.
-        May be called again.
+        """URL of a running or new server; may be called again. Without data an empty database
+        if `creates`.
         """
         if not creates and not has_data(self._data_dir):
             raise SetupError(
@@ -270,12 +264,11 @@ class EmbeddedPostgres:
         return self.url
 
     def is_running(self) -> bool:
-        """Returns whether the server's process lives; it may still be starting."""
+        """The process lives; it may still be starting."""
         self._forget_ended()
         return self._place is not None and find_postmaster(self._place.data) is not None
 
     def stop(self) -> None:
-        """Shuts the server down, unless another process uses it too."""
         if self._place is None:
             return
         with one_at_a_time(self._data_dir):
@@ -293,7 +286,6 @@ class EmbeddedPostgres:
         self._place = self._socket_dir = None
 
     def _wait_for_exit(self) -> None:
-        """Our ended process has freed its memory but not yet its process id."""
         if self._process is not None:
             self._process.wait()
             self._process = None
@@ -307,7 +299,6 @@ class EmbeddedPostgres:
 def embedded_postgres(
     data_dir: Path, *, system_dir: Path = SYSTEM_DIR, creates: bool = True
 ) -> Iterator[str]:
-    """Yields the URL of the server, which runs for the length of the block."""
     server = EmbeddedPostgres(data_dir, system_dir=system_dir)
     try:
         yield server.start(creates=creates)

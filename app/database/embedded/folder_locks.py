@@ -15,7 +15,6 @@ POLL_SECONDS = 0.02
 
 @contextlib.contextmanager
 def one_at_a_time(data_dir: Path) -> Iterator[None]:
-    """Lets only one process at a time start or stop the server of `data_dir`."""
     descriptor = _open(data_dir / ".postgres.starting.lock")
     try:
         deadline = time.monotonic() + WAIT_SECONDS
@@ -32,20 +31,20 @@ def one_at_a_time(data_dir: Path) -> Iterator[None]:
 
 
 class Users:
-    """Counts the processes that use the server: the last one to leave stops it."""
+    """The last one to leave stops the server."""
 
     def __init__(self, data_dir: Path) -> None:
         self._path = data_dir / ".postgres.users.lock"
         self._descriptor: int | None = None
 
     def join(self) -> None:
-        """Counts this process in, once. Call while holding `one_at_a_time`."""
+        """Once. Call while holding `one_at_a_time`."""
         if self._descriptor is None:
             self._descriptor = _open(self._path)
             fcntl.flock(self._descriptor, fcntl.LOCK_SH)
 
     def leave(self) -> bool:
-        """Counts this process out; returns whether it was the last. Call while holding `one_at_a_time`."""
+        """Whether it was the last. Call while holding `one_at_a_time`."""
         if self._descriptor is None:
             return False
         try:

@@ -14,7 +14,6 @@ PARENT_IS_GONE = 70
 
 
 def main() -> None:
-    """Becomes the program named on the command line."""
     parent, death_signal, account, program = sys.argv[1:5]
     if account != "-":
         uid, gid = (int(number) for number in account.split(":"))

@@ -21,9 +21,7 @@ log = structlog.get_logger()
 
 
 def programs_for(account: Account, system_dir: Path) -> Path:
-    """`bin` folder that `account` can run: programs in a private home are copied once into
-    `system_dir`.
-    """
+    """Copied once into `system_dir` where they are in a private home."""
     package = _package_folder()
     install = package / INSTALL
     needed = [install / "bin" / name for name in COPIED_PROGRAMS] + [
@@ -73,7 +71,6 @@ def _libraries(package: Path) -> Path:
 
 
 def _copy_programs(package: Path, target: Path) -> None:
-    """In the wheel's own layout: the programs find their libraries by relative path."""
     target.parent.mkdir(parents=True, exist_ok=True)
     fresh = Path(tempfile.mkdtemp(prefix=".new-", dir=target.parent))
     try:

@@ -18,7 +18,6 @@ class Postmaster:
 
 
 def find_postmaster(data: Path) -> Postmaster | None:
-    """Living server of `data`, or None."""
     lines = _read_pid_file(data)
     pid = int(lines[0]) if lines and lines[0].isdigit() else 0
     if pid == 0 or f"/postgres -D {data} -c " not in _read_command_line(pid):
@@ -28,11 +27,11 @@ def find_postmaster(data: Path) -> Postmaster | None:
 
 
 def forget_dead(data: Path, socket_dir: Path) -> None:
-    """Clears the remains of a dead server. Call only when `postmaster_of(data)` is None.
+    """Call only when `find_postmaster(data)` is None.
 
     Postgres refuses to start while the process id in the file exists, though it may be another's. The file
-    must stay: by its shared-memory key the next server notices a query that still runs. So our id is
-    written into it, which the server ignores as its parent's.
+    must stay: by its shared-memory key the next server notices a query that still runs. So our id is written
+    into it, which the server ignores as its parent's.
     """
     lines = _read_pid_file(data)
     if lines:
@@ -55,7 +54,6 @@ def _read_pid_file(data: Path) -> list[str]:
 
 
 def _read_command_line(pid: int) -> str:
-    """Empty for a zombie or none; needs no rights over the process."""
     if Path("/proc/self").exists():
         try:
             return (

@@ -14,11 +14,10 @@ LAUNCHER = Path(__file__).with_name("launch.py")
 def tied_command(
     command: Sequence[str], death_signal: signal.Signals, account: Account | None = None
 ) -> list[str]:
-    """A command line of `command`, which gets `death_signal` when the starting thread ends.
+    """Sends `death_signal` when the starting thread ends.
 
     Only root may request an `account`. Process id and exit status are the program's own.
     """
-    who = "-" if account is None else f"{account.uid}:{account.gid}"
     return [
         sys.executable,
         "-I",
@@ -26,6 +25,6 @@ def tied_command(
         str(LAUNCHER),
         str(os.getpid()),
         str(int(death_signal)),
-        who,
+        "-" if account is None else f"{account.uid}:{account.gid}",
         *command,
     ]

@@ -56,9 +56,7 @@ def current_account() -> Account:
 
 
 def unprivileged_account() -> Account:
-    """Account that runs Postgres instead of root: `evenhand` or `postgres`; creates `evenhand`
-    if needed.
-    """
+    """`evenhand` or `postgres`; creates `evenhand` if needed."""
     existing = next((account for account in map(_find_account, NAMES) if account is not None), None)
     if existing is not None:
         return existing

@@ -28,9 +28,7 @@ from .base import (
 
 
 class UserRow(Row):
-    """One person. `password_hash` is Argon2's text; a person of an issuer has `issuer` and `subject`
-    instead.
-    """
+    """`password_hash` is Argon2's text; a person of an issuer has `issuer` and `subject` instead."""
 
     __tablename__ = "users"
     __table_args__ = (UniqueConstraint("issuer", "subject"),)
@@ -47,7 +45,7 @@ class UserRow(Row):
 
 
 class SessionRow(Row):
-    """One log-in of a browser, by a user or with an API key: exactly one of the numbers is there.
+    """Exactly one of the holder's numbers is there.
 
     `token_hash` is the SHA-256 of the cookie. `id_token` is an issuer's, encrypted: it is sent back at
     log-out.
@@ -64,8 +62,6 @@ class SessionRow(Row):
 
 
 class UsedLogInRow(Row):
-    """An ended log-in at an issuer: its state is accepted once."""
-
     __tablename__ = "used_log_ins"
 
     state_hash: BytesKey
@@ -73,7 +69,7 @@ class UsedLogInRow(Row):
 
 
 class ActivityRow(Row):
-    """One change. `deployment_id` stays when the deployment is gone; `details` never holds a secret."""
+    """`deployment_id` stays when the deployment is gone; `details` never holds a secret."""
 
     __tablename__ = "activities"
     __table_args__ = (Index("activities_deployment_no_no_idx", "deployment_no", "no"),)
@@ -110,7 +106,7 @@ class ApiKeyRow(Row):
 
 
 class KeyLimitsRow(Row):
-    """Limits of one key; NULL: none. `max_bytes` bounds all records that it ever sends.
+    """NULL: no limit. `max_bytes` bounds all records that a key ever sends.
 
     No foreign key, so that a write waits for nobody; ids of keys are never used again. So with `KeyUseRow`.
     """
@@ -124,8 +120,6 @@ class KeyLimitsRow(Row):
 
 
 class KeyUseRow(Row):
-    """Use of the ingestion routes by one key since it was first seen."""
-
     __tablename__ = "key_use"
 
     key_id: TextKey
@@ -138,7 +132,7 @@ class KeyUseRow(Row):
 
 
 class AuditEventRow(Row):
-    """One audited event. No foreign keys: it outlives everything it is about.
+    """No foreign keys: it outlives everything it is about.
 
     A trigger refuses to change or delete it; only sealing fills position and hash, once.
     """

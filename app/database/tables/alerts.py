@@ -30,8 +30,6 @@ from .base import (
 
 
 class AlertChannelRow(Row):
-    """A destination of notifications. `secret` is encrypted."""
-
     __tablename__ = "alert_channels"
 
     no: ShortRowNo
@@ -67,8 +65,7 @@ class AlertRuleChannelRow(Row):
 
 
 class AlertRow(Row):
-    """One alert: a group, or the whole deployment, and what people do about it. `subject` is a digest of
-    kind, attribute and group: names may be longer than an index takes.
+    """`subject` is a digest of kind, attribute and group: names may be longer than an index takes.
 
     The unique index opens an alert once. `change` says why its figures changed.
     """
@@ -108,9 +105,7 @@ class AlertRow(Row):
 
 
 class AlertFigureRow(Row):
-    """One figure of an alert that a rule is about, or one fault of the deployment. `subject` is a digest of
-    its parts. It outlives its rule, whose id and name it keeps.
-    """
+    """`subject` is a digest of its parts. It outlives its rule, whose id and name it keeps."""
 
     __tablename__ = "alert_figures"
     __table_args__ = (
@@ -139,7 +134,7 @@ class AlertFigureRow(Row):
 
 
 class AlertCommentRow(Row):
-    """A comment. `id` comes from the caller, so that repetition adds nothing."""
+    """`id` comes from the caller, so that repetition adds nothing."""
 
     __tablename__ = "alert_comments"
     __table_args__ = (UniqueConstraint("alert_no", "id"),)
@@ -153,10 +148,9 @@ class AlertCommentRow(Row):
 
 
 class NotificationRow(QueuedRow):
-    """One message to one channel, written in the transaction that causes it.
+    """Written in the transaction that causes it.
 
-    `id` is the idempotency key. `alert_nos` are its alerts, all of one deployment; a test and a report have
-    neither.
+    `id` is the idempotency key. `alert_nos` are of one deployment; a test and a report have neither.
     """
 
     __tablename__ = "notifications"

@@ -74,7 +74,7 @@ ChannelKey = Mapped[Annotated[int, refers_to("alert_channels.no", primary_key=Tr
 
 
 class Row(DeclarativeBase):
-    """One stored row. Timestamps are aware; dicts and lists are JSONB."""
+    """Timestamps are aware; dicts and lists are JSONB."""
 
     metadata = MetaData(naming_convention=CONSTRAINT_NAMES)
     type_annotation_map: ClassVar[dict[Any, Any]] = {
@@ -85,9 +85,7 @@ class Row(DeclarativeBase):
 
 
 class QueuedRow(Row):
-    """A row that one process at a time works on. `claimable_at` is when one may take it; NULL once it is
-    over.
-    """
+    """One process at a time works on it. `claimable_at` is when one may take it; NULL once it is over."""
 
     __abstract__ = True
 

@@ -47,13 +47,11 @@ from .base import (
 
 
 class CheckRow(QueuedRow):
-    """One check.
+    """`lease_token` names its owner until `lease_until`. The unique indexes allow one scheduled check per
+    deployment and hour, one running per deployment.
 
-    `lease_token` names its owner until `lease_until`. The unique indexes
-    prevent double runs: one scheduled check per deployment and hour, one running per deployment.
-
-    `batch` is its partition; NULL: a span of time. `failure` is the kind of `reason`; `model_answer` is
-    what the model said instead of a usable answer, which may repeat a record. `alerts_due` is set in the
+    `batch` is its partition; NULL: a span of time. `failure` is the kind of `reason`; `model_answer` is what
+    the model said instead of a usable answer, which may repeat a record. `alerts_due` is set in the
     transaction that ends the check, and taken back in the one that decides its alerts.
     """
 
@@ -112,9 +110,7 @@ class CheckRow(QueuedRow):
 
 
 class CheckTableRow(Row):
-    """One count table.
-
-    `part` separates its own span from additional records of earlier hours, which roll-ups leave out so
+    """`part` separates its own span from additional records of earlier hours, which roll-ups leave out so
     that no record is counted twice.
     """
 
@@ -128,7 +124,7 @@ class CheckTableRow(Row):
 
 
 class MeasurementRow(Row):
-    """One value of a series. `worst_of` marks the group furthest out of so many."""
+    """`worst_of` marks the group furthest out of so many."""
 
     __tablename__ = "measurements"
     __table_args__ = (
@@ -201,8 +197,7 @@ class FigureDayRow(Row):
 
 
 class CheckDayRow(Row):
-    """One day (UTC) with ended checks. The members from `failed` on, and its rows in `table_days`, hold if
-    `is_kept`.
+    """A day (UTC) with ended checks. Members from `failed` on, and rows in `table_days`, hold if `is_kept`.
 
     A trigger of `checks` takes `is_kept` back in every transaction that changes an ended check. The row is
     locked before a day is added up, so such a transaction is over, or takes the sums back.
@@ -225,7 +220,7 @@ class CheckDayRow(Row):
 
 
 class TableDayRow(Row):
-    """Sum of the count tables of `hours` hours of a day from `hour` on that were counted alike.
+    """Sum of count tables of `hours` hours from `hour` on that were counted alike.
 
     Of each hour the newest check with these outcomes counts, and its own records.
     """
@@ -252,8 +247,6 @@ class TableDayRow(Row):
 
 
 class WorkerRow(Row):
-    """One worker process, and its last heartbeat. A process that starts again is a new worker."""
-
     __tablename__ = "workers"
 
     id: TextKey
@@ -262,7 +255,7 @@ class WorkerRow(Row):
 
 
 class ListenerRow(Row):
-    """The address of the service that started last. `exposed_on` is NULL on loopback."""
+    """`exposed_on` is NULL on loopback."""
 
     __tablename__ = "listener"
 

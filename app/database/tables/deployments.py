@@ -34,8 +34,7 @@ from .base import (
 
 
 class DeploymentRow(Row):
-    """One watched model. `credentials`, the endpoint's secret, and `column_key`, of its protected columns,
-    are encrypted.
+    """`credentials`, the endpoint's secret, and `column_key`, of its protected columns, are encrypted.
 
     `record_tables` names the files of its records; NULL: they are logged. `earliest` is the first possible
     day of one.
@@ -62,9 +61,7 @@ class DeploymentRow(Row):
 
 
 class EndpointFailureRow(Row):
-    """Failures in a row of an endpoint. It is not called until `open_until`; NULL: the breaker never
-    opened.
-    """
+    """No calls until `open_until`; NULL: the breaker never opened."""
 
     __tablename__ = "endpoint_failures"
 
@@ -76,7 +73,7 @@ class EndpointFailureRow(Row):
 
 
 class DeploymentSchemaRow(Row):
-    """Columns of one schema version: lists of {name, type, kind}, and a protected column's `storage`."""
+    """Lists of {name, type, kind}, and a protected column's `storage`."""
 
     __tablename__ = "deployment_schemas"
 
@@ -87,10 +84,10 @@ class DeploymentSchemaRow(Row):
 
 
 class MonitorRow(Row):
-    """One monitor; `schedule` is a column for the tick.
+    """`schedule` is a column for the tick.
 
-    Hours before `scheduled_since` are not checked. `attribution` is done every night since
-    `nightly_since`; NULL: nothing is. No version counts them.
+    Hours before `scheduled_since` are not checked. `attribution` is done every night since `nightly_since`;
+    NULL: nothing is. No version counts them.
     """
 
     __tablename__ = "monitors"
@@ -107,9 +104,8 @@ class MonitorRow(Row):
 
 
 class ListedFileRow(Row):
-    """One file of a deployment's table; `side` is `payload` or `feedback`.
-
-    `batch` is the partition in its path. Its rows lie from `oldest` to `newest`, both included. NULL: none.
+    """`side` is `payload` or `feedback`, `batch` the partition in its path. Rows lie from `oldest` to
+    `newest`, both included. NULL: none.
     """
 
     __tablename__ = "listed_files"
@@ -129,7 +125,7 @@ UploadKey = Mapped[Annotated[int, refers_to("training_data.deployment_no", prima
 
 
 class TrainingDataRow(Row):
-    """The upload that counts. `labels` is the distribution of the label by itself."""
+    """`labels` is the distribution of the label by itself."""
 
     __tablename__ = "training_data"
 
@@ -154,8 +150,6 @@ class TrainingDistributionRow(Row):
 
 
 class TrainingTableRow(Row):
-    """A count table of labels. `counted_by` holds its outcomes, groups and strata."""
-
     __tablename__ = "training_tables"
 
     deployment_no: UploadKey
@@ -166,9 +160,7 @@ class TrainingTableRow(Row):
 
 
 class TrainingCorrelationRow(Row):
-    """Associations of a meta field with each feature, and its donors: parts of rows, each [value, records
-    it represents, *features].
-    """
+    """Donors are parts of rows, each [value, records it represents, *features]."""
 
     __tablename__ = "training_correlations"
 
@@ -181,8 +173,6 @@ class TrainingCorrelationRow(Row):
 
 
 class MitigationSettingsRow(Row):
-    """Settings of one deployment; without a row, the defaults."""
-
     __tablename__ = "mitigation_settings"
 
     deployment_no: DeploymentKey
@@ -192,8 +182,6 @@ class MitigationSettingsRow(Row):
 
 
 class MitigationProfileRow(Row):
-    """One version of what was fitted to payload. `basis` is a digest of its purpose."""
-
     __tablename__ = "mitigation_profiles"
 
     deployment_no: DeploymentKey
@@ -204,7 +192,7 @@ class MitigationProfileRow(Row):
 
 
 class BiasDetectorRow(Row):
-    """One version of an attribute's bias detector; of all together, `attribute` is empty.
+    """`attribute` is empty for all together.
 
     Either `model` and its `quality` on held-out records, or the `reason` why none was trained.
     """
@@ -223,8 +211,8 @@ class BiasDetectorRow(Row):
 
 
 class FlaggedRecordRow(Row):
-    """A payload record whose outcome would be another with a reference value of the attribute (`kind`
-    changed), or probably (likely).
+    """Its outcome would be another with a reference value of the attribute (`kind` changed), or probably
+    (likely).
 
     Scores are probabilities of the favourable outcome: its own, and as a reference record; `gap` is their
     distance, or 0.

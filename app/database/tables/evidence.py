@@ -44,10 +44,10 @@ class EvidenceEraRow(Row):
 
     `monitor_version` is the last one counted by. Hours count from `starts_at` on (NULL: all), are counted
     before `counted_until`, labels before `labels_until`, records left out from `left_out_from` on (NULL:
-    all). `problem` says why nothing can be counted. `figures_due`: an update has not ended. `alerts_due`
-    is set in the transaction that changes a state, and taken back in the one that decides its alerts.
-    `divisors` are pairs of an hour's number and the divisor of evidence from then on, `persons` of such a
-    number and the column that says whose record it is; `alarms` say that some group is unfair.
+    all). `problem` says why nothing can be counted. `figures_due`: an update has not ended. `alerts_due` is
+    set in the transaction that changes a state, and taken back in the one that decides its alerts. `divisors`
+    are pairs of an hour's number and the divisor of evidence from then on, `persons` of such a number and the
+    column that says whose record it is; `alarms` say that some group is unfair.
     """
 
     __tablename__ = "evidence_eras"
@@ -74,10 +74,10 @@ class EvidenceEraRow(Row):
 
 
 class EvidenceHourRow(Row):
-    """Counts of one hour's records, of one comparison on one data set; none without records.
+    """Counts of one comparison on one data set; no row without records.
 
-    `cells` are lists that begin with a group's label and role. `check_no`: of counterfactual data, the
-    check of the table.
+    `cells` are lists that begin with a group's label and role. `check_no`: of counterfactual data, the check
+    of the table.
     """
 
     __tablename__ = "evidence_hours"
@@ -91,8 +91,6 @@ class EvidenceHourRow(Row):
 
 
 class EvidenceLateLabelRow(Row):
-    """Labels of one hour's records that arrived after their horizon; hours without any have no row."""
-
     __tablename__ = "evidence_late_labels"
 
     era_no: EraKey
@@ -101,11 +99,11 @@ class EvidenceLateLabelRow(Row):
 
 
 class EvidenceFigureRow(Row):
-    """State of one figure after the hours before `until`; `first_hour` is its first with records.
+    """State after the hours before `until`; `first_hour` is the first with records.
 
     `definition` is what it compares (NULL: unknown). Hours count from `starts_at` on (NULL: all); from
-    `ended_at` on, the monitor compares something else. A stale state is to be computed again. `summary`
-    has a `LimitSummary` of each limit.
+    `ended_at` on, the monitor compares something else. A stale state is to be computed again. `summary` has a
+    `LimitSummary` of each limit.
     """
 
     __tablename__ = "evidence_figures"
@@ -131,7 +129,7 @@ class EvidenceFigureRow(Row):
 class EvidenceClosureRow(Row):
     """An alarm that a person closed: evidence on that side begins again with `hour`.
 
-    It names the figure by its parts: the figure's row may be made again.
+    Names the figure by its parts: the figure's row may be made again.
     """
 
     __tablename__ = "evidence_closures"
@@ -148,11 +146,10 @@ class EvidenceClosureRow(Row):
 
 
 class ChangedHourRow(Row):
-    """An hour to which something was added after its end; several rows may be of one hour.
+    """Something was added after its end; several rows may be of one hour.
 
-    `era_no` is NULL for the present era; another one counts the hour if its model revision is used again.
-    No foreign key to the deployment: a writer that locks a label first could wait for its deletion without
-    end.
+    `era_no` is NULL for the present era; another one counts the hour if its model revision is used again. No
+    foreign key: a writer that locks a label first could wait for the deployment's deletion without end.
     """
 
     __tablename__ = "changed_hours"
@@ -165,7 +162,7 @@ class ChangedHourRow(Row):
 
 
 class EvidencePersonRow(Row):
-    """First record of a person in an era. `person` is a digest."""
+    """`person` is a digest."""
 
     __tablename__ = "evidence_people"
 
@@ -176,11 +173,11 @@ class EvidencePersonRow(Row):
 
 
 class AttributionRow(QueuedRow):
-    """One attribution of a window's gaps, or of the change that an alert is about (`alert_no`).
+    """`alert_no`: the change that it is about.
 
     The unique indexes queue one attribution a night and one for an alert, and let a model answer one at a
-    time. `comparisons` are lists of columns; NULL: each attribute by itself. `planned_rows` is stored
-    before the model is asked.
+    time. `comparisons` are lists of columns; NULL: each attribute by itself. `planned_rows` is stored before
+    the model is asked.
     """
 
     __tablename__ = "attributions"
@@ -228,7 +225,7 @@ class AttributionRow(QueuedRow):
 
 
 class AttributionAnswerRow(Row):
-    """Outcomes of one part, one byte each, kept until the attribution is over. `question` is a hash."""
+    """One byte an outcome, kept until the attribution is over. `question` is a hash."""
 
     __tablename__ = "attribution_answers"
 
@@ -239,9 +236,7 @@ class AttributionAnswerRow(Row):
 
 
 class SubgroupScanRow(QueuedRow):
-    """One scan.
-
-    The unique index keeps one scan of a deployment open. `bins` divide the features; scans of commit
+    """The unique index keeps one scan of a deployment open. `bins` divide the features; scans of commit
     7ba08965 lack the group in `result`.
     """
 

@@ -1,8 +1,7 @@
 """Logged scoring records, labels, answers to copies, and counts of what arrived.
 
-`payload_keys` holds every id once, because a partition's index contains the month. No foreign key points
-to the deployment (a quarter of the write): the write locks its row, and its deletion deletes these rows
-first.
+`payload_keys` holds every id once, because a partition's index contains the month. No foreign key points to
+the deployment (a quarter of the write): the write locks its row, and its deletion deletes these rows first.
 """
 
 from sqlalchemy import (
@@ -45,14 +44,12 @@ from .base import (
 )
 
 RECORD_NO_BLOCK = 1000
-"""Record numbers that one `nextval` reserves, from its number on."""
+"""One `nextval` reserves them, from its number on."""
 
 record_no_seq = Sequence("record_no_seq", increment=RECORD_NO_BLOCK, metadata=Row.metadata)
 
 
 class PayloadKeyRow(Row):
-    """Taken ids, and where each record is."""
-
     __tablename__ = "payload_keys"
 
     deployment_no: IntKey
@@ -62,7 +59,7 @@ class PayloadKeyRow(Row):
 
 
 class PayloadRecordRow(Row):
-    """One scoring record. `features` and `meta` are arrays in the order of `schema_version`.
+    """`features` and `meta` are arrays in the order of `schema_version`.
 
     `mitigated` is the mitigated answer. It represents 1/`sample_rate` records; NULL: all are logged.
     """
@@ -90,9 +87,9 @@ class PayloadRecordRow(Row):
 
 
 class RecordCountRow(Row):
-    """Payload records that one write added to one minute; several rows may be of one minute.
+    """Rows of one write; several may be of one minute.
 
-    Kept for hours; `store/records/counts.py` adds rows up. Inserted, never updated, so that no write
+    Kept for hours; added up by `sources/stored/minute_counts.py`. Inserted, never updated, so that no write
     waits. No foreign key, as in `payload_records`.
     """
 
@@ -105,9 +102,7 @@ class RecordCountRow(Row):
 
 
 class FeedbackRecordRow(Row):
-    """One ground-truth label.
-
-    `usable_at` is when both halves of the pair were there (NULL: no payload record yet). Without a payload
+    """`usable_at` is when both halves of the pair were there (NULL: no payload record yet). Without a payload
     record, `predicted*` hold what the model said of the features.
     """
 
@@ -145,8 +140,7 @@ class FeedbackRecordRow(Row):
 
 
 class CorrectionRow(Row):
-    """One correction; those of one value are numbered from 1. An erasure empties both ids, both values and
-    the reason.
+    """Those of one value are numbered from 1. An erasure empties both ids, both values and the reason.
 
     `previous_at` is when the value was corrected before, `logged_at` of the record (NULL: none is stored),
     `usable_at` of its label.
@@ -176,7 +170,7 @@ class CorrectionRow(Row):
 
 
 class CopyTargetRow(Row):
-    """One kind of copy: `feature` set to `target`, scored by `model_revision`.
+    """`feature` set to `target`, scored by `model_revision`.
 
     `target` is a value's canonical text, or `[lo, hi]` with `draws` and `seed`. Its number is taken before
     the model is asked.
@@ -218,10 +212,10 @@ class CounterfactualRow(Row):
 
 
 class ArrivalRow(Row):
-    """Records of one kind that one write stored, by its hour and source.
+    """Rows of one write.
 
-    Inserted, never updated, so that no write waits; `store/records/arrivals.py` adds rows up. No foreign
-    key, as in `payload_records`.
+    Inserted, never updated, so that no write waits; added up by `intake/volume/arrival_queries.py`. No
+    foreign key, as in `payload_records`.
     """
 
     __tablename__ = "arrivals"
@@ -235,8 +229,6 @@ class ArrivalRow(Row):
 
 
 class RejectionCountRow(Row):
-    """Records of one hour that were not stored. Holds no value of any record."""
-
     __tablename__ = "rejection_counts"
 
     deployment_no: DeploymentKey
@@ -249,7 +241,7 @@ class RejectionCountRow(Row):
 
 
 class MissingRecordRow(Row):
-    """Totals of one sender for one hour of its clock; hours without missing records have no row."""
+    """Hours are by the sender's clock; those without missing records have no row."""
 
     __tablename__ = "missing_records"
 

@@ -24,7 +24,7 @@ from .base import (
 
 
 class ReportScheduleRow(Row):
-    """One schedule. Periods that ended before `since`, when it was last switched on, get no report."""
+    """Periods that ended before `since`, when it was last switched on, get no report."""
 
     __tablename__ = "report_schedules"
     __table_args__ = (UniqueConstraint("deployment_no", "id"),)
@@ -50,9 +50,8 @@ class ReportScheduleChannelRow(Row):
 
 
 class KeptReportRow(QueuedRow):
-    """One report. A trigger refuses every change of a ready one, but for the end of its schedule.
-
-    The unique index makes the report of a period once.
+    """A trigger refuses every change of a ready one, but for the end of its schedule. The unique index makes
+    the report of a period once.
     """
 
     __tablename__ = "kept_reports"
@@ -85,7 +84,7 @@ class KeptReportRow(QueuedRow):
 
 
 class KeptReportFileRow(Row):
-    """One form of a kept report. A trigger refuses every change."""
+    """A trigger refuses every change."""
 
     __tablename__ = "kept_report_files"
 

@@ -25,9 +25,7 @@ from .base import (
 
 
 class RetentionPolicyRow(Row):
-    """Months for which records are kept; NULL keeps them. Answers to copies are erased up to
-    `answers_until`.
-    """
+    """NULL keeps records; else months. Answers to copies are erased up to `answers_until`."""
 
     __tablename__ = "retention_policies"
 
@@ -63,10 +61,10 @@ class LegalHoldRow(Row):
 
 
 class ErasureRow(Row):
-    """One erasure, which outlives the deployment. `id` is unique within a deployment's id.
+    """Outlives the deployment. `id` is unique within a deployment's id.
 
-    `selector` names whose records go and is erased at the end; `scope` says it without a value of a
-    person. `counts` is raised in the transaction that erases.
+    `selector` names whose records go and is erased at the end; `scope` says it without a value of a person.
+    `counts` is raised in the transaction that erases.
     """
 
     __tablename__ = "erasures"
@@ -94,8 +92,6 @@ class ErasureRow(Row):
 
 
 class ErasedIdRow(Row):
-    """Digest of an erased record id: such a record is not stored again."""
-
     __tablename__ = "erased_ids"
 
     deployment_no: DeploymentKey
@@ -103,9 +99,7 @@ class ErasedIdRow(Row):
 
 
 class ErasedHourRow(Row):
-    """An hour from which so many records were erased, or only labels of them: its counts are not made
-    again.
-    """
+    """So many records were erased, or only labels of them: its counts are not made again."""
 
     __tablename__ = "erased_hours"
 

@@ -192,7 +192,6 @@ class AttributeIn(In):
     """As it was read, or left out: `POST …/fairness-monitor/found-groups` sets it, and the rule keeps it."""
 
     def to_domain(self) -> MonitoredAttribute:
-        """Not yet checked. A limit that is left out differs from null, which leaves that side unwatched."""
         members: dict[str, object] = {"metric_limits": sorted(self.metric_limits.items())}
         if "upper_threshold" not in self.model_fields_set:
             members["upper_threshold"] = mirrored_ratio(self.threshold)

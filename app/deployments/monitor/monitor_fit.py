@@ -1,11 +1,4 @@
-"""Whether a monitor fits a deployment and its training data, and what is doubtful in it.
-
-Doubts about correlated features that a monitor picks: chance may explain them.
-
-Limits of a monitor that watch one side only, and the monitor that watches both.
-
-Declaration that each record is another person.
-"""
+"""Whether a monitor fits a deployment and its training data, and what is doubtful in it."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -27,7 +20,7 @@ from .queries import find_monitor_problems
 
 
 def keep_declaration(monitor: Monitor, before: Monitor | None, principal: Principal) -> Monitor:
-    """Monitor with the name and the day of the declaration, if it makes one; a repeated one keeps both."""
+    """Adds name and day to a declaration; a repeated one keeps both."""
     settings = monitor.evidence
     by = None
     on = None
@@ -41,13 +34,11 @@ def keep_declaration(monitor: Monitor, before: Monitor | None, principal: Princi
 
 
 THRESHOLDS_OF = "disparate_impact"
-"""Metric that an attribute's thresholds apply to; other disparate impacts are compared with the same."""
+"""Metric of an attribute's thresholds; other disparate impacts are compared with the same."""
 
 
 @frozen_by_name
 class MissingSide:
-    """A lone limit of an attribute's metric, and the limits with its mirror image."""
-
     feature: str
     metric: str
     present: Limits
@@ -55,7 +46,6 @@ class MissingSide:
 
 
 def missing_sides(monitor: Monitor | None) -> tuple[MissingSide, ...]:
-    """Limits with one side only, in the order of the attributes."""
     sides = []
     for attribute in () if monitor is None else monitor.attributes:
         thresholds = Limits(lower=attribute.threshold, upper=attribute.upper_threshold)
@@ -69,7 +59,7 @@ def missing_sides(monitor: Monitor | None) -> tuple[MissingSide, ...]:
 
 
 def watching_both_sides(monitor: Monitor) -> Monitor:
-    """Monitor with the mirror image of each lone limit that is not so by its nature."""
+    """Adds the mirror image of each lone limit that is not so by its nature."""
     attributes = tuple(
         replace(
             attribute,
@@ -91,15 +81,14 @@ def _complete(metric: str, limits: Limits) -> Limits:
 
 
 CHANCE_MEMBER = "no_stronger_than_chance"
-"""Member of a window that lists such features, with strength and level of chance."""
+"""Lists such features, with strength and level of chance."""
 
 NOT_CORRECTED_MEMBER = "not_corrected_for_chance"
-"""Member of a window that lists features whose strength an earlier version measured."""
 
 
 def describe_doubts(picked: Collection[str], associations: Sequence[Association]) -> dict[str, object]:
-    """Members of a check's window, JSON-safe: picked features that are no stronger than chance, and those
-    not compared with it. Empty without doubt.
+    """Members of a check's window: picked features that are no stronger than chance, or not
+    compared with it.
     """
     mine = [association for association in associations if association.feature in picked]
     levels = {
@@ -144,9 +133,7 @@ def chance_warning(attribute: str, association: Association) -> str | None:
 
 
 def notes_on_doubts(attribute: str, doubts: Mapping[str, Any]) -> Iterator[str]:
-    """Yields the notes on counterfactual figures of a meta field; `doubts` is its
-    `correlated_features` in the window.
-    """
+    """`doubts` is the `correlated_features` of a check's window."""
     levels = doubts.get(CHANCE_MEMBER, {})
     unknown = doubts.get(NOT_CORRECTED_MEMBER, [])
     strengths = "; ".join(
@@ -205,11 +192,7 @@ def fitting_problems(session: Session, deployment: Deployment, monitor: Monitor)
 
 
 def keep_origins(monitor: Monitor, before: Monitor | None) -> Monitor:
-    """Monitor in which a rule that stays is still said to be found by its scan.
-
-    Raises:
-        InvalidInput: another scan is said to have found it.
-    """
+    """A rule that stays is still said to be found by its scan. Raises InvalidInput of another scan."""
     origins = {
         attribute.rule: attribute.found_by for attribute in (() if before is None else before.attributes)
     }

@@ -52,10 +52,8 @@ def page_of_monitors(session: Session, paging: Paging, *, only_no: int | None = 
 
 
 def put_monitor(session: Session, deployment_no: int, monitor: Monitor) -> Monitor:
-    """Stores the configuration and returns it with its version.
-
-    The version grows if the content differs, `attribution` and `names` aside, and counts on after a
-    deletion, so that it never means two things.
+    """Returns it with its version, which grows if the content differs, `attribution` and `names` aside, and
+    counts on after a deletion, so that it never means two things.
     """
     of_checks = (
         select(func.max(CheckRow.monitor_version))
@@ -118,7 +116,6 @@ def put_monitor(session: Session, deployment_no: int, monitor: Monitor) -> Monit
 
 
 def _note_change(session: Session, deployment_no: int) -> None:
-    """Gives the deployment's row a new version, by which processes that log records notice other outcomes."""
     session.execute(
         update(DeploymentRow)
         .where(DeploymentRow.no == deployment_no)
@@ -127,19 +124,17 @@ def _note_change(session: Session, deployment_no: int) -> None:
 
 
 def changed_at(session: Session, deployment_no: int) -> datetime | None:
-    """Returns when the monitor got its present version; None for the first."""
     row = session.get_one(MonitorRow, deployment_no)
     return None if row.version == 1 else row.updated_at
 
 
 def has_evidence(session: Session, deployment_no: int) -> bool:
-    """Returns whether a block of evidence was counted for the deployment."""
     eras = select(EvidenceEraRow.no).where(EvidenceEraRow.deployment_no == deployment_no)
     return session.scalar(select(exists().where(EvidenceFigureRow.era_no.in_(eras)))) or False
 
 
 def delete_monitor(session: Session, deployment_no: int) -> None:
-    """Deletes the configuration and ends its evidence; checks stay."""
+    """Ends its evidence; checks stay."""
     eras = select(EvidenceEraRow.no).where(EvidenceEraRow.deployment_no == deployment_no)
     present = (EvidenceFigureRow.era_no.in_(eras), EvidenceFigureRow.ended_at.is_(None))
     session.execute(update(EvidenceFigureRow).where(*present).values(ended_at=func.now()))
@@ -156,7 +151,7 @@ _LEFT_OUT: dict[str, object] = {
     "evidence": EvidenceSettings(),
     "names": DisplayNames(),
 }
-"""Members that are not stored if they say nothing, so that older content is the same."""
+"""Not stored if they say nothing, so that older content is the same."""
 
 
 def _members(fields: Monitor | MonitoredAttribute | OutcomeRule) -> dict[str, Any]:
@@ -185,7 +180,7 @@ CONDITIONAL = tuple(key for key, metric in CATALOGUE.items() if "strata" in metr
 def find_monitor_problems(
     monitor: Monitor, schema: RecordSchema, problem_type: ProblemType
 ) -> list[FieldProblem]:
-    """Every problem of the configuration for that schema and type, except unknown metrics."""
+    """Does not look for unknown metrics."""
     return monitor_problems(
         monitor,
         schema=schema,
@@ -196,9 +191,8 @@ def find_monitor_problems(
 
 
 def picked_on(monitor: Monitor, data: DataSet) -> tuple[Metric, ...]:
-    """Metrics measured on the data set, in catalogue order.
-
-    If none are picked: the usual ones and, with named strata, those that use strata.
+    """The metrics picked, in catalogue order; if none, the usual ones and, with named strata, those that use
+    strata.
     """
     if monitor.metrics is not None:
         keys = frozenset(monitor.metrics)
@@ -208,7 +202,6 @@ def picked_on(monitor: Monitor, data: DataSet) -> tuple[Metric, ...]:
 
 
 def stored_on(monitor: Monitor, data: DataSet) -> tuple[Metric, ...]:
-    """Metrics of `picked_on` that a check stores; others are measured from count tables on request."""
     return tuple(metric for metric in picked_on(monitor, data) if metric.is_stored)
 
 

@@ -1,6 +1,4 @@
-"""Knowledge of one kind of attribute, whose words are in `words/`: the keys of a file are the attributes
-of these classes.
-"""
+"""Knowledge of kinds of attributes, whose words are in `words/`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
@@ -20,9 +18,7 @@ class Kind(StrEnum):
 
 
 class ValueNature(StrEnum):
-    """The nature of the values: groups by themselves, a quantity that is divided, or places of which only
-    some have enough records.
-    """
+    """Groups by themselves, a quantity that is divided, or places of which only some have enough records."""
 
     CATEGORIES = "categories"
     QUANTITY = "quantity"
@@ -31,10 +27,10 @@ class ValueNature(StrEnum):
 
 @frozen_by_name
 class Coding:
-    """Codes and their meanings, as a source writes them. Codes are folded texts.
+    """Codes (folded texts) and their meanings.
 
-    `is_certain` False = others use the same codes otherwise. `is_distinctive` = no other coding uses them,
-    so that they show the kind without a name. With `names` the coding is only of columns with these names.
+    `is_certain` False = others use the same codes otherwise. `is_distinctive` = no other coding uses them, so
+    that they show the kind without a name. With `names` the coding is only of columns with these names.
     """
 
     source: str
@@ -48,8 +44,6 @@ class Coding:
 
 @frozen_by_name
 class Split:
-    """A customary place to divide a quantity, up to `upto` and above, with the side to protect."""
-
     upto: int
     protects_above: bool
     custom: str
@@ -57,7 +51,7 @@ class Split:
 
 @frozen_by_name
 class KindRow:
-    """One kind. Names and words are folded: small letters without accents, words separated by one blank."""
+    """Names and words are folded: small letters without accents, words separated by one blank."""
 
     kind: Kind
     title: str
@@ -80,4 +74,3 @@ class KindRow:
 
 
 NO_ANSWER = "no answer"
-"""The meaning of values that put a record into no group."""

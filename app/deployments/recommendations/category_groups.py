@@ -1,7 +1,5 @@
-"""Groups of a column of categories: the reference is the large group with the highest rate, every other group
-is monitored.
-
-A group that is not surely better off does not replace the customary reference.
+"""Groups of a column of categories: the reference is the large group with the highest rate, unless the
+customary one may be as well off; every other group is monitored.
 """
 
 import re
@@ -41,7 +39,6 @@ COVERED = 0.5
 PREFIX = 3
 
 LOOKED_AT_FIRST = 50
-"""Values by which a spelling of postal codes is ruled out, before all are looked at."""
 
 _DISTINCTIVE = {
     "ZIP+4": re.compile(r"\d{5}-\d{4}"),
@@ -75,8 +72,6 @@ class _Group:
 
 @frozen
 class _Values:
-    """All values of a column, the most frequent first, and those of them that a monitor may list."""
-
     counts: Mapping[GroupValue, Count]
     listed: Sequence[GroupValue]
     meanings: Mapping[str, str]
@@ -114,7 +109,7 @@ class _Values:
 def choose_categories(
     row: KindRow, match: ValueMatch, counts: Mapping[GroupValue, Count], *, has_outcomes: bool
 ) -> GroupChoice:
-    """Groups of a column of that kind. Raises NoChoice if only one group has records."""
+    """Raises NoChoice if only one group has records."""
     ordered = {
         value: counts[value]
         for value in sorted(counts, key=lambda value: (-counts[value].records, name_value(value)))

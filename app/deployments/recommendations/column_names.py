@@ -1,7 +1,4 @@
-"""The kind that a column's name names, and whether every other word in it leaves that unchanged.
-
-The words that show a kind, read from `words/`.
-"""
+"""The kind that a column's name names, by the words in `words/`."""
 
 import re
 import tomllib
@@ -20,20 +17,14 @@ _UNFOLDED = str.maketrans(
 _RUN = re.compile(r"[^\W\d_]+|\d+")
 _CAMEL = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _MIN_AFFIX = 4
-"""Min letters of a word that may be written together with the name: `custage`, but no word that merely
-ends in `age`.
-"""
+"""Min letters of a word written together with the name: `custage`, but no word that merely ends in `age`."""
 
 MAX_READ = 200
 
 
 @frozen
 class NameMatch:
-    """The part of a name that names the kind.
-
-    `is_whole` = the other words change nothing. `meaning` is set where the column says yes or no to that
-    one meaning.
-    """
+    """`is_whole` = the other words change nothing. `meaning` is set where values say yes or no to it."""
 
     phrase: str
     is_whole: bool
@@ -59,7 +50,7 @@ def fold(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def split_words(name: str) -> tuple[str, ...]:
-    """Words of a name or of a value, folded: `PersonalStatusSex` has three, `RAC1P` has three."""
+    """Folded: `PersonalStatusSex` has three, `RAC1P` has three."""
     return tuple(fold(token) for run in _RUN.findall(name[:MAX_READ]) for token in _CAMEL.split(run) if token)
 
 
@@ -103,7 +94,7 @@ def unfit_reason(row: KindRow, name: str) -> str | None:
 
 
 def _other_words(phrase: str, tokens: tuple[str, ...], name: str) -> tuple[str, ...] | None:
-    """Words of the name next to the phrase; None if the phrase is not in the name."""
+    """None if the phrase is not in the name."""
     if phrase != fold(phrase):
         # A name that only its accent distinguishes from another: età is an age, eta a time of arrival.
         return () if name.strip().lower() == phrase else None
@@ -157,10 +148,8 @@ _OF_ANY_KIND = read_words("any_kind")
 NO_ANSWERS = frozenset[str](_OF_ANY_KIND["no_answers"])
 
 NEUTRAL = frozenset[str](_OF_ANY_KIND["neutral"])
-"""Words next to a name that change nothing in the meaning of the column."""
 
 NEUTRAL_TO_CLEAR_NAMES = NEUTRAL | frozenset[str](_OF_ANY_KIND["neutral_to_clear_names"])
-"""Such words next to a name that means nothing else."""
 
 YES = frozenset[str](_OF_ANY_KIND["yes"])
 NO = frozenset[str](_OF_ANY_KIND["no"])

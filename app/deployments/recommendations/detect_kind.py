@@ -41,7 +41,7 @@ def match_categories(row: KindRow, counted: Mapping[GroupValue, int], name: Name
 
 
 def _match_words(row: KindRow, counted: Mapping[GroupValue, int]) -> ValueMatch | None:
-    """Fit of values that hold the kind's words; None if too few records have such a value."""
+    """None if too few records have a value with the kind's words."""
     meanings = {}
     is_clear = False
     for value in counted:
@@ -70,9 +70,7 @@ def _match_words(row: KindRow, counted: Mapping[GroupValue, int]) -> ValueMatch 
 
 
 def _find_meaning(vocabulary: Mapping[str, str], value: GroupValue) -> str | None:
-    """Meaning of the longest word or phrase in the value; None if two equally long ones
-    differ.
-    """
+    """Takes the longest word or phrase; None if two equally long ones differ."""
     label = name_value(value)
     if not isinstance(value, str) or len(label) > MAX_CATEGORY_LENGTH:
         return None
@@ -96,7 +94,6 @@ def _find_meaning(vocabulary: Mapping[str, str], value: GroupValue) -> str | Non
 def _match_codes(
     row: KindRow, counted: Mapping[GroupValue, int], name: NameMatch | None
 ) -> ValueMatch | None:
-    """Fit of the first coding that has all values and distinguishes two groups."""
     for coding in row.codings:
         if coding.names and (name is None or name.phrase not in coding.names):
             continue

@@ -1,5 +1,7 @@
-"""Facts about a column, the groups that would be compared, and the known facts of each; ranges of ages, divided
-where custom divides, at the surest disadvantage. The first customary division is offered as well.
+"""The groups that would be compared; ranges of ages, divided where custom divides, at the surest
+disadvantage.
+
+The first customary division is offered as well.
 """
 
 import re
@@ -25,7 +27,6 @@ Role = Literal["monitored", "reference", "neither"]
 MIN_RECORDS = 30
 
 MIN_REFERENCE_SHARE = 0.1
-"""Min share of all groups' records that a reference has, so that chance does not choose it."""
 
 
 class CountsOrigin(StrEnum):
@@ -37,10 +38,6 @@ class CountsOrigin(StrEnum):
 
 @frozen
 class Source:
-    """The data that were looked at. `at` is when the training data were processed, or when the newest
-    record was logged.
-    """
-
     origin: CountsOrigin
     records: int
     at: datetime
@@ -48,8 +45,6 @@ class Source:
 
 @frozen
 class Count:
-    """Records of one value: all, and those whose outcome is known to be favourable or unfavourable."""
-
     records: int = 0
     favourable: int = 0
     unfavourable: int = 0
@@ -63,7 +58,6 @@ class Count:
 
     @property
     def classified(self) -> int:
-        """The number of records that a rate is of."""
         return self.favourable + self.unfavourable
 
     @property
@@ -73,7 +67,7 @@ class Count:
 
 @frozen
 class Observed:
-    """One column of the deployment; without a source nothing is known of its values."""
+    """Nothing is known of its values without a source."""
 
     column: Column
     is_meta: bool
@@ -93,9 +87,6 @@ class Observed:
         return {value: count.records for value, count in self.count_outcomes(None).items()}
 
     def count_outcomes(self, rule: OutcomeRule | None) -> dict[GroupValue, Count]:
-        """Each value's records and outcomes; without a rule, or if labels are too coarse for it,
-        no outcome is known.
-        """
         counted: dict[GroupValue, Count] = {}
         for value, cell in self._cells():
             if value is None:
@@ -119,8 +110,6 @@ class Observed:
 
 @frozen_by_name
 class ObservedShare:
-    """One group: its records, its favourable rate with the 95 % interval, or why there is none."""
-
     value: GroupValue
     meaning: str | None
     role: Role
@@ -134,10 +123,8 @@ class ObservedShare:
 
 @frozen_by_name
 class GroupChoice:
-    """The groups of one attribute. `because` gives the reason for the reference, `warnings` what a person
-    should know first.
-
-    `customary` are the groups that custom compares, whatever the rates.
+    """`because` gives the reason for the reference, `warnings` what a person should know first. `customary`
+    are the groups that custom compares, whatever the rates.
     """
 
     monitored: tuple[GroupValue, ...]
@@ -175,7 +162,6 @@ def build_share(
 
 
 def warn_of_small_groups(groups: list[ObservedShare]) -> list[str]:
-    """Warnings about compared groups that have few records; they stay in the proposal."""
     small = [group for group in groups if group.role != "neither" and group.records < MIN_RECORDS]
     if not small:
         return []
@@ -208,7 +194,7 @@ MIN_SHARE = 0.02
 """
 
 ALMOST = 0.9999
-"""After the last whole year of a range of ages with fractions, because both ends of a range belong to it."""
+"""Ends the last whole year of a range of ages with fractions, because both ends of a range belong to it."""
 
 
 def match_ages(counted: Mapping[GroupValue, int]) -> ValueMatch:
@@ -250,9 +236,7 @@ class _Part:
 
 @frozen
 class _Division:
-    """The monitored side, the reference, and the upper limit of the ratio of their rates (None: not
-    known).
-    """
+    """`max_ratio`: upper limit of the ratio of their rates, None if not known."""
 
     split: Split
     monitored: _Part
@@ -269,8 +253,6 @@ class _Division:
 
 
 class _Ages:
-    """The counts by age. Ages with fractions, and intervals of ages, are looked at by their place."""
-
     def __init__(self, counts: Mapping[GroupValue, Count]) -> None:
         self.places: list[tuple[float, float, Count]] = []
         implausible = 0
@@ -296,7 +278,7 @@ class _Ages:
             self.warnings.append(f"{implausible:,} records hold {numbers}; they are in neither group")
 
     def divide(self, split: Split) -> _Division | None:
-        """Two sides; None if one has too few records or is there only in part."""
+        """None if a side has too few records or is there only in part."""
         if not self.lo <= split.upto < self.hi:
             return None
         young = self.find_part(self.lo, self.last(split.upto))
@@ -307,9 +289,7 @@ class _Ages:
         return _Division(split, protected, unprotected, _max_ratio(protected.count, unprotected.count))
 
     def find_part(self, lo: float, hi: float) -> _Part | None:
-        """Records from `lo` to `hi`; None if they are too few, or an interval is there only in
-        part.
-        """
+        """None if records are too few, or an interval is there only in part."""
         inside = [interval for interval in self.places if interval[0] >= lo and interval[1] <= hi]
         touching = [interval for interval in self.places if interval[1] >= lo and interval[0] <= hi]
         count = sum((count for _, _, count in inside), Count())
@@ -318,7 +298,6 @@ class _Ages:
         return _Part(Range(lo, hi), count) if is_enough and len(inside) == len(touching) else None
 
     def last(self, upto: int) -> float:
-        """End of a range that holds all records up to that age."""
         return upto + ALMOST if self.has_fractions else float(upto)
 
 
@@ -371,8 +350,8 @@ def choose_ages(
 def _find_middle(
     ages: _Ages, best: _Division, divisions: Sequence[_Division]
 ) -> tuple[_Division, _Part] | None:
-    """Returns the other end of life and the ages to compare both ends with, if its disadvantage is sure
-    and large, too.
+    """The other end of life and the ages to compare both ends with, if its disadvantage is sure and large,
+    too.
     """
     middles: dict[float, tuple[_Division, _Part]] = {}
     for division in divisions:
@@ -410,7 +389,7 @@ def _compare(monitored: list[_Part], reference: _Part, *, has_outcomes: bool) ->
 
 
 def _max_ratio(monitored: Count, reference: Count) -> float | None:
-    """Upper end of the 95 % interval of the ratio of rates."""
+    """Upper end of the 95 % interval."""
     if not monitored.classified or not reference.favourable:
         return None
     upper = log_ratio(

@@ -1,6 +1,4 @@
-"""Recommends monitors from data: for each column of a kind a proposal with its evidence, or the reason why
-not.
-"""
+"""Recommends monitors from data: for each column of a kind a proposal, or the reason why not."""
 
 import re
 from collections import Counter
@@ -45,10 +43,6 @@ class ColumnEvidence:
 
 @frozen_by_name
 class Proposal:
-    """One attribute that a monitor should watch. `by_default` = it is accepted if nothing else is asked
-    for.
-    """
-
     feature: str
     is_meta: bool
     kind: Kind
@@ -69,10 +63,6 @@ class NotProposed:
 
 @frozen
 class AlreadyMonitored:
-    """An attribute that the monitor has, and the kind it was recognised as; `choice` is the proposal for
-    it.
-    """
-
     feature: str
     kind: Kind | None
     choice: GroupChoice | None
@@ -80,8 +70,6 @@ class AlreadyMonitored:
 
 @frozen_by_name
 class Recommended:
-    """Proposals are in the order of the kinds, then of the schema."""
-
     outcomes: RecommendedOutcomes
     proposals: tuple[Proposal, ...]
     already: tuple[AlreadyMonitored, ...]
@@ -95,7 +83,6 @@ def recommend(
     *,
     strata: str | None,
 ) -> Recommended:
-    """Attributes to watch, except those watched already and the column of the strata."""
     proposals = []
     already = []
     not_proposed = []
@@ -178,7 +165,6 @@ def _propose(
 def recommend_for(
     session: Session, deployment: Deployment, monitor: Monitor | None, sent: OutcomeRule | None = None
 ) -> Recommended:
-    """Recommended monitor; with `sent` outcomes, rates are counted by these."""
     summary = find_training_summary(session, deployment.no)
     distributions = read_distributions(session, deployment.no)
     sample = newest_records(session, deployment.no, deployment.schema.version)
@@ -248,9 +234,8 @@ def _observe(
 
 @frozen
 class Accepted:
-    """One attribute that was asked for; `changes` are the edited members of a MonitoredAttribute.
-
-    `picked` None: the groups that the monitor has, or else the proposed ones.
+    """`changes` are the edited members of a MonitoredAttribute. `picked` None: the groups that the monitor
+    has, or else the proposed ones.
     """
 
     feature: str
@@ -261,11 +246,10 @@ class Accepted:
 def merge_into_monitor(
     monitor: Monitor | None, recommended: Recommended, requested: Sequence[Accepted] | None
 ) -> Monitor:
-    """Monitor with the accepted attributes, and with the outcomes if it is new or they were sent;
-    not yet checked.
+    """Adds the accepted attributes, and the outcomes if it is new or they were sent; not yet checked.
 
-    If nothing is `requested`, accepts every proposal that is accepted by default. A monitored attribute
-    keeps everything that was neither picked nor edited, so the same again changes nothing.
+    Nothing `requested` accepts all proposals by default. A monitored attribute keeps everything that was
+    neither picked nor edited, so the same again changes nothing.
     """
     of_feature = {attribute.feature: attribute for attribute in monitor.attributes} if monitor else {}
     proposed = {proposal.feature: proposal for proposal in recommended.proposals}
@@ -319,9 +303,7 @@ def merge_into_monitor(
 def locate_problems(
     problems: Sequence[FieldProblem], monitor: Monitor, requested: Sequence[Accepted] | None
 ) -> list[FieldProblem]:
-    """Problems of the merged monitor, each at the place where it was sent, or else in the
-    monitor that is stored.
-    """
+    """Each where it was sent, or else in the stored monitor."""
     positions = {accepted.feature: position for position, accepted in enumerate(requested or ())}
 
     def locate(match: re.Match[str]) -> str:

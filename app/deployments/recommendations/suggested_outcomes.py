@@ -1,7 +1,4 @@
-"""Favourable outcomes: those of the monitor, or else a suggestion from the names of labels.
-
-The evidence that a column's values give of a kind.
-"""
+"""Favourable outcomes: those of the monitor, or else a suggestion from the names of labels."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -14,37 +11,25 @@ from ...domain.monitor import Monitor, Outcome, OutcomeRule
 from .column_names import NO_ANSWERS, read_words, split_words
 
 ENOUGH = 0.95
-"""Min share of the records whose value must be recognised."""
 
 MAX_VALUES = 300
 """Max values of a column that is searched for words: texts and ids have more."""
 
 _MAX_SHORT_ANSWER = 7
-"""Max letters of a spelling of no answer that must be the whole value; shorter ones are also parts of
-names.
-"""
+"""Max letters of a spelling that must be the whole value; shorter ones are also parts of names."""
 
 
 class Fit(IntEnum):
-    """Strength of the evidence that values give of a kind."""
-
     UNFIT = 0
     CATEGORIES = 1
-    """A few short values that are not recognised."""
     CODED = 2
-    """Values that fit, and fit other things, too."""
     SPOKEN = 3
-    """The kind's own words or numbers, which are enough together with its name."""
     BY_THEMSELVES = 4
-    """Values that are enough without a name."""
 
 
 @frozen
 class ValueMatch:
-    """The fit of a column's values with a kind, as a sentence, and the meaning of each value by its label.
-
-    `to_confirm` is what a person should make sure of.
-    """
+    """The meaning of each value is by its label. `to_confirm` is what a person should make sure of."""
 
     fit: Fit
     sentence: str
@@ -55,7 +40,6 @@ class ValueMatch:
 # Typed: 1 and True are equal keys with different labels.
 @lru_cache(maxsize=4096, typed=True)
 def is_no_answer(value: GroupValue) -> bool:
-    """Returns whether the value says that it is not known."""
     spelled = " ".join(split_words(name_value(value)))
     # A value such as `?` or `-` has no words at all.
     return (
@@ -92,9 +76,7 @@ class OutcomesOrigin(StrEnum):
 
 @frozen
 class RecommendedOutcomes:
-    """The outcomes that rates are counted by. `is_certain` = a monitor may be made of them without a
-    person's word.
-    """
+    """`is_certain` = a monitor may be made of them without a person's word."""
 
     rule: OutcomeRule | None
     origin: OutcomesOrigin

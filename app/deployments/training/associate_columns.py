@@ -1,6 +1,4 @@
-"""The second pass over a file: how often values occur with each label, and the association of every meta
-field with every feature.
-"""
+"""The second pass over a file: values with each label, and associations of meta fields with features."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -28,15 +26,12 @@ TOO_MANY_CELLS = (
 )
 
 MEASURES = tuple(AssociationMeasure)
-"""Measures by the number of quantities among the two columns."""
 
 HALF_BITS = 32
 HALF = 2**HALF_BITS
 
 
 class Values:
-    """A place for each value; a missing one has none."""
-
     def __init__(self, values: Sequence[Scalar]) -> None:
         self._values = values
         self._places = {canonical(value): position for position, value in enumerate(values)}
@@ -58,8 +53,6 @@ class Values:
 
 
 class CountedBins:
-    """Intervals, each given by the lowest and the highest number in it."""
-
     def __init__(self, bounds: Numbers) -> None:
         self._bounds = bounds
         self._lowest = np.full(len(bounds) + 1, np.inf)
@@ -85,13 +78,11 @@ class CountedBins:
 
 
 Axis = Values | CountedBins
-"""Places of a column's values; `codes` are those of the rows of a piece, or MISSING."""
+"""`codes` are places of the rows of a piece, or MISSING."""
 
 
 class Tally:
-    """Records, and their weights if any, by the places of two axes. The last place of each is for missing
-    values.
-    """
+    """Records, and weights if any, by the places of two axes; the last is for missing values."""
 
     def __init__(self, values: Axis | None, labels: Axis, *, is_weighted: bool) -> None:
         self._values = values
@@ -101,7 +92,6 @@ class Tally:
         self._sums = np.zeros((2 if is_weighted else 0, *self._shape))
 
     def add(self, part: Part | None, labels: Codes, weights: Numbers | None) -> None:
-        """Counts one piece; without a part, by label alone."""
         rows, columns = self._shape
         # MISSING is -1: the remainder is the last place.
         key = labels % columns
@@ -128,24 +118,19 @@ class Tally:
 
 @dataclass(slots=True)
 class _Side:
-    """A quantity, or categories with their places; `reason` says why it cannot be compared. `first` is the
-    first whole number.
-    """
-
     column: Column
     categories: Values | None = None
     reason: str | None = None
     first: int | None = None
 
     def numbers(self, part: Part) -> Numbers:
-        """Quantity, of whole numbers the distance from the first: they may be larger than
-        double precision distinguishes.
+        """Distance from the first of whole numbers: they may be larger than double precision
+        distinguishes.
         """
         floats = part.floats()
         known_rows = np.flatnonzero(np.isfinite(floats))
         if self.column.type is not FieldType.INTEGER or not len(known_rows):
             return floats
-        # By halves, because a difference of two 64-bit numbers may not fit in a third.
         integers = part.whole()
         if self.first is None:
             self.first = int(integers[known_rows[0]])
@@ -164,8 +149,6 @@ class _Side:
 
 @dataclass(slots=True)
 class _Pair:
-    """Two columns, and their association being counted; or why they are not compared."""
-
     meta: _Side
     feature: _Side
     counted: AssociationCounts | str

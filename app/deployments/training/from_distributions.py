@@ -1,8 +1,4 @@
-"""Count tables made from distributions that show every record's group and outcome, and labels that are in
-neither outcome list.
-
-Count tables for the monitor as it is now, made from the stored facts of an upload.
-"""
+"""Count tables for the monitor as it is now, from the distributions of an upload that show them exactly."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -21,10 +17,9 @@ from ...statistics.tables.strata_counts import MOST_STRATA, PlacedCells, Strata,
 from .queries import Cell, Distribution, TrainingData, counted_by, watched
 
 FEWEST_SHOWN = 5
-"""Records that a value, or a label, must have to be shown to roles that see figures only."""
+"""Fewer are not shown to roles that see figures only."""
 
 OTHER = "other"
-"""All values of fewer records, and all such labels."""
 
 MOST_EXAMPLES = 5
 _SHOWN = 50
@@ -42,11 +37,7 @@ def build_table(
     *,
     strata: str | None,
 ) -> GroupCounts:
-    """Count table of the attributes, whose columns the distribution has, within `strata`.
-
-    Raises:
-    Inexact: it is too coarse, or the groups cannot be made.
-    """
+    """Raises Inexact if the distribution is too coarse, or groups cannot be made."""
     groups = [_make_groups(attribute, schema, distribution) for attribute in attributes]
     features = [attribute.feature for attribute in attributes]
     try:
@@ -131,9 +122,6 @@ def _make_groups(
 
 
 def classify_cell_label(label: GroupValue | None, rule: OutcomeRule) -> Outcome:
-    """Outcome of a cell's label. Raises Inexact if it is an interval that is only in part
-    within an outcome.
-    """
     if not isinstance(label, Range):
         return rule.classify(label)
     for outcome, members in (
@@ -146,15 +134,12 @@ def classify_cell_label(label: GroupValue | None, rule: OutcomeRule) -> Outcome:
 
 
 def find_bounds(member: GroupValue) -> Range | None:
-    """A range, or a number as one; None of anything else."""
+    """None of anything but a range or number."""
     number = None if isinstance(member, Range) else read_number(member)
     return member if isinstance(member, Range) else None if number is None else Range(number, number)
 
 
 def _place_interval(interval: Range, members: Sequence[GroupValue], name: str) -> int:
-    """Position of the range that holds the whole interval; NEITHER if no member has a number
-    in common with it.
-    """
     for position, member in enumerate(members):
         bounds = find_bounds(member)
         if bounds is None or not bounds.overlaps(interval):
@@ -170,18 +155,12 @@ def _place_interval(interval: Range, members: Sequence[GroupValue], name: str) -
 
 @frozen
 class Unclassified:
-    """Records with such a label, and some of these labels, the most frequent first. Missing labels are not
-    counted.
-    """
-
     records: int
     examples: tuple[GroupValue, ...]
 
 
 def merge_rare(distribution: Distribution) -> Distribution:
-    """Returns it with the values of fewer than `FEWEST_SHOWN` records together, and the labels of fewer:
-    they may show a person.
-    """
+    """Joins values of fewer than `FEWEST_SHOWN` records, and labels of fewer: they may show a person."""
     of_values = Counter[tuple[GroupValue | None, ...]]()
     of_labels = Counter[GroupValue | None]()
     for cell in distribution.cells:
@@ -200,10 +179,8 @@ def merge_rare(distribution: Distribution) -> Distribution:
 
 
 def find_unclassified(labels: Distribution, rule: OutcomeRule, *, fewest: int = 1) -> Unclassified | None:
-    """Labels in neither list; None if labels are counted in intervals that are only in part
-    within an outcome.
-
-    `fewest` is the number of records that an example has at least.
+    """None if intervals of labels are only in part within an outcome. Examples have at least `fewest`
+    records.
     """
     try:
         unlisted = [
@@ -219,7 +196,7 @@ def find_unclassified(labels: Distribution, rule: OutcomeRule, *, fewest: int = 
 
 
 def require_outcomes(labels: Distribution, monitor: Monitor | None) -> None:
-    """Raises InvalidInput if no label is in the monitor's lists: another column, or another spelling."""
+    """Raises InvalidInput if no label is in the monitor's lists."""
     unlisted = None if monitor is None else find_unclassified(labels, monitor.outcomes)
     if monitor is None or unlisted is None or unlisted.records < sum(cell.records for cell in _known(labels)):
         return
@@ -246,8 +223,6 @@ NO_STRATA = "the monitor names no strata, within which it compares"
 
 @frozen
 class Present:
-    """The table of a comparison; or why there is none. `no_strata` says why a table has no strata."""
-
     comparison: Comparison
     table: GroupCounts | None
     reason: str = ""
@@ -255,10 +230,10 @@ class Present:
 
 
 def present_tables(data: TrainingData, monitor: Monitor, schema: RecordSchema) -> list[Present]:
-    """One for each attribute and each intersection of the monitor.
+    """One for each attribute and intersection.
 
-    A table that was counted from rows under the same outcomes, groups and strata is used as it is; any
-    other is made from the distributions, if they show it exactly.
+    A table counted from rows under the same outcomes, groups and strata is used as it is; any other is made
+    from the distributions, if they show it exactly.
     """
     tables = []
     for attributes in watched(monitor):

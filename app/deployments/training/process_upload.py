@@ -53,18 +53,12 @@ from .typed_column import CsvFile, ParquetFile, TrainingFile, is_quantity
 
 Hashes = npt.NDArray[np.uint64]
 Numbered = npt.NDArray[np.int32]
-"""Places and rows, of which there may be millions; no file has more rows than this holds."""
 
 WAITING = 65_536
-"""Records that may become donors and are sorted at a time."""
 
 
 @dataclass(slots=True)
 class RowTable:
-    """One table being counted, of the groups `named` of these attributes; `reason` says why it cannot be
-    counted.
-    """
-
     counted_by: CountedBy
     features: list[str]
     named: list[NamedGroup]
@@ -189,9 +183,7 @@ class Distributions:
 def _axis(
     seen_values: Seen, name: str, survey: Survey, *, other_values: int, is_quantity: bool
 ) -> tuple[Axis | None, str | None]:
-    """Places a column's values are counted at, and a note of their coarseness. `other_values`
-    are the other direction's.
-    """
+    """Adds a note of its coarseness. `other_values` are the other direction's."""
     too_many = seen_values.too_many
     if too_many is None and len(seen_values.values) * other_values > MOST_CELLS:
         too_many = f"has more than {MOST_CELLS:,} combinations of a value and a label"
@@ -257,8 +249,6 @@ def process_file(file: BinaryIO, upload: Upload) -> TrainingData:
 
 
 class DonorSample:
-    """Records with the smallest hashes, of each place of an axis."""
-
     def __init__(self, axis: Axis) -> None:
         self._axis = axis
         self._counts = np.zeros(axis.size, dtype=np.int64)
@@ -298,7 +288,7 @@ class DonorSample:
         self._waiting_rows = 0
 
     def picked(self, most_values: int, columns: int) -> tuple[Codes, npt.NDArray[np.float64]]:
-        """Numbers of the records in ascending order, and how many records each represents.
+        """Ascending, and how many records each represents.
 
         They are of the most frequent places, equally many of each, and have at most so many values in that
         many columns.
@@ -318,8 +308,6 @@ class DonorSample:
 
 
 class DonorChoice:
-    """The records that may become donors, for each meta field whose values are few enough or numbers."""
-
     def __init__(self, correlations: Correlations, layout: Layout, survey: Survey) -> None:
         self._layout = layout
         columns = {column.name: column for column in layout.columns}
@@ -344,7 +332,6 @@ class DonorChoice:
         self._before += piece.rows
 
     def read(self, file: TrainingFile, schema: RecordSchema) -> tuple[Correlated, ...]:
-        """Each meta field's associations and donors; reads the file once more if there are donors."""
         associations = {name: self._correlations.of(name) for name in self._correlations.attributes}
         features = {}
         for name, measured in associations.items():
@@ -414,14 +401,11 @@ class DonorChoice:
 
 
 def hash_rows(rows: Codes | Numbered) -> Hashes:
-    """A hash of each record number, as good as drawn (splitmix64): the same file gives the same
-    donors.
-    """
+    """Looks drawn (splitmix64), but is the same for the same file."""
     return mix_bits(rows.astype(np.uint64) + np.uint64(1))
 
 
 def _smallest(positions: Codes | Numbered, hashes: Hashes, limit: int) -> Codes:
-    """Positions of at most that many entries of each place, those with the smallest hashes."""
     order = np.lexsort((hashes, positions))
     ordered = positions[order]
     rank = np.arange(len(order)) - np.searchsorted(ordered, ordered, side="left")

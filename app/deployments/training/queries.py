@@ -1,7 +1,4 @@
-"""Stored training data, and their correlations.
-
-Stored facts about a model's training data: distributions of values and labels, and never a whole row.
-"""
+"""Stored facts about a model's training data, and never a whole row."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -34,11 +31,8 @@ class TrainingForm(StrEnum):
 
 
 class Cell(NamedTuple):
-    """Records that have these values (in the order of the distribution's columns) and this label; None is a
-    missing one.
-
-    `weight` is the sum of their weights, `squares` of the weights' squares; both None where records carry
-    none.
+    """Values are in the order of the distribution's columns; None is missing. `weight` is the sum of weights,
+    `squares` of their squares; both None where records carry none.
     """
 
     values: tuple[GroupValue | None, ...]
@@ -50,10 +44,7 @@ class Cell(NamedTuple):
 
 @frozen
 class Distribution:
-    """Counts of the values of a column, or of several together, and of the labels that occur with them.
-
-    `note` says what is coarse or left out; None if every value has its own cell.
-    """
+    """Counts of values, and of the labels that occur with them. `note` says what is coarse or left out."""
 
     columns: tuple[str, ...]
     cells: tuple[Cell, ...]
@@ -62,10 +53,6 @@ class Distribution:
 
 @frozen_by_name
 class TrainingSummary:
-    """One upload. `labels` is the distribution of the label by itself, `absent` the meta fields that were
-    not in it.
-    """
-
     form: TrainingForm
     label: str
     weight: str | None
@@ -79,8 +66,6 @@ class TrainingSummary:
 
 @frozen_by_name
 class CountedBy:
-    """Inputs of a count table of labels: a monitor with the same ones has the same table."""
-
     favourable: tuple[str, ...]
     unfavourable: tuple[str, ...]
     groups: tuple[tuple[str, tuple[str, ...], tuple[str, ...] | None], ...]
@@ -93,9 +78,8 @@ class CountedBy:
 
 @frozen
 class LabelTable:
-    """A count table of labels, `cells` in its JSON form.
-
-    `reason` says why there is no table (`cells` None), or why it has no strata though it should.
+    """`cells` in JSON form. `reason` says why there is no table (`cells` None), or no strata though it
+    should.
     """
 
     counted_by: CountedBy
@@ -122,11 +106,9 @@ NOT_CORRECTED = (
 
 @frozen_by_name
 class Association:
-    """The association of a feature with a meta field; without a strength, `reason` says why.
-
-    `strength` is corrected for chance, and 95 of 100 shuffles stay below `chance_level` on its scale: both
-    0 to 1. Earlier versions measured `uncorrected` alone. `records` have a value in both, `left_out` are
-    the others.
+    """`strength` is corrected for chance, and 95 of 100 shuffles stay below `chance_level` on its scale: both
+    0 to 1. Without a strength, `reason` says why. Earlier versions measured `uncorrected` alone. `records`
+    have a value in both, `left_out` are the others.
     """
 
     feature: str
@@ -140,7 +122,6 @@ class Association:
 
     @property
     def is_corrected(self) -> bool:
-        """Whether the association was compared with chance where it could be measured at all."""
         return self.strength is not None or self.uncorrected is None
 
     @property
@@ -159,8 +140,7 @@ class Association:
 
 @frozen
 class Donor:
-    """Part of one training record: its value of a meta field, and of the donors' features, None where it had
-    none.
+    """A training record's value of a meta field, and of the donors' features (None: missing).
 
     It represents `records` training records: of a frequent value a smaller part is kept than of a rare one.
     """
@@ -172,9 +152,7 @@ class Donor:
 
 @frozen
 class Donors:
-    """The kept parts, from which the features correlated with a meta field are redrawn together. Others
-    have another `digest`.
-    """
+    """Features correlated with a meta field are redrawn together. Others have another `digest`."""
 
     features: tuple[tuple[str, FieldType], ...]
     donors: tuple[Donor, ...]
@@ -190,10 +168,6 @@ class Correlated:
 
 @frozen
 class TrainingData:
-    """Everything that is kept of one upload. A ready distribution has no rows, so nothing in it is
-    `correlated`.
-    """
-
     summary: TrainingSummary
     distributions: tuple[Distribution, ...]
     tables: tuple[LabelTable, ...]
@@ -217,12 +191,11 @@ def counted_by(monitor: Monitor, attributes: tuple[MonitoredAttribute, ...]) -> 
 
 
 def watched(monitor: Monitor) -> list[tuple[MonitoredAttribute, ...]]:
-    """Each attribute of the monitor by itself, then its intersections."""
     return [tuple(comparison.members(monitor)) for comparison in list_comparisons(monitor)]
 
 
 def store_training_data(session: Session, deployment_no: int, data: TrainingData) -> None:
-    """Stores an upload in the place of an earlier one."""
+    """Replaces an earlier upload."""
     # The database deletes what belongs to it.
     delete_training_data(session, deployment_no)
     summary = list_column_values(data.summary) | {"labels": _distribution_json(data.summary.labels)}
@@ -299,7 +272,6 @@ def delete_training_data(session: Session, deployment_no: int) -> None:
 
 
 def _distribution_json(distribution: Distribution) -> dict[str, Any]:
-    """Each cell as [values, label, records], and weight and squares where there are any."""
     return list_column_values(distribution) | {
         "cells": [cell[:3] if cell.weight is None else cell for cell in distribution.cells]
     }
@@ -316,7 +288,6 @@ def read_associations(
 
 
 def read_donor_features(session: Session, deployment_no: int) -> dict[str, dict[str, FieldType]]:
-    """Each meta field's donor features, with their types of then."""
     table = TrainingCorrelationRow
     rows = session.execute(
         select(table.attribute, table.donor_features).where(table.deployment_no == deployment_no)

@@ -1,6 +1,4 @@
-"""Reads a file piece by piece, every column as its type, and looks through it for the values of each
-column.
-"""
+"""Reads a file piece by piece, and looks through it for the values of each column."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -35,8 +33,6 @@ LABEL = ""
 
 
 class Part:
-    """One column of a piece: categories as they were read, or numbers."""
-
     def __init__(self, read: Coded | pa.Array) -> None:
         self.read = read
         self.cells: Cells = read if isinstance(read, Coded) else NumberCells(read)
@@ -45,11 +41,10 @@ class Part:
         return self.cells.coded()
 
     def floats(self) -> Numbers:
-        """Returns its numbers; NaN where one is missing."""
         return NumberCells(self.read).floats()
 
     def whole(self) -> Codes:
-        """Numbers of a column of whole ones, exactly; 0 where one is missing."""
+        """Exactly; 0 where one is missing."""
         numbers: pa.Array = self.read
         return np.asarray(numbers.fill_null(0).to_numpy(zero_copy_only=False), dtype=np.int64)
 
@@ -64,9 +59,8 @@ class Piece:
 
 @frozen_by_name
 class Layout:
-    """Columns of a file that are read, and their types. `absent` are the meta fields that are not in it.
-
-    `has_typed_label`: the file says the label's type, or the monitor lists texts, so that its text is text.
+    """`absent` are the meta fields that are not in the file. `has_typed_label`: the file says the label's
+    type, or the monitor lists texts, so that its text is text.
     """
 
     columns: tuple[Column, ...]
@@ -187,10 +181,6 @@ def _read_part(column: Column, array: pa.Array, before: int) -> Part:
 
 @dataclass(slots=True)
 class Seen:
-    """The distinct values of a column, by their canonical text, while they are few enough to be kept one
-    by one.
-    """
-
     values: dict[str, Scalar] = field(default_factory=dict)
     too_many: str | None = None
 
@@ -213,10 +203,7 @@ class Seen:
 
 
 class Sample:
-    """The numbers of some records, each as likely to be among them as any other.
-
-    Drawn with a fixed seed, so that the same file is divided into the same bins.
-    """
+    """Numbers of some records, drawn evenly with a fixed seed: the same file has the same bins."""
 
     def __init__(self, columns: Sequence[str]) -> None:
         self._columns = list(columns)
@@ -225,7 +212,7 @@ class Sample:
         self._rows: npt.NDArray[np.float64] = np.empty((0, len(self._columns)))
 
     def add(self, numbers: Sequence[Numbers]) -> None:
-        """Notes the numbers of one piece, column by column; NaN where one is missing."""
+        """One piece, column by column; NaN where one is missing."""
         if not self._columns:
             return
         keys = self._generator.random(len(numbers[0]))
@@ -239,9 +226,7 @@ class Sample:
         self._rows = rows[smallest]
 
     def bounds(self, column: str) -> Numbers:
-        """Bounds of the bins: each holds the numbers above one bound up to the next, and about
-        1/BINS of the records.
-        """
+        """Bins hold numbers above one bound up to the next, about 1/BINS of the records each."""
         numbers = self._rows[:, self._columns.index(column)]
         finite = numbers[np.isfinite(numbers)]
         return (
@@ -251,8 +236,6 @@ class Sample:
 
 @dataclass(slots=True)
 class Survey:
-    """Results of the first look. The sample is of the quantities, and of the label if it is one."""
-
     records: int
     seen: dict[str, Seen]
     labels: Seen

@@ -27,7 +27,6 @@ def process_distributions(
     received_at: datetime,
     monitor: Monitor | None = None,
 ) -> TrainingData:
-    """Facts to store of ready distributions. Count tables are made when they are asked for."""
     faults = (
         problem
         for number, distribution in enumerate(distributions)
@@ -134,9 +133,7 @@ def _bounds_problem(value: GroupValue) -> str | None:
 
 
 def _find_contradictions(distributions: Sequence[Distribution]) -> Iterator[FieldProblem]:
-    """Yields the problems of distributions that count different records: each must hold as many of each
-    label as the first.
-    """
+    """Each must hold as many of each label as the first."""
     expected = _count_labels(distributions[0])
     if not 1 <= expected.total() <= MOST_COUNTED:
         message = f"must count 1 to {MOST_COUNTED:,} records together, found {expected.total():,}"

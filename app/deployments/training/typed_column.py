@@ -29,13 +29,11 @@ Numbers = npt.NDArray[np.float64]
 HEADER = 1
 
 READ_BYTES = 2**20
-"""Bytes of a Parquet file's column that are read at a time."""
 
 _BROKEN = (pa.ArrowException, OSError, UnicodeDecodeError)
 
 
 def find_type_problem(name: str, kind: FieldType | None, arrow_type: pa.DataType) -> FieldProblem | None:
-    """Problem of a typed file's column for a column of the schema (None: for class labels)."""
     held = arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type
     fits = {
         FieldType.STRING: holds_text(held),
@@ -54,12 +52,12 @@ def find_type_problem(name: str, kind: FieldType | None, arrow_type: pa.DataType
 
 
 def read_categories(name: str, kind: FieldType, array: pa.Array, before: int) -> Coded:
-    """A column of text or booleans. `before` rows of the file precede this piece."""
+    """`before` rows of the file precede this piece."""
     return _read_coded(name, array, before, CHECKS[kind] if kind is FieldType.STRING else _read_as(kind))
 
 
 def read_classes(name: str, array: pa.Array, before: int, *, is_typed: bool) -> Coded:
-    """A column of class labels; in a file without types, text that is a JSON number is a number."""
+    """Reads text that is a JSON number as a number, in a file without types."""
 
     def check(value: Any) -> Scalar:  # noqa: ANN401 - any cell
         label = scalar(
@@ -75,7 +73,7 @@ def read_classes(name: str, array: pa.Array, before: int, *, is_typed: bool) -> 
 
 
 def read_numbers(name: str, kind: FieldType, array: pa.Array, before: int) -> pa.Array:
-    """A column of numbers: int64 for whole ones, else float64."""
+    """int64 for whole ones, else float64."""
     target = pa.int64() if kind is FieldType.INTEGER else pa.float64()
     plain = array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
     try:
@@ -91,7 +89,6 @@ def read_numbers(name: str, kind: FieldType, array: pa.Array, before: int) -> pa
 
 
 def is_numeric(column: Column) -> bool:
-    """Returns whether the column holds numbers, whether or not they are treated as a quantity."""
     return column.type in (FieldType.INTEGER, FieldType.NUMBER)
 
 
@@ -100,7 +97,6 @@ def is_quantity(column: Column) -> bool:
 
 
 def _read_coded(name: str, array: pa.Array, before: int, check: Callable[[Any], Scalar]) -> Coded:
-    """Distinct values as `check` returns them; those of one canonical text are one."""
     plain = array.cast(pa.string()) if pa.types.is_null(array.type) else array
     encoded = plain if pa.types.is_dictionary(plain.type) else plain.dictionary_encode()
     codes = read_codes(encoded)
@@ -130,7 +126,6 @@ def _read_coded(name: str, array: pa.Array, before: int, check: Callable[[Any], 
 
 
 def _read_as(kind: FieldType) -> Callable[[Any], Scalar]:
-    """Reader of values of a kind, or of their texts."""
     return lambda value: CHECKS[kind](
         parse_text(str(value), kind) if isinstance(value, str | Decimal) else value
     )
@@ -228,12 +223,9 @@ class ParquetFile:
 
 
 TrainingFile = CsvFile | ParquetFile
-"""`batches` yields the rows of these columns, from the first one on."""
 
 
 class _Unclosed(io.RawIOBase):
-    """The file for a reader that closes what it has read, though it is to be read again."""
-
     def __init__(self, file: BinaryIO) -> None:
         super().__init__()
         self._file = file

@@ -1,5 +1,5 @@
-"""Warnings of outcomes and groups that neither the training data nor the newest records hold, and values of a
-copy's correlated features, from whole training records: drawn one by one they would describe impossible people.
+"""Warnings of outcomes and groups that were never seen, and values of a copy's correlated features, from
+whole training records: drawn one by one they would describe impossible people.
 """
 
 import json
@@ -37,7 +37,7 @@ from .queries import Donor, Donors, find_training_summary, read_distributions, r
 MOST_REPRESENTATIVES = 20
 
 Values = Mapping[str, Scalar | None]
-"""Value of each correlated feature."""
+"""None where missing."""
 
 
 @dataclass(frozen=True)
@@ -60,10 +60,7 @@ class GroupDonors:
 
 @frozen
 class Representatives:
-    """Most frequent combinations of a group's correlated features, with their shares among them.
-
-    `covered` is their share of the group's training records.
-    """
+    """Most frequent combinations, with their shares among them; `covered` is their share of the group."""
 
     combinations: tuple[tuple[float, Values], ...]
     covered: float
@@ -72,11 +69,7 @@ class Representatives:
 def donors_of_groups(
     donors: Donors, groups: Sequence[Group], column: Column, schema: RecordSchema, features: Sequence[str]
 ) -> list[GroupDonors]:
-    """Donors of each group of a meta field, restricted to these features; maybe none.
-
-    Raises:
-        InvalidInput: the training data have no donors with one of the features, or another type.
-    """
+    """Maybe none. Raises InvalidInput if the data lack one of the features, or have another type."""
     for name in features:
         now = schema.column(name)
         if now is None or (name, now.type) not in donors.features:
@@ -108,7 +101,6 @@ def donors_of_groups(
 
 
 def representative_donors(donors: GroupDonors, limit: int = MOST_REPRESENTATIVES) -> Representatives:
-    """Combinations that represent a group where scoring each donor is too much."""
     counted = defaultdict[str, float](float)
     for row, records in zip(donors.rows, donors.records, strict=True):
         counted[json.dumps(row)] += records
@@ -126,7 +118,7 @@ def representative_donors(donors: GroupDonors, limit: int = MOST_REPRESENTATIVES
 
 
 def require_donors(donors: GroupDonors, group: Group, column: Column) -> None:
-    """Raises InvalidInput if the group has no donor."""
+    """Raises InvalidInput without donor."""
     if not donors.rows:
         raise InvalidInput(
             f"attributes.{column.name}.correlated_features",
@@ -174,15 +166,10 @@ MOST_SHOWN = 10
 TRAINED = "the training data"
 
 MOST_WARNINGS = 10
-"""Max warnings of one list of values; the others are counted in one more."""
 
 
 @dataclass(slots=True)
 class _Seen:
-    """The values of one column, or the outcomes, by their spelling, and where they were seen. A range is a
-    trained interval.
-    """
-
     counts: Counter[str] = field(default_factory=Counter)
     values: dict[str, GroupValue] = field(default_factory=dict)
     places: list[str] = field(default_factory=list)
@@ -204,10 +191,8 @@ class _Seen:
 
 
 def find_unseen(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
-    """One warning for each listed outcome, group or range that no seen value belongs to, with the
-    values that were seen.
-
-    If neither the distributions nor the newest records have a value of a column, nothing is said of it.
+    """A warning for each listed outcome, group or range without a seen value; none for a
+    column without any.
     """
     lists: list[tuple[str, Sequence[GroupValue], Column | None]] = [
         ("favourable", monitor.outcomes.favourable, None),
@@ -283,9 +268,7 @@ def _name_newest(records: int) -> str:
 def _find_seen(
     members: Sequence[GroupValue], column: Column | None, values: Sequence[GroupValue]
 ) -> set[int]:
-    """Positions of the members that a seen value belongs to, or may: part of an interval can
-    be in a range.
-    """
+    """Positions of members that a seen value belongs to, or may: part of an interval can be in a range."""
     if column is not None:
         groups = [Group(name_value(member), "monitored", member) for member in members]
         matched = set(positions(groups, column, [value for value in values if not isinstance(value, Range)]))

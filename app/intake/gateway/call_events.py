@@ -16,10 +16,8 @@ from .spool_entries import CallSide
 
 STRUCTURED, BATCH = "application/cloudevents+json", "application/cloudevents-batch+json"
 MAX_UNPACKED = 16 * 1024 * 1024
-"""Max bytes of events as JSON, which the event loop reads."""
 
 MAX_EVENTS = 1_000
-"""Max events in one batch."""
 
 _PREFIX = "ce-"
 
@@ -45,7 +43,7 @@ class EventUnclear(ValueError):
 
 @frozen
 class ReportedHalf:
-    """One half of a call. `stated_at` is None where the sender gave no plausible time."""
+    """`stated_at` is None where the sender gave no plausible time."""
 
     call_id: str
     side: CallSide
@@ -56,11 +54,7 @@ class ReportedHalf:
 def read_events(
     headers: Mapping[str, str], body: bytes, *, now: datetime
 ) -> list[ReportedHalf | EventUnclear]:
-    """Halves in a request, and why others are none; names of `headers` are in lower case.
-
-    Raises:
-        EventUnclear: the request as a whole cannot be read.
-    """
+    """Names of `headers` are in lower case. Raises EventUnclear if the request as a whole cannot be read."""
     media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type not in (STRUCTURED, BATCH):
         attributes = {
@@ -125,6 +119,5 @@ def _try_half(
 
 
 def read_time(text: str, now: datetime) -> datetime | None:
-    """A possible time with its offset, else None."""
     reading = replace(TimeRule.at(now), zone=None).read(text)
     return reading.at if reading.reason is None and reading.is_placed else None

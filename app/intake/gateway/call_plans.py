@@ -20,7 +20,6 @@ PATIENCE_SECONDS = 0.5
 """Wait for the database where an earlier answer is known."""
 
 QUIET_SECONDS = 1.0
-"""Pause of questions after an unanswered one."""
 
 MAX_AGE_SECONDS = 24 * 3600.0
 
@@ -38,18 +37,15 @@ class _Known(Generic[_T]):
 
 
 class LastAnswers(Generic[_K, _T]):
-    """The last answer to each question. Belongs to one event loop."""
+    """Belongs to one event loop."""
 
     def __init__(self, clock: Callable[[], float] = monotonic_seconds) -> None:
         self._clock = clock
         self._known: dict[_K, _Known[_T]] = {}
 
     async def ask(self, key: _K, look_up: Callable[[], Awaitable[_T]]) -> _T:
-        """Present answer; the last one where the database gives none in time.
-
-        Raises:
-            Unavailable: there is no earlier answer, or it is too old.
-            EvenhandError: any other of `look_up`; the earlier answer is forgotten then.
+        """The last answer where the database gives none in time. Raises Unavailable without one that is young
+        enough; any other error of `look_up` forgets the earlier answer.
         """
         remembered = self._known.get(key)
         now = self._clock()
@@ -67,12 +63,9 @@ class LastAnswers(Generic[_K, _T]):
         except EvenhandError:
             self._known.pop(key, None)
             raise
-        if remembered is not None:
-            remembered.value, remembered.answered_at = value, now
-        else:
-            if len(self._known) >= _MOST_KEPT:
-                self._known.clear()
-            self._known[key] = _Known(value, now)
+        if remembered is None and len(self._known) >= _MOST_KEPT:
+            self._known.clear()
+        self._known[key] = _Known(value, now)
         return value
 
 
@@ -83,7 +76,7 @@ MOST_MODELS = 1000
 
 @frozen_arrays
 class CallPlan:
-    """Without an endpoint called by HTTP, `codec` and `model` are None; a `model` may be why it cannot be
+    """`codec` and `model` are None without an endpoint called by HTTP; a `model` may be why it cannot be
     called.
     """
 
@@ -92,12 +85,7 @@ class CallPlan:
     model: ForwardedModel | ScoringFailed | None
 
     def require_model(self) -> ForwardedModel:
-        """Connections to the model.
-
-        Raises:
-            Conflict: the deployment has no endpoint, or an MLflow model that only checks load.
-            ScoringFailed: the endpoint cannot be called; EndpointRefused among them.
-        """
+        """Raises Conflict without an endpoint called by HTTP, ScoringFailed if it cannot be called."""
         if isinstance(self.model, ScoringFailed):
             raise self.model
         if self.deployment.endpoint is not None and self.deployment.endpoint.is_loaded:
@@ -114,7 +102,7 @@ class CallPlan:
 
 
 class CallPlans:
-    """The plans of one process. Belongs to one event loop."""
+    """Belongs to one event loop."""
 
     def __init__(self, database: Database, sealer: Sealer, policy: EgressPolicy) -> None:
         self._database = database
@@ -126,11 +114,8 @@ class CallPlans:
         self._models: dict[int, ForwardedModel] = {}
 
     async def current(self, deployment_id: str) -> CallPlan:
-        """The deployment's plan; while the database is away, the last one.
-
-        Raises:
-            NotFound: there is no such deployment.
-            Unavailable: the database does not answer, and there is no earlier plan.
+        """The last plan while the database is away. Raises NotFound, and Unavailable without
+        an earlier plan.
         """
         cached = self._fresh.get(deployment_id)
         if cached is not None and monotonic_seconds() < cached[1]:

@@ -54,7 +54,6 @@ _EVENT_PREFIX = b"ce-"
 
 
 def pick_answer_headers(answered: Headers) -> Headers:
-    """Headers of a model's answer that the caller gets; names are lower-case."""
     lowered = ((name.lower(), value) for name, value in answered)
     return [(name, value) for name, value in lowered if name in PASSED_BACK or name.startswith(_EVENT_PREFIX)]
 
@@ -72,12 +71,7 @@ async def hold_answer(chunks: AsyncIterator[bytes], max_bytes: int) -> tuple[byt
 
 
 class ForwardedModel:
-    """The connections to one endpoint. Belongs to one event loop.
-
-    Raises:
-        EndpointRefused: the endpoint's URL is not an allowed one.
-        ScoringFailed: its credentials cannot be sent.
-    """
+    """Belongs to one event loop. Raises EndpointRefused for its URL, ScoringFailed for its credentials."""
 
     def __init__(self, endpoint: Endpoint, policy: EgressPolicy) -> None:
         self.endpoint = endpoint
@@ -102,11 +96,8 @@ class ForwardedModel:
 
     @asynccontextmanager
     async def answer(self, headers: Headers, body: bytes) -> AsyncIterator[httpx.Response]:
-        """Yields the model's answer, its body unread; the caller keeps `timeout_seconds`.
-
-        Raises:
-            EndpointDown: the model did not answer, or broke off.
-            ScoringFailed: it cannot be asked; EndpointRefused among them.
+        """Yields the answer, its body unread; the caller keeps `timeout_seconds`. Raises EndpointDown,
+        ScoringFailed.
         """
         self._users += 1
         try:

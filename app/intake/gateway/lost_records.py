@@ -64,11 +64,7 @@ class Losses:
             self._added[_Place(deployment_no, floor_to_hour(now))] += records
 
     def write(self) -> _Written:
-        """Makes everything added durable, and returns the totals. The first call reserves the disk space.
-
-        Raises:
-            OSError: the disk refuses.
-        """
+        """Returns the durable totals; the first call reserves the disk space. Raises OSError."""
         with self._open_file() as file:
             written = _read(file)
             # Of threads that wait here, the first writes for all.
@@ -82,12 +78,7 @@ class Losses:
             return written
 
     def send(self, database: Database, *, now: datetime) -> None:
-        """Stores the totals as missing records of the deployments; blocks.
-
-        Raises:
-            OSError: the disk refuses.
-            Unavailable: the database does not answer.
-        """
+        """Raises OSError of the disk, Unavailable of the database."""
         sent = self.write()
         if sent.number == self._sent:
             return
@@ -100,7 +91,6 @@ class Losses:
 
     @contextmanager
     def _open_file(self) -> Iterator[int]:
-        """Yields the file while no other process has it."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         file = os.open(self._folder / FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -136,8 +126,7 @@ def _write(file: int, written: _Written) -> None:
 
 def _store(database: Database, written: _Written) -> None:
     with database.transaction() as session:
-        present = find_numbers(session, {key.deployment_no for key in written.totals})
-        for no in sorted(present):
+        for no in sorted(find_numbers(session, {key.deployment_no for key in written.totals})):
             totals = [
                 MissingTotals(hour=key.hour, not_received=count, left_out=0)
                 for key, count in written.totals.items()

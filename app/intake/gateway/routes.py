@@ -1,5 +1,4 @@
-"""The gateway's route, which passes a call to the model and its answer back as they are and logs both, and
-that of events about calls: CloudEvents of KServe and Seldon, and those of Azure's collector.
+"""The gateway's route, and that of events: CloudEvents of KServe and Seldon, and those of Azure's collector.
 
 The record of a call is on disk before its answer is sent. Senders of events may stop at an error: once the
 key and the deployment are known, the answer is always 200.
@@ -16,7 +15,6 @@ from ...access.principals import Principal
 from ...base.clock import utc_now
 from ...base.errors import (
     InvalidInput,
-    NotFound,
     QuotaReached,
     RateReached,
     TooLarge,
@@ -38,7 +36,7 @@ from .spool_entries import CallHalf, CallSide, CallSource, CompleteCall
 PREDICTIONS = "predictions"
 
 RECORD_ID = b"evenhand-record-id"
-"""Of several records, `{id}-1` is the first."""
+"""The records after the first are `{id}-2`, …."""
 
 MAX_LOGGED_ANSWER_BYTES = 32 * 2**20
 """A larger answer is passed on as it comes, and counted as not received."""
@@ -49,7 +47,6 @@ AZURE_PATH = "/modeldata/log"
 """The user name in the URL is the deployment's id."""
 
 MAX_REASONS = 10
-"""Max reasons that one answer lists."""
 
 _WITHOUT_BODY = (204, 304)
 
@@ -73,8 +70,7 @@ class KnownCallerRoute(HotRoute):
 
     async def _find_plan(self, principal: Principal, deployment_id: str) -> CallPlan:
         plan = await self._gateway.plans.current(deployment_id)
-        if not principal.sees(plan.deployment.no):
-            raise NotFound("deployment", deployment_id)  # the same words as for an id that does not exist
+        principal.require_sight(plan.deployment.no, deployment_id)
         return plan
 
 
@@ -101,11 +97,7 @@ class GatewayRoute(KnownCallerRoute):
     async def _relay(
         self, request: HotRequest, body: bytes, plan: CallPlan, actor: str, record_id: str
     ) -> None:
-        """Calls the model and logs the call, then passes the answer on.
-
-        Raises:
-            TimeoutError: the model takes too long to answer, or to go on.
-        """
+        """Raises TimeoutError if the model takes too long to answer, or to go on."""
         model = plan.require_model()
         limit = model.endpoint.timeout_seconds
         sent = [(name, value) for name, value in request.scope["headers"] if name in PASSED_ON]
@@ -167,7 +159,6 @@ def _capture(headers: Headers, body: bytes) -> CapturedBody:
 
 
 def _read_record_id(request: HotRequest) -> str:
-    """Id that the caller gives the record; empty if it gives none."""
     sent = request.header(RECORD_ID)
     if sent and not SANE_REQUEST_ID.fullmatch(sent):
         raise InvalidInput("Evenhand-Record-Id", "must have 1 to 128 letters, digits or characters of ._:-")
@@ -230,7 +221,6 @@ class EventRoute(KnownCallerRoute):
 
 
 def read_user_name(authorization: str) -> str:
-    """User name of HTTP Basic; empty where there is none."""
     scheme, _, credentials = authorization.partition(" ")
     if scheme.lower() != "basic":
         return ""

@@ -31,7 +31,6 @@ from .store_calls import CallStore
 BATCH_BYTES = 1024 * 1024
 
 GATHER_SECONDS = 0.25
-"""Those that follow the first new entry share its commit."""
 
 HOUSEKEEPING_SECONDS = 1.0
 
@@ -45,7 +44,7 @@ log = structlog.get_logger("evenhand.spool")
 
 
 class Gateway:
-    """Keeps calls on disk until they are stored. Belongs to one event loop."""
+    """Belongs to one event loop."""
 
     def __init__(
         self,
@@ -73,7 +72,6 @@ class Gateway:
         self._tasks = [asyncio.create_task(self._deliver()), asyncio.create_task(self._keep_house())]
 
     async def stop(self) -> None:
-        """Stores what it can in `STOP_SECONDS`; the next process stores the rest."""
         self._stop_by = monotonic_seconds() + STOP_SECONDS
         self._closing.set()
         self._wake.set()
@@ -92,7 +90,7 @@ class Gateway:
         await self.plans.stop()
 
     async def keep(self, entry: Entry, plan: CallPlan) -> bool:
-        """Keeps an entry, which survives this process; False and counted as lost where there is no room."""
+        """False, and counted as lost, where there is no room."""
         if self._spool.append(encode_entry(entry)):
             spool_entries.labels("kept").inc()
             self._wake.set()
@@ -101,7 +99,6 @@ class Gateway:
         return False
 
     async def lose(self, entry: Entry, plan: CallPlan) -> None:
-        """Counts an entry as lost; the count survives a crash."""
         spool_entries.labels("dropped").inc()
         # Of an event's call only the answer, or the call would count twice.
         if isinstance(entry, CompleteCall):
@@ -185,7 +182,7 @@ class Gateway:
                 # Last: while the disk is full, the database may take the counts all the same.
                 await asyncio.to_thread(self._spool.sync)
             except Unavailable:
-                pass  # the counts are kept until it answers
+                pass
             except OSError as error:
                 log.warning("the spool cannot be written", folder=str(self._spool.folder), error=str(error))
             except Exception:  # must not end the housekeeping of a process that runs for months
@@ -200,7 +197,7 @@ class Gateway:
 
 
 def count_rows(call: CompleteCall, plan: CallPlan) -> int:
-    """Number of records in a call; 1 where its request cannot be read."""
+    """1 where its request cannot be read."""
     if plan.codec is None:
         return 1
     columns = [column.name for column in plan.deployment.schema.features]

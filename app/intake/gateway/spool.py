@@ -24,7 +24,6 @@ _HEAD = struct.Struct("<II")
 _LOCK = "lock"
 
 MAX_SEGMENT_BYTES = 16 * 1024 * 1024
-"""A file is deleted as a whole."""
 
 MIN_FREE_BYTES = 256 * 1024 * 1024
 """The database may be on the same disk."""
@@ -40,9 +39,8 @@ class _Segment:
 
 
 class Spool:
-    """The folders of this process and of dead ones. Safe for several threads, with one reader.
-
-    `max_bytes` bounds the bytes that wait in all of them.
+    """Folders of this process and of dead ones, `max_bytes` together. Safe for several threads, with one
+    reader.
     """
 
     def __init__(self, root: Path, *, max_bytes: int) -> None:
@@ -63,17 +61,14 @@ class Spool:
         return sum(segment.size for segment in self._segments)
 
     def append(self, entry: bytes) -> bool:
-        """Writes an entry, which survives this process; False where the spool is full, or the disk
-        refuses.
-        """
+        """False where the spool is full, or the disk refuses."""
         data = _HEAD.pack(len(entry), zlib.crc32(entry)) + entry
         with self._lock:
             if self.waiting_bytes + len(data) > self._max_bytes:
                 return False
             try:
                 segment, descriptor = self._open_segment()
-                written = os.write(descriptor, data)
-                if written < len(data):
+                if os.write(descriptor, data) < len(data):
                     # What follows half an entry could not be read.
                     os.ftruncate(descriptor, segment.size)
                     return False
@@ -86,7 +81,7 @@ class Spool:
         return True
 
     def take(self, max_bytes: int) -> list[bytes]:
-        """Next entries in order, about `max_bytes`; they wait on disk until `settle`."""
+        """The entries wait on disk until `settle`."""
         entries = []
         size = 0
         with self._lock:
@@ -111,7 +106,7 @@ class Spool:
         return entries
 
     def settle(self) -> None:
-        """Deletes files that `take` has returned whole; call it when their entries are stored."""
+        """Call it when the entries that `take` returned are stored."""
         with self._lock:
             self._settled = {segment.path: segment.read for segment in self._segments}
             while (
@@ -123,11 +118,7 @@ class Spool:
             self._release_emptied()
 
     def sync(self) -> None:
-        """Makes everything written durable, and deletes the open file if all of it is stored.
-
-        Raises:
-            OSError: the disk refuses.
-        """
+        """Deletes the open file if all of it is stored. Raises OSError."""
         with self._lock:
             last = self._segments[-1] if self._segments else None
             if last is not None and self._is_open(last) and self._settled.get(last.path) == last.size:
@@ -150,11 +141,7 @@ class Spool:
                 os.close(descriptor)
 
     def adopt(self) -> list[Path]:
-        """Takes over the folders of dead processes, and returns them.
-
-        Raises:
-            OSError: the folder cannot be read.
-        """
+        """Returns the folders. Raises OSError."""
         folders: list[Path] = []
         if not self.root.is_dir():
             return folders
@@ -172,7 +159,6 @@ class Spool:
         return folders
 
     def close(self) -> None:
-        """Releases the locks: another process may store what waits."""
         with self._lock:
             self._close_file()
         self.sync()
@@ -214,7 +200,6 @@ class Spool:
             self._file = None
 
     def _release_emptied(self, *, of_all: bool = False) -> None:
-        """Deletes folders of which everything is stored; that of this process only at its end."""
         waiting = {segment.path.parent for segment in self._segments}
         for path in [path for path in self._locks if path not in waiting and (of_all or path != self.folder)]:
             # Another file keeps the folder.
@@ -225,7 +210,6 @@ class Spool:
 
 
 def _read_entries(path: Path, begin: int, end: int) -> Iterator[bytes]:
-    """Yields the entries up to one that is cut short or damaged."""
     try:
         file = path.open("rb")
     except FileNotFoundError:
@@ -244,7 +228,6 @@ def _read_entries(path: Path, begin: int, end: int) -> Iterator[bytes]:
 
 
 def _lock_of_dead(path: Path) -> int | None:
-    """Lock of a dead process, now held by this one; else None."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:

@@ -40,8 +40,6 @@ class IntakeCount:
 
 
 class CallSource(StrEnum):
-    """The way on which a call came to us."""
-
     GATEWAY = "gateway"
     EVENTS = "events"
 
@@ -52,8 +50,6 @@ class CallSide(StrEnum):
 
 
 class CompleteCall(Struct, frozen=True, kw_only=True, tag="call"):
-    """A model's request with its answer; time and id were fixed at receipt."""
-
     deployment_id: str
     deployment_no: int
     source: CallSource
@@ -62,8 +58,6 @@ class CompleteCall(Struct, frozen=True, kw_only=True, tag="call"):
 
 
 class CallHalf(Struct, frozen=True, kw_only=True, tag="half"):
-    """Waits for the other half of its `call_id`. `stated_at` is the sender's time."""
-
     deployment_id: str
     deployment_no: int
     source: CallSource

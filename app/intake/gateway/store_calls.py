@@ -31,13 +31,10 @@ from .call_plans import CallPlans
 from .spool_entries import CallHalf, CallSide, CallSource, CompleteCall, Entry, IntakeCount, IntakeOutcome
 
 MAX_HALVES, MAX_HALVES_BYTES = 50_000, 256 * 1024 * 1024
-"""Of one deployment; the oldest expire."""
 
 
 @frozen_by_name
 class StoredHalf:
-    """A request or an answer (`side`) of a call; `stated_at` is its sender's time."""
-
     deployment_no: int
     call_id: str
     side: str
@@ -89,7 +86,7 @@ GROUP BY 1, 2, 3, 4
 
 
 def add_halves(session: Session, halves: Sequence[StoredHalf]) -> None:
-    """Stores halves; stored ones stay, those of a deleted deployment and of erased records are left out."""
+    """Leaves out those of a deleted deployment and of erased records."""
     present = find_numbers(session, {half.deployment_no for half in halves})
     digests = [(half.deployment_no, digest_id(half.call_id)) for half in halves]
     columns = (ErasedIdRow.deployment_no, ErasedIdRow.digest)
@@ -109,24 +106,13 @@ def add_halves(session: Session, halves: Sequence[StoredHalf]) -> None:
         session.execute(insert(Row).on_conflict_do_nothing(), rows)
 
 
-def find_halves(session: Session, keys: Sequence[CallKey]) -> list[StoredHalf]:
-    rows = session.scalars(select(Row).where(_of_calls(keys)))
-    return [read_row(StoredHalf, row) for row in rows]
-
-
 def remove_halves(database: Database, keys: Sequence[CallKey]) -> None:
-    """Deletes the halves of calls whose records are stored; blocks.
-
-    Raises:
-        Unavailable: the database does not answer.
-    """
     with database.transaction() as session:
         session.execute(delete(Row).where(_of_calls(keys)))
 
 
 def expire_halves(session: Session, *, before: datetime | None) -> list[IntakeCount]:
-    """Deletes halves before that time, and each deployment's beyond the newest MAX_HALVES or
-    MAX_HALVES_BYTES.
+    """Those before that time, and of each deployment beyond the newest MAX_HALVES or MAX_HALVES_BYTES.
 
     Returns their numbers by the hour of receipt, without those of stored records.
     """
@@ -152,13 +138,12 @@ MAX_REASON_CHARACTERS = 300
 
 
 class IntakeCounts:
-    """Counts that are not stored yet. Belongs to one event loop."""
+    """Belongs to one event loop."""
 
     def __init__(self) -> None:
         self._totals: dict[IntakeCount, IntakeCount] = {}
 
     def add(self, added: IntakeCount) -> None:
-        """Adds to the hour that the `hour`, any time, lies in."""
         if not added.count:
             return
         key = replace(added, hour=floor_to_hour(added.hour), count=0, reason=None)
@@ -171,12 +156,10 @@ class IntakeCounts:
 
 
 LANES = 16
-"""Entries at once, which share commits."""
 
 HALF_LIFE = timedelta(hours=1)
 
 SWEEP_HALVES = 5_000
-"""After so many new halves the bounds of a deployment are enforced at once."""
 
 _SEALED = "sealed "
 """Begins the content encoding of an encrypted half; no real one has a blank."""
@@ -193,7 +176,7 @@ class _PairedCalls:
 
 @dataclass
 class CallStore:
-    """Stores entries, and counts what became of them. Belongs to one event loop."""
+    """Belongs to one event loop."""
 
     database: Database
     ingestion: Ingestion
@@ -204,11 +187,6 @@ class CallStore:
     _new_halves: int = 0
 
     async def store(self, entries: Sequence[Entry]) -> None:
-        """Stores entries durably; after an error all of them may be given again.
-
-        Raises:
-            Unavailable: the database does not answer.
-        """
         calls = deque(entry for entry in entries if isinstance(entry, CompleteCall))
         halves = [entry for entry in entries if isinstance(entry, CallHalf)]
         paired = []
@@ -237,11 +215,6 @@ class CallStore:
             await self.sweep()
 
     async def sweep(self) -> None:
-        """Expires halves, and stores the counts.
-
-        Raises:
-            Unavailable: the database does not answer.
-        """
         self._new_halves = 0
         # Counts that come meanwhile, on the event loop, belong to the next time.
         counts, self.counts = self.counts.collected(), IntakeCounts()
@@ -307,13 +280,9 @@ class CallStore:
 
 
 def _pair_halves(database: Database, sealer: Sealer, halves: Sequence[CallHalf]) -> _PairedCalls:
-    """Calls that these halves complete; the others are stored to wait. Blocks.
+    """Calls that these halves complete; the others wait, encrypted if the deployment has protected columns.
 
-    Of a deployment with protected columns they wait encrypted: a body holds values that must not be stored.
-
-    Raises:
-        SetupError: the key of protected columns was stored with another secret key.
-        Unavailable: the database does not answer.
+    Raises SetupError if their key was stored with another secret key, and Unavailable.
     """
     halves_of: defaultdict[CallKey, dict[str, StoredHalf]] = defaultdict(dict)
     names = {half.deployment_no: half.deployment_id for half in halves}
@@ -334,7 +303,8 @@ def _pair_halves(database: Database, sealer: Sealer, halves: Sequence[CallHalf])
                 ],
             )
         with database.transaction() as session:
-            for half in find_halves(session, alone):
+            for row in session.scalars(select(Row).where(_of_calls(alone))):
+                half = read_row(StoredHalf, row)
                 halves_of[read_row(CallKey, half)][half.side] = _open(half, keys.get(half.deployment_no))
     complete = {key: sides for key, sides in halves_of.items() if len(sides) == len(CallSide)}
     calls = [

@@ -1,7 +1,6 @@
-"""One class of the routes that programs call all the time: request ids, errors, counters, bounded bodies.
+"""One class of the routes that programs call all the time.
 
-Plain ASGI, because a framework's route costs more than the durable write. Only failures of ours are logged: a
-line per request would cost as much as storing its record.
+Plain ASGI: a framework's route costs more than the durable write, and a log line as much as the record.
 """
 
 import itertools
@@ -32,7 +31,6 @@ PREFIX = "/v1/deployments/"
 BYTES_AT_ONCE = 8 * MAX_BODY_BYTES
 
 BYTES_OF_KEY = 2 * MAX_BODY_BYTES
-"""However slowly a key sends, the others have room."""
 
 _SAFE = [(name.encode(), value.encode()) for name, value in SAFE_HEADERS.items()]
 _PROCESS = os.urandom(8).hex()
@@ -46,8 +44,6 @@ class ClientGone(Exception):
 
 
 class Bodies:
-    """Counts the bytes in memory, by the actor whose key sent them."""
-
     def __init__(self, bytes_at_once: int = BYTES_AT_ONCE, bytes_of_key: int = BYTES_OF_KEY) -> None:
         self._room = Room(
             bytes_at_once,
@@ -58,12 +54,9 @@ class Bodies:
         )
 
     async def read(self, receive: Receive, announced: bytes, actor: str) -> bytes:
-        """Body as sent, which counts until `done`; `announced` is its Content-Length.
+        """The body counts until `done`; `announced` is its Content-Length.
 
-        Raises:
-            TooLarge: it is larger than a body may be.
-            Unavailable: too much is in memory already.
-            ClientGone: it never became complete.
+        Raises TooLarge, Unavailable if too much is in memory, ClientGone.
         """
         if announced.isdigit() and int(announced) > MAX_BODY_BYTES:
             raise too_large()
@@ -105,8 +98,6 @@ class Bodies:
 
 @frozen_by_name
 class HotRequest:
-    """Of a header that is sent twice the last counts."""
-
     id: str
     deployment_id: str
     headers: Mapping[bytes, bytes]
@@ -115,7 +106,6 @@ class HotRequest:
     send: Send
 
     def header(self, name: bytes) -> str:
-        """Empty where it was not sent."""
         return self.headers.get(name, b"").decode("latin-1")
 
 
@@ -173,10 +163,10 @@ class HotRoute(ABC):
             if status:
                 raise  # closes the connection: the answer has begun
             response = problem_response(error, request_id)
-        except Exception:  # an unforeseen error is logged once, and answered
+        except Exception:
             log.exception("request failed", method="POST", route=self._template, request_id=request_id)
             if status:
-                raise  # as above
+                raise
             response = unexpected_response(request_id)
         if response is not None:
             await response(scope, receive, send_marked)
@@ -185,11 +175,11 @@ class HotRoute(ABC):
 
     @abstractmethod
     async def _answer(self, request: HotRequest) -> Response | None:
-        """Answer; None where it was sent already. Raises EvenhandError and ClientGone."""
+        """None where the answer was sent already. Raises EvenhandError and ClientGone."""
 
     @asynccontextmanager
     async def _hold_body(self, request: HotRequest, actor: str) -> AsyncIterator[bytes]:
-        """Yields the body, which counts until the block ends; raises as `Bodies.read`."""
+        """The body counts until the block ends. Raises as `Bodies.read`."""
         announced = request.headers.get(b"content-length", b"")
         body = await self._bodies.read(request.receive, announced, actor)
         try:
@@ -198,12 +188,7 @@ class HotRoute(ABC):
             self._bodies.done(body, actor)
 
     async def _find_logger(self, request: HotRequest) -> Principal:
-        """Caller, who may log.
-
-        Raises:
-            Unauthenticated, Forbidden: the key is unknown, or may not log.
-            Unavailable: the database does not answer.
-        """
+        """Raises Unauthenticated, Forbidden, Unavailable."""
         authorization = request.header(b"authorization") or None
         require_own_page(request.scope, authorization)
         principal = await self._authenticate(authorization)

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from ...access.gate.caller import DeploymentId, Logger, NowIn, Services, open_feature
 from ...base.clock import utc_now
 from ...base.encodings import UTF_8
-from ...base.errors import Conflict, EvenhandError, FieldProblem, InvalidInput, NotFound, UnsupportedMediaType
+from ...base.errors import Conflict, EvenhandError, FieldProblem, InvalidInput, UnsupportedMediaType
 from ...base.strict_json import JsonObject
 from ...base.values import BOOLEANS
 from ...domain.arrival import RecordSource, stated_source
@@ -36,7 +36,6 @@ PARAMETERS = {
     PAYLOAD: dict.fromkeys(_SWITCHES, False),
     FEEDBACK: dict.fromkeys((*_SWITCHES, "label"), False),
 }
-"""True would mean that it may be repeated."""
 
 SOURCE_HEADER = b"evenhand-source"
 """Programs of ours name themselves in it."""
@@ -50,9 +49,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class IngestionRoute(HotRoute):
-    """Payload or feedback records."""
-
-    is_marked_safe = False  # nothing that a browser could misread
+    is_marked_safe = False
 
     def __init__(self, services: Services, name: str, bodies: Bodies, ingestion: Ingestion) -> None:
         super().__init__(services, name, bodies)
@@ -62,9 +59,7 @@ class IngestionRoute(HotRoute):
     async def _answer(self, request: HotRequest) -> Response:
         principal = await self._find_logger(request)
         plan = await self._ingestion.plan(request.deployment_id)
-        if not principal.sees(plan.target.no):
-            # The same words as for an id that does not exist.
-            raise NotFound("deployment", request.deployment_id)
+        principal.require_sight(plan.target.no, request.deployment_id)
         is_feedback = self._name == FEEDBACK
         content_type = request.header(b"content-type").strip().lower()
         is_csv = _is_csv(content_type, may_be=is_feedback)
@@ -121,7 +116,6 @@ def refuse_all(
     stored: str = "accepted",
     conflicting: str = "id",
 ) -> Response:
-    """Problem document of a request of which nothing is stored, with the receipt's members."""
     faults = [
         FieldProblem(f"{noun}s[{refused.index}].{refused.field}", refused.reason)
         for refused in receipt.rejections
@@ -217,7 +211,6 @@ async def test_records(
     Ids that are stored already are not looked for.
     """
     plan = await ingestion.current_plan(deployment_id)
-    if not principal.sees(plan.target.no):
-        raise NotFound("deployment", deployment_id)
+    principal.require_sight(plan.target.no, deployment_id)
     request = LogRequest(body=json.dumps(body).encode("ascii"), actor=principal.actor)
     return RecordTestOut.of(await ingestion.try_payload(deployment_id, request, now=now))

@@ -12,9 +12,7 @@ from .input_file import ImportRow
 
 @frozen
 class Half:
-    """A request or an answer, and its place. `time` is that of the call, if stated; a request's counts
-    first.
-    """
+    """`time` is that of the call, if stated; a request's counts first."""
 
     call: str
     is_request: bool
@@ -35,7 +33,7 @@ class Halves:
         )
 
     def match(self, half: Half) -> Half | None:
-        """Returns the other half, or None if this one has to wait. A repeated half is dropped."""
+        """None if this half has to wait. A repeated half is dropped."""
         key = (half.call, not half.is_request)
         row = self._database.execute(
             "SELECT call, is_request, body, file, line, time FROM halves WHERE call = ? AND is_request = ?",

@@ -68,7 +68,6 @@ def _list_metrics(constraints: JsonObject) -> Iterator[tuple[str, JsonObject]]:
 
 
 def _read_member(document: object, name: str, kind: type[_T]) -> _T:
-    """Member, or an empty one where there is none of its kind."""
     member = document.get(name) if isinstance(document, dict) else None
     return member if isinstance(member, kind) else kind()
 
@@ -204,7 +203,6 @@ class ClarifyConfig:
         return threshold
 
     def _metrics(self, notes: list[str]) -> list[str] | None:
-        """None: all metrics."""
         methods = _read_member(self._config, "methods", dict)
         requested = list[str]()
         for name in _METHODS:

@@ -37,8 +37,6 @@ Cell = Callable[[Any, Column], Any]
 
 
 class FlatTable:
-    """Rows of columns; `scalar` reads labels, `cell` the rest."""
-
     def __init__(
         self,
         names: Sequence[str],
@@ -79,7 +77,6 @@ class FlatTable:
                 )
 
     def records(self, row: JsonObject, _: int) -> list[JsonObject]:
-        """Native record of a row."""
         cell = self._cell
         scalar = self._scalar
         features = {column.name: cell(row[column.name], column) for column in self._features}
@@ -165,7 +162,6 @@ def read_parquet(files: Sequence[InputFile], subject: ImportSubject) -> Iterator
 
 
 def read_json_lines(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
-    """Yields native records, or objects of columns."""
     for file in files:
         yield from read_rows(file, file.json_lines(), partial(_convert_row, subject, file))
 
@@ -216,7 +212,6 @@ def _read_probability(value: Any) -> Any:  # noqa: ANN401 - any cell
 
 _TYPES = {"numerical": "number", "categorical": "string"}
 _ABSENT = (None, "", "None", "0")
-"""Ids of records that came with no request."""
 
 
 @frozen
@@ -343,7 +338,7 @@ _WITHOUT_LABELS = (ImportLayout.AZURE, ImportLayout.DATABRICKS, ImportLayout.KSE
 
 
 def find_layout(files: Sequence[InputFile], chosen: ImportLayout | None, kind: LogKind) -> ImportLayout:
-    """Returns the given layout, or the first file's; the others must have the same."""
+    """The first file's if none is chosen; the others must have the same."""
     if not files:
         raise InvalidInput("files", "must be at least one")
     layout = chosen or _detect_layout(files[0])

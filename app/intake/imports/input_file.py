@@ -26,7 +26,6 @@ from ..logging.decode_body import decoded_json, require_decodable
 from ..logging.ingest_plan import RecordRefused
 
 MAX_QUOTED = 60
-"""Max characters of a value in a reason."""
 
 
 class ImportRow(Struct, frozen=True, kw_only=True):
@@ -56,7 +55,7 @@ def quoted(value: object) -> str:
 NumberedRows = Iterator[tuple[int, JsonObject | RowRefused]]
 
 MAX_LINE_BYTES = 8 * 2**20
-"""Max bytes of a line: memory must not depend on a file without line ends."""
+"""Memory must not depend on a file without line ends."""
 
 PARQUET_START = b"PAR1"
 
@@ -67,11 +66,7 @@ _READ_ERRORS = (pa.ArrowException, ValueError, OverflowError)
 
 
 class InputFile:
-    """One file, whose text is read in UTF-8. `digest` identifies its content, `bytes_read` grows.
-
-    Raises:
-        InvalidInput: it is text of another encoding.
-    """
+    """`digest` identifies its content, `bytes_read` grows. Raises InvalidInput if text is not UTF-8."""
 
     def __init__(
         self,
@@ -111,7 +106,7 @@ class InputFile:
         return None
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
-        """Yields line numbers, from 1, and lines."""
+        """Numbers count from 1."""
         self.bytes_read = 0
         with self._open() as file:
             text = io.TextIOWrapper(
@@ -133,7 +128,6 @@ class InputFile:
                     text.detach()
 
     def json_lines(self, *, takes_arrays: bool = False) -> NumberedRows:
-        """Yields the objects of the lines, or of arrays in them, too."""
         for number, line in self.lines():
             if not line.strip():
                 continue
@@ -164,7 +158,7 @@ class InputFile:
                     self.bytes_read = self.size * number // total
 
     def stated_rows(self) -> int:
-        """Rows of Parquet, by its footer; 0 of text."""
+        """0 of text."""
         if not self.is_parquet:
             return 0
         with self._parquet() as table:
@@ -191,7 +185,6 @@ class InputFile:
 
 
 def reopen(file: BinaryIO) -> nullcontext[BinaryIO]:
-    """File at its beginning, for a reader that does not close it."""
     file.seek(0)
     return nullcontext(file)
 
@@ -232,12 +225,9 @@ class ColumnNames:
 
 @frozen_by_name
 class ImportSubject:
-    """A deployment as an import sees it, and the importer's choices. `lists_texts`: the outcomes of its
-    monitor are texts.
-
-    `default_time` is that of records without one. Times without an offset are refused, unless `times` has a
-    zone. `tally` counts those read. Bodies are tried in the format of the `endpoint` first. With a
-    `score_threshold`, a prediction between 0 and 1 is a score.
+    """`default_time` is that of records without one. Times without an offset are refused, unless `times` has
+    a zone. `lists_texts`: the outcomes of the monitor are texts. `tally` counts those read. Bodies are tried
+    in the format of the `endpoint` first. With a `score_threshold`, a prediction between 0 and 1 is a score.
     """
 
     kind: LogKind
@@ -257,14 +247,11 @@ class ImportSubject:
 
     @property
     def time_name(self) -> str:
-        """Member of a native record that holds its time."""
         return "labelled_at" if self.kind is LogKind.FEEDBACK else "scored_at"
 
 
 def read_time(value: Any, where: str, file: InputFile, subject: ImportSubject) -> str | None:  # noqa: ANN401 - any cell
-    """A stated time as ISO 8601 in UTC; of an empty cell the given time, else the hour of the
-    file's path.
-    """
+    """ISO 8601 in UTC; of an empty cell the default time, else the hour of the file's path."""
     usual = subject.default_time or file.hour_of_path
     if value in (None, "") and usual is not None:
         return usual.isoformat()

@@ -23,8 +23,6 @@ _CSV = "text/csv"
 
 
 class LoggedCallReader:
-    """Reads calls of one deployment; the format that fitted last is tried first."""
-
     def __init__(self, subject: ImportSubject) -> None:
         self._subject = subject
         own_codecs = [] if subject.endpoint is None else [bind_codec(subject.endpoint)]
@@ -93,7 +91,7 @@ def read_bytes(value: Any, where: str, *, encoding: str) -> bytes:  # noqa: ANN4
 
 
 def read_labels(body: bytes, where: str) -> list[Any]:
-    """Labels of ground truth: one a line of CSV, or JSON. Raises RowRefused without any."""
+    """One a line of CSV, or JSON. Raises RowRefused without any."""
     text = body.decode("utf-8", "replace").strip()
     if not text:
         raise RowRefused(where, "is empty")
@@ -125,7 +123,6 @@ def join_halves(
     rows_of: Callable[[InputFile], NumberedRows],
     read_half: Callable[[JsonObject, InputFile, int, ImportSubject], Half],
 ) -> Iterator[ImportRow]:
-    """Yields the records of complete calls, then a refusal for each half alone."""
     reader = LoggedCallReader(subject)
     with open_halves() as halves:
 
@@ -135,8 +132,7 @@ def join_halves(
             if counterpart is None:
                 return []
             request, answered = (half, counterpart) if half.is_request else (counterpart, half)
-            time = request.time or answered.time
-            return reader.records(half.call, time, request.body, answered.body)
+            return reader.records(half.call, request.time or answered.time, request.body, answered.body)
 
         for file in files:
             yield from read_rows(file, rows_of(file), partial(read, file))
@@ -144,10 +140,6 @@ def join_halves(
 
 
 def read_kserve(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
-    """Yields the records of a logger of KServe, of any release: a request or an answer a row.
-
-    The time is that of the file's path, or the given one.
-    """
     return join_halves(files, subject, partial(InputFile.rows, takes_arrays=True), _read_kserve_row)
 
 
@@ -176,7 +168,6 @@ _INPUTS, _OUTPUTS = ("model_inputs", "inputs", "request"), ("model_outputs", "ou
 
 
 def read_azure(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
-    """Yields the records of Azure's collector: frames of custom logging, or bodies of payload logging."""
     return join_halves(files, subject, InputFile.json_lines, _read_event)
 
 
@@ -216,7 +207,6 @@ _OK = 200
 
 
 def read_databricks(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
-    """Yields the records of answered calls of an inference table, under the client's ids where there are."""
     reader = LoggedCallReader(subject)
     for file in files:
         for row in read_rows(file, file.rows(), partial(_read_databricks_row, reader, file, subject)):
@@ -251,7 +241,7 @@ _CAPTURE, _TRUTH = "captureData", "groundTruthData"
 
 
 def read_sagemaker(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
-    """Yields records of captures, or labels of ground truth, joined by `inferenceId`, else by `eventId`."""
+    """Captures, or labels of ground truth, joined by `inferenceId`, else by `eventId`."""
     reader = LoggedCallReader(subject)
     for file in files:
         read = partial(_read_truth, file, subject)

@@ -47,16 +47,15 @@ class ExportHead(Struct, frozen=True, kw_only=True):
 
     def registration(self, deployment_id: str) -> JsonObject:
         registered = {name: msgspec.to_builtins(getattr(self, name)) for name in _REGISTERED}
-        sections = {"features": self.schema.features, "meta": self.schema.meta}
         return {"id": deployment_id, **registered} | {
             section: [{"name": column.name, "type": column.type, "kind": column.kind} for column in columns]
-            for section, columns in sections.items()
+            for section, columns in {"features": self.schema.features, "meta": self.schema.meta}.items()
         }
 
 
 def write_export(path: Path, head: ExportHead, rows: pa.RecordBatchReader) -> int:
-    """Writes the rows, the schema's columns last, through to the disk; returns their number. Only the
-    owner may read it.
+    """Writes the schema's columns last, durably; returns the rows' number. Only the owner may
+    read the file.
     """
     fixed = rows.schema.names[: len(rows.schema) - len(head.columns)]
     fields = [

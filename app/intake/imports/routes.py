@@ -14,7 +14,7 @@ from fastapi import APIRouter, Query, Request
 from ...access.gate.caller import DeploymentId, Logger, NowIn, Services, ServicesIn
 from ...base.apart import Apart, SentFile, ask
 from ...base.clock import utc_now
-from ...base.errors import FieldProblem, InvalidInput, NotFound, UnsupportedMediaType
+from ...base.errors import FieldProblem, InvalidInput, UnsupportedMediaType
 from ...base.values import frozen
 from ...domain.arrival import LogKind, RecordSource
 from ...domain.record import Receipt
@@ -98,8 +98,7 @@ async def import_records(
     the progress, and continues after an interruption.
     """
     plan = await ingestion.current_plan(deployment_id)
-    if not principal.sees(plan.target.no):
-        raise NotFound("deployment", deployment_id)  # the same words as for an id that does not exist
+    principal.require_sight(plan.target.no, deployment_id)
     sent = sent_type(request)
     if sent.media_type not in MEDIA_TYPES:
         raise UnsupportedMediaType(
@@ -129,8 +128,7 @@ async def import_records(
     ) as file:
         storing = _Storing(services, ingestion, plan, kind, principal.actor, asyncio.get_running_loop())
         read = (SentFile(file), sent.encoding, layout, subject, _Sink(target), MAX_IMPORT_ROWS)
-        child = Apart(_import, *read, host=storing)
-        report, unread = await read_apart(request, child)
+        report, unread = await read_apart(request, Apart(_import, *read, host=storing))
     ingestion.rejections.note(target.no, unread, source=RecordSource.IMPORT, kind=kind, now=now)
     if report.rejected and not report.accepted + report.duplicate:
         raise InvalidInput(
@@ -144,8 +142,6 @@ async def import_records(
 
 @frozen
 class _Storing:
-    """Methods that the process which reads a file asks for."""
-
     services: Services
     ingestion: Ingestion
     plan: IngestPlan

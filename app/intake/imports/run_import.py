@@ -37,8 +37,6 @@ _VALUE = re.compile(r"(, found .*|; .*|:? '.*)$", re.DOTALL)
 
 @frozen
 class RejectedRow:
-    """A row that was not stored. `line` is counted from 1."""
-
     file: str
     line: int
     field: str
@@ -100,7 +98,6 @@ class Checkpoint:
     """Notes nothing: for imports that are not continued."""
 
     def resume(self) -> tuple[ImportReport, int]:
-        """Report of an earlier attempt, and the number of finished rows."""
         return ImportReport(), 0
 
     def write_rejection(self, row: RejectedRow) -> None: ...
@@ -113,8 +110,6 @@ class Checkpoint:
 
 
 class CheckpointFile(Checkpoint):
-    """A file that names the import, and that of its rejected rows. To be closed."""
-
     def __init__(self, folder: Path, identity: Mapping[str, Any], *, rejections: Path | None = None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._key = hashlib.sha256(json.dumps(identity, sort_keys=True, default=str).encode()).hexdigest()
@@ -123,7 +118,7 @@ class CheckpointFile(Checkpoint):
         self._file: BinaryIO | None = None
 
     def resume(self) -> tuple[ImportReport, int]:
-        """Returns where the earlier attempt was; removes rejected rows after its last note."""
+        """Removes rejected rows after the last note."""
         report = ImportReport()
         rows_done = 0
         written = 0
@@ -166,7 +161,6 @@ class CheckpointFile(Checkpoint):
 BATCH_ROWS = 1000
 
 BATCH_BYTES = 2**20
-"""Bytes after which a request is sent: milliseconds of the service."""
 
 _DIGEST_CHARACTERS = 32
 
@@ -201,9 +195,8 @@ def run_import(
     notice: Callable[[ImportReport], None] = lambda _: None,
     max_rows: int = sys.maxsize,
 ) -> ImportReport:
-    """Report of an import; `notice` is called with it after each batch.
-
-    Continues where `checkpoint` says: files are read again, but finished rows are not sent again.
+    """Calls `notice` after each batch. Where an import continues, finished rows are read but
+    not sent again.
     """
     report, rows_done = checkpoint.resume()
     if not rows_done:
@@ -290,7 +283,6 @@ def encode_record(row: ImportRow, digest: str, subject: ImportSubject) -> bytes:
 
 
 def _classify(record: Mapping[str, Any], subject: ImportSubject) -> JsonObject:
-    """Record with the class of a score and the score as its probability."""
     only_scores = subject.outputs.has_only_probabilities
     threshold = subject.score_threshold
     score = record.get("probability" if only_scores else "prediction")
@@ -348,7 +340,6 @@ def _reject(
 
 
 def subject_members(subject: ImportSubject) -> JsonObject:
-    """Choices that decide on a file's records, for the identity of an import."""
     return {
         "kind": subject.kind.value,
         "columns": astuple(subject.columns),

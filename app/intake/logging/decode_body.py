@@ -17,7 +17,6 @@ from ...base.errors import InvalidInput, TooLarge, UnsupportedMediaType
 from ...base.strict_json import require_strict
 
 MAX_BODY_BYTES = 64 * 1024 * 1024
-"""After decompression."""
 
 MAX_CONTAINERS = 1_000_000
 """Counted before they are made: each takes many times its two characters."""
@@ -30,7 +29,6 @@ _MOST_MEMBERS = 16
 """Unpacking thousands of empty members of gzip would cost unbounded time."""
 
 INLINE_BYTES = 2 * 1024 * 1024
-"""Larger bodies are read in a child process."""
 
 _WHITESPACE = b" \t\n\r"
 _SPACES = (b" ", b"\t", b"\n", b"\r")
@@ -59,9 +57,6 @@ def too_large() -> TooLarge:
 
 
 def read_bounded(read: Callable[[int], _T]) -> _T:
-    """Returns what `read` makes of a body that may have so many bytes. A large one is read in a child
-    process.
-    """
     try:
         return read(INLINE_BYTES)
     except TooLarge as error:
@@ -72,12 +67,8 @@ def read_bounded(read: Callable[[int], _T]) -> _T:
 
 
 def decompressed(body: bytes, encoding: str, most_bytes: int = MAX_BODY_BYTES) -> bytes:
-    """Body without its Content-Encoding; never unpacks more than `most_bytes`.
-
-    Raises:
-        UnsupportedMediaType: an encoding other than gzip.
-        InvalidInput: it is not gzip, or ends too soon.
-        TooLarge: it holds more.
+    """Never unpacks more than `most_bytes`. Raises UnsupportedMediaType, InvalidInput of broken gzip,
+    TooLarge.
     """
     if encoding in ("", "identity"):
         if len(body) > most_bytes:

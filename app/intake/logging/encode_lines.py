@@ -22,12 +22,11 @@ _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
 def copy_text(text: str) -> str:
-    """A text cell; it must hold no NUL."""
     return text.translate(_ESCAPES)
 
 
 def json_lines(values: Sequence[Any]) -> list[str]:
-    """One JSON cell per value. None becomes JSON's null, not SQL's."""
+    """None becomes JSON's null, not SQL's."""
     is_one = len(values) == 1  # half the time of making and splitting lines
     text = (_ENCODER.encode(values[0]) if is_one else _ENCODER.encode_lines(values)).decode()
     if "\\" in text:
@@ -86,7 +85,7 @@ def feedback_batch(
     ids: Sequence[str],
     numbers: Sequence[int],
 ) -> Batch:
-    """Like `payload_batch`. A stated prediction is taken for one of the present model revision."""
+    """Takes a stated prediction for one of the present model revision."""
     target = plan.target
     revision = copy_text(plan.target.model_revision)
     cells = {
@@ -150,12 +149,11 @@ def size_problem(size: int) -> str | None:
 
 
 def measure_size(*values: object) -> int:
-    """Bytes of a record's values as JSON in UTF-8."""
     return len(_ENCODER.encode(values))
 
 
 def find_large(checked: Checked, lines: bytes) -> Mapping[int, str]:
-    """Problems by position; `lines` are the records as they are to be copied."""
+    """Problems by position; `lines` are as they are to be copied."""
     if len(lines) <= MAX_RECORD_BYTES:
         return {}
     # A line holds a record's JSON and more: a short one needs no second look.

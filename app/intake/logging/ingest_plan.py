@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
+from ...base.errors import InvalidInput, TooLarge
 from ...base.values import MAX_TEXT, frozen, frozen_arrays, nearest, printable, tidy
 from ...domain.arrival import RecordSource
 from ...domain.cells import (
@@ -41,7 +42,7 @@ from .decode_body import is_evidently_strict
 from .protected_values import check_for
 
 Cells = Sequence[Any]
-"""In schema order; None where missing."""
+"""Schema order; None where missing."""
 
 
 class RecordRefused(Exception):
@@ -148,11 +149,7 @@ OPTIONAL_SCHEMAS = {column.name: column.schema for column in OPTIONAL_COLUMNS}
 
 
 def checked_cell(where: str, check: Check, value: Json) -> Json:
-    """Value to store.
-
-    Raises:
-        RecordRefused: it does not pass the check.
-    """
+    """Raises RecordRefused."""
     try:
         return check(value)
     except CellRefused as error:
@@ -160,10 +157,16 @@ def checked_cell(where: str, check: Check, value: Json) -> Json:
 
 
 MAX_RECORDS = 10_000
-"""Max records in one request."""
+
+
+def check_count(records: int) -> None:
+    if records == 0:
+        raise InvalidInput("records", "must hold at least one record")
+    if records > MAX_RECORDS:
+        raise TooLarge(f"The request holds {records:,} records; at most {MAX_RECORDS:,} are taken at once.")
+
 
 MAX_RECORD_BYTES = 256 * 1024
-"""As JSON in UTF-8, without the names of the columns."""
 
 AHEAD_HISTORICAL = timedelta(minutes=10)
 """Max time by which the sender's clock may be ahead where its time places the record on our own clock."""
@@ -185,10 +188,9 @@ class StatedTimes:
 
     @cached_property
     def rule(self) -> TimeRule:
-        latest = self.now + (AHEAD_HISTORICAL if self.historical else AHEAD)
         return replace(
             TimeRule.at(self.now, self.earliest),
-            latest=latest,
+            latest=self.now + (AHEAD_HISTORICAL if self.historical else AHEAD),
             zone=UTC if self.without_offset_is_utc else None,
         )
 
@@ -209,8 +211,6 @@ _Pick = Callable[[Any], Sequence[Any]]
 
 
 class FastReader:
-    """Reads `{"records": […]}` of one schema."""
-
     def __init__(self, target: Target) -> None:
         self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(_body_type(target))
         self._required = len(target.schema.features) + len(("features", "prediction"))
@@ -224,7 +224,7 @@ class FastReader:
         self._pick_numbers: _Pick | None = itemgetter(*positions) if positions else None
 
     def read(self, body: bytes, moments: StatedTimes) -> CheckedPayload | None:
-        """Records; None if any is invalid or unusual, for the exact way to decide."""
+        """None if any is invalid or unusual, for the exact way to decide."""
         if b"\\" in body and _ESCAPED_NUL in body:  # the search for one byte is fifty times as fast
             return None
         try:
@@ -309,7 +309,7 @@ def _body_type(target: Target) -> type[msgspec.Struct]:
 
 
 def _struct(name: str, columns: Sequence[Column], *, required: bool) -> Json:
-    """A field per column, in schema order, whose JSON name is the column's."""
+    """Fields are in schema order; JSON names are the columns'."""
     fields: list[Any] = []
     for position, column in enumerate(columns):
         # The column's own name need not be an identifier of Python.
@@ -359,11 +359,7 @@ class Columns:
         return cls(kind, columns, checks, frozenset(column.name for column in columns), required)
 
     def cells(self, values: Json) -> Cells:
-        """Cells of a JSON object, in schema order; null means missing.
-
-        Raises:
-            RecordRefused: it is no object, lacks a required column, has an unknown one, or a wrong type.
-        """
+        """Null means missing. Raises RecordRefused."""
         if not isinstance(values, Mapping):
             raise RecordRefused(self.kind, "must be an object of column names and values")
         unknown = [name for name in values if name not in self.names]
@@ -390,9 +386,6 @@ class Columns:
 
 
 def describe_missing(missing: Sequence[str], unknown: Sequence[str]) -> str:
-    """Reason for refusing a record without the first of the missing features; `unknown` columns may be
-    them under other names.
-    """
     name = missing[0]
     suggestion = unknown[0] if len(missing) == len(unknown) == 1 else nearest(name, unknown)
     return f"is missing; {_NULL if suggestion is None else f'did you mean {suggestion!r:.100} → {name!r}?'}"

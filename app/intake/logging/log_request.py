@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from ...base.encodings import UTF_8, decode_parts
-from ...base.errors import InvalidInput, TooLarge
+from ...base.errors import InvalidInput
 from ...base.strict_json import JsonObject
 from ...base.values import Range, Scalar, name_value, nearest, quote_names
 from ...domain.arrival import RecordSource
@@ -22,7 +22,7 @@ from ...domain.groups import normalize_look
 from ...domain.monitor import Outcome
 from ...domain.record import ReceiptWarning
 from .decode_body import MAX_BODY_BYTES, decoded_json, decompressed, require_decodable
-from .ingest_plan import MAX_RECORDS, Checked, CheckedPayload, IngestPlan, RecordRefused, StatedTimes
+from .ingest_plan import Checked, CheckedPayload, IngestPlan, RecordRefused, StatedTimes, check_count
 from .model_call import check_pairs
 from .native_records import check_feedback, check_payload
 
@@ -30,14 +30,10 @@ MAX_WARNINGS = 10
 
 
 def find_warnings(checked: Checked, plan: IngestPlan) -> Sequence[ReceiptWarning]:
-    """Warnings of accepted records."""
     return [*_find_alike_ids(checked.ids), *_find_unlisted(checked, plan)]
 
 
 def _find_alike_ids(ids: Sequence[str | None]) -> list[ReceiptWarning]:
-    """Ids that look like another one of the request: two forms of a letter, a letter of another alphabet,
-    a character that cannot be seen.
-    """
     texts = dict.fromkeys(record_id for record_id in ids if record_id is not None)
     if all(text.isascii() for text in texts):
         return []
@@ -56,7 +52,6 @@ def _find_alike_ids(ids: Sequence[str | None]) -> list[ReceiptWarning]:
 
 
 def _find_unlisted(checked: Checked, plan: IngestPlan) -> Sequence[ReceiptWarning]:
-    """Labels and predictions that are in no outcome list of the monitor, the most frequent first."""
     outcomes = plan.target.outcomes
     classify = plan.classify
     predictions = checked.predictions
@@ -126,12 +121,8 @@ class LogRequest(Struct, frozen=True, kw_only=True):
 def read_payload(
     request: LogRequest, plan: IngestPlan, moments: StatedTimes, most_bytes: int = MAX_BODY_BYTES
 ) -> CheckedPayload:
-    """Payload records that were sent. The body may unpack to `most_bytes`.
-
-    Raises:
-        InvalidInput: the body as a whole cannot be read; the field says where.
-        TooLarge: it holds more than one request may.
-        UnsupportedMediaType: it is compressed with something other than gzip.
+    """The body may unpack to `most_bytes`. Raises InvalidInput (the field says where), TooLarge,
+    UnsupportedMediaType.
     """
     body = decompressed(request.body, request.encoding, most_bytes)
     if request.is_csv:
@@ -142,19 +133,18 @@ def read_payload(
         value = decoded_json(body)
         records = _native_records(value)
         if records is not None:
-            _check_count(len(records))
+            check_count(len(records))
             checked = check_payload(records, plan, moments)
         else:
             pairs = value if isinstance(value, list) else [value]
-            _check_count(len(pairs))
+            check_count(len(pairs))
             if not isinstance(pairs[0], dict) or pairs[0].keys().isdisjoint(("request", "response")):
                 raise InvalidInput(
                     "body",
                     "must be records {features: {…}, prediction: …}, or logged pairs {request, response}",
                 )
             checked = check_pairs(pairs, plan, moments)
-    # Again, because one pair holds many records.
-    _check_count(checked.sent)
+    check_count(checked.sent)
     _require_times(checked)
     return checked
 
@@ -191,7 +181,7 @@ def read_feedback(
             records = _records_of_tables(rows, plan, request)
         else:
             records = [_build_record(row, plan, request) if isinstance(row, dict) else row for row in rows]
-    _check_count(len(records))
+    check_count(len(records))
     checked = check_feedback(records, plan, moments, label_field=request.label)
     _require_times(checked)
     return checked
@@ -212,19 +202,8 @@ def _native_records(value: Json) -> list[Any] | None:
     return records
 
 
-def _check_count(count: int) -> None:
-    if count == 0:
-        raise InvalidInput("records", "must hold at least one record")
-    if count > MAX_RECORDS:
-        raise TooLarge(f"The request holds {count:,} records; at most {MAX_RECORDS:,} are taken at once.")
-
-
 def _require_times(checked: Checked) -> None:
-    """Refuses a request of several records of which most have times that cannot be.
-
-    Raises:
-        InvalidInput: says why the first is none.
-    """
+    """Raises InvalidInput if most of several records have times that cannot be."""
     refused = [rejection for rejection in checked.rejections if rejection.field in _TIMES]
     if checked.sent > 1 and 2 * len(refused) > checked.sent:
         first = refused[0]
@@ -258,7 +237,6 @@ def _is_table(value: Json) -> bool:
 
 
 def read_lines(text: str) -> list[list[str]]:
-    """Lines of a CSV: its header, and those that are not empty."""
     try:
         header, *lines = csv.reader(io.StringIO(text, newline=""), strict=True) if text else ([],)
     except csv.Error as error:

@@ -21,14 +21,14 @@ from ...payloads.registry import PAIRED, bind_codec, candidates, codec_named, co
 from ...payloads.request_pairs import LoggedTable, read_stated
 from ...payloads.wire import name_kind
 from .decode_body import MAX_BODY_BYTES, decompressed, require_decodable
-from .ingest_plan import MAX_RECORDS, CheckedPayload, IngestPlan, RecordRefused, StatedTimes, describe_missing
+from .ingest_plan import CheckedPayload, IngestPlan, RecordRefused, StatedTimes, check_count, describe_missing
 from .native_records import Refusals, check_rows, check_values, pick_columns, read_optional, stated_moment
 
 _BINARY = "application/octet-stream"
 
 
 def check_pairs(pairs: Sequence[Any], plan: IngestPlan, moments: StatedTimes) -> CheckedPayload:
-    """Records of all pairs, numbered through from the first row of the first."""
+    """Records are numbered through from the first row of the first pair."""
     tables = []
     rates = []
     for position, pair in enumerate(pairs):
@@ -49,8 +49,7 @@ def check_pairs(pairs: Sequence[Any], plan: IngestPlan, moments: StatedTimes) ->
             raise InvalidInput(f"{where}.{refused.field}", refused.reason) from refused
 
     sent = sum(map(len, tables))
-    if sent > MAX_RECORDS:
-        raise TooLarge(f"The request holds {sent:,} records; at most {MAX_RECORDS:,} are taken at once.")
+    check_count(sent)
 
     checked = CheckedPayload(sent=sent)
     first = 0
@@ -103,9 +102,7 @@ def add_rows(
     *,
     first: int = 0,
 ) -> None:
-    """Adds the rows that can be stored, and why others cannot; the first of the rows is record `first` of
-    the request.
-    """
+    """The first of the rows is record `first` of the request."""
     rows = len(table)
     features = pick_columns(table.rows, table.fields, plan.features.columns)
     check_rows(features, plan.features.columns, plan.features.checks, refusals)
@@ -142,7 +139,6 @@ def add_rows(
 
 
 def _check_meta(table: LoggedTable, plan: IngestPlan, refusals: Refusals) -> list[Any]:
-    """Some senders put meta fields among the features."""
     columns = plan.meta.columns
     names = table.meta_fields
     rows = table.meta_rows
@@ -157,7 +153,6 @@ def _check_meta(table: LoggedTable, plan: IngestPlan, refusals: Refusals) -> lis
 
 
 def _read_pair(pair: JsonObject, plan: IngestPlan) -> LoggedTable:
-    """Rows of a decoded pair; bodies that are not JSON are texts or base64."""
     columns = plan.call_columns
     codec = _find_codec(pair, plan)
     if codec is PAIRED:
@@ -195,7 +190,6 @@ def _find_codec(pair: JsonObject, plan: IngestPlan) -> Codec:
 
 @contextmanager
 def _name_parts() -> Iterator[None]:
-    """Names the part of a pair, the request or the response, that cannot be read."""
     try:
         yield
     except InvalidInput as error:
@@ -205,7 +199,6 @@ def _name_parts() -> Iterator[None]:
 
 
 def _read_body(pair: JsonObject, member: str, media: str) -> bytes:
-    """`media` is the part's type on the wire, or several."""
     content = pair.get(member)
     if content is None:
         raise InvalidInput(member, "is missing")
@@ -229,18 +222,16 @@ def _read_body(pair: JsonObject, member: str, media: str) -> bytes:
 
 
 MAX_LINES = 1_000_000
-"""A line of CSV is a row, however short it is."""
 
 
 class CapturedBody(Struct, frozen=True, array_like=True):
-    """A body as it was sent; its content type and content encoding may be empty."""
+    """Content type and encoding may be empty."""
 
     body: bytes
     content_type: str = ""
     encoding: str = ""
 
     def read(self, most_bytes: int = MAX_BODY_BYTES) -> bytes:
-        """Body without its content encoding."""
         return decompressed(self.body, self.encoding.strip().lower(), most_bytes)
 
 
@@ -259,19 +250,17 @@ def require_bounded(body: bytes) -> None:
 
 
 def ids_of_call(call_id: str, rows: int) -> list[str]:
-    """That of the call for a single record, `{id}-1`, `{id}-2`, … for several."""
+    """The call's own id for one record, `{id}-1`, `{id}-2`, … for several."""
     return [call_id] if rows == 1 else [f"{call_id}-{n}" for n in range(1, rows + 1)]
 
 
 def read_exchange(
     exchange: Exchange, plan: IngestPlan, codec: Codec | None, most_bytes: int = MAX_BODY_BYTES
 ) -> CheckedPayload:
-    """Records of a call. `codec` is the endpoint's; callers of a server may use another format of it.
+    """`codec` is the endpoint's; callers of a server may use another format of it.
 
-    Raises:
-        InvalidInput: the request is in no format that has the schema's features.
-        UnsupportedMediaType, TooLarge: a body cannot be decompressed, or is too large.
-        ScoringFailed: the answer has no usable prediction for each record.
+    Raises InvalidInput of a request in no format with the schema's features, UnsupportedMediaType, TooLarge,
+    and ScoringFailed of an answer without a usable prediction for each record.
     """
     request = exchange.request.read(most_bytes)
     answer = exchange.answer.read(most_bytes)

@@ -29,7 +29,6 @@ _PAYLOAD_MEMBERS = frozenset(
 )
 STATED_PREDICTION = ("prediction", "_original_prediction")
 STATED_PROBABILITY = ("probability", "_original_probability")
-"""Under our name and OpenScale's."""
 
 _FEEDBACK_MEMBERS = frozenset(
     {"id", "features", "meta", "label", "labelled_at", *STATED_PREDICTION, *STATED_PROBABILITY}
@@ -108,10 +107,8 @@ def _add_records(checked: Checked, records: Sequence[Any], read: Callable[[Json]
 
 
 def stated_moment(where: str, value: Json, moments: StatedTimes) -> datetime | None:
-    """Time that a record states, or None.
-
-    Raises:
-        RecordRefused: it is missing though the record is historical, or is not plausible.
+    """None if it states none. Raises RecordRefused of an implausible one, and of a historical
+    record's none.
     """
     if value is not None:
         checked: datetime = checked_cell(where, lambda text: moment(text, moments.rule), value)
@@ -122,22 +119,14 @@ def stated_moment(where: str, value: Json, moments: StatedTimes) -> datetime | N
 
 
 def checked_label(where: str, value: Json, plan: IngestPlan) -> Json:
-    """An observed label, or a prediction.
-
-    Raises:
-        RecordRefused: it is missing, or not of the model's kind.
-    """
+    """Raises RecordRefused if the value is missing, or not of the model's kind."""
     if value is None:
         raise RecordRefused(where, "is missing")
     return checked_cell(where, plan.prediction, value)
 
 
 def read_members(record: Json, members: frozenset[str]) -> JsonObject:
-    """Members of a record.
-
-    Raises:
-        RecordRefused: it is not an object, or has an unknown member.
-    """
+    """Raises RecordRefused of no object, or an unknown member."""
     if not isinstance(record, dict):
         raise RecordRefused("record", "must be an object")
     unknown = [name for name in record if name not in members]
@@ -153,11 +142,7 @@ def _read_first_stated(names: Sequence[str], check: Check, record: JsonObject) -
 
 
 def read_optional(name: str, check: Check, record: JsonObject) -> Json:
-    """A member as it is stored; None where it is missing or null.
-
-    Raises:
-        RecordRefused: it does not pass the check.
-    """
+    """None where it is missing or null. Raises RecordRefused."""
     value = record.get(name)
     return None if value is None else checked_cell(name, check, value)
 
@@ -177,7 +162,7 @@ class Refusals:
 
 
 def pick_columns(rows: list[list[Any]], names: Sequence[str], columns: Sequence[Column]) -> list[list[Any]]:
-    """Rows in schema order; None for a column that is not there."""
+    """None is for a column that is not there."""
     if list(names) == [column.name for column in columns]:
         return rows
     at = {name: position for position, name in enumerate(names)}
@@ -201,7 +186,6 @@ def check_rows(
 
 
 def check_values(values: list[Any], check: Check, where: str, refusals: Refusals) -> list[Any]:
-    """One checked column, in which None means that there is none."""
     checked = list(values)
     for index, value in enumerate(values):
         if value is not None:
@@ -213,7 +197,6 @@ def check_values(values: list[Any], check: Check, where: str, refusals: Refusals
 
 
 def check_objects(objects: Sequence[Json], columns: Columns, refusals: Refusals) -> list[Cells]:
-    """Cells in schema order; those of a refused object must not be used."""
     names = [column.name for column in columns.columns]
     if all(
         isinstance(row, dict) and len(row) == len(names) and columns.names.issuperset(row) for row in objects

@@ -89,7 +89,7 @@ def kind_of_reason(reason: str) -> RejectionReason:
 
 
 def find_field(where: str, target: Target) -> str:
-    """A column of the schema or a member of a record; empty for any other."""
+    """Empty for anything but a column of the schema or a member of a record."""
     name = where.removeprefix("features.").removeprefix("meta.")
     names = {column.name for column in target.schema.columns} | {*target.outputs.names}
     return name if name in names or name in _MEMBERS else ""

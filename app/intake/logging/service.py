@@ -39,16 +39,13 @@ from .model_call import Exchange, read_exchange
 from .rejection_counts import RejectedPart, RejectionLog, classify_rejection
 
 _ATTEMPTS = 5
-"""A batch is checked again if its deployment changed in the meantime."""
 
 _PAUSE_SECONDS = 0.05
 _MOST_PLANS = 1000
 
 _INLINE_CALL_BYTES = 64 * 1024
-"""A call is read in several formats until one fits."""
 
 _LARGE_AT_ONCE = 2
-"""Each body read in a thread may take hundreds of megabytes."""
 
 
 @frozen_by_name
@@ -58,7 +55,6 @@ class _Kind:
     encode: Callable[..., Batch]
     conflict: str
     inline_bytes: int = INLINE_BYTES
-    """Larger and compressed bodies are read in a thread."""
 
 
 _PAYLOAD = _Kind(
@@ -87,7 +83,7 @@ def _read_call(
 
 
 class Ingestion:
-    """Payload and feedback logging of one process. Belongs to one event loop."""
+    """Belongs to one event loop."""
 
     def __init__(
         self, database: Database, *, sealer: Sealer | None = None, commits: GroupCommit | None = None
@@ -113,27 +109,21 @@ class Ingestion:
         await self.rejections.stop()
 
     async def plan(self, deployment_id: str) -> IngestPlan:
-        """Plan of the deployment, which may be of an older version."""
+        """May be of an older version."""
         return self._plans.get(deployment_id) or await self.current_plan(deployment_id)
 
     async def log_payload(self, deployment_id: str, request: LogRequest, *, now: datetime) -> Receipt:
-        """Stores payload records durably.
-
-        Raises:
-            InvalidInput: the body as a whole cannot be read.
-            TooLarge: it holds more than a request may.
-            UnsupportedMediaType: it is compressed with something other than gzip.
-            NotFound: there is no such deployment.
-            Unavailable: it could not be stored now, or its outcome is unknown; send the same records again.
+        """Raises InvalidInput, TooLarge, UnsupportedMediaType of the body, NotFound, and Unavailable if it
+        could not be stored now, or its outcome is unknown: send the same records again.
         """
         return await self._log(_PAYLOAD, deployment_id, request, now)
 
     async def log_feedback(self, deployment_id: str, request: LogRequest, *, now: datetime) -> Receipt:
-        """Stores feedback records durably; raises as `log_payload`."""
+        """Raises as `log_payload`."""
         return await self._log(_FEEDBACK, deployment_id, request, now)
 
     async def try_payload(self, deployment_id: str, request: LogRequest, *, now: datetime) -> Receipt:
-        """Receipt of payload records, apart from stored ids; raises as `log_payload`."""
+        """Does not look up stored ids. Raises as `log_payload`."""
         plan = await self.current_plan(deployment_id)
         moments = StatedTimes(now, historical=False, earliest=plan.target.earliest)
         checked = read_payload(request, plan, moments)
@@ -153,10 +143,8 @@ class Ingestion:
         source: RecordSource,
         now: datetime,
     ) -> Receipt:
-        """Stores the records of one call; sent again, they are duplicates. Raises as `log_payload`.
-
-        Raises:
-            ScoringFailed: the answer has no usable prediction for each record.
+        """Sent again, the records are duplicates. Raises as `log_payload`, and ScoringFailed of an answer
+        without a usable prediction for each record.
         """
         # Only its size and encoding count: a body that is or may become large is read in a thread.
         bodies = (exchange.request, exchange.answer)
@@ -172,12 +160,8 @@ class Ingestion:
     async def store(
         self, checked: CheckedPayload, plan: IngestPlan, *, now: datetime
     ) -> tuple[list[str], WriteOutcome]:
-        """Stores checked records durably, and returns their ids.
-
-        Raises:
-            StaleTarget: the deployment was changed or deleted meanwhile; nothing was stored.
-            InvalidInput: the database cannot hold one of them.
-            Unavailable: as `log_payload`.
+        """Returns the ids. Raises StaleTarget, InvalidInput of what the database cannot hold, and Unavailable
+        as `log_payload`.
         """
         moments = StatedTimes(now, historical=False)
         for position, problem in _find_erased(checked.ids, plan.target).items():
@@ -265,7 +249,7 @@ class Ingestion:
     async def _batch(
         self, kind: _Kind, checked: Checked, plan: IngestPlan, moments: StatedTimes
     ) -> Batch | None:
-        """Batch without records that are too large once encoded; None if there are no others."""
+        """Leaves out records that are too large once encoded; None if there are no others."""
         if not checked.indexes:
             return None
         ids = _with_fresh_ids(checked.ids, moments.now)
@@ -280,7 +264,7 @@ class Ingestion:
         return await self._batch(kind, checked, plan, moments)
 
     async def current_plan(self, deployment_id: str) -> IngestPlan:
-        """Plan of the deployment, read from the database now."""
+        """Reads the database now."""
         target = await asyncio.to_thread(read_target, self._database, deployment_id, self._sealer)
         if target is None:
             self._plans.pop(deployment_id, None)

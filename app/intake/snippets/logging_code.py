@@ -20,10 +20,8 @@ from ...payloads.request_pairs import LoggedTable
 from ...sources.stored.record_queries import StoredRecord
 
 RECORDS = "records"
-"""The native form; the others are payload formats."""
 
 CLIENT = "client"
-"""The form that logs with the Python client."""
 
 KEY = "EVENHAND_KEY"
 
@@ -51,9 +49,8 @@ def example_body(deployment: Deployment, monitor: Monitor | None, newest: Stored
 def write_snippets(
     deployment: Deployment, monitor: Monitor | None, newest: StoredRecord | None, *, base_url: str
 ) -> list[Snippet]:
-    """Code for every language, each with an id of its own, so that all can be tried.
-
-    The values are those of `newest`, if it has the present columns.
+    """Values are those of `newest`, if it has the present columns. Each id is another, so that all can be
+    tried.
     """
     base_url = base_url.rstrip("/")
     root = f"{base_url}/v1/deployments/{deployment.id}"
@@ -276,7 +273,7 @@ def _write_asking(
 
 
 def _places_in(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - any value of JSON
-    """Yields every scalar with its place: `["predictions"][0]`."""
+    """Yields each with its path: `["predictions"][0]`."""
     members = (
         value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
     )

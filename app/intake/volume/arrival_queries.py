@@ -34,10 +34,6 @@ class MissingTotals:
 
 @frozen
 class MissingHour:
-    """Missing records of one hour, by the clocks of the `senders` that counted them, with the sample rates of
-    those that left records out.
-    """
-
     not_received: int
     left_out: int
     lowest_rate: float | None
@@ -47,7 +43,7 @@ class MissingHour:
 
 
 MOST_WAITING = 1000
-"""Max labels without a record that are counted; more are shown as "more than"."""
+"""More are shown as "more than"."""
 
 MOST_REASONS = 10_000
 
@@ -81,9 +77,8 @@ _FOLD = text("""
 
 
 def fold_arrivals(session: Session) -> None:
-    """Replaces the rows of each hour, source and kind by their sum, and deletes old hours.
-
-    Readers see the same numbers. Does nothing while another process does it.
+    """Joins the rows of an hour, source and kind, and deletes old hours, for one process at a time. Readers
+    see the same.
     """
     if not session.scalar(_IS_ALONE):
         return
@@ -116,7 +111,6 @@ def rejections_in(session: Session, deployment_no: int, hours: Span) -> Sequence
 
 
 def add_rejections(session: Session, counts: Mapping[int, Sequence[RejectionCount]]) -> None:
-    """Adds rejected records by deployment, without deployments that are gone."""
     # A deployment that is deleted now would make the next statement refuse all rows.
     there = select(DeploymentRow.no).where(DeploymentRow.no.in_(counts)).order_by(DeploymentRow.no)
     present = session.scalars(there.with_for_update(read=True, key_share=True, skip_locked=True)).all()
@@ -133,7 +127,6 @@ def add_rejections(session: Session, counts: Mapping[int, Sequence[RejectionCoun
 
 
 def waiting_labels(session: Session, deployment_no: int) -> int:
-    """Labels whose record has not arrived; one more than `MOST_WAITING` means "more than"."""
     row = FeedbackRecordRow
     # A partial index holds these labels alone.
     waiting = (
@@ -145,7 +138,6 @@ def waiting_labels(session: Session, deployment_no: int) -> int:
 
 
 def add_counts(session: Session, counts: Sequence[IntakeCount]) -> None:
-    """Adds to the counts, without deployments that were deleted."""
     if not counts:
         return
     present = find_numbers(session, {count.deployment_no for count in counts})
@@ -167,7 +159,7 @@ def add_counts(session: Session, counts: Sequence[IntakeCount]) -> None:
 def intake_hours(
     session: Session, deployment_no: int, *, since: datetime | None, until: datetime | None, limit: int
 ) -> dict[datetime, list[IntakeCount]]:
-    """Returns at most `limit` hours in [since, until) with their counts, newest first."""
+    """Hours in [since, until), newest first."""
     hours = (
         select(IntakeCountRow.hour)
         .where(IntakeCountRow.deployment_no == deployment_no, *within(IntakeCountRow.hour, since, until))
@@ -201,7 +193,6 @@ _SUMS = (
 def put_missing(
     session: Session, deployment_no: int, sender: str, sample_rate: float, totals: Sequence[MissingTotals]
 ) -> None:
-    """Stores a sender's totals. They only grow, so messages may repeat, in any order."""
     if not totals:
         return
     insertion = insert(MissingRecordRow)
@@ -225,7 +216,7 @@ def put_missing(
 def missing_hours(
     session: Session, deployment_no: int, *, since: datetime | None, until: datetime | None, limit: int
 ) -> Sequence[MissingHour]:
-    """Returns at most `limit` hours in [since, until) with missing records, newest first."""
+    """Hours in [since, until), newest first."""
     statement = select(MissingRecordRow.hour, func.count().label("senders"), *_SUMS)
     missing = statement.where(
         MissingRecordRow.deployment_no == deployment_no, *within(MissingRecordRow.hour, since, until)

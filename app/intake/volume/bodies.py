@@ -11,7 +11,6 @@ from ..gateway.spool_entries import IntakeCount, IntakeOutcome
 from .hourly_view import IngestionHour, IngestionView, describe_rejection, find_remedy
 
 MAX_HOURS = 1000
-"""Max hours in one message."""
 
 _MAX_COUNT = 10**15
 

@@ -29,7 +29,6 @@ SOURCE_WORDS: Mapping[RecordSource, str] = {
     RecordSource.GATEWAY: "gateway",
     RecordSource.EVENT: "events",
 }
-"""Sources in words."""
 
 REASONS: Mapping[RejectionReason, tuple[str, str]] = {
     RejectionReason.MISSING: (
@@ -85,11 +84,9 @@ REASONS: Mapping[RejectionReason, tuple[str, str]] = {
         "The receipt of the request says why.",
     ),
 }
-"""Reasons in words, and the steps to take."""
 
 
 _ANSWERED_BEFORE = (RecordSource.GATEWAY, RecordSource.EVENT)
-"""Callers are answered before their records are read: no answer says what is wrong."""
 
 _REASON_OF_CALLS = (
     "GET /v1/deployments/{id}/intake-counts has the reason of the last one. Compare the call "
@@ -149,7 +146,7 @@ class IngestionView:
 
 
 def ingestion_in(session: Session, deployment_no: int, span: Span, now: datetime) -> IngestionView:
-    """Whole hours of that time. Five statements, none of which reads records."""
+    """Whole hours. Five statements, none of which reads records."""
     arrivals = arrivals_in(session, deployment_no, span)
     rejections = rejections_in(session, deployment_no, span)
     hours = (span.end - span.start) // HOUR
@@ -172,7 +169,6 @@ def ingestion_in(session: Session, deployment_no: int, span: Span, now: datetime
 
 
 def describe_rejection(rejection: RejectionCount) -> str:
-    """`Age is of another type`."""
     subject = {RejectionReason.ORPHAN: "a record", RejectionReason.UNREADABLE: "a request"}.get(
         rejection.reason
     )
@@ -234,7 +230,6 @@ def _by_reason(rejections: Sequence[RejectionCount]) -> list[RejectionCount]:
 
 
 def _sum_ignored(counts: Sequence[IntakeCount]) -> IgnoredEvents:
-    """Counts are newest first."""
     return IgnoredEvents(
         events=sum(intake.count for intake in counts),
         reason=next((intake.reason for intake in counts if intake.reason), ""),
@@ -248,7 +243,6 @@ def _find_signs(
     *,
     is_present: bool,
 ) -> list[str]:
-    """Signs of the newest 24 hours, and a silence up to now."""
     newest = hours[:24]
     span = ("hour" if len(newest) == 1 else f"{len(newest)} hours") + ("" if is_present else " of this time")
     signs = []

@@ -50,8 +50,6 @@ SenderId = Annotated[
 
 @frozen
 class HoursWanted:
-    """Hours, newest first; `limit` with the one that says whether there are more."""
-
     since: datetime | None
     until: datetime | None
     limit: int

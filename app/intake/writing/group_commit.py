@@ -15,13 +15,11 @@ from .writer import Writer
 WRITERS = 3
 
 PARALLEL_RECORDS = 32
-"""Records that must wait before another write begins: fewer do better to share the next commit."""
 
 LONGEST_WAIT_SECONDS = 0.05
 """Wait after which another write begins, too: one may be held up by another process."""
 
 FLUSH_RECORDS = 10_000
-"""Max records of a commit (a larger batch is written alone)."""
 
 PENDING_RECORDS = 200_000
 """Max records that wait: a slow disk shows as 503 and not as memory."""
@@ -36,7 +34,7 @@ class _Pending:
 
 
 class GroupCommit:
-    """Writes batches through a few connections. Belongs to one event loop."""
+    """Belongs to one event loop."""
 
     def __init__(self, url: str, *, writers: int = WRITERS, pending_records: int = PENDING_RECORDS) -> None:
         outages = OutageLog("database_unreachable", "database_reachable")
@@ -68,16 +66,11 @@ class GroupCommit:
 
     @property
     def is_saturated(self) -> bool:
-        """Whether anything more would be refused."""
         return self._waiting_records >= self._limit
 
     async def write(self, batch: Batch) -> WriteOutcome:
-        """Outcome of each record, after the durable commit.
-
-        Raises:
-            Unavailable: too much is waiting, or Postgres does not answer: the outcome may be unknown.
-            StaleTarget: the deployment changed since the records were checked; nothing was written.
-            RowsRefused: Postgres refused the rows; nothing was written.
+        """Returns after the durable commit. Raises Unavailable (too much waits, or Postgres does not answer:
+        the outcome may be unknown), StaleTarget, RowsRefused.
         """
         count = len(batch.numbers)
         if self._is_closing:
@@ -157,7 +150,6 @@ class GroupCommit:
             _resolve(self._idle.popleft())
 
     async def _flush(self, writer: Writer, group: list[_Pending]) -> None:
-        """If rows cannot be written together, each batch alone."""
         try:
             outcomes = await writer.write([pending.batch for pending in group])
         except StaleTarget as stale:

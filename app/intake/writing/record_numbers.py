@@ -9,13 +9,12 @@ from ...database.engine import Database
 from ...database.tables.records import RECORD_NO_BLOCK, record_no_seq
 
 BLOCKS = 20
-"""Blocks reserved at once; numbers left at the end are never used."""
 
 _LOW_WATER = BLOCKS * RECORD_NO_BLOCK // 2
 
 
 class RecordNumbers:
-    """Numbers that no other process has. Belongs to one event loop."""
+    """No other process has them. Belongs to one event loop."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -23,7 +22,7 @@ class RecordNumbers:
         self._refill: asyncio.Task[None] | None = None
 
     async def take(self, count: int) -> list[int]:
-        """`count` ascending numbers. Raises Unavailable."""
+        """Ascending. Raises Unavailable."""
         while len(self._numbers) < count:
             # Shared: a caller that gives up must not take it from others.
             await asyncio.shield(self._start_refill())

@@ -50,7 +50,7 @@ NOTHING_SPECIAL = WriteOutcome()
 
 
 def find_write_outcome(batch: Batch, is_same: Mapping[int, bool]) -> WriteOutcome:
-    """Outcome. `is_same` has the records whose id was taken, and whether by the same record."""
+    """`is_same`: the records whose id was taken, and whether by the same record."""
     repeated = [
         (position, is_same[number]) for position, number in enumerate(batch.numbers) if number in is_same
     ]

@@ -14,7 +14,7 @@ from .write_batches import Batch, StaleTarget
 from .write_target import ROW_VERSION
 
 WRITE_SECONDS = 10.0
-"""Max seconds of a write: an hour's check waits 30 seconds for writes that began in the hour."""
+"""An hour's check waits 30 seconds for writes that began in the hour."""
 
 _CONNECT_SECONDS = 5
 
@@ -37,7 +37,6 @@ class WriteSession:
 
     @classmethod
     async def open(cls, url: str, *, seconds: float = WRITE_SECONDS) -> "WriteSession":
-        """A session whose writes may take so many seconds each."""
         connection = await psycopg.AsyncConnection.connect(
             url,
             autocommit=True,
@@ -57,14 +56,14 @@ class WriteSession:
 
     @property
     def is_lost(self) -> bool:
-        """Whether it is of no more use. A commit under way may have taken place."""
+        """A commit under way may have taken place."""
         return self._connection.closed
 
     @asynccontextmanager
     async def transaction(self, batches: Sequence[Batch]) -> AsyncIterator[None]:
-        """Locks the batches' deployments; the block ends the transaction by `commit`.
+        """Locks the batches' deployments; the block ends with `commit`, else all is rolled back.
 
-        If it raises, all is rolled back. Raises StaleTarget and TimeoutError.
+        Raises StaleTarget and TimeoutError.
         """
         self._deadline = asyncio.get_running_loop().time() + self._seconds
         try:
@@ -102,7 +101,6 @@ class WriteSession:
         return await self.run(script + b"COMMIT")
 
     async def run(self, script: bytes) -> Rows:
-        """Rows of the last statement that has some, in one round trip."""
         cursor = await self._connection.execute(script)
         rows = []
         async for _ in cursor.results():

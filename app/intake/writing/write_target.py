@@ -26,13 +26,11 @@ class Target:
     outputs: OutputFields
     model_revision: str
     is_logged: bool = True
-    """False if its records lie in files."""
     erased: frozenset[bytes] = frozenset()
     """Digests of erased ids, as `app.domain.record.digest_id` gives them."""
     column_key: bytes | None = field(default=None, repr=False)
     """Key of protected columns, if there are some and it was asked for."""
     outcomes: OutcomeRule | None = None
-    """Those of its monitor."""
     endpoint: Endpoint | None = None
     """Format and mapping; nothing secret."""
     earliest: date | None = None
@@ -49,9 +47,7 @@ ROW_VERSION = "xmin"
 
 
 def read_target(database: Database, deployment_id: str, sealer: Sealer | None = None) -> Target | None:
-    """Deployment; without a sealer, without the key of its protected columns. Raises
-    Unavailable.
-    """
+    """Reads the key of protected columns only with a sealer. Raises Unavailable."""
     if not deployment_id.isprintable():
         return None  # Postgres could not even be asked
     version = literal_column(f"deployments.{ROW_VERSION}::text", String)

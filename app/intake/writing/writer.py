@@ -42,25 +42,16 @@ log = structlog.get_logger()
 
 @dataclass(eq=False)
 class Writer:
-    """Writes groups of batches of one kind. `outages` is for all writers of a process."""
-
     url: str
     outages: OutageLog
     _session: WriteSession | None = None
     _is_down: bool = False
 
     async def write(self, batches: Sequence[Batch]) -> list[WriteOutcome]:
-        """One outcome per batch, after the durable commit of all.
+        """Returns after the durable commit of all. A write whose connection broke is repeated, even if its
+        commit may have taken place: record numbers show it.
 
-        A write whose connection broke is repeated, even if its commit may have taken place: record numbers
-        show it.
-
-        Raises:
-            Unavailable: Postgres does not answer, or not in time; after a broken connection the outcome is
-                unknown.
-            StaleTarget: some batches were checked against another state of their deployment; nothing was
-                written.
-            RowsRefused: the rows cannot be stored; nothing was written.
+        Raises Unavailable (after a broken connection the outcome is unknown), StaleTarget, RowsRefused.
         """
         started = monotonic_seconds()
         for attempt in range(_ATTEMPTS):
@@ -212,14 +203,11 @@ WHERE k.record_no <> s.record_no;
 
 
 async def write_payload(session: WriteSession, batches: Sequence[PayloadBatch]) -> list[WriteOutcome]:
-    """One outcome per batch, after one durable commit: by plain COPY, or by a staging table when an
-    id is taken. The batches are all historical, or none is.
+    """One durable commit: by plain COPY, or by a staging table when an id is taken. All are historical, or
+    none.
 
-    Raises:
-        StaleTarget: some were checked against another state of their deployment; nothing was written.
-        TimeoutError: it took too long; nothing was written, unless the commit was under way.
-        psycopg.Error: Postgres refused, and nothing was written; or the connection broke: write the same
-            batches again, their numbers show what was stored.
+    Raises StaleTarget and TimeoutError (nothing was written, unless the commit was under way), and
+    psycopg.Error: refused, or the connection broke: write the same again, their numbers show what was stored.
     """
     extra = ", logged_at" if batches[0].historical else ""
     lines = b"".join([batch.lines for batch in batches])
@@ -255,8 +243,8 @@ async def write_payload(session: WriteSession, batches: Sequence[PayloadBatch]) 
 
 
 def _note_hours(batches: Sequence[PayloadBatch]) -> bytes:
-    """Hours of historical records may have been counted before, and others where the database's clock was
-    set back.
+    """Hours of historical records may have been counted, and others where the database's clock
+    was set back.
     """
     rows = sorted({(batch.deployment_no, hour) for batch in batches for hour in batch.hours})
     if rows:
@@ -320,9 +308,6 @@ WHERE f.feedback_no = s.feedback_no AND f.record_logged_at IS NOT NULL;
 
 
 async def write_feedback(session: WriteSession, batches: Sequence[Batch]) -> list[WriteOutcome]:
-    """One outcome per batch of feedback, after one durable commit; all are historical, or none is.
-    Raises as `write_payload`.
-    """
     extra, note_hours = (", logged_at", _NOTE_HOURS) if batches[0].historical else ("", b"")
     await session.run(_stage(LogKind.FEEDBACK))
     async with session.transaction(batches):

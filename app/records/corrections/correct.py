@@ -16,10 +16,8 @@ from ...intake.logging.native_records import read_members, read_optional
 from .queries import MAX_CORRECTIONS, store_correction
 
 MAX_REASON = 500
-"""Max characters of a reason."""
 
 _COLUMNS = {"record_id": "record", "correction_id": "id"}
-"""Members by those columns of a CSV that have other names."""
 
 _REASONS = {
     "not_stored": "record {record} is not stored; a value that was never logged cannot be corrected",
@@ -33,16 +31,12 @@ _REASONS = {
     "unchanged": "is the stored value {stored}",
     "too_many": f"this value was corrected {MAX_CORRECTIONS:,} times, which is the most",
 }
-"""Of a correction that was not made, by its outcome."""
 
 
 def read_corrections(body: bytes, charset: str | None, plan: IngestPlan) -> Sequence[Json]:
-    """Corrections of a body as they were sent; a line of a CSV, which has a charset, is a RecordRefused if it
-    cannot be read.
+    """A line of a CSV, which has a charset, is a RecordRefused if it cannot be read.
 
-    Raises:
-        InvalidInput: the body as a whole cannot be read.
-        TooLarge: it holds far more than corrections need.
+    Raises InvalidInput, and TooLarge of far more than corrections need.
     """
     if charset is not None:
         header, *lines = read_lines("".join(decode_parts([body], charset, "body")))
@@ -62,9 +56,7 @@ def read_corrections(body: bytes, charset: str | None, plan: IngestPlan) -> Sequ
 
 
 def correct(session: Session, sent: Sequence[Json], plan: IngestPlan, *, by: str) -> Receipt:
-    """Makes the corrections that can be made, one after the other; `accepted` counts these. The deployment
-    is locked.
-    """
+    """One after the other; `accepted` counts those made. The deployment is locked."""
     checked = Checked(sent=len(sent))
     duplicate = 0
     conflicts = []
@@ -117,7 +109,7 @@ def _read_line(
 
 
 def _check(sent: Json, plan: IngestPlan) -> Correction:
-    """Correction that was sent, with its values as they are stored. Raises RecordRefused."""
+    """Returns values as they are stored. Raises RecordRefused."""
     if isinstance(sent, RecordRefused):
         raise sent
     members = read_members(sent, frozenset({"id", "record", "what", "old", "new", "reason"}))

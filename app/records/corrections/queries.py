@@ -16,7 +16,6 @@ from ...domain.record import digest_id
 from ...intake.writing.write_target import Target
 
 MAX_CORRECTIONS = 1_000
-"""Max corrections of one value."""
 
 # `earlier` is the correction of the same id or, without an id, the newest one of this value.
 _CORRECT = text("""
@@ -103,8 +102,7 @@ _COUNT = text("""
 
 
 def store_correction(session: Session, target: Target, correction: Correction, *, by: str) -> Row[Any]:
-    """Replaces the value, if nothing speaks against it; notes the hour as changed, and an audit event without
-    a value.
+    """Notes the hour as changed, and an audit event without a value, unless something speaks against it.
 
     Returns the outcome, the value that was stored, and for how long records are kept. The deployment is
     locked.
@@ -134,13 +132,11 @@ def page(
     what: Corrected | None = None,
     since: datetime | None = None,
 ) -> Sequence[Any]:
-    """Rows of corrections, newest first, without those whose record was erased."""
+    """Newest first, without those whose record was erased."""
     values = asdict(paging) | {"no": deployment_no, "record": record, "what": what, "since": since}
     return session.execute(_PAGE, values).all()
 
 
 def count_by_day(session: Session, deployment_no: int) -> Any:  # noqa: ANN401 - JSON
-    """An object of numbers by kind for each day (UTC), the newest first; those of erased records
-    are among them.
-    """
+    """Numbers by kind for each day (UTC), the newest first; erased records are among them."""
     return session.scalar(_COUNT, {"no": deployment_no})

@@ -5,7 +5,7 @@ from fastapi.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from ...access.gate.caller import READS_RECORDS, DeploymentId, Manager, Services, ServicesIn, SessionIn
-from ...base.errors import Conflict, InvalidInput, NotFound
+from ...base.errors import Conflict, InvalidInput
 from ...checks.result_queries import Corrected
 from ...deployments.deployment_in_address import ReadableDeployment
 from ...deployments.queries import Deployments
@@ -73,8 +73,7 @@ async def correct_records(
     In CSV an empty `old` is not given.
     """
     plan = await ingestion.current_plan(deployment_id)
-    if not principal.sees(plan.target.no):
-        raise NotFound("deployment", deployment_id)  # the same words as for an id that does not exist
+    principal.require_sight(plan.target.no, deployment_id)
     kind = sent_type(request)
     async with (
         spooled(request, room=services.uploads, actor=principal.actor, max_bytes=MAX_BODY_BYTES) as file,

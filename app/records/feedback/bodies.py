@@ -44,7 +44,6 @@ class FeedbackRecordOut(Out):
 
     @classmethod
     def of(cls, feedback: StoredFeedback, schema: RecordSchema) -> "FeedbackRecordOut":
-        """Body of a stored label; long texts are shortened."""
         return cls.from_object(
             feedback,
             id=feedback.feedback_id,

@@ -12,7 +12,7 @@ from ...sources.stored.record_conditions import RecordPlace
 
 @frozen_by_name
 class StoredFeedback:
-    """One label; columns are in the order of `schema_version`. `has_record`: its record is stored."""
+    """Columns are in the order of `schema_version`. `has_record`: its record is stored."""
 
     feedback_no: int
     feedback_id: str
@@ -49,7 +49,7 @@ def list_feedback(
     after: RecordPlace | None,
     limit: int,
 ) -> list[StoredFeedback]:
-    """Returns at most `limit` labels logged in [since, until), newest first, after that position."""
+    """Logged in [since, until), newest first, after that position."""
     values = {"no": deployment_no, "since": since, "until": until, "limit": limit}
     later = ""
     if after is not None:

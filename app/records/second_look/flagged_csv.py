@@ -34,9 +34,8 @@ _FLAG_COLUMNS = (
 
 
 def csv_header(schema: RecordSchema, *, is_raw: bool = False) -> list[str]:
-    """Names of the columns; if the record has one of our names, ours is changed.
-
-    The id is called as `POST …/feedback-records` reads it.
+    """Ours is changed if the record has one of our names. The id is called as `POST …/feedback-records` reads
+    it.
     """
     return name_columns(schema, _FLAG_COLUMNS, [("label", "observed_label")], is_raw=is_raw)
 
@@ -44,7 +43,7 @@ def csv_header(schema: RecordSchema, *, is_raw: bool = False) -> list[str]:
 def name_columns(
     schema: RecordSchema, before: Iterable[str], after: Iterable[Sequence[str]], *, is_raw: bool
 ) -> list[str]:
-    """Names of the id, of ours before those of the record, and of ours after them, each with alternatives."""
+    """Names the id, ours before those of the record, and ours after them, each with alternatives."""
     columns = [column.name for column in schema.columns]
     used = set(columns)
     names = [take_free_name(used, "id", "record_id"), *(take_free_name(used, name) for name in before)]
@@ -59,7 +58,6 @@ def csv_lines(rows: Iterable[Iterable[str]]) -> bytes:
 
 
 def csv_row(flagged: FlaggedPayload, schema: RecordSchema, *, is_raw: bool = False) -> list[str]:
-    """Cells of one flag; a column that the record was logged without is empty."""
     flag = flagged.flag
     values = name_values(flagged.schema, flagged.features, flagged.meta)
     cells = [
@@ -76,7 +74,6 @@ def csv_row(flagged: FlaggedPayload, schema: RecordSchema, *, is_raw: bool = Fal
 
 
 def take_free_name(used: set[str], *names: str) -> str:
-    """First of the names that is free, or one made of it; adds it to those taken."""
     name = next((name for name in names if name not in used), f"flagged_{names[0]}")
     while name in used:
         name = f"flagged_{name}"
@@ -85,7 +82,7 @@ def take_free_name(used: set[str], *names: str) -> str:
 
 
 def write_cell(value: Any, *, is_raw: bool) -> str:  # noqa: ANN401 - whatever a record holds
-    """Text of a cell, harmless to a spreadsheet unless `is_raw`."""
+    """Harmless to a spreadsheet unless `is_raw`."""
     if value is None:
         return ""
     if isinstance(value, str):

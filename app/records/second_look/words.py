@@ -25,17 +25,13 @@ MOST_REFERENCES = 3
 """Max reference groups that a total names."""
 
 MAX_SENTENCES = 5
-"""Max groups that the totals name; those with most records come first."""
 MAX_LABELS = 6
 """Max buttons of a record; a label of more classes is sent as a file."""
 
 
 @frozen_by_name
 class FlipTotal:
-    """`records` of a group whose outcome a copy would make favourable.
-
-    `query` is the filter of the list that has exactly these.
-    """
+    """`records` of a group whose outcome a copy would make favourable; `query` lists exactly these."""
 
     sentence: str
     records: int
@@ -48,8 +44,8 @@ def list_flip_totals(
     """Sentences such as `71 of 222 women were not rated No Risk, and would have been as men`, and their
     check.
 
-    The check is the given one, or the newest that succeeded. There is no sentence without copies, and none
-    on an attribute that the model does not see, whose copies change other columns.
+    By default of the newest that succeeded. There is no sentence without copies, and none on an attribute
+    that the model does not see, whose copies change other columns.
     """
     if check is None:
         check = next(iter(checks.page(session, deployment.no, Paging(1), state=CheckState.SUCCEEDED)), None)
@@ -93,7 +89,7 @@ def say_effect(
     figure: tuple[str, str],
     check_id: str,
 ) -> FlipTotal | None:
-    """Sentence on what the model does to a group because of the attribute, by the copies of a check.
+    """Says what the model does to a group because of the attribute, by the copies of a check.
 
     `figure` is the attribute and the group; of several attributes the sentence is about the one that changes
     most. None where nothing is known of it.
@@ -184,7 +180,7 @@ def pick_labels(monitor: Monitor | None) -> Sequence[Scalar]:
 
 
 def known_gap(flag: FlaggedRecord) -> float | None:
-    """Distance of the two scores; None where one is not known."""
+    """None where a score is not known."""
     return None if flag.own_score is None or flag.reference_score is None else flag.gap
 
 

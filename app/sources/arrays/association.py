@@ -2,7 +2,7 @@
 columns.
 
 - Two categories: Cramér's V, corrected as in Bergsma 2013, A bias-correction for Cramér's V and Tschuprow's
-  T, Journal of the Korean Statistical Society 42, 323-328.
+T, Journal of the Korean Statistical Society 42, 323-328.
 - A category and a quantity: the correlation ratio, corrected to the root of epsilon squared (Kelley 1935,
 PNAS 21, 554-559).
 - Two quantities: the absolute value of Pearson's correlation, corrected to the root of the adjusted r squared
@@ -10,10 +10,8 @@ PNAS 21, 554-559).
 
 A correction subtracts the mean that the square has when one column is shuffled, and divides by the most that
 the rest can be (the *room*). The level of chance is the square that 95 of 100 shuffles stay below, corrected
-in the same way.
-
-A record without a value in one of the columns is left out. If a column then has a single value, the
-strength is undefined, not 0.
+in the same way. Records without a value in both columns are left out. If a column then has a single value,
+the strength is undefined, not 0.
 """
 
 from abc import ABC, abstractmethod
@@ -47,26 +45,23 @@ class Shape:
 
 
 def shape_of_categories(counts: Codes) -> Shape:
-    """Shape of categories with that many records each, all above 0."""
     return Shape(len(counts) - 1, float((counts * (1.0 / counts - 1.0 / counts.sum()) ** 2).sum()))
 
 
 def shape_of_quantity(squares: float, fourths: float) -> Shape:
-    """Shape of numbers by the sums of powers of their differences from the mean."""
+    """`squares` and `fourths` sum powers of differences from the mean."""
     return Shape(1, min(fourths / squares**2, 1.0))
 
 
 @frozen
 class Shuffled:
-    """The squared association over all shuffles of that many records, at least two."""
-
     first: Shape
     second: Shape
     records: int
 
     @property
     def highest(self) -> int:
-        """The most that the square can be: 1, or of categories the smaller number of values less one."""
+        """1, or of categories the smaller number of values less one."""
         return min(self.first.rank, self.second.rank)
 
     @property
@@ -75,7 +70,6 @@ class Shuffled:
 
     @property
     def level(self) -> float:
-        """The level that 95 of 100 shuffles stay below; of few records the highest value."""
         if self.records < FEWEST_RECORDS:
             return float(self.highest)
         share = self.mean / self.highest
@@ -91,7 +85,7 @@ class Shuffled:
 
     @property
     def variance(self) -> float:
-        """The exact variance of the square, of four records at least."""
+        """Exact, of four records at least."""
         n = float(self.records)
         ranks = [shape.rank * (n - 1 - shape.rank) for shape in (self.first, self.second)]
         uneven = [
@@ -103,13 +97,11 @@ class Shuffled:
 
 
 def sum_products(first: FloatArray, second: FloatArray) -> float:
-    """Sum of products, on one thread: BLAS threads are slow on busy processors."""
+    """Uses one thread: BLAS threads are slow on busy processors."""
     return float(np.einsum("i,i", first, second))
 
 
 class Moments:
-    """Moments of the numbers added so far. Sums that are too large are not finite."""
-
     def __init__(self) -> None:
         self.records = 0
         self.mean = 0.0
@@ -118,7 +110,7 @@ class Moments:
         self.fourths = 0.0
 
     def add(self, numbers: FloatArray) -> None:
-        """Adds finite numbers; joined as in Pébay 2008, Sandia report SAND2008-6212."""
+        """Finite numbers; joined as in Pébay 2008, Sandia report SAND2008-6212."""
         with np.errstate(all="ignore"):
             mean = float(numbers.mean())
             centred = numbers - mean
@@ -158,7 +150,7 @@ _SMALLEST = float(np.finfo(np.float64).tiny / np.finfo(np.float64).eps)
 
 @frozen_by_name
 class Strength:
-    """Strength of an association, 0 to 1, corrected for chance; chance's level; the uncorrected one."""
+    """0 to 1, corrected for chance; chance's level; the uncorrected one."""
 
     corrected: float
     chance_level: float
@@ -166,8 +158,6 @@ class Strength:
 
 
 class AssociationCounts(ABC):
-    """The association of two columns, being counted."""
-
     @property
     @abstractmethod
     def records(self) -> int:
@@ -183,8 +173,6 @@ class AssociationCounts(ABC):
 
 
 class CramersV(AssociationCounts):
-    """Association of two columns of categories, with that many values each."""
-
     def __init__(self, first: int, second: int) -> None:
         self._counts = np.zeros((first, second), np.int64)
 
@@ -212,8 +200,6 @@ class CramersV(AssociationCounts):
 
 
 class CorrelationRatio(AssociationCounts):
-    """Association of a column with that many categories, and a quantity."""
-
     def __init__(self, categories: int) -> None:
         self._records = np.zeros(categories, np.int64)
         self._means = np.zeros(categories)
@@ -297,7 +283,7 @@ class AbsolutePearson(AssociationCounts):
 
 
 def measure_strengths(columns: Sequence[Codes | FloatArray]) -> FloatArray:
-    """Strengths [columns, columns], corrected for chance, 0 to 1; NaN where undefined.
+    """[columns, columns], corrected for chance, 0 to 1; NaN where undefined.
 
     Integers are places of categories, or MISSING; floats quantities, or NaN.
     """
@@ -376,6 +362,6 @@ def _strength(squared: float, shuffled: Shuffled, room: float | None = None) -> 
 
 
 def _corrected(squared: float, shuffled: Shuffled, room: float) -> float:
-    """If each record has a category of its own there is no room: chance reaches everything."""
+    """There is no room if each record has a category of its own: chance reaches everything."""
     above = squared - shuffled.mean
     return min(float(np.sqrt(above / room)), 1.0) if above > 0 and room > 0 else 0.0

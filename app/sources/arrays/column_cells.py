@@ -21,8 +21,6 @@ Mask = npt.NDArray[np.bool_]
 
 @frozen_arrays
 class Coded:
-    """Distinct values of a column, and per record the position of its value or MISSING."""
-
     values: Sequence[Scalar]
     codes: Codes
 
@@ -33,7 +31,6 @@ class Coded:
         """None: its values need not be numbers."""
 
     def spread(self, of_value: Iterable[int], *, missing: int) -> Codes:
-        """Per record the entry of its value."""
         # MISSING is -1, the last place.
         return np.array([*of_value, missing], np.int64)[self.codes]
 
@@ -49,8 +46,6 @@ class Cells(Protocol):
 
 
 class NumberCells:
-    """A column of numbers; its distinct values are in the type of `column`, if one is given."""
-
     def __init__(self, numbers: pa.Array, column: Column | None = None) -> None:
         self._numbers = numbers
         self._column = column
@@ -67,7 +62,7 @@ class NumberCells:
 
 
 class JsonCells:
-    """A column of JSON texts: "1" and 1 differ."""
+    """The texts "1" and 1 differ."""
 
     def __init__(self, texts: pa.ChunkedArray) -> None:
         self._texts = texts
@@ -84,7 +79,6 @@ class JsonCells:
 
 
 def stored_cells(values: pa.ChunkedArray, column: Column | None = None) -> Cells:
-    """A stored feature or meta field: numbers of a numeric column, else text."""
     array = values.combine_chunks()
     return NumberCells(array, column) if holds_numbers(array.type) else _encode(array, column)
 
@@ -107,17 +101,13 @@ def format_value(value: Scalar) -> str:
 
 
 def read_answers(json_texts: pa.ChunkedArray, rule: OutcomeRule) -> pa.ChunkedArray:
-    """Classes of answers [records], both as JSON texts: a spelling of a listed boolean is that
-    boolean.
-    """
+    """[records], both as JSON texts: a spelling of a listed boolean is that boolean."""
     tests = rule.tests
     return _spell_each(json_texts, lambda answer: format_value(tests.read(answer)))
 
 
 def canonical_texts(json_texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Canonical JSON texts [records], null where missing: `1` and `1.0` are one class, `"1"`
-    another.
-    """
+    """[records], null where missing: `1` and `1.0` are one class, `"1"` another."""
     return _spell_each(json_texts, canonical)
 
 
@@ -144,7 +134,7 @@ def outcome_codes(json_texts: pa.ChunkedArray, rule: OutcomeRule) -> Codes:
 
 
 def classify_cells(answers: Cells, rule: OutcomeRule) -> Codes:
-    """Outcome of each answer [records]; a missing one is unclassified."""
+    """[records]; a missing answer is unclassified."""
     tests = rule.tests
     sides = (tests.favourable, tests.unfavourable)
     numbers = answers.floats() if are_ranges(sides) else None
@@ -160,12 +150,12 @@ def classify_cells(answers: Cells, rule: OutcomeRule) -> Codes:
 
 
 def are_ranges(tests: Sequence[ValueTest]) -> bool:
-    """Returns whether only numbers pass the tests, by size."""
+    """Whether only numbers pass the tests, by size."""
     return any(test.ranges for test in tests) and not any(test.texts for test in tests)
 
 
 def in_ranges(numbers: FloatArray, test: ValueTest) -> Mask:
-    """Per number whether it passes a test of ranges; NaN does not."""
+    """NaN does not pass."""
     inside = np.zeros(len(numbers), bool)
     for bounds in test.ranges:
         inside |= (numbers >= bounds.lo) & (numbers <= bounds.hi)
@@ -173,7 +163,7 @@ def in_ranges(numbers: FloatArray, test: ValueTest) -> Mask:
 
 
 class OutcomeClassifier:
-    """Classifies predictions as they arrive; a class seen before costs one look-up."""
+    """A class seen before costs one look-up."""
 
     def __init__(self, rule: OutcomeRule) -> None:
         # typed: 1, 1.0 and True are equal keys, yet `True` is the class "true".

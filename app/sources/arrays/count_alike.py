@@ -13,9 +13,9 @@ from ...statistics.group_labels import IntArray
 def choose_alike(
     record_nos: IntArray, sample_rates: pa.ChunkedArray, part_codes: IntArray | None = None
 ) -> npt.NDArray[np.bool_]:
-    """Returns which records [N] to keep so that those of a part were logged at one rate.
+    """Mask [N] of the records to keep so that those of a part were logged at one rate.
 
-    `sample_rates` [N] is null where every record is logged; without `part_codes`, all are one.
+    `sample_rates` [N] is null where every record is logged; without `part_codes`, all are one part.
     """
     if sample_rates.null_count == len(sample_rates):
         return np.ones(len(record_nos), bool)
@@ -34,7 +34,7 @@ def choose_alike(
 
 
 def mix_bits(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """A number for each, as good as drawn (splitmix64), whose products wrap around at 64 bits."""
+    """Looks drawn (splitmix64); products wrap around at 64 bits."""
     mixed = numbers * np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)

@@ -46,7 +46,7 @@ NO_PLACE = "the largest probability is not in the same place for every predictio
 TWO = 2
 HALF = 0.5
 FEWEST, FEWEST_OF_SIDE = 10, 3
-"""Min predictions, in all and of each outcome: fewer too often rise by chance."""
+"""Predictions, in all and of each outcome: fewer too often rise by chance."""
 
 OFF_ONE = 1e-3
 _DECODER = msgspec.json.Decoder(list[float | list[float | None] | None])
@@ -55,7 +55,7 @@ _ONE_DECODER = msgspec.json.Decoder(float | list[float | None])
 
 @frozen_arrays
 class Scores:
-    """Probabilities of the favourable outcome [records], NaN for none; `values` is None for the `reason`."""
+    """[records], NaN for none; `values` is None for the `reason`."""
 
     values: FloatArray | None
     reason: str = ""
@@ -65,7 +65,6 @@ class Scores:
 def favourable_scores(
     probabilities: pa.ChunkedArray, predicted: pa.ChunkedArray, outcomes: IntArray, rule: OutcomeRule
 ) -> Scores:
-    """Scores of records, from answers and predictions as JSON texts."""
     if any(isinstance(value, Range) for value in rule.favourable):
         return Scores(None, REAL_NUMBERS)
     has_answer = np.asarray(probabilities.is_valid().to_numpy(), bool)
@@ -85,7 +84,7 @@ def favourable_scores(
 
 
 def read_scores(reading: Reading, probabilities: pa.ChunkedArray) -> FloatArray:
-    """Scores [records] by a reading; NaN where an answer has another form."""
+    """[records]; NaN where an answer has another form."""
     has_answer = np.asarray(probabilities.is_valid().to_numpy(), bool)
     values = np.full(len(has_answer), np.nan)
     if has_answer.any():
@@ -149,7 +148,7 @@ def _find_reading(
 
 
 def parse_numbers(texts: pa.ChunkedArray) -> FloatArray | None:
-    """Answers [records] or [records, classes]; None where they differ in form."""
+    """[records] or [records, classes]; None where they differ in form."""
     try:
         return np.asarray(texts.cast("float64").to_numpy(), np.float64)
     except pa.ArrowInvalid:
@@ -190,7 +189,7 @@ def _are_few(outcomes: IntArray) -> bool:
 
 
 def _rises(numbers: FloatArray, outcomes: IntArray) -> bool | None:
-    """True if each favourable prediction's number is at least that of each unfavourable one, False for the
+    """Whether each favourable prediction's number is at least that of each unfavourable one, False for the
     reverse, else None.
     """
     favourable = numbers[outcomes == Outcome.FAVOURABLE]
@@ -201,10 +200,7 @@ def _rises(numbers: FloatArray, outcomes: IntArray) -> bool | None:
 
 
 def _find_places(table: FloatArray, predicted: pa.ChunkedArray) -> list[tuple[Scalar, int | None]] | None:
-    """Each predicted class and the place of its largest number, None if seen in ties only.
-
-    None where the places are not clear.
-    """
+    """Each predicted class and the place of its largest number (None: in ties only); None where unclear."""
     encoded = predicted.combine_chunks().dictionary_encode()
     classes = [parse_value(text) for text in encoded.dictionary.to_pylist()]
     codes = encoded.indices.to_numpy(zero_copy_only=False)

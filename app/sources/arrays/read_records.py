@@ -36,8 +36,6 @@ from .favourable_scores import Scores, favourable_scores
 
 @frozen
 class Grouping:
-    """An attribute's groups, and per record the position of its group, or NEITHER."""
-
     column: Column
     groups: tuple[Group, ...]
     codes: Codes
@@ -52,9 +50,7 @@ class Grouping:
 
 @frozen
 class ListedGroups:
-    """The groups that an attribute lists; without a listed reference, every other value but a near twin is
-    a reference group of its own.
-    """
+    """Every other value but a near twin is a reference group of its own, if no reference is listed."""
 
     column: Column
     groups: tuple[Group, ...]
@@ -66,7 +62,7 @@ class ListedGroups:
         return cls(column, list_groups(listed, column, ()), attribute.reference is None)
 
     def find(self, values: Sequence[Scalar | None]) -> list[NamedGroup | None]:
-        """Each value's group; None for a missing one and one in no group."""
+        """None for a missing value and one in no group."""
         present = [value for value in values if value is not None]
         group_positions = positions(self.groups, self.column, present)
         twins = find_twins(present, [group.value for group in self.groups])
@@ -89,9 +85,6 @@ def group_records(
     *,
     limit: float = MOST_REFERENCE_VALUES,
 ) -> Grouping:
-    """Groups, as `groups_of`, and each record's place; `values` are numbers for a numeric
-    column, else text.
-    """
     cells = stored_cells(values, column)
     distinct = cells.coded().values if attribute.reference is None else ()
     groups = list_groups(attribute, column, distinct, limit=limit)
@@ -111,10 +104,8 @@ def place(groups: Sequence[Group], column: Column, cells: Cells) -> Codes:
 
 
 def intersect(groupings: Sequence[Grouping]) -> tuple[list[NamedGroup], Codes]:
-    """Combinations of groups, and per record its combination or NEITHER.
-
-    Raises:
-        InvalidInput: there are too many combinations, or two have one label.
+    """Combinations, and each record's or NEITHER. Raises InvalidInput if there are too many, or two have one
+    label.
     """
     named = combine_groups(
         [grouping.column.name for grouping in groupings], [grouping.named for grouping in groupings]
@@ -139,7 +130,7 @@ def typed_value(text_or_value: Scalar, kind: FieldType) -> Scalar:
 
 @frozen_arrays
 class Divided:
-    """Values of a column, and per record the position of its value or NEITHER; or why there are none."""
+    """Per record the position of its value or NEITHER; or why there are no values."""
 
     column: str
     labels: tuple[str, ...]
@@ -148,7 +139,6 @@ class Divided:
 
 
 def divide(column: str, values: pa.ChunkedArray) -> Divided:
-    """Strata; `values` are numbers of a numeric column, else text."""
     coded = stored_cells(values).coded()
     texts = [canonical(value) for value in coded.values]
     # 0.0 and -0.0 have one text.
@@ -197,10 +187,6 @@ def _meets(condition: Condition, column: pa.ChunkedArray) -> Mask:
 
 @frozen_arrays
 class RecordColumns:
-    """Stored columns: features and meta fields (numeric ones as numbers, others as text), answers as JSON
-    texts.
-    """
-
     values: pa.Table
     answers: pa.ChunkedArray
     probabilities: pa.ChunkedArray | None = None
@@ -208,8 +194,6 @@ class RecordColumns:
 
 @dataclass(frozen=True, eq=False)
 class RecordTable:
-    """Records as a monitor reads them, with one entry per record in each array."""
-
     monitor: Monitor
     columns: RecordColumns
     outcomes: Codes
@@ -220,20 +204,20 @@ class RecordTable:
 
     @cached_property
     def strata(self) -> Divided | None:
-        """The strata of the records; None where the monitor names no column."""
+        """None where the monitor names no column."""
         name = self.monitor.strata
         return None if name is None else divide(name, self.columns.values[name])
 
     @cached_property
     def scores(self) -> Scores | None:
-        """The scores of the favourable outcome; None where the probabilities were not read."""
+        """None where the probabilities were not read."""
         columns = self.columns
         if columns.probabilities is None:
             return None
         return favourable_scores(columns.probabilities, columns.answers, self.outcomes, self.monitor.outcomes)
 
     def count_twins(self, repeats: IntArray | None = None) -> Counter[NearTwin]:
-        """Near twins of listed values; each record counts as so many as it `repeats`."""
+        """Each record counts as many as it `repeats`."""
         twins = Counter[NearTwin]()
         for attribute, grouping in zip(self.monitor.attributes, self.groupings, strict=True):
             if attribute.rule is None and grouping.column.type is FieldType.STRING:
@@ -248,7 +232,6 @@ class RecordTable:
         return twins
 
     def describe_misspelled(self) -> list[str]:
-        """Sentences on groups that are listed in other letters than the records have."""
         return [
             sentence
             for attribute in self.monitor.attributes
@@ -262,7 +245,7 @@ class RecordTable:
         return self.columns.values[feature]
 
     def grouping(self, feature: str) -> Grouping:
-        """Grouping; raises InvalidInput if the records lack its columns."""
+        """Raises InvalidInput if the records lack its columns."""
         for grouping in self.groupings:
             if grouping.column.name == feature:
                 return grouping
@@ -271,20 +254,14 @@ class RecordTable:
         )
 
     def compare(self, comparison: Comparison) -> tuple[list[NamedGroup], Codes]:
-        """Groups of a comparison, and each record's or NEITHER. Not cached, for memory. Raises
-        InvalidInput as `intersect`.
-        """
+        """Each record's group or NEITHER. Not cached, for memory. Raises InvalidInput as `intersect`."""
         if not comparison.features:
             return [], np.full(len(self), NEITHER, np.int64)
         return intersect([self.grouping(feature) for feature in comparison.features])
 
 
 def read_table(columns: RecordColumns, schema: RecordSchema, monitor: Monitor) -> RecordTable:
-    """Records as the monitor reads them.
-
-    Raises:
-        InvalidInput: an attribute is no column of the schema.
-    """
+    """Raises InvalidInput of an attribute that is no column of the schema."""
     groupings = []
     for attribute in monitor.attributes:
         column = attribute.column_in(schema)

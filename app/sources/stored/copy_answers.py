@@ -16,7 +16,7 @@ from ...domain.record import Prediction
 
 @frozen
 class TargetKey:
-    """One kind of copy. `target` is a value's canonical text or `[lo, hi]`."""
+    """`target` is a value's canonical text or `[lo, hi]`."""
 
     model_revision: str
     schema_version: int
@@ -43,8 +43,7 @@ def stored_outcomes(
     with_probabilities: bool,
     only: Sequence[int] | None = None,
 ) -> pa.Table:
-    """Returns the stored answers for records within the bounds, both included, or `only` those; one row a
-    draw.
+    """Answers for records within the bounds, both included, or `only` those; one row a draw.
 
     Columns: record_no, outcome (JSON text of the label or prediction), probability (JSON text or NULL) if
     wanted.
@@ -62,7 +61,7 @@ def stored_outcomes(
 
 
 def reserve_target_number(session: Session) -> int:
-    """Reserves the number of a copy target; an unused one is never seen again."""
+    """An unused number is never seen again."""
     return int(session.execute(text("SELECT nextval('copy_targets_no_seq')")).scalar_one())
 
 
@@ -75,14 +74,12 @@ def store_targets(session: Session, deployment_no: int, targets: dict[TargetKey,
 
 
 class CounterfactualLines:
-    """Answers as the text COPY reads: about 60 bytes a copy."""
-
     def __init__(self) -> None:
         self._chunks: list[bytes] = []
         self.count = 0
 
     def add(self, copies: Sequence[tuple[int, int, int]], answers: Sequence[Prediction]) -> None:
-        """Takes the answers to copies given as (target_no, record_no, draw)."""
+        """Copies are (target_no, record_no, draw)."""
         lines = []
         for (target, record, draw), answer in zip(copies, answers, strict=True):
             label = _json(None if answer.label is None else normalised(answer.label))
@@ -95,9 +92,8 @@ class CounterfactualLines:
     def store(self, session: Session) -> None:
         if not self.count:
             return
-        connection = driver_connection(session)
         with (
-            connection.cursor() as cursor,
+            driver_connection(session).cursor() as cursor,
             cursor.copy(
                 "COPY counterfactuals (target_no, record_no, draw, prediction, probability, label) FROM STDIN"
             ) as copy,

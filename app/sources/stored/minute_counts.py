@@ -39,9 +39,8 @@ _FOLD = text("""
 
 
 def fold_counts(session: Session) -> None:
-    """Replaces the rows of each past minute by their sum, and deletes old ones.
-
-    Readers see the same numbers. Does nothing while another process does it.
+    """Joins the rows of each past minute, and deletes old ones, for one process at a time. Readers see the
+    same.
     """
     if not session.scalar(_IS_ALONE):
         return

@@ -42,7 +42,6 @@ _NUMBER: Final = {LogKind.PAYLOAD: "record_no", LogKind.FEEDBACK: "feedback_no"}
 def versions_of_month(
     reader: ArrowReader, kind: LogKind, deployment_no: int, month: Span
 ) -> Mapping[int, int]:
-    """Number of the month's records by schema version, the first first."""
     statement = (
         "SELECT schema_version::int AS version, count(*) AS n "
         f"{_of_month(kind, deployment_no, month)} GROUP BY 1 ORDER BY 1"
@@ -53,7 +52,7 @@ def versions_of_month(
 def rows_of_month(
     reader: ArrowReader, kind: LogKind, deployment_no: int, month: Span, schema: RecordSchema
 ) -> AbstractContextManager[pa.RecordBatchReader]:
-    """Yields the month's records of that schema, oldest first; features and meta fields last."""
+    """Oldest first; features and meta fields last."""
     values = "".join(
         f", ({source}->>{position})::{TYPES[column.type]}"
         for source, columns in (("features", schema.features), ("meta", schema.meta))

@@ -15,7 +15,6 @@ from .record_queries import StoredRecord, find_records
 
 
 def newest_record(session: Session, deployment_no: int) -> StoredRecord | None:
-    """Newest payload record of any schema version."""
     records = find_records(session, deployment_no, RecordFilter(), after=None, limit=1).records
     return records[0] if records else None
 
@@ -25,10 +24,6 @@ SAMPLED = 10_000
 
 @frozen
 class SampledRecord:
-    """One payload record; columns are in the order of the schema; the outcome is the label, or the
-    prediction.
-    """
-
     logged_at: datetime
     features: Sequence[Scalar | None]
     meta: Sequence[Scalar | None]
@@ -36,7 +31,7 @@ class SampledRecord:
 
 
 def newest_records(session: Session, deployment_no: int, schema_version: int) -> list[SampledRecord]:
-    """Returns those of the newest SAMPLED records that are of that schema version, newest first."""
+    """Those of the newest SAMPLED records that are of that schema version, newest first."""
     rows = session.execute(
         # The limit is inside: a search for the version could read all records.
         text(
@@ -57,9 +52,8 @@ class ValueCount(NamedTuple):
 
 @frozen
 class NewestValues:
-    """Values of the newest records: outcomes, and each requested column.
-
-    `records` are those looked at, `records_of_version` those of the schema version.
+    """Outcomes, and each requested column. `records` are those looked at, `records_of_version` those of the
+    schema version.
     """
 
     records: int
@@ -74,14 +68,10 @@ _OUTCOMES, _RECORDS = -1, -2
 def newest_values(
     session: Session, deployment_no: int, schema: RecordSchema, columns: Sequence[Column]
 ) -> NewestValues:
-    """Distinct values of the newest SAMPLED records in these columns of the schema, counted by
-    the database.
-    """
     # Only positions of columns are written into the statement.
-    sections = {"features": schema.features, "meta": schema.meta}
     values = {
         column: f"{section} -> {no}"
-        for section, listed in sections.items()
+        for section, listed in {"features": schema.features, "meta": schema.meta}.items()
         for no, column in enumerate(listed)
     }
     queries = [

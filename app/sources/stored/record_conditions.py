@@ -16,14 +16,14 @@ Number = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
 class RecordPlace(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """Position in the list by time. Places are cursors, too, and so check what is read."""
+    """Places are cursors, too, and so check what is read."""
 
     logged_at: Moment
     record_no: Number
 
 
 class GapPlace(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """Position in the list by gap; records without a flag (`gap` None) come last."""
+    """Records without a flag (`gap` None) come last."""
 
     # JSON keeps every digit of a float.
     gap: Annotated[float, msgspec.Meta(ge=0)] | None
@@ -33,8 +33,6 @@ class GapPlace(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
 
 @frozen
 class ColumnPlace:
-    """Position of a column in some schema versions: among features, or else meta fields."""
-
     versions: tuple[int, ...]
     in_features: bool
     position: int
@@ -49,10 +47,10 @@ class GroupTest:
 
 @frozen_by_name
 class RecordFilter:
-    """Filter of records; an absent member lets all through. Times are half-open.
+    """An absent member lets all through. Times are half-open.
 
-    A record passes `groups` by all tests of one. `oldest` is the last record that may be read. `changed`
-    is gained, lost, any or none, under the copies of `targets`. `mitigated` leaves what mitigation changed;
+    A record passes `groups` by all tests of one. `oldest` is the last record that may be read. `changed` is
+    gained, lost, any or none, under the copies of `targets`. `mitigated` leaves what mitigation changed;
     `without_flags` what no check flagged.
     """
 
@@ -72,7 +70,6 @@ class RecordFilter:
 
     @property
     def is_selective(self) -> bool:
-        """Whether records are left out within its bounds."""
         return (
             bool(self.groups)
             or self.outcome is not None
@@ -126,7 +123,6 @@ def bound_statement(deployment_no: int, filters: RecordFilter, after: RecordPlac
 
 
 def add_filters(statement: Statement, filters: RecordFilter) -> None:
-    """Adds what the filter says besides its bounds."""
     for side, test in (("favourable", filters.favourable), ("unfavourable", filters.unfavourable)):
         statement.values |= {
             f"{side}_texts": list(test.texts),

@@ -18,18 +18,13 @@ from .copy_answers import TargetKey
 from .record_conditions import GapPlace, RecordFilter, RecordPlace, Statement, add_filters, bound_statement
 
 SCANNED = 20_000
-"""Max records that one request looks through."""
 
 SCANNED_WITH_COPIES = 5_000
-"""Max of them where each one's copies are looked up."""
 
 
 @frozen_by_name
 class StoredRecord:
-    """One payload record; columns are in the order of `schema_version`.
-
-    `sample_rate`: share that is logged there; None: all.
-    """
+    """Columns are in the order of `schema_version`. `sample_rate`: share that is logged there; None: all."""
 
     record_no: int
     record_id: str
@@ -67,9 +62,8 @@ class StoredCopy:
 
 @frozen_by_name
 class FoundRecords:
-    """Records, newest first. `looked_through_to` is where the request stopped early.
-
-    `is_cut`: a page has no room for more records.
+    """Newest first. `looked_through_to` is where the request stopped early. `is_cut`: a page has no room for
+    more.
     """
 
     records: list[StoredRecord]
@@ -86,7 +80,6 @@ _NEWEST_FIRST = "ORDER BY r.logged_at DESC, r.record_no DESC"
 def find_records(
     session: Session, deployment_no: int, filters: RecordFilter, *, after: RecordPlace | None, limit: int
 ) -> FoundRecords:
-    """Returns at most `limit` records after that position, newest first; looks through a bounded number."""
     statement = bound_statement(deployment_no, filters, after)
     stop = _stop_within(session, statement, filters)
     add_filters(statement, filters)
@@ -113,7 +106,6 @@ def find_records(
 
 
 def _stop_within(session: Session, statement: Statement, filters: RecordFilter) -> RecordPlace | None:
-    """Bounds the statement; returns where it stops, None at the end."""
     # A filter that few records pass would read the whole log.
     stop = (
         _place(session, statement, SCANNED if filters.changed is None else SCANNED_WITH_COPIES)
@@ -131,14 +123,12 @@ def _stop_within(session: Session, statement: Statement, filters: RecordFilter) 
 
 @frozen_by_name
 class RecordCount:
-    """Records that pass a filter; maybe more if `is_least`."""
-
     records: int
     is_least: bool
 
 
 def count_records(session: Session, deployment_no: int, filters: RecordFilter, *, most: int) -> RecordCount:
-    """Returns how many records pass, at most `most`, among a bounded number of the newest."""
+    """Counts at most `most`, among a bounded number of the newest."""
     statement = bound_statement(deployment_no, filters, None)
     is_cut = _stop_within(session, statement, filters) is not None
     add_filters(statement, filters)
@@ -176,7 +166,7 @@ def find_record(session: Session, deployment_no: int, record_id: str) -> StoredR
 
 
 def shown_record(record: StoredRecord) -> StoredRecord:
-    """Record without the ends of texts that are longer than may be logged now."""
+    """Cuts texts that are longer than may be logged now."""
     return replace(record, **{name: shown_value(getattr(record, name)) for name in VALUE_COLUMNS})
 
 
@@ -189,7 +179,7 @@ def nth_newest(
     since: datetime,
     count: int,
 ) -> RecordPlace | None:
-    """Position of the `count`th newest record in [since, before) under the schema version."""
+    """The `count`th in [since, before) under the schema version."""
     statement = bound_statement(deployment_no, RecordFilter(since=since, until=before, version=version), None)
     return _place(session, statement, count)
 
@@ -270,8 +260,6 @@ _IS_LARGEST = (
 
 @frozen_by_name
 class RecordsByGap:
-    """A page, maybe short. `next_place` begins the next one; None at the end."""
-
     records: list[StoredRecord]
     next_place: GapPlace | None
 
@@ -279,7 +267,7 @@ class RecordsByGap:
 def find_by_gap(
     session: Session, deployment_no: int, filters: RecordFilter, *, after: GapPlace | None, limit: int
 ) -> RecordsByGap:
-    """Returns at most `limit` records after that position; looks through a bounded number."""
+    """Looks through a bounded number of records."""
     if after is not None and after.gap is None:
         return _find_without_flags(
             session, deployment_no, filters, RecordPlace(after.logged_at, after.record_no), limit

@@ -1,5 +1,5 @@
-"""Reads the records of a check's window (`app/checks/window/window.py` says which these are), and adds up
-those of a period for sheets.
+"""Reads the records of a check's window (see `app/checks/window/window.py`), and adds up those
+of a period.
 """
 
 from collections.abc import Iterable, Sequence
@@ -64,7 +64,6 @@ class WindowQuery:
     with_probabilities: bool = False
 
     def values(self, features: str, meta: str) -> str:
-        """SQL of the columns: numeric ones as numbers, others as text."""
         sql = {
             column.name: f"({source}->>{position}){f'::{TYPES[column.type]}' if column.kind is FieldKind.NUMERIC else ''}"
             for source, columns in ((meta, self.schema.meta), (features, self.schema.features))
@@ -74,13 +73,9 @@ class WindowQuery:
 
 
 def name_values(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """Value_0 … under the names of these columns."""
     return rows.select([f"{VALUE_PREFIX}{no}" for no in range(len(columns))]).rename_columns([*columns])
 
 
-# Minutes hold no schema version, so only for a deployment with its first, or unchanged since before the span.
-# Erased records stay in the
-# minutes, and a clock that was ahead has made them forget some.
 _COUNT = f"""
 SELECT CASE WHEN $3 >= now() - interval '{int((KEPT - _MARGIN).total_seconds())} seconds'
              AND ($2 = 1 OR (SELECT updated_at FROM deployments
@@ -97,7 +92,7 @@ SELECT CASE WHEN $3 >= now() - interval '{int((KEPT - _MARGIN).total_seconds())}
 
 
 def count_payload(reader: ArrowReader, query: WindowQuery, span: Span) -> int:
-    """Number of records in the span under the current schema version."""
+    """Counts records of the current schema version."""
     first = floor_to_minute(span.start)
     first = first if first == span.start else first + timedelta(minutes=1)
     parameters: list[Parameter] = [
@@ -112,10 +107,10 @@ def count_payload(reader: ArrowReader, query: WindowQuery, span: Span) -> int:
 
 
 def newest_payload(reader: ArrowReader, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-    """Newest records in the span, newest first.
+    """Newest first.
 
-    Columns: record_no, logged_at, record_id, model_revision, sample_rate (NULL: 1), outcome (JSON text of
-    the label or prediction), probability (JSON text or NULL) if wanted, value_0 ….
+    Columns: record_no, logged_at, record_id, model_revision, sample_rate (NULL: 1), outcome (JSON text of the
+    label or prediction), probability (JSON text or NULL) if wanted, value_0 ….
     """
     probability = (
         ", CASE WHEN coalesce(label, prediction) <> 'null' THEN probability#>>'{}' END AS probability"
@@ -133,9 +128,7 @@ def newest_payload(reader: ArrowReader, query: WindowQuery, span: Span, limit: i
 def newest_cohort(
     reader: ArrowReader, query: WindowQuery, span: Span, limit: int, *, until: datetime
 ) -> pa.Table:
-    """Newest records in the span: outcome as in `newest_payload`, labelled (with a label
-    usable before `until`), value_0 ….
-    """
+    """Outcome as in `newest_payload`, labelled (with a label usable before `until`), value_0 …."""
     return reader.table(
         # Only positions of columns, as above.
         f"""SELECT coalesce(label, prediction)::text AS outcome, {_HAS_LABEL} AS labelled {query.values("features", "meta")}
@@ -145,17 +138,16 @@ def newest_cohort(
 
 
 def newest_payload_numbers(reader: ArrowReader, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-    """Record_no of `newest_payload` alone, in a fraction of its time."""
+    """`record_no` of `newest_payload` alone, in a fraction of its time."""
     return reader.table(f"SELECT record_no {_NEWEST_PAYLOAD}", _parameters(query, span, limit))
 
 
 def newest_feedback(reader: ArrowReader, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-    """Newest labels that became usable in the span, newest first, without those whose record is
-    gone.
+    """Labels that became usable in the span, newest first, without those whose record is gone.
 
-    Columns: feedback_no, feedback_id, record_no and record_logged_at (NULL: own features), model_revision
-    (of the prediction), sample_rate (NULL: 1), label and predicted (JSON texts; predicted is NULL before
-    the model is asked), probability (JSON text or NULL) if wanted, value_0 ….
+    Columns: feedback_no, feedback_id, record_no and record_logged_at (NULL: own features), model_revision (of
+    the prediction), sample_rate (NULL: 1), label and predicted (JSON texts; predicted is NULL before the
+    model is asked), probability (JSON text or NULL) if wanted, value_0 ….
     """
     probability = (
         ", CASE WHEN f.label <> 'null' AND coalesce(p.label, p.prediction, f.predicted) <> 'null'"
@@ -174,14 +166,13 @@ def newest_feedback(reader: ArrowReader, query: WindowQuery, span: Span, limit: 
 
 
 def newest_feedback_numbers(reader: ArrowReader, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-    """Feedback_no and predicted of `newest_feedback` alone."""
+    """Columns feedback_no and predicted of `newest_feedback`."""
     return reader.table(
         f"SELECT f.feedback_no, {_PREDICTED} {_NEWEST_FEEDBACK}", _parameters(query, span, limit)
     )
 
 
 def is_logged_between(reader: ArrowReader, deployment_no: int, span: Span) -> bool:
-    """Returns whether something was logged in the span, or corrected since it began."""
     table = reader.table(
         "SELECT EXISTS (SELECT FROM payload_records WHERE deployment_no = $1 AND logged_at >= $2 AND "
         "logged_at < $3) OR EXISTS (SELECT FROM feedback_records WHERE deployment_no = $1 AND usable_at >= "
@@ -195,7 +186,7 @@ def is_logged_between(reader: ArrowReader, deployment_no: int, span: Span) -> bo
 def read_record_features(
     reader: ArrowReader, deployment_no: int, span: Span, record_nos: Sequence[int]
 ) -> dict[int, list[Scalar | None]]:
-    """Features (in schema order) of records that were logged in the span, ends included."""
+    """Includes the span's ends; features are in schema order."""
     table = reader.table(
         "SELECT record_no, features::text AS features FROM payload_records WHERE deployment_no = $1 AND "
         "logged_at >= $2 AND logged_at <= $3 AND record_no = ANY($4::text::bigint[])",
@@ -207,7 +198,7 @@ def read_record_features(
 def read_record_probabilities(
     reader: ArrowReader, deployment_no: int, span: Span, record_nos: Sequence[int]
 ) -> dict[int, str]:
-    """Probabilities (JSON texts) of records that were logged in the span, ends included."""
+    """JSON texts; the span's ends are included."""
     table = reader.table(
         "SELECT record_no, probability#>>'{}' AS probability FROM payload_records WHERE deployment_no = $1 "
         "AND logged_at >= $2 AND logged_at <= $3 AND record_no = ANY($4::text::bigint[]) AND probability IS "
@@ -220,7 +211,6 @@ def read_record_probabilities(
 def feedback_features(
     session: Session, deployment_no: int, feedback_ids: Sequence[str]
 ) -> dict[str, list[object]]:
-    """Features (in schema order) of labels, by feedback id."""
     rows = session.execute(
         text(
             "SELECT feedback_id, features FROM feedback_records WHERE deployment_no = :deployment_no AND "
@@ -232,10 +222,7 @@ def feedback_features(
 
 
 def match_pending_feedback(session: Session, deployment_no: int) -> None:
-    """Joins waiting labels to records that have arrived.
-
-    `usable_at` becomes the moment the later half was logged. The records' hours are noted as changed.
-    """
+    """`usable_at` becomes the moment the later half was logged. The records' hours are noted as changed."""
     session.execute(
         text(
             # Looked up by the whole key, as in `newest_feedback`.
@@ -267,8 +254,6 @@ _IN_PERIOD = "FROM payload_records WHERE deployment_no = $1 AND logged_at >= $2 
 
 @frozen
 class RevisionCount:
-    """Records of one model revision and schema version, and the lowest and highest share of traffic."""
-
     model_revision: str
     schema_version: int
     records: int
@@ -278,11 +263,6 @@ class RevisionCount:
 
 @frozen_by_name
 class NotStored:
-    """Records that were rejected, not received from a sender, left out by its sample, or erased.
-
-    The rates are those of senders that left records out.
-    """
-
     rejected: int
     not_received: int
     sampled_out: int
@@ -292,7 +272,7 @@ class NotStored:
 
 
 def count_combinations(reader: ArrowReader, query: WindowQuery, span: Span) -> pa.Table:
-    """Returns how many records of the current schema version have each combination.
+    """Counts records of the current schema version.
 
     Columns: records, outcome (JSON text of the label or prediction), probability (JSON text) if wanted,
     value_0 ….
@@ -327,7 +307,7 @@ def count_combinations(reader: ArrowReader, query: WindowQuery, span: Span) -> p
 
 
 def sample_period(reader: ArrowReader, query: WindowQuery, span: Span, *, one_in: int) -> pa.Table:
-    """About one record in `one_in`, evenly spread: outcome (JSON text), value_0 …."""
+    """Evenly spread: outcome (JSON text), value_0 …."""
     return reader.table(
         f"""SELECT coalesce(label, prediction)::text AS outcome {query.values("features", "meta")}
             {_IN_PERIOD} AND schema_version = $4 AND mod(hashint8(record_no)::bigint, $5) = 0 ORDER BY logged_at, record_no""",
@@ -376,7 +356,6 @@ def count_not_stored(session: Session, deployment_no: int, span: Span) -> NotSto
 
 
 def note_changed_hours(session: Session, deployment_no: int, hours: Iterable[datetime]) -> None:
-    """Notes that something was added to these hours (aware, whole hours in UTC)."""
     rows = [{"deployment_no": deployment_no, "hour": hour} for hour in hours]
     if rows:
         session.execute(insert(ChangedHourRow), rows)

@@ -1,6 +1,4 @@
-"""Where tables may lie: only where the operator allows, whatever links lie there; and these folders as
-PyArrow's file systems.
-"""
+"""Tables lie only where the operator allows, whatever links lie there; these folders as file systems."""
 
 import os
 import re
@@ -26,7 +24,7 @@ from ...domain.deployment import NOT_READ, FeedbackTable, PayloadTable, TableFor
 STORES = "s3://, gs:// or abfs://"
 
 PATIENCE_SECONDS = 30
-"""Max seconds for which a request to Google is repeated; Arrow's own is a quarter of an hour."""
+"""Bounds repeated requests to Google; Arrow's own limit is a quarter of an hour."""
 
 
 def is_in_store(location: str) -> bool:
@@ -34,7 +32,6 @@ def is_in_store(location: str) -> bool:
 
 
 def open_folder(location: str) -> fs.FileSystem:
-    """A file system whose paths are below the folder."""
     if not is_in_store(location):
         return fs.SubTreeFileSystem(location, fs.LocalFileSystem())
     address = urlsplit(location)
@@ -65,7 +62,7 @@ def _open_store(scheme: str, container: str, account: str) -> fs.FileSystem:
 
 
 def describe_error(error: Exception) -> str:
-    """A library's message in one line, without secrets; a store may answer megabytes."""
+    """One line, without secrets; a store may answer megabytes."""
     return printable(without_secrets(" ".join(re.sub(r"\x1b\[\d+m", "", str(error)).split())))
 
 
@@ -80,7 +77,7 @@ _NUMBERED = re.compile(r"v?(\d+)(?:-.*)?\.metadata\.json")
 
 
 def open_iceberg(location: str, field: str) -> "Dataset":
-    """Table's current snapshot; its fragments have paths below its folder."""
+    """Current snapshot; its fragments have paths below its folder."""
     try:
         from pyiceberg.exceptions import ValidationError  # noqa: PLC0415 - an extra that few installations have
     except ImportError as error:
@@ -194,7 +191,7 @@ MAPPING = "delta.columnMapping.mode"
 
 
 def open_delta(location: str, field: str) -> "Dataset":
-    """Table; its fragments have paths below its folder."""
+    """Its fragments have paths below its folder."""
     try:
         from deltalake import DeltaTable  # noqa: PLC0415 - an extra that few installations have
         from deltalake.exceptions import DeltaError  # noqa: PLC0415
@@ -218,7 +215,6 @@ def open_delta(location: str, field: str) -> "Dataset":
 
 
 Root: TypeAlias = Path | str
-"""A folder, or an address such as `s3://bank/scores`."""
 
 SUFFIX = ".parquet"
 
@@ -228,18 +224,16 @@ PAGE = 1000
 LISTINGS = 5
 
 MAX_SECONDS = 300
-"""Max seconds in which a store lists a table: it may answer without end."""
+"""A store may list without end."""
 
 _ADDRESS = re.compile(r"(?:(?:s3|gs)://[\w.-]+|abfss?://[\w-]+(?:@[\w.-]+)?)((?:/[^/%?#\\\x00-\x1f]+)*)/?")
-"""Without what readers would decode, or take for settings."""
+"""Excludes what readers would decode, or take for settings."""
 
 _LOGS = {TableFormat.DELTA: open_delta, TableFormat.ICEBERG: open_iceberg}
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class ListedFile:
-    """Path below the table's folder, size, and time of the last change [ns since 1970]."""
-
     path: str
     bytes: int
     modified_ns: int
@@ -248,9 +242,7 @@ class ListedFile:
 def location_problems(
     table: PayloadTable | FeedbackTable, roots: Sequence[Root], side: str
 ) -> list[FieldProblem]:
-    """Returns why the table cannot be read there; `side` is `payload` or `feedback`. The folder may come
-    later.
-    """
+    """`side` is `payload` or `feedback`. The folder may come later."""
     if table.format is TableFormat.JDBC:
         return [FieldProblem(f"{side}.format", f"{table.location} {NOT_READ}")]
     location, field = table.location, f"{side}.location"
@@ -296,14 +288,10 @@ def location_problems(
 
 
 def list_files(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side: str) -> list[ListedFile]:
-    """Table's files by path, without names that begin with `.` or `_`; of a log its newest
-    version's.
-    """
     return list_table(table, roots, side)[0]
 
 
 Listing: TypeAlias = "tuple[list[ListedFile], Dataset | None]"
-"""Files of a table, and what its log says of them, if it has one."""
 
 
 def list_table(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side: str) -> Listing:
@@ -367,7 +355,7 @@ def _list_table(table: PayloadTable | FeedbackTable, roots: Sequence[Root], fiel
 
 
 def read_partition_value(path: str, partition_by: str | None) -> str | None:
-    """Value of the partition in a path, as in `day=2026-07-01/part-0.parquet`."""
+    """`day=2026-07-01/part-0.parquet` has `2026-07-01`."""
     pairs = (folder.partition("=") for folder in Path(path).parts[:-1])
     return next(
         (unquote(value) for name, is_pair, value in pairs if is_pair and unquote(name) == partition_by), None

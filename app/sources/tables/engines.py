@@ -1,6 +1,5 @@
 """Engines that run a task on each piece of a table. Tasks take and answer bytes wherever they run."""
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from enum import StrEnum
@@ -8,6 +7,7 @@ from typing import Protocol
 
 from ...base.apart import Apart
 from ...base.errors import SetupError
+from ...base.settings import count_cores
 
 Task = Callable[[bytes], bytes]
 """Pickled for Spark: holds no open file or connection."""
@@ -19,14 +19,12 @@ POLL_SECONDS = 1.0
 
 
 class EngineName(StrEnum):
-    """Engines by their names in the settings."""
-
     LOCAL = "local"
     SPARK = "spark"
 
 
 class Engine(Protocol):
-    """Runs tasks. `slots`: pieces at the same time; `is_apart`: on other machines."""
+    """`slots`: pieces at the same time; `is_apart`: on other machines."""
 
     slots: int
     is_apart: bool
@@ -36,14 +34,10 @@ class Engine(Protocol):
 
 
 class LocalEngine:
-    """Works in child processes, on as many pieces at a time as there are processors."""
-
     is_apart = False
 
     def __init__(self, slots: int | None = None) -> None:
-        self.slots = slots or (
-            len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        )
+        self.slots = slots or count_cores()
 
     def run(self, task: Task, pieces: Sequence[bytes], done: Done) -> Iterator[bytes]:
         children = [
@@ -72,7 +66,6 @@ class LocalEngine:
 
 
 def open_engine(name: str, spark_url: str) -> Engine:
-    """Engine; `spark_url` is the address of a Spark Connect server or of a master."""
     if name == EngineName.LOCAL:
         return LocalEngine()
     if name != EngineName.SPARK:

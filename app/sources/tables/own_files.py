@@ -52,16 +52,14 @@ class KeptAnswers:
         self.folder = folder
 
     def read(self, key: TargetKey, ids: pa.Array) -> pa.Table:
-        """Kept answers, one for each draw: record_id, outcome and probability (JSON texts)."""
+        """One for each draw: record_id, outcome and probability (JSON texts)."""
         return self.read_draws(key, ids).drop_columns(["draw"])
 
     def read_draws(self, key: TargetKey, ids: pa.Array) -> pa.Table:
         while True:
-            # Another check may just have merged a file.
             with suppress(FileNotFoundError):
                 rows = self._read_rows(key, ids)
                 break
-        # Two checks may have asked for the same copy: the first answer counts.
         once = rows.group_by(["record_id", "draw"], use_threads=False).aggregate(
             [("outcome", "first"), ("probability", "first")]
         )
@@ -87,7 +85,6 @@ class KeptAnswers:
         return self._write(self._of(key), pa.table(rows, _SCHEMA))
 
     def merge(self, files: Sequence[Path]) -> None:
-        """Replaces the files by one for each kind of copy."""
         of_folder: dict[Path, list[Path]] = {}
         for file in files:
             of_folder.setdefault(file.parent, []).append(file)
@@ -110,7 +107,6 @@ class KeptAnswers:
         return file
 
     def _read_rows(self, key: TargetKey, ids: pa.Array) -> pa.Table:
-        """Rows, maybe twice."""
         files = sorted(self._of(key).glob("*.parquet"))
         if not files:
             return _SCHEMA.empty_table().select(_READ)
@@ -121,7 +117,6 @@ class KeptAnswers:
         )
 
     def _of(self, key: TargetKey) -> Path:
-        # Names and values may hold any character.
         digest = hashlib.blake2b(msgspec.json.encode(asdict(key)), digest_size=16).hexdigest()
         return self.folder / digest
 
@@ -152,13 +147,10 @@ _MOST_CHARACTERS = 200
 
 @frozen
 class OwnPlaces:
-    """The operator's folders for tables, and for answers (None: each table's own)."""
-
     roots: tuple[Root, ...] = ()
     answers: Path | None = None
 
     def folder(self, deployment_id: str, payload: PayloadTable) -> Path | None:
-        """Folder of a deployment's files; None where its table may not lie."""
         if self.answers is None and (
             is_in_store(payload.location) or location_problems(payload, self.roots, "payload")
         ):
@@ -170,7 +162,6 @@ NO_PLACES = OwnPlaces()
 
 
 def own_folder(deployment_id: str, payload: PayloadTable, answers: Path | None) -> Path:
-    """Folder of a deployment's files: below that for answers, or in its table's own."""
     if answers is not None:
         return answers / deployment_id
     if is_in_store(payload.location):
@@ -182,7 +173,7 @@ def own_folder(deployment_id: str, payload: PayloadTable, answers: Path | None) 
 
 
 def delete_answers(folder: Path, before: datetime, limit: int) -> tuple[int, int]:
-    """Deletes files of answers before that time, at most `limit`; returns how many files and answers."""
+    """Returns how many files and answers."""
     files, rows = 0, 0
     for file in _own_files(folder):
         if files == limit:
@@ -202,9 +193,7 @@ def delete_answers(folder: Path, before: datetime, limit: int) -> tuple[int, int
 
 
 def erase_from_files(folder: Path, ids: Sequence[str]) -> Counter[str]:
-    """Rewrites the files without the rows of these records; returns how many rows of flags and of answers
-    they had.
-    """
+    """Returns how many rows of flags and of answers they had."""
     erased = Counter[str]()
     for file in _own_files(folder):
         try:
@@ -224,14 +213,14 @@ def erase_from_files(folder: Path, ids: Sequence[str]) -> Counter[str]:
 
 
 def delete_all(folder: Path) -> int:
-    """Deletes all files of Evenhand in the folder, and empty folders; returns how many files."""
+    """Deletes empty folders, too; returns how many files."""
     deleted = 0
     for file in _own_files(folder):
         with suppress(OSError):
             file.unlink()
             deleted += 1
     for path in [*_own_folders(folder), folder]:
-        with suppress(OSError):  # somebody else's file is in it
+        with suppress(OSError):
             path.rmdir()
     return deleted
 
@@ -273,7 +262,6 @@ class FlagFile:
 
     @classmethod
     def of(cls, folder: Path, check: CheckRun) -> "FlagFile":
-        """File of the check's batch, or of its span."""
         name = f"{check.span.start:{_MOMENT}}_{check.span.end:{_MOMENT}}"
         if check.batch is not None:
             name = f"batch_{quote(check.batch, safe='')}"
@@ -282,7 +270,6 @@ class FlagFile:
         return cls(folder / FOLDER / f"{name}.parquet")
 
     def write(self, flags: pa.Table) -> None:
-        """Replaces the file at once."""
         try:
             _replace(self.path, flags)
         except OSError as error:
@@ -291,9 +278,7 @@ class FlagFile:
             ) from error
 
     def delete(self) -> int | None:
-        """Deletes the file; returns how many flags it had, None where its folder cannot be reached or
-        written to.
-        """
+        """Returns how many flags it had, None where its folder cannot be reached or written to."""
         # The path was read from the database.
         if self.path.parent.name != FOLDER or not self.path.parent.is_dir():
             return None

@@ -26,8 +26,6 @@ ALL_TIMES = Span(start=datetime(1970, 1, 1, tzinfo=UTC), end=datetime(2200, 1, 1
 
 
 class FiledSchema(Protocol):
-    """Facts of a deployment that reading its files needs."""
-
     @property
     def schema(self) -> RecordSchema: ...
 
@@ -37,8 +35,6 @@ class FiledSchema(Protocol):
 
 
 class PayloadForm:
-    """Columns of a payload table, and the form in which a check reads them. Can be pickled."""
-
     def __init__(self, deployment: FiledSchema, table: PayloadTable) -> None:
         schema = deployment.schema
         self.columns = table.columns
@@ -47,7 +43,6 @@ class PayloadForm:
         self.stored = table.columns.of_values(self._of_schema)
 
     def wanted(self, query: WindowQuery) -> list[str]:
-        """Table's columns that `as_window` reads, but for ids and times."""
         columns = self.columns
         optional = (
             columns.label,
@@ -78,7 +73,7 @@ class PayloadForm:
         return pa.table(arrays)
 
     def as_window(self, rows: pa.Table, query: WindowQuery) -> pa.Table:
-        """Rows in the columns of the store's `newest_payload`, but for record numbers."""
+        """Columns of the store's `newest_payload`, but for record numbers."""
         counted = self.as_counted(rows, query)
         columns = self.columns
         arrays = {
@@ -115,9 +110,7 @@ class PayloadFiles(TableFiles):
         self.require_columns(named | values, time="scored_at")
 
     def batches(self, query: WindowQuery, span: Span, ids: pa.Array | None = None) -> Iterator[pa.Table]:
-        """Yields the records of the span, of the `ids` if given.
-
-        Columns: logged_at, record_id, model_revision, sample_rate (null), outcome and probability (JSON
+        """Columns: logged_at, record_id, model_revision, sample_rate (null), outcome and probability (JSON
         texts), value_0 ….
         """
         columns = self._columns
@@ -127,7 +120,6 @@ class PayloadFiles(TableFiles):
             yield self.form.as_window(rows, query)
 
     def newest(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-        """Newest records of the span, newest first, those of one moment by id."""
         columns = self._columns
         kinds = {columns.id: "string", columns.scored_at: TIMES, columns.prediction: "string"}
         kinds |= {name: "string" for name in (columns.label, columns.model_revision) if name is not None}
@@ -152,7 +144,6 @@ class PayloadFiles(TableFiles):
         return pa.chunked_array(chunks, "string").combine_chunks()
 
     def features(self, ids: Sequence[str], span: Span) -> dict[str, list[Scalar | None]]:
-        """Features (in schema order) of these records within the span."""
         key = self._columns.id
         stored = self.form.stored
         features_of: dict[str, list[Scalar | None]] = {}
@@ -168,7 +159,7 @@ class PayloadFiles(TableFiles):
 def _collect(
     empty: pa.Table, batches: Iterable[pa.Table], limit: int, cut: Callable[[pa.Table, int], pa.Table]
 ) -> pa.Table:
-    """Returns what `cut` leaves of all batches; memory follows the limit and not the files."""
+    """Memory follows the limit and not the files."""
     tables = [empty]
     for rows in batches:
         tables.append(rows)
@@ -180,7 +171,6 @@ def _collect(
 def _cut_to_newest(
     rows: pa.Table, limit: int, time: str = "logged_at", record: str = "record_id"
 ) -> pa.Table:
-    """Newest rows by these columns, newest first."""
     order = pc.sort_indices(rows, sort_keys=[(time, "descending"), (record, "descending")])
     return rows.take(order[:limit])
 
@@ -197,30 +187,27 @@ class FeedbackFiles(TableFiles):
         self.require_columns(asdict(table.columns), time="observed_at")
 
     def newest_of(self, batch: PayloadFiles, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-        """Newest labels of a batch's records, all scored in the span."""
         later = Span(start=span.start, end=ALL_TIMES.end)
         return self._join(self._newest(later, limit, batch.ids(span)), batch, query, span)
 
     def newest(self, payload: PayloadFiles, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-        """Newest labels observed in the span of records scored before its end, newest first.
+        """Observed in the span, of records scored before its end, newest first.
 
-        Columns: feedback_id, record_logged_at, model_revision, label and predicted (JSON texts),
-        probability if it is wanted, value_0 …. Of several labels of one record, the first counts.
+        Columns: feedback_id, record_logged_at, model_revision, label and predicted (JSON texts), probability
+        if it is wanted, value_0 …. Of several labels of one record, the first counts.
         """
         return self._join(
             self._newest(span, limit), payload, query, Span(start=ALL_TIMES.start, end=span.end)
         )
 
     def labelled_among(self, records: pa.Array, until: datetime) -> pa.Array:
-        """Ids of those records that have a label observed before `until`."""
+        """Ids of records with a label observed before `until`."""
         labels = self._newest(Span(start=ALL_TIMES.start, end=until), len(records), records)
         return labels.filter(pc.is_valid(labels["label"]))["feedback_id"].combine_chunks()
 
     def first_labels(self, records: pa.Table, horizon: timedelta) -> pa.Table:
-        """Records with a label within the horizon, and that as one more column: label (JSON
-        text).
-
-        The first counts, from the record's hour on.
+        """Adds label (JSON text), the first within the horizon from the record's hour on; leaves out records
+        without.
         """
         times = pc.min_max(records["logged_at"]).as_py()
         if times["min"] is None:
@@ -275,13 +262,12 @@ _LABELS = pa.schema({"feedback_id": "string", "usable_at": TIMES, "label": "stri
 
 
 def name_columns_of_labels(records: pa.Table) -> pa.Table:
-    """Names the columns of records as `newest_feedback` does."""
     names = {"logged_at": "record_logged_at", "outcome": "predicted"}
     return records.rename_columns([names.get(name, name) for name in records.column_names])
 
 
 def keep_first(labels: pa.Table, *, record: str = "feedback_id") -> pa.Table:
-    """First label of each record by `usable_at`, then by sort order, ordered by record."""
+    """Keeps the first by `usable_at`, then by sort order; ordered by record."""
     ordered = labels.sort_by([(record, "ascending"), ("usable_at", "ascending"), ("label", "ascending")])
     coded = ordered[record].combine_chunks().dictionary_encode().indices.to_numpy()
     return ordered.take(pa.array(np.unique(coded, return_index=True)[1]))

@@ -1,7 +1,6 @@
 """Works on pieces with the executors of a Spark cluster.
 
-They read the files with this package, which is sent to them, and need its dependencies, and the files at
-the same path.
+They get this package, and need its dependencies, and the files at the same path.
 """
 
 import secrets
@@ -40,7 +39,6 @@ _OPEN: dict[str, SparkSession] = {}
 
 
 def open_session(url: str) -> SparkSession:
-    """This process's session at the address; a new one if it has ended."""
     with _LOCK:
         session = _OPEN.get(url)
         if session is not None and _has_ended(session, url):
@@ -64,9 +62,7 @@ def open_session(url: str) -> SparkSession:
 
 
 def leave_lost_session(url: str, session: SparkSession, error: BaseException) -> bool:
-    """Returns whether the session is no more: Connect servers forget sessions when they restart, or unused
-    ones.
-    """
+    """Whether the session is no more: Connect servers forget sessions when they restart, or unused ones."""
     condition = error.getCondition() if isinstance(error, PySparkException) else None
     if not _has_ended(session, url) and not (condition or "").startswith("INVALID_HANDLE"):
         return False
@@ -88,7 +84,6 @@ def _has_ended(session: SparkSession, url: str) -> bool:
     try:
         return bool(context.sc().isStopped())
     except (Py4JError, OSError):
-        # Java is gone, and Spark starts it once for each process.
         return False
 
 
@@ -113,15 +108,13 @@ log = structlog.get_logger(__name__)
 
 @dataclass(slots=True)
 class Collected:
-    """Answers of a job, or the error that ended it, and its session."""
-
     session: SparkSession | None = None
     table: pa.Table | None = None
     error: BaseException | None = None
 
 
 class SparkEngine:
-    """Executors at `url`: a Spark Connect server (`sc://…`), or a master (`spark://…`, `local[2]`), which
+    """`url`: a Spark Connect server (`sc://…`), or a master (`spark://…`, `local[2]`), which
     needs Java here.
     """
 
@@ -141,9 +134,7 @@ class SparkEngine:
             ) from error
 
     def run(self, task: Task, pieces: Sequence[bytes], done: Done) -> Iterator[bytes]:
-        """Yields the answers wave by wave, or raises the task's error. Spark repeats the pieces of an
-        executor that dies.
-        """
+        """Wave by wave; raises the task's error. Spark repeats the pieces of an executor that dies."""
         # Waves, because Spark does not report a job's progress in all kinds of sessions.
         size = max(self.slots * PARTS_A_SLOT, -(-len(pieces) // MOST_WAVES))
         for start in range(0, len(pieces), size):
@@ -161,7 +152,6 @@ class SparkEngine:
                 yield answer
 
     def count_rows(self, folder: Path, columns: Sequence[str]) -> int:
-        """Rows in Parquet files by Spark's own count, for comparison."""
         counted = open_session(self._url).read.parquet(str(folder)).groupBy(*columns).count().toArrow()
         return int(sum(counted["count"].to_pylist()))
 

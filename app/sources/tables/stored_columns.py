@@ -23,7 +23,7 @@ ARROW_TYPES = {
 
 
 def typed_column(values: pa.ChunkedArray, column: Column) -> pa.Array:
-    """A column in the type of its schema; NaN is a missing value."""
+    """NaN is a missing value."""
     array = _plain(values)
     source = array.type
     # Arrow would turn "12" into a number and 12 into a text; ingestion accepts neither.
@@ -47,7 +47,6 @@ def typed_column(values: pa.ChunkedArray, column: Column) -> pa.Array:
 
 
 def _is_zero_or_one(array: pa.Array) -> bool:
-    """Booleans in exports of databases without such a type."""
     if not pa.types.is_integer(array.type):
         return False
     bounds = pc.min_max(array).as_py()
@@ -55,7 +54,6 @@ def _is_zero_or_one(array: pa.Array) -> bool:
 
 
 def stored_values(values: pa.ChunkedArray, column: Column, *, coded: bool = False) -> pa.Array:
-    """A feature or meta field: numbers of a numeric column, else text; `coded`: as codes."""
     if coded:
         codes = as_array(values)
         codes = codes if pa.types.is_dictionary(codes.type) else codes.dictionary_encode()
@@ -68,7 +66,7 @@ def stored_values(values: pa.ChunkedArray, column: Column, *, coded: bool = Fals
 
 
 def json_texts(values: pa.ChunkedArray) -> pa.Array:
-    """Answers or labels as JSON texts, null where missing or NaN."""
+    """Null where missing or NaN."""
     return json_codes(values).dictionary_decode()
 
 
@@ -79,7 +77,7 @@ def json_codes(values: pa.ChunkedArray) -> pa.DictionaryArray:
 
 
 def text_codes(values: pa.ChunkedArray, absent: str) -> pa.DictionaryArray:
-    """A column as coded text; `absent` where there is none."""
+    """`absent` where there is none."""
     codes = as_array(values)
     if pa.types.is_dictionary(codes.type) and not codes.null_count:
         return pa.DictionaryArray.from_arrays(codes.indices, codes.dictionary.cast("string"))
@@ -119,9 +117,7 @@ MAX_KINDS = 2**20
 
 
 def merge_equal(rows: pa.Table) -> tuple[pa.Table, IntArray]:
-    """Distinct rows of coded columns, and how many records each is; each record if there could
-    be more than `MAX_KINDS`.
-    """
+    """How many records each is; each record by itself if there could be more than `MAX_KINDS`."""
     coded = [as_array(column) for column in rows.columns]
     sizes = [len(column.dictionary) + 1 for column in coded]
     if prod(sizes) > MAX_KINDS:
@@ -142,7 +138,6 @@ def merge_equal(rows: pa.Table) -> tuple[pa.Table, IntArray]:
 
 
 def read_cells(values: pa.ChunkedArray, column: Column) -> list[Scalar | None]:
-    """A column's values as a model is sent them."""
     return [
         None if value is None else normalised(value) for value in typed_column(values, column).to_pylist()
     ]

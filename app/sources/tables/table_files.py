@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
 
 CANNOT_READ = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OSError, MemoryError)
-"""Errors of a damaged file, one with other types than the first, an unknown encoding, a file that
-vanished, or is too large.
-"""
+"""A damaged file, other types than the first, an unknown encoding, a file that vanished, or is too large."""
 
 BATCH_ROWS = 131_072
 """Large enough for Arrow's speed, small enough for memory."""
@@ -33,7 +31,7 @@ FOOTERS = 16
 
 
 class FilePiece(msgspec.Struct, frozen=True):
-    """A row group of a file, and its oldest and newest time by the footer.
+    """A row group, and its oldest and newest time by the footer.
 
     `partition`: pickled values of columns in the path or a log. `is_within`: all rows lie in the span.
     """
@@ -55,7 +53,6 @@ class FilePiece(msgspec.Struct, frozen=True):
 
 
 def find_pieces(dataset: "Dataset", time: str, span: Span) -> Iterator[FilePiece]:
-    """Yields the pieces that may have rows in the span, by a log and by footers."""
     fragments = list(dataset.get_fragments(in_span(dataset.schema, time, span)))
     # In an object store each footer takes a request or two.
     with ThreadPoolExecutor(FOOTERS) as pool:
@@ -100,8 +97,6 @@ def find_chunk(group: pq.RowGroupMetaData, column: str) -> pq.ColumnChunkMetaDat
 
 @frozen
 class PieceReader:
-    """Reads pieces of a table. Text comes as codes, which are counted faster."""
-
     schema: pa.Schema
     location: str
     field: str
@@ -141,7 +136,6 @@ class PieceReader:
 
 
 READAHEAD = 2
-"""Arrow's own default holds hundreds of megabytes."""
 
 
 @frozen
@@ -190,7 +184,7 @@ class TableFiles:
             ) from error
 
     def require_columns(self, names: Mapping[str, str], *, time: str) -> None:
-        """Requires the columns `names` by what they are for; `time` is one of these."""
+        """`names` are by what they are for; `time` is one of these."""
         if self._dataset is None:
             return
         for role, name in names.items():
@@ -272,7 +266,6 @@ class TableFiles:
 
 
 def pack_table(table: pa.Table) -> bytes:
-    """Table as Arrow's stream."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as stream:
         stream.write_table(table)
