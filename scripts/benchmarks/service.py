@@ -176,11 +176,6 @@ def idle_megabytes(service: psutil.Process) -> float:
     return float(sum(process.memory_full_info().pss for process in processes)) / 1e6
 
 
-def find_child(argument: str) -> psutil.Process:
-    """Returns the process that was started here with this argument."""
-    return next(child for child in psutil.Process().children() if argument in child.cmdline())
-
-
 def process_seconds(process: psutil.Process) -> float:
     return float(sum(process.cpu_times()[:2]))
 
