@@ -13,12 +13,12 @@ PACKAGES = {
     "mlserver": ["mlserver==1.7.1", "mlserver-sklearn==1.7.1", "scikit-learn==1.9.1"],
     "kserve": ["kserve==0.21.0", "scikit-learn==1.9.1"],
     "bentoml": ["bentoml==1.4.39", "scikit-learn==1.9.1", "pandas==3.1.1"],
-    "triton": ["nvidia-pytriton==0.7.0", "tritonclient[http]==2.73.0", "scikit-learn==1.9.1", "pandas==2.3.3"],
+    "triton": ["nvidia-pytriton==0.7.0", "scikit-learn==1.9.1", "pandas==2.3.3"],
 }
 """All have one version of scikit-learn, so that all can load the model."""
 
 
-SHOWN_PACKAGES = ("mlflow", "mlserver", "mlserver-sklearn", "kserve", "bentoml", "nvidia-pytriton", "tritonclient", "scikit-learn")
+SHOWN_PACKAGES = ("mlflow", "mlserver", "mlserver-sklearn", "kserve", "bentoml", "nvidia-pytriton", "scikit-learn")
 
 
 def find_system_python() -> str:
