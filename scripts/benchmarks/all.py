@@ -58,9 +58,7 @@ def main() -> None:
 def _run(name: str, arguments: tuple[str, ...], seconds: float) -> Outcome:
     command = [sys.executable, "-P", "-m", f"scripts.benchmarks.{name}", *arguments]
     began = time.monotonic()
-    process = subprocess.Popen(  # noqa: S603 - a program of this repository
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True, cwd=ROOT
-    )
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True, cwd=ROOT)
     problem = ""
     try:
         output, _ = process.communicate(timeout=seconds)

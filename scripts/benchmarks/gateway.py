@@ -119,7 +119,7 @@ def show(figures: Figures, way: Way, options: argparse.Namespace) -> Line:
 
 
 def serve(seconds: float) -> None:
-    draw = random.Random(0)  # noqa: S311 - times, no secrets
+    draw = random.Random(0)
 
     async def answer(_path: str, _body: bytes) -> bytes:
         # Callers that all wait for the same time come back all at once.

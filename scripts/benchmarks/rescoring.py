@@ -175,7 +175,7 @@ WAYS: dict[str, tuple[Write, Read, str]] = {
 
 
 def make_rows(count: int) -> list[Row]:
-    draw = random.Random(0)  # noqa: S311 - made-up rows, no secrets
+    draw = random.Random(0)
     return [[round(draw.gauss(), 4) for _ in NUMERIC] + draw.choices(KINDS, k=len(CATEGORICAL)) for _ in range(count)]
 
 

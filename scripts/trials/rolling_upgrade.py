@@ -42,7 +42,7 @@ class Version:
 
     def run(self, *arguments: str) -> str:
         command = [self.python, "-m", "app.cli", *arguments]
-        done = subprocess.run(command, cwd=self.folder, env=self._env(), capture_output=True, text=True, check=False)  # noqa: S603 - our own
+        done = subprocess.run(command, cwd=self.folder, env=self._env(), capture_output=True, text=True, check=False)
         if done.returncode:
             sys.exit(f"{self.name}: {' '.join(arguments)} ended with {done.returncode}: {done.stderr[-1000:]}")
         return done.stdout.strip()
@@ -64,7 +64,7 @@ class Version:
     def _process(self, *arguments: str, descriptor: int | None = None) -> Iterator[None]:
         kept = () if descriptor is None else (descriptor,)
         command = [self.python, "-m", *arguments]
-        process = subprocess.Popen(command, cwd=self.folder, env=self._env(), pass_fds=kept, stderr=subprocess.DEVNULL)  # noqa: S603 - our own
+        process = subprocess.Popen(command, cwd=self.folder, env=self._env(), pass_fds=kept, stderr=subprocess.DEVNULL)
         try:
             yield
         finally:
@@ -288,11 +288,11 @@ def _check(port: int, key: str) -> str:
 
 @contextlib.contextmanager
 def _checked_out(commit: str, folder: Path) -> Iterator[Path]:
-    subprocess.run(["git", "worktree", "add", "--quiet", "--detach", str(folder), commit], cwd=ROOT, check=True)  # noqa: S603, S607 - of the caller
+    subprocess.run(["git", "worktree", "add", "--quiet", "--detach", str(folder), commit], cwd=ROOT, check=True)  # noqa: S607 - of the caller
     try:
         yield folder
     finally:
-        subprocess.run(["git", "worktree", "remove", "--force", str(folder)], cwd=ROOT, check=True)  # noqa: S603, S607 - as above
+        subprocess.run(["git", "worktree", "remove", "--force", str(folder)], cwd=ROOT, check=True)  # noqa: S607 - as above
 
 
 def _revision(url: str) -> str:

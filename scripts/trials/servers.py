@@ -58,7 +58,7 @@ def main() -> None:
     with own_database() as (database, folder):
         for name, program in ((TRAINS, "train.py"), ("mlflow", "save_mlflow.py")):
             if name in pythons:
-                subprocess.run([pythons[name], program, str(folder)], cwd=PROGRAMS, check=True, stdout=sys.stderr)  # noqa: S603 - ours
+                subprocess.run([pythons[name], program, str(folder)], cwd=PROGRAMS, check=True, stdout=sys.stderr)
         comparison = Comparison(database, folder)
         for server in [*documented(pythons[TRAINS], folder), *real_servers(wanted, pythons, folder)]:
             comparison.try_server(server, folder)
