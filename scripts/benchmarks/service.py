@@ -65,7 +65,9 @@ class Checkout:
     port: int = field(default_factory=_free_port)
 
     def run(self, *arguments: str) -> str:
-        done = subprocess.run(self._command(arguments), cwd=self.code, env=self._environment(), check=True, capture_output=True, text=True)
+        done = subprocess.run(
+            self._command(arguments), cwd=self.code, env=self._environment(), check=True, stdout=subprocess.PIPE, text=True
+        )
         return done.stdout.strip()
 
     @contextlib.contextmanager
