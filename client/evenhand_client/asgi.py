@@ -39,7 +39,6 @@ class EvenhandMiddleware:
         self._header = header.lower().encode("ascii")
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-        """Passes a request on, and logs it."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, self._flush_at_shutdown(send))
             return
@@ -97,8 +96,6 @@ def _paths_of(scope: MutableMapping[str, Any]) -> tuple[str, str]:
 
 
 class _Body(bytearray):
-    """The beginning of a body, at most a byte more than is logged."""
-
     def add(self, part: bytes) -> None:
         self.extend(part[: MAX_BODY_BYTES + 1 - len(self)])
 

@@ -96,7 +96,6 @@ class Evenhand:
 
     @property
     def is_enabled(self) -> bool:
-        """Returns whether anything is logged."""
         return self._is_enabled
 
     @property

@@ -52,14 +52,11 @@ class Stats:
 
 
 class Counters:
-    """Totals of one process."""
-
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self.totals = {"sent": 0, "duplicate": 0, "rejected": 0, "dropped": 0, "left_out": 0}
 
     def add(self, name: str, count: int = 1) -> None:
-        """Adds to one of the totals."""
         with self._lock:
             self.totals[name] += count
 
@@ -78,7 +75,6 @@ class Losses:
         self._changed: set[int] = set()
 
     def add(self, hour: int, *, not_received: int = 0, left_out: int = 0) -> None:
-        """Counts records of an hour (hours since 1970)."""
         with self._lock:
             totals = self._hours.setdefault(hour, [0, 0])
             totals[0] += not_received
@@ -86,19 +82,16 @@ class Losses:
             self._changed.add(hour)
 
     def changed(self) -> Totals:
-        """Returns the totals that the service has not got."""
         with self._lock:
             return {hour: list(self._hours[hour]) for hour in sorted(self._changed)}
 
     def settle(self, sent: Totals) -> None:
-        """Marks totals as known to the service."""
         with self._lock:
             self._changed -= {hour for hour, totals in sent.items() if self._hours.get(hour) == totals}
             for hour in [hour for hour in self._hours if hour < max(self._hours) - _KEPT_HOURS and hour not in self._changed]:
                 del self._hours[hour]
 
     def document(self) -> JsonObject:
-        """Returns everything that is needed to send the changed totals from another process."""
         return {"source": self.source, "sample_rate": self.sample_rate, "hours": {str(hour): one for hour, one in self.changed().items()}}
 
     @classmethod
@@ -111,7 +104,6 @@ class Losses:
 
 
 def losses_body(sample_rate: float, totals: Totals) -> JsonObject:
-    """Returns the body in which the service takes totals."""
     hours = [
         {"hour": hour_text(hour), "not_received": not_received, "left_out": left_out} for hour, (not_received, left_out) in totals.items()
     ]

@@ -47,8 +47,6 @@ class Postponed(Exception):
 
 
 class Delivery:
-    """Sends batches of entries and counts what became of each entry."""
-
     def __init__(self, transport: Transport, counters: Counters, *, flush_at: int, on_error: OnError | None) -> None:
         self._transport = transport
         self._counters = counters
@@ -57,7 +55,6 @@ class Delivery:
         self._next_warning = 0.0
 
     def batches(self, entries: Iterable[Entry]) -> deque[Entries]:
-        """Returns the entries as batches of one kind and of bounded size."""
         found: deque[Entries] = deque()
         size = 0
         for entry in sorted(entries, key=lambda entry: KINDS.index(entry.kind)):
@@ -101,7 +98,6 @@ class Delivery:
         losses.settle(changed)
 
     def reject(self, record: JsonObject, reason: str) -> None:
-        """Counts a record that is refused for good, and hands it to the program."""
         self.count_rejected(1, reason)
         if self._on_error is None:
             return
@@ -154,8 +150,6 @@ class Delivery:
 
 
 class Pauses:
-    """Growing pauses between attempts, with full jitter."""
-
     def __init__(self) -> None:
         self._attempts = 0
 
@@ -166,7 +160,6 @@ class Pauses:
         return min(asked or 0.0, MAX_RETRY_AFTER_SECONDS) + random.uniform(0, longest)  # noqa: S311 - no secret
 
     def reset(self) -> None:
-        """Begins again with a short pause."""
         self._attempts = 0
 
 
@@ -190,7 +183,6 @@ def _reason(answer: Answer) -> str:
 
 
 def retry_after(answer: Answer) -> float | None:
-    """Returns the seconds that an answer asks to wait."""
     sent = answer.headers.get("retry-after", "").strip()
     if not sent:
         return None

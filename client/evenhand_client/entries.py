@@ -33,12 +33,10 @@ class Logged(NamedTuple):
 
     @property
     def hour(self) -> int:
-        """The hour since 1970 in which it was logged."""
         return self.nanoseconds // HOUR_NANOSECONDS
 
     @property
     def members(self) -> JsonObject:
-        """Everything but id and time."""
         members: JsonObject = {}
         if self.kind == PAYLOAD:
             members = {"features": self.features, "prediction": self.prediction}
@@ -58,7 +56,6 @@ class Entry(NamedTuple):
     body: bytes
 
     def line(self) -> bytes:
-        """Returns the line of the spool."""
         head = f'{{"kind": "{self.kind}", "id": {json.dumps(self.id)}, "hour": {self.hour},'
         return b"%s%s%s}\n" % (head.encode("ascii"), _BODY, self.body)
 
@@ -80,7 +77,6 @@ Entries = list[Entry]
 
 
 def encode(logged: Logged) -> Entry:
-    """Returns the record as it is sent. Raises ValueError or TypeError if JSON cannot express it."""
     members = logged.members
     if logged.kind == PAIR:
         body = {"scoring_id": logged.id, "scoring_timestamp": time_text(logged.nanoseconds), **members}

@@ -20,7 +20,6 @@ class EvenhandHandler(logging.Handler):
         self._client = client
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Takes a message; never raises."""
         if record.name.partition(".")[0] == "evenhand_client":
             return
         members = _members_of(record)

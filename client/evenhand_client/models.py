@@ -45,8 +45,6 @@ def monitored(
 
 
 class _Settings(NamedTuple):
-    """Everything that was said of one monitored model; copies of it share this."""
-
     client: Evenhand
     feature_names: list[str] | None
     methods: tuple[str, ...]
@@ -55,8 +53,6 @@ class _Settings(NamedTuple):
 
 
 class _Asked(NamedTuple):
-    """The rows of one call, or the problem for which they cannot be logged."""
-
     features: list[JsonObject]
     metas: list[JsonObject] | None = None
     problem: Exception | None = None

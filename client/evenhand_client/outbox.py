@@ -78,14 +78,12 @@ class Outbox:
         self._reported = dict(self.counters.totals)
 
     def wake(self) -> None:
-        """Starts the threads if they do not run, and has them look at the queue."""
         self.is_awake = True
         if not self._threads:
             self._start()
         self.bell.set()
 
     def drop(self, hour: int, count: int = 1) -> None:
-        """Counts records that are lost because there is no room."""
         self.counters.add("dropped", count)
         self.losses.add(hour, not_received=count)
 
@@ -95,12 +93,10 @@ class Outbox:
         self.losses.add(hour, not_received=records)
 
     def write_now(self) -> None:
-        """Writes the queue to the spool in the thread of the caller."""
         if self._spool is not None:
             self._persist(self._spool)
 
     def has_left_over(self) -> bool:
-        """Returns whether the spool's folder has files of any process."""
         try:
             return self._spool is not None and any(self._spool.folder.glob("*.lock"))
         except OSError:
@@ -169,7 +165,6 @@ class Outbox:
         self._rotate(spool)
 
     def _persist(self, spool: Spool) -> list[Mark]:
-        """Moves the queue to the spool, and returns the marks in it."""
         marks: list[Mark] = []
         with self._taking:
             entries = self._take(len(self.queue), marks)

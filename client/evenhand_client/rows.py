@@ -12,8 +12,6 @@ OUTPUTS = ("prediction", "probability")
 
 
 class Answers(NamedTuple):
-    """One prediction a row, and one probability a row if there are any."""
-
     predictions: list[Any]
     probabilities: list[Any] | None = None
 

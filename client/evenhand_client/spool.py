@@ -145,19 +145,16 @@ class Spool:
 
     @property
     def open_records(self) -> int:
-        """The number of records in the open segment."""
         open_ = self._open
         return 0 if open_ is None else open_.records
 
     def next(self) -> Segment | None:
-        """Returns the oldest closed segment, to be sent."""
         with self._lock:
             if self._sending is None and self._closed:
                 self._sending = self._closed.popleft()
             return self._sending
 
     def done(self) -> None:
-        """Deletes the segment that `next` returned."""
         with self._lock:
             if self._sending is not None:
                 self._sending.path.unlink(missing_ok=True)
@@ -179,7 +176,6 @@ class Spool:
         return dropped
 
     def totals(self) -> tuple[int, int]:
-        """Returns the number of records and of bytes on disk."""
         with self._lock:
             every = [*self._closed, *(one for one in (self._sending, self._open) if one is not None)]
             return sum(one.records for one in every), sum(one.size for one in every)

@@ -33,8 +33,6 @@ class NoAnswer(Exception):
 
 
 class HttpxLike(Protocol):
-    """The part of `httpx.Client` that is used."""
-
     def request(self, method: str, url: str, *, content: bytes, headers: dict[str, str]) -> Any:  # noqa: ANN401 - an httpx.Response
         """Sends a request and returns its answer."""
 

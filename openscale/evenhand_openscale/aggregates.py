@@ -127,7 +127,6 @@ def aggregate(measurements: Sequence[Json], wanted: Aggregation, intervals: Sequ
 
 
 def _floor(at: datetime, interval: str) -> datetime:
-    """Returns the beginning of the interval."""
     smallest = "day" if interval == "week" else interval
     start = at.replace(**{part: _PARTS[part] for part in takewhile(lambda part: part != smallest, _PARTS)})
     return start - timedelta(days=start.weekday()) if interval == "week" else start

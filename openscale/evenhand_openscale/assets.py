@@ -20,8 +20,6 @@ _NO_COLUMN = ("prediction", "probability", "class_probability", "decoded-target"
 
 
 class AssetIn(Sent):
-    """The model."""
-
     asset_id: str
     asset_type: str = "model"
     name: str | None = None
@@ -34,16 +32,12 @@ class AssetIn(Sent):
 
 
 class SchemaField(Sent):
-    """One field of a schema."""
-
     name: str
     type: str | Json = "string"
     metadata: Json = Field(default_factory=dict)
 
 
 class SchemaIn(Sent):
-    """A schema in the form of Spark."""
-
     fields: list[SchemaField]
 
 
@@ -99,14 +93,12 @@ def columns_json(properties: AssetPropertiesIn) -> Json:
 
 
 def require_structured(asset: AssetIn) -> None:
-    """Raises Refused for a model of texts or images."""
     if asset.input_data_type not in (None, "structured"):
         message = f"{asset.input_data_type!r:.60} is not supported by Evenhand, which watches models of structured data"
         raise invalid("asset.input_data_type", message)
 
 
 def outputs_json(properties: AssetPropertiesIn) -> Json:
-    """Returns the names of the outputs as REST v1 takes them."""
     probability = next(iter(properties.probability_fields or ()), None)
     prediction = properties.prediction_field or "prediction"
     label = properties.predicted_target_field
@@ -154,7 +146,6 @@ def properties_of(deployment: Json, kept: Document) -> Json:
 
 
 def output_schema(deployment: Json) -> Json:
-    """Returns the schema of a logged record: inputs, outputs, id and time."""
     outputs = deployment["outputs"]
     fields = [_field(outputs["prediction"], _type_of_label(deployment), "prediction")]
     if outputs["probability"] is not None and outputs["probability"] != outputs["prediction"]:
@@ -167,12 +158,10 @@ def output_schema(deployment: Json) -> Json:
 
 
 def target_field(name: str, deployment: Json) -> Json:
-    """Returns the schema field of the label."""
     return _field(name, _type_of_label(deployment), "target")
 
 
 def schema_of(deployment: Json, others: Iterable[Json] = ()) -> Json:
-    """Returns the columns of a deployment as a schema in the form of Spark."""
     fields = []
     for part, role in (("features", "feature"), ("meta", "meta-field")):
         for column in deployment[part]:
@@ -184,7 +173,6 @@ def schema_of(deployment: Json, others: Iterable[Json] = ()) -> Json:
 
 
 def inferred_fields(names: Sequence[object], rows: Sequence[Sequence[Any]]) -> list[Json]:
-    """Returns the fields that rows show, each typed by its values."""
     fields = []
     for place, name in enumerate(names):
         types = {type(row[place]) for row in rows if place < len(row) and row[place] is not None}

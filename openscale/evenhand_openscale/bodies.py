@@ -31,7 +31,6 @@ class Operation(Sent):
     from_: str | None = Field(default=None, alias="from")
 
     def to_json(self) -> Json:
-        """Returns the operation as RFC 6902 writes it."""
         return {**self.model_dump(by_alias=True), "path": f"/{self.path.removeprefix('/')}"}
 
 
@@ -61,7 +60,6 @@ def _is_absent(document: Any, path: str) -> bool:  # noqa: ANN401 - JSON
 
 
 def read_as(model: type[Model], document: object, field: str = "") -> Model:
-    """Returns the document as that body. Raises Refused, which names each member that does not fit."""
     try:
         return model.model_validate(document)
     except ValidationError as error:
@@ -93,7 +91,6 @@ async def storable_only(request: Request) -> None:
 def resource(
     identifier: str, url: str, entity: Json, *, created_at: Time, created_by: str = "evenhand", modified_at: Time | None = None
 ) -> Json:
-    """Returns the envelope of one object."""
     metadata = {
         "id": identifier,
         "crn": f"crn:v1:evenhand:::{identifier}",
@@ -107,7 +104,6 @@ def resource(
 
 
 def active(entity: Document) -> Json:
-    """Returns the entity with the state of what is ready."""
     return {**entity, "status": {"state": "active"}}
 
 
@@ -117,5 +113,4 @@ def is_among(sent: str | None, value: object) -> bool:
 
 
 def without_none(members: Document) -> Json:
-    """Returns the members that have a value."""
     return {name: value for name, value in members.items() if value is not None}

@@ -32,7 +32,6 @@ async def read_data_sets(
     type: str | None = None,  # noqa: A002 - the name in the address
     managed_by: str | None = None,
 ) -> Json:
-    """Returns the data sets that all filters let through."""
     if not is_among(target_type, "subscription") or managed_by:
         return {"data_sets": []}
     subscriptions = [subscription for subscription in await v1.find_all() if is_among(target_id, subscription.id)]
@@ -41,8 +40,6 @@ async def read_data_sets(
 
 
 class TargetIn(Sent):
-    """The subscription that a data set or monitor instance is of."""
-
     target_type: str
     target_id: str
 

@@ -51,7 +51,6 @@ def change_subscription(session: Session, deployment_id: str, change: Callable[[
 
 
 def put_fact(session: Session, kind: str, identifier: str, entity: Entity, secrets: bytes | None, actor: str) -> Fact:
-    """Stores or replaces a fact."""
     # The deployment's number, so that its facts go with it.
     of_deployment = "(SELECT no FROM deployments WHERE id = CAST(:id AS varchar))" if kind == SUBSCRIPTION else "NULL"
     query = f"""INSERT INTO openscale_facts (kind, id, deployment_no, entity, secrets, created_by)

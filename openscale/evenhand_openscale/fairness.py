@@ -124,7 +124,6 @@ def parameters_of(monitor: Json, kept: Document) -> Json:
 
 
 def features_with_upper_limit(sent: FairnessIn, thresholds: Sequence[ThresholdIn]) -> list[str]:
-    """Returns the features whose highest fair ratio a script states."""
     return [feature.feature for feature in sent.features if _limit(thresholds, FAIRNESS_VALUE, UPPER, feature.feature) is not None]
 
 

@@ -162,7 +162,6 @@ def quality_values(figures: Figures, problem_type: str) -> list[Json]:
 
 
 def count_issues(values: Sequence[Json]) -> int:
-    """Returns how many values are outside their limits."""
     metrics = [metric for value in values for metric in value["metrics"]]
     return sum(not metric.get("lower_limit", -inf) <= metric["value"] <= metric.get("upper_limit", inf) for metric in metrics)
 

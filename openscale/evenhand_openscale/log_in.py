@@ -16,8 +16,6 @@ router = APIRouter(tags=["log-in"])
 
 
 class AuthorizeIn(Sent):
-    """A user name with a password, or an API key."""
-
     username: str | None = None
     password: str | None = None
     api_key: str | None = None
@@ -61,7 +59,6 @@ async def validate(v1: V1In) -> Json:
 
 @router.post("/identity/token")
 async def issue_token(v1: V1In, apikey: Annotated[str, Form(max_length=500)]) -> Json:
-    """Returns an API key in the form of an access token."""
     await _require_key(v1, apikey)
     expiration = int(time.time()) + TOKEN_SECONDS
     return {
@@ -82,7 +79,6 @@ async def list_entitlements() -> Json:
 
 
 async def _require_key(v1: V1, key: str) -> None:
-    """Raises Refused unless the text is a key that may be used."""
     if not key.isascii() or not key.isprintable():
         raise unauthenticated("This is no API key.")
     answered(await v1.entry.call(v1.request, "GET", "/v1/me", headers={"authorization": f"Bearer {key}"}))

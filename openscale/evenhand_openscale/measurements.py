@@ -36,7 +36,6 @@ class TagTest:
     is_there: bool = True
 
     def passes(self, tags: Mapping[str, object]) -> bool:
-        """Returns whether these tags, by id, pass."""
         found = tags.get(self.tag)
         if self.values is None:
             return (found is not None) == self.is_there
@@ -44,7 +43,6 @@ class TagTest:
 
 
 def read_tag_filter(sent: str | None) -> Sequence[TagTest]:
-    """Returns the conditions, which measurements must all pass."""
     pieces = _AT_COMMAS.split(sent) if sent else []
     if len(pieces) > MAX_TAG_TESTS:
         raise invalid("filter", f"must have at most {MAX_TAG_TESTS} conditions, found {len(pieces)}")
@@ -113,14 +111,12 @@ class MeasurementTimes:
 
     @classmethod
     def read(cls, start: str | None, end: str | None, run_id: str | None) -> "MeasurementTimes":
-        """Returns what an address asks for."""
         # The SDK sends local time without an offset: west of UTC a window of it would hide the run's own measurement.
         if run_id:
             return cls(run_ids=frozenset(run_id.split(",")))
         return cls(read_time("start", start), read_time("end", end))
 
     def holds(self, check: Json) -> bool:
-        """Returns whether the check is asked for."""
         at = datetime.fromisoformat(check["to"])
         return (self.since is None or at >= self.since) and (self.until is None or at < self.until)
 
@@ -137,7 +133,6 @@ async def read_measurements(
     limit: Annotated[int, Query(ge=0, le=MAX_LISTED)] = 100,
     offset: Annotated[int, Query(ge=0)] = 0,
 ) -> Json:
-    """Returns measurements, newest first."""
     instance = await find_instance(v1, monitor_instance_id)
     tests, times = read_tag_filter(filter), MeasurementTimes.read(start, end, run_id)
     measured = await _list(v1, instance, times, tests, enough=offset + limit)
@@ -146,7 +141,6 @@ async def read_measurements(
 
 @router.get(_INSTANCE + "/measurements/{measurement_id}")
 async def read_measurement(monitor_instance_id: str, measurement_id: str, v1: V1In) -> Json:
-    """Returns one measurement with its sources."""
     instance = await find_instance(v1, monitor_instance_id)
     check = await find_check(v1, instance, measurement_id)
     answer = await _answer(v1, instance, check) if check["state"] == "succeeded" else None
@@ -200,7 +194,6 @@ async def read_metrics(
     filter: str | None = None,  # noqa: A002 - the name in the address
     group: str | None = None,
 ) -> Json:
-    """Returns the metrics of a window, aggregated by interval."""
     instance = await find_instance(v1, monitor_instance_id)
     aggregation, tests = read_aggregation(agg, interval, group), read_tag_filter(filter)
     times = MeasurementTimes.read(start, end, None)

@@ -38,8 +38,6 @@ _NOT_SET = {"version", "warnings", "measured_metrics"}
 
 
 class InstanceIn(Sent):
-    """A monitor instance."""
-
     data_mart_id: str | None = None
     monitor_definition_id: str
     target: TargetIn
@@ -49,7 +47,6 @@ class InstanceIn(Sent):
     managed_by: str | None = None
 
     def fairness(self) -> StatedFairness:
-        """Returns what an instance of fairness states. Raises Refused if the parameters are not those of fairness."""
         return StatedFairness(read_as(FairnessIn, self.parameters, "parameters"), self.thresholds)
 
     def kept(self, before: Document, actor: str) -> Json:
@@ -77,12 +74,10 @@ class Instance:
 
     @property
     def id(self) -> str:
-        """Its id."""
         return joined_id(self.kind, self.subscription.id)
 
     @property
     def kept(self) -> Document:
-        """Its stored facts."""
         return self.subscription.instances.get(self.kind, {})
 
     @property
@@ -91,7 +86,6 @@ class Instance:
         return self.monitor is not None if self.kind == FAIRNESS else self.kind in self.subscription.instances
 
     def answer(self) -> Json:
-        """Returns it as the SDK reads it."""
         parameters, thresholds = self.kept.get("parameters", {}), self.kept.get("thresholds", [])
         schedule = self.kept.get("schedule")
         if self.kind == FAIRNESS and self.monitor is not None:
@@ -162,13 +156,11 @@ async def add_instance(body: InstanceIn, v1: V1In, *, skip_scheduler: bool = Fal
 
 @router.get("/{monitor_instance_id}")
 async def read_instance(monitor_instance_id: str, v1: V1In) -> Json:
-    """Returns one instance."""
     return (await find_instance(v1, monitor_instance_id)).answer()
 
 
 @router.patch("/{monitor_instance_id}")
 async def change_instance(monitor_instance_id: str, body: list[Operation], v1: V1In) -> Json:
-    """Changes an instance by a JSON patch."""
     await v1.require(MANAGE)
     instance = await find_instance(v1, monitor_instance_id)
     before = instance.answer()["entity"]

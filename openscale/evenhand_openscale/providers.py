@@ -40,7 +40,6 @@ class ProviderIn(Sent):
         return without_none(self.model_dump(exclude={"credentials", "request_headers"}))
 
     def to_secrets(self) -> Json:
-        """Returns what is stored encrypted: all of the credentials and headers."""
         return without_none({"credentials": self.credentials, "request_headers": self.request_headers})
 
 
@@ -73,7 +72,6 @@ async def add_service_provider(body: ProviderIn, v1: V1In, response: Response) -
 
 @router.get(f"{_PATH}/{{service_provider_id}}")
 async def read_provider(service_provider_id: str, v1: V1In) -> Json:
-    """Returns one service provider, without its credentials."""
     await v1.require("read")
     if service_provider_id == THE_MART:
         # The provider of deployments that were registered over REST v1: each names its own endpoint.

@@ -113,7 +113,6 @@ async def read_records(
 
 @router.get("/records/{record_id}")
 async def read_record(data_set_id: str, record_id: str, v1: V1In) -> Json:
-    """Returns one record."""
     subscription, kind = await find_data_set(v1, data_set_id)
     record = await v1.ask("GET", f"/v1/deployments/{subscription.id}/{_LISTS[kind]}/{quoted(record_id)}")
     return _in_form("dict", data_set_id, [(record_id, _values(subscription, kind, record))])[0]
@@ -121,7 +120,6 @@ async def read_record(data_set_id: str, record_id: str, v1: V1In) -> Json:
 
 @router.get("/records/{record_id}/{field_name}")
 async def read_field(data_set_id: str, record_id: str, field_name: str, v1: V1In) -> JSONResponse:
-    """Returns the value of one field of a record, as JSON."""
     values = (await read_record(data_set_id, record_id, v1))["entity"]["values"]
     if field_name not in values:
         raise not_found("field of the record", field_name)

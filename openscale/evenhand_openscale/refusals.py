@@ -66,7 +66,6 @@ _refuse(
 @router.api_route("/openscale/v2/{part}", methods=_METHODS)
 @router.api_route("/openscale/v2/{part}/{rest:path}", methods=_METHODS)
 async def refuse_parts(part: str, rest: str = "") -> Json:
-    """Refuses: everything else of the API."""
     if part not in UNSUPPORTED:
         raise not_found("address", f"/v2/{part[:60]}{'/…' if rest else ''}")
     raise conflict(f"{UNSUPPORTED[part]} not supported by Evenhand.")

@@ -37,8 +37,6 @@ _CHECK_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class RunIn(Sent):
-    """A request for a run."""
-
     parameters: Json | None = None
 
 
@@ -79,7 +77,6 @@ async def read_runs(
 
 @router.get("/{monitoring_run_id}")
 async def read_run(monitor_instance_id: str, monitoring_run_id: str, v1: V1In) -> Json:
-    """Returns one run."""
     instance = await find_instance(v1, monitor_instance_id)
     if monitoring_run_id.startswith(UNMEASURED):
         return _unmeasured_run(instance, monitoring_run_id.removeprefix(UNMEASURED))
@@ -99,7 +96,6 @@ async def change_run(monitor_instance_id: str, monitoring_run_id: str, body: lis
 
 
 async def find_check(v1: V1, instance: Instance, check_id: str) -> Json:
-    """Returns the check of that id."""
     path = f"/v1/deployments/{instance.subscription.id}/checks/{check_id}"
     check: Json | None = await v1.ask_or_none(path) if _CHECK_ID.fullmatch(check_id) else None
     if check is None:

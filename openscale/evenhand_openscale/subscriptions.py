@@ -36,16 +36,12 @@ _OWN = {"label_column", "labels", "prediction_names", "transaction_id_field"}
 
 
 class ScoringEndpointIn(Sent):
-    """The address that scores rows."""
-
     url: str | None = None
     credentials: Json | None = None
     request_headers: dict[str, str] | None = None
 
 
 class DeployedIn(Sent):
-    """The deployment of the model."""
-
     deployment_id: str
     name: str
     deployment_type: str = "online"
@@ -56,8 +52,6 @@ class DeployedIn(Sent):
 
 
 class SubscriptionIn(Sent):
-    """A subscription."""
-
     data_mart_id: str
     service_provider_id: str | None = None
     asset: AssetIn
@@ -121,7 +115,6 @@ _FILTERS = frozenset(
 
 @router.post("", status_code=201)
 async def add_subscription(body: SubscriptionIn, v1: V1In, response: Response) -> Json:
-    """Adds a subscription: registers the deployment."""
     await v1.require(MANAGE, of_all=True)
     require_mart(body.data_mart_id)
     require_structured(body.asset)
@@ -137,13 +130,11 @@ async def add_subscription(body: SubscriptionIn, v1: V1In, response: Response) -
 
 @router.get("/{subscription_id}")
 async def read_subscription(subscription_id: str, v1: V1In) -> Json:
-    """Returns one subscription."""
     return answer_of(await v1.find(subscription_id))
 
 
 @router.patch("/{subscription_id}")
 async def change_subscription(subscription_id: str, body: list[Operation], v1: V1In) -> Json:
-    """Changes a subscription by a JSON patch: the deployment, and what only the subscription knows."""
     await v1.require(MANAGE)
     subscription = await v1.find(subscription_id)
     before = answer_of(subscription)["entity"]
@@ -166,14 +157,11 @@ async def remove_subscription(subscription_id: str, v1: V1In) -> Json:
 
 
 class SchemasIn(Sent):
-    """Rows to infer a schema from."""
-
     input_data: list[Json] = Field(min_length=1, max_length=100)
 
 
 @router.post("/{subscription_id}/schemas")
 async def infer_schemas(subscription_id: str, body: SchemasIn, v1: V1In) -> Json:
-    """Returns the schema that rows show: the type of each field by its values."""
     subscription = answer_of(await v1.find(subscription_id))
     fields, rows = body.input_data[0].get("fields"), body.input_data[0].get("values")
     if not isinstance(fields, list) or not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
@@ -193,7 +181,6 @@ async def score_subscription(subscription_id: str, v1: V1In) -> Response:
 
 
 def answer_of(subscription: Subscription) -> Json:
-    """Returns the deployment as a subscription."""
     deployment, kept, endpoint = subscription.deployment, subscription.entity, subscription.deployment["endpoint"]
     asset = {"asset_id": subscription.id, "asset_type": "model", "input_data_type": "structured", **kept.get("asset", {})}
     deployed = {"deployment_id": subscription.id, "deployment_type": "online", **kept.get("deployment", {})}

@@ -21,6 +21,5 @@ def read_time(field: str, sent: str | None) -> datetime | None:
 
 
 def moment(time: Time) -> str:
-    """Returns the moment as the SDK reads it."""
     read = datetime.fromisoformat(time) if isinstance(time, str) else time
     return read.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -55,8 +55,6 @@ class Subscription:
 
 
 class V1:
-    """REST v1, in the name of one request."""
-
     def __init__(self, request: Request) -> None:
         self.request = request
         self.entry: Entry = request.app.state.entry
@@ -102,7 +100,6 @@ class V1:
         return await self.entry.transact(lambda session: list_facts(session, SUBSCRIPTION, ids))
 
     async def change(self, subscription: Subscription, change: Callable[[Entity], Entity]) -> Subscription:
-        """Returns the subscription with its facts changed. The caller's permission is asked for before."""
         actor = await self.require(MANAGE)
         fact = await self.entry.transact(lambda session: change_subscription(session, subscription.id, change, actor=actor))
         return Subscription(subscription.deployment, fact)

@@ -66,7 +66,6 @@ def walk_instances(way: Walk, mart: str, subscription: str) -> str:
 
 
 def walk_runs(way: Walk, fairness: str) -> str:
-    """Runs the instance and returns the run's id."""
     run: str = way.does("monitor_instances.run", fairness, background_mode=True).result.metadata.id
     assert _wait(way, fairness, run) == "finished"
     way.does("monitor_instances.list_runs", fairness)
@@ -80,7 +79,6 @@ def _wait(way: Walk, fairness: str, run: str) -> str:
 
 
 def walk_measurements(way: Walk, fairness: str, run: str) -> None:
-    """Reads what the run measured, one by one and aggregated."""
     # Far ahead, so that the recorded calls find measurements whenever they are replayed. The older SDK runs on older Pythons.
     end = datetime(2100, 1, 1, tzinfo=timezone.utc)  # noqa: UP017
     window = {"start": datetime.now(timezone.utc) - timedelta(days=1), "end": end}  # noqa: UP017
@@ -134,7 +132,6 @@ def written_archive() -> Iterator[str]:
 
 
 def walk_archive(way: Walk, provider: str, subscription: str) -> None:
-    """Enables monitors of a subscription that has none by an archive."""
     with written_archive() as archive:
         enabled = way.does("monitor_instances.enable_monitors", ZERO, provider, subscription, archive)
     assert enabled is None or sorted(enabled) == ["fairness", "quality"], enabled

@@ -40,7 +40,6 @@ class Plan:
     provider_url: str
 
     def client(self, kind: str, url: str = "") -> Any:  # noqa: ANN401 - the SDK's client
-        """Returns a client with that authenticator."""
         url = url or self.url
         own = {
             "bearer": BearerTokenAuthenticator(self.key),
@@ -59,7 +58,6 @@ class Recorder:
     calls: list[dict[str, Any]] = field(default_factory=list)
 
     def start(self) -> None:
-        """Listens to every call from now on."""
         send = requests.adapters.HTTPAdapter.send
 
         def listen(adapter: Any, request: Any, *args: Any, **options: Any) -> Any:  # noqa: ANN401 - those of requests
@@ -121,7 +119,6 @@ class Walk:
         return result
 
     def refuses(self, name: str, /, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - as above
-        """Calls a method that must answer a clear error."""
         try:
             self.does(name, *arguments, **options)
         except ApiException as error:
@@ -134,5 +131,4 @@ class Walk:
 
 
 def change(path: str = "/description", value: object = "changed") -> list[JsonPatchOperation]:
-    """Returns a patch that replaces one member."""
     return [JsonPatchOperation(op="replace", path=path, value=value)]

@@ -26,7 +26,6 @@ TABLE = {"data": {"auto_create": True, "database": "SAMPLE", "schema": "S", "tab
 
 
 def walk_refusals(way: Walk, provider: str, subscription: str, payload: str, fairness: str) -> None:
-    """Walks them all."""
     target = Target(target_type="subscription", target_id=subscription)
     for kind in ("custom", "drift"):
         way.refuses(f"monitor_instances.create ({kind})", data_mart_id=ZERO, monitor_definition_id=kind, target=target, parameters={})

@@ -77,7 +77,6 @@ def write_methods() -> None:
 
 
 def main() -> int:
-    """Walks every installed version."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--record", action="store_true", help="write the calls of the newest SDK, for the test that replays them")
     options = parser.parse_args()

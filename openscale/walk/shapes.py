@@ -23,7 +23,6 @@ def shape_of(value: Any) -> Any:  # noqa: ANN401 - JSON
 
 
 def missing_in(shape: dict[str, Any], value: dict[str, Any], path: str = "") -> Iterator[str]:
-    """Yields the members of a shape that another shape lacks."""
     for name, part in shape.items():
         if name in value:
             yield from missing_in(part, value[name], f"{path}/{name}")
@@ -65,7 +64,6 @@ def write_calls(path: str, calls: Sequence[dict[str, Any]], methods: dict[str, s
 
 
 def read_calls(recorded: dict[str, Any]) -> list[dict[str, Any]]:
-    """Returns the calls of a recording as they were made."""
     absent = {"content_type": "application/json", "body": None, "location": None}
     return [
         {**absent, **call, "path": call["path"].replace("BASE", BASE), "shape": recorded["shapes"][call["shape"]]}

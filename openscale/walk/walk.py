@@ -34,7 +34,6 @@ ROWS: list[list[Any]] = [["male" if n % 2 else "female", 60_000 if n % 4 in (0, 
 
 
 def walk(way: Walk, plan: Plan) -> None:
-    """Walks every method of the map."""
     name = f"walk {uuid.uuid4().hex[:8]}"
     way.does("data_marts.add", name="walk", internal_database=True, background_mode=True)
     mart: str = way.client.data_marts.list().result.data_marts[0].metadata.id
@@ -104,7 +103,6 @@ def _schema(*label: str) -> SparkStruct:
 
 
 def _subscribe(way: Walk, plan: Plan, name: str, mart: str, provider: str) -> str:
-    """Adds a subscription of the applicants' model and returns its id."""
     properties = AssetPropertiesRequest(
         label_column="approved",
         prediction_field="prediction",

@@ -19,18 +19,14 @@ ROOT = Path(__file__).resolve().parents[2]
 END_SECONDS = 20.0
 
 BRIEF: dict[str, tuple[str, ...]] = {
-    "posts": ("--rounds", "3", "--seconds", "3"),
     "checks": ("--records", "10000", "1000000", "--running", "500000", "--seconds", "8", "--rounds", "5"),
     "ingest": ("--rounds", "2", "--scale", "0.4"),
-    "overview": ("--deployments", "15", "--records", "1000000", "--rounds", "20"),
     "pages": ("--deployments", "50", "--days", "7", "--rounds", "10"),
     "evidence": ("--rounds", "40", "--hours", "2000"),
     "rescoring": (),
     "gateway": ("--rounds", "2", "--requests", "300"),
     "mitigation": ("--rounds", "2", "--requests", "30"),
     "client": ("--records", "10000", "--rounds", "2"),
-    "regulator": ("--records", "100000", "--checks", "100"),
-    "metrics": ("--rows", "500000", "--rounds", "3"),
     "batch": ("--millions", "2", "8"),
 }
 """The arguments with which each benchmark takes about a minute on two cores."""
@@ -47,7 +43,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="names, comma-separated")
     parser.add_argument("--minutes", type=float, default=3.0, help="max minutes of one benchmark")
-    parser.add_argument("--peers", metavar="PATH_TO_PYTHON", help="the interpreter of `scripts/bench metrics --peers`")
     options = parser.parse_args()
     unknown = set(filter(None, options.only.split(","))) - set(BRIEF)
     if unknown:
@@ -56,17 +51,14 @@ def main() -> None:
     outcomes: dict[str, Outcome] = {}
     for name in names:
         print(f"{name} …", file=sys.stderr, flush=True)
-        peers = ("--peers", options.peers) if options.peers and name == "metrics" else ()
-        outcomes[name] = _run(name, (*BRIEF[name], *peers), options.minutes * 60)
+        outcomes[name] = _run(name, BRIEF[name], options.minutes * 60)
     sys.exit(0 if _show(outcomes) else 1)
 
 
 def _run(name: str, arguments: tuple[str, ...], seconds: float) -> Outcome:
     command = [sys.executable, "-P", "-m", f"scripts.benchmarks.{name}", *arguments]
     began = time.monotonic()
-    process = subprocess.Popen(  # noqa: S603 - a program of this repository
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True, cwd=ROOT
-    )
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True, cwd=ROOT)
     problem = ""
     try:
         output, _ = process.communicate(timeout=seconds)

@@ -152,7 +152,7 @@ def measure(folder: Path, millions: int, what: str, url: str) -> dict[str, Any]:
 def measured(folder: Path, millions: int, what: str, url: str) -> dict[str, Any]:
     arguments = [sys.executable, "-P", __file__, "--folder", str(folder), "--only", what, "--millions", str(millions), "--spark", url]
     with ExecutorMemory() if "spark" in what else nullcontext() as memory:
-        answer = subprocess.run(arguments, check=True, capture_output=True, text=True)  # noqa: S603 - this file
+        answer = subprocess.run(arguments, check=True, capture_output=True, text=True)
     found: dict[str, Any] = json.loads(answer.stdout.splitlines()[-1])
     return found if memory is None else found | {"java": memory.java, "python": memory.python}
 

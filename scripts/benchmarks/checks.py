@@ -208,7 +208,7 @@ def _first_on_the_processors() -> Iterator[None]:
 @contextlib.contextmanager
 def _started(*arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
     command = [sys.executable, "-P", __file__, *arguments]
-    process = subprocess.Popen(command, start_new_session=True)  # noqa: S603 - our own program
+    process = subprocess.Popen(command, start_new_session=True)
     try:
         yield process
     finally:

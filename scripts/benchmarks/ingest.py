@@ -35,7 +35,7 @@ SCORED_AT = "2026-01-31T10:00:00.123Z"
 CONNECTIONS = 4
 CEILING = "raw COPY"
 
-_random = random.Random(1)  # noqa: S311 - rows, not secrets
+_random = random.Random(1)
 
 
 @dataclass(frozen=True)

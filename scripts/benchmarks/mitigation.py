@@ -41,7 +41,7 @@ WORDS = ["low", "middle", "high", "unknown"]
 DEPLOYMENT = "/v1/deployments/bench"
 WARM_UP = 300
 
-_random = random.Random(1)  # noqa: S311 - rows, not secrets
+_random = random.Random(1)
 
 Row = list[Any]
 

@@ -13,7 +13,7 @@ import uvicorn
 def model_of(program: str, *arguments: str) -> Iterator[int]:
     """Starts the program with `--serve`; yields the port that it prints."""
     command = [sys.executable, "-P", program, "--serve", *arguments]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - a program of this folder
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             port = process.stdout.readline().strip() if process.stdout else ""
             if not port:

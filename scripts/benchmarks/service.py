@@ -35,7 +35,7 @@ def service(url: str, folder: Path) -> Iterator[int]:
     with listening("127.0.0.1", 0, processes=1) as listeners:
         port = int(listeners[0].getsockname()[1])
         started = [
-            subprocess.Popen(spec.command, cwd=ROOT, env=spec.environment, pass_fds=spec.inherited_files)  # noqa: S603 - our own program
+            subprocess.Popen(spec.command, cwd=ROOT, env=spec.environment, pass_fds=spec.inherited_files)
             for spec in api_specs(listeners, environment=environment)
         ]
     try:
@@ -65,14 +65,16 @@ class Checkout:
     port: int = field(default_factory=_free_port)
 
     def run(self, *arguments: str) -> str:
-        done = subprocess.run(self._command(arguments), cwd=self.code, env=self._environment(), check=True, capture_output=True, text=True)  # noqa: S603 - ours
+        done = subprocess.run(
+            self._command(arguments), cwd=self.code, env=self._environment(), check=True, stdout=subprocess.PIPE, text=True
+        )
         return done.stdout.strip()
 
     @contextlib.contextmanager
     def running(self, *arguments: str, output: Path = Path(os.devnull)) -> Iterator[psutil.Process]:
         with output.open("wb") as printed:
             command = self._command(arguments)
-            process = subprocess.Popen(command, cwd=self.code, env=self._environment(), stdout=printed, start_new_session=True)  # noqa: S603 - ours
+            process = subprocess.Popen(command, cwd=self.code, env=self._environment(), stdout=printed, start_new_session=True)
         try:
             await_answer(self.port)
             yield psutil.Process(process.pid)
@@ -163,10 +165,10 @@ def count_statements(call: Callable[[], object]) -> int:
 
 def install(lock: Path, folder: Path) -> Path:
     """Makes an environment with the packages of a lock file; returns its interpreter."""
-    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)  # noqa: S603 - ours
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
     python = folder / "bin" / "python"
     options = ("--quiet", "--disable-pip-version-check", "--no-input", "--only-binary", ":all:", "--require-hashes")
-    subprocess.run([python, "-m", "pip", "install", *options, "-r", lock], check=True, stdout=sys.stderr)  # noqa: S603 - ours
+    subprocess.run([python, "-m", "pip", "install", *options, "-r", lock], check=True, stdout=sys.stderr)
     return python
 
 
@@ -174,11 +176,6 @@ def idle_megabytes(service: psutil.Process) -> float:
     """Returns the proportional memory of the service's processes in MB, once they have nothing to do, without Postgres."""
     processes = _await_idle([service])
     return float(sum(process.memory_full_info().pss for process in processes)) / 1e6
-
-
-def find_child(argument: str) -> psutil.Process:
-    """Returns the process that was started here with this argument."""
-    return next(child for child in psutil.Process().children() if argument in child.cmdline())
 
 
 def process_seconds(process: psutil.Process) -> float:

@@ -14,10 +14,10 @@ counterfactual is nearly independent of its record), `values` (three reference v
 counterfactuals of each record in each group).
 """
 
-import argparse
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from scipy.special import ndtri
@@ -30,6 +30,7 @@ from app.statistics.measures.perturbed_data import measure_counterfactual
 from app.statistics.measures.worst_group import rank, widen_for_choice
 from app.statistics.tables.count_table import GroupCounts
 from app.statistics.tables.record_kinds import CounterfactualCells
+from tests.builders.trials import Trial, run_worlds
 
 METRICS = ("disparate_impact", "statistical_parity_difference")
 LIMITS = {"disparate_impact": (0.8, 1.25), "statistical_parity_difference": (-0.1, 0.1)}
@@ -90,21 +91,20 @@ def worlds(groups: int) -> Iterator[tuple[str, World]]:
     yield "draws", World(chances=0.45 * same, draws=5)
 
 
-def simulate(world: World, rounds: int, seed: int) -> Counter[tuple[str, str, bool]]:
-    found: Counter[tuple[str, str, bool]] = Counter()
+def simulate(world: World, metric: str, rounds: int, seed: int) -> Counter[tuple[str, bool]]:
+    found: Counter[tuple[str, bool]] = Counter()
+    limits = {metric: LIMITS[metric]}
     for window in range(rounds):
         counterfactual, logged = world.window(np.random.default_rng([seed, window, len(world.chances)]))
-        measured = measure_counterfactual(counterfactual, metrics=METRICS, limits=LIMITS)
-        as_logged = measure_as_logged(logged, metrics=METRICS, limits=LIMITS, seed=0, draws=10)
-        for metric in METRICS:
-            worst = next(figure for figure in measured if figure.metric == metric and figure.worst_of is not None)
-            if not isinstance(worst.number, Value):
-                continue
+        measured = measure_counterfactual(counterfactual, metrics=(metric,), limits=limits)
+        as_logged = measure_as_logged(logged, metrics=(metric,), limits=limits, seed=0, draws=10)
+        worst = next(figure for figure in measured if figure.worst_of is not None)
+        if isinstance(worst.number, Value):
             truth = world.truth(metric, worst.group)
-            found[metric, "own", _holds(worst.number, truth)] += 1
-            found[metric, "chosen", _holds(worst.for_choice or worst.number, truth)] += 1
-            several = [figure for figure in (*as_logged, *measured) if figure.metric == metric and figure.scope == "group"]
-            found[metric, "overview", _holds_overview(world, metric, several)] += 1
+            found["own", _holds(worst.number, truth)] += 1
+            found["chosen", _holds(worst.for_choice or worst.number, truth)] += 1
+            several = [figure for figure in (*as_logged, *measured) if figure.scope == "group"]
+            found["overview", _holds_overview(world, metric, several)] += 1
     return found
 
 
@@ -119,30 +119,16 @@ def _holds(interval: Value, truth: float) -> bool:
     return is_above and (interval.upper is None or truth <= interval.upper + 1e-9)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=1000, help="windows of each world")
-    parser.add_argument("--groups", type=int, nargs="+", default=[1, 4, 20])
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
-    print(f"{options.rounds:,} windows of each world; so many of 100 intervals of the worst figure held the truth")
-    print(f"{'world':32} {'metric':32} {'its own':>9} {'for the choice':>16} {'for the choice, overview':>26}")
-    least = 0.95 - 3 * np.sqrt(0.95 * 0.05 / options.rounds)
-    short = 0
-    for groups in options.groups:
-        for name, world in worlds(groups):
-            found = simulate(world, options.rounds, options.seed)
-            for metric in METRICS:
-                shares = []
-                for kind in ("own", "chosen", "overview"):
-                    held, missed = found[metric, kind, True], found[metric, kind, False]
-                    shares.append(held / (held + missed) if held + missed else float("nan"))
-                short += sum(share < least for share in shares[1:])
-                own, chosen, overview = (f"{100 * share:.1f}" for share in shares)
-                print(f"{f'{name}, {groups} groups':32} {metric:32} {own:>9} {chosen:>16} {overview:>26}", flush=True)
-    if short:
-        raise SystemExit(f"{short} intervals that allow for the choice held the truth in fewer than {100 * least:.1f} of 100 windows")
+def choose(windows: int, seed: int) -> Iterator[Trial]:
+    """Share of windows in which the interval of the worst figure held the truth: its own, for the choice, and for that of the overview."""
+    least = 0.95 - 3 * np.sqrt(0.95 * 0.05 / windows)
+    for groups in (1, 4, 20):
+        for (name, world), metric in product(worlds(groups), METRICS):
+            found = simulate(world, metric, windows, seed)
+            own, *allowing = (found[kind, True] / max(found[kind, True] + found[kind, False], 1) for kind in ("own", "chosen", "overview"))
+            shares = f"{allowing[0]:.1%}, overview {allowing[1]:.1%} (own {own:.1%})"
+            yield Trial(f"{name}, {groups} groups: {metric}", shares, f"at least {least:.1%}", min(allowing) >= least)
 
 
 if __name__ == "__main__":
-    main()
+    run_worlds({"choice": choose}, __doc__, runs=1000, seed=1)

@@ -49,16 +49,6 @@ def traffic(runs: int, seed: int) -> Iterator[Trial]:
     yield _limit("ratio 0.85, traffic and mix by time of day", alarms)
 
 
-def silence(_runs: int, seed: int) -> Iterator[Trial]:
-    """Nothing to see: no records, or an upper limit that cannot be exceeded."""
-    long = round(HOURS_OF_A_YEAR) + HOURS
-    nothing = np.zeros(long)
-    alarms = len(follow_months(_hours(nothing, nothing, nothing, nothing)).episodes)
-    yield Trial(f"no records, {long:,} h", f"{alarms} alarms", "0", alarms == 0)
-    alarms = len(follow_months(simulate([1.05] * long, seed, base=0.9), ABOVE).episodes)
-    yield Trial(f"upper limit at base 0.9, {long:,} h", f"{alarms} alarms", "0", alarms == 0)
-
-
 def unsteady(runs: int, seed: int) -> Iterator[Trial]:
     """Hours that vary more than chance: effects of standard deviation 0.2 on the logits of both groups."""
     alarms = 0
@@ -97,15 +87,6 @@ def pairs(runs: int, seed: int) -> Iterator[Trial]:
         yield Trial(f"counterfactual, fall to {to:.2f}: median delay", f"{median:g} h", f"at most {delay}", median <= delay)
     alarms = sum(math.isfinite(_await_alarm([0.85] * HOURS, seed + run)) for run in range(runs))
     yield _limit(f"counterfactual ratio 0.85, {HOURS} h", alarms)
-
-
-def many(runs: int, seed: int) -> Iterator[Trial]:
-    """Ten comparisons at once."""
-    alarms = sum(
-        any(follow_months(simulate([0.85] * HOURS, 1_000 * seed + 10 * run + one), comparisons=10).episodes for one in range(10))
-        for run in range(runs)
-    )
-    yield _limit("ten comparisons at 0.85", alarms)
 
 
 def intervals(runs: int, seed: int) -> Iterator[Trial]:
@@ -285,24 +266,6 @@ def decade(runs: int, seed: int) -> Iterator[Trial]:
             yield Trial(f"ten years at {ratio:.2f}, A = {threshold:,.0f}", f"{alarms} of {several} runs", "≤ 20 % with 87,600", is_good)
 
 
-def labels(runs: int, seed: int) -> Iterator[Trial]:
-    """Labels whose delay depends on group and outcome, counted at scoring time + horizon or when they arrive."""
-    counts = {"horizon": 0, "arrival": 0}
-    horizon, hours = 240, 1_200
-    for run in range(runs):
-        rng = np.random.default_rng(seed + run)
-        scored = np.repeat(np.arange(hours), 300)
-        monitored = rng.random(scored.size) < 0.3
-        favourable = rng.random(scored.size) < np.where(monitored, 0.425, 0.5)
-        # A favourable outcome of the monitored group is known late, an unfavourable one soon; all within the horizon.
-        delay = rng.integers(0, np.where(monitored & favourable, horizon, 24))
-        for name, at in (("horizon", scored + horizon), ("arrival", scored + delay)):
-            arrived = at < hours
-            counts[name] += _has_alarm(_count_by_hour(at[arrived], monitored[arrived], favourable[arrived], hours))
-    yield _limit("late labels of one group, counted at the horizon", counts["horizon"])
-    yield Trial("the same, counted as they arrive (the trap)", f"{counts['arrival']} runs with an alarm", "reported only", True)
-
-
 def oracle(_runs: int, seed: int) -> Iterator[Trial]:
     """10,000 random tables of up to 1,000 records a side in arbitrary precision; of more, doubles have fewer digits left."""
     rng = np.random.default_rng(seed)
@@ -452,11 +415,9 @@ def _limit(world: str, alarms: int, most: float = 1) -> Trial:
 WORLDS = {
     "steady": steady,
     "traffic": traffic,
-    "silence": silence,
     "unsteady": unsteady,
     "falls": falls,
     "pairs": pairs,
-    "many": many,
     "intervals": intervals,
     "fairness": fairness,
     "persons": persons,
@@ -465,7 +426,6 @@ WORLDS = {
     "groups": groups,
     "corrections": corrections,
     "decade": decade,
-    "labels": labels,
     "oracle": oracle,
 }
 

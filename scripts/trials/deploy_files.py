@@ -92,11 +92,11 @@ def check_rules() -> int:
 
 def render(helm: str, values: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
     command = [helm, "template", "evenhand", str(CHART), *(f"--set={value}" for value in values)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def run(name: str, command: list[str], environment: dict[str, str] | None = None) -> int:
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603 - our own
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     return report(name, done.returncode, f"{done.stdout}{done.stderr}")
 
 
@@ -108,7 +108,7 @@ def report(name: str, status: int, words: str) -> int:
 def pip(*arguments: str) -> None:
     alone = ["--no-deps"] if arguments[0] == "download" else []
     command = [sys.executable, "-m", "pip", arguments[0], "--quiet", "--disable-pip-version-check", *alone, *arguments[1:]]
-    subprocess.run(command, check=True)  # noqa: S603 - our own
+    subprocess.run(command, check=True)
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ def _find(given: Sequence[Path]) -> dict[int, Path]:
     found: dict[int, Path] = {}
     for folder in folders:
         if (folder / "initdb").exists():
-            words = subprocess.run([str(folder / "postgres"), "--version"], capture_output=True, text=True, check=True).stdout  # noqa: S603 - a server
+            words = subprocess.run([str(folder / "postgres"), "--version"], capture_output=True, text=True, check=True).stdout
             version = int(re.search(r"(\d+)\.", words)[1])  # type: ignore[index]
             if version in SUPPORTED:
                 found.setdefault(version, folder)
@@ -59,17 +59,17 @@ def _run(version: int, folder: Path, tests: Sequence[str]) -> bool:
             shutil.chown(home, "postgres")
             shutil.chown(data, "postgres")
         initdb = [*prefix, str(folder / "initdb"), "-D", str(data), "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--locale=C"]
-        subprocess.run(initdb, check=True, capture_output=True, cwd=home)  # noqa: S603 - a server
+        subprocess.run(initdb, check=True, capture_output=True, cwd=home)
         port = _free_port()
         options = ["-p", str(port), "-c", "listen_addresses=127.0.0.1", "-k", str(home), "-c", "fsync=off", "-c", "max_connections=200"]
         with (home / "log").open("w") as log:
-            server = subprocess.Popen([*prefix, str(folder / "postgres"), "-D", str(data), *options], stdout=log, stderr=log, cwd=home)  # noqa: S603 - a server
+            server = subprocess.Popen([*prefix, str(folder / "postgres"), "-D", str(data), *options], stdout=log, stderr=log, cwd=home)
             try:
                 _await(port)
                 url = f"postgresql://postgres@127.0.0.1:{port}/postgres"
                 command = [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
                 environment = {**os.environ, "EVENHAND_TEST_DATABASE_URL": url}
-                done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603 - our own
+                done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
             finally:
                 server.terminate()
                 server.wait(START_SECONDS)

@@ -11,68 +11,24 @@ load; the old ones are stopped as a load balancer would. Every acknowledged reco
 import argparse
 import collections
 import contextlib
-import os
-import socket
 import subprocess
 import sys
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
 import psycopg
 
-from scripts.benchmarks.service import ROOT, START_SECONDS, await_answer, install
+from scripts.benchmarks.service import ROOT, Checkout, install
 from scripts.benchmarks.staging import own_postgres
 
 RELEASE = "7ba0896"
 
 DEPLOYMENT = "upgraded"
-
-
-@dataclass
-class Version:
-    name: str
-    folder: Path
-    python: str
-    environment: Mapping[str, str]
-
-    def run(self, *arguments: str) -> str:
-        command = [self.python, "-m", "app.cli", *arguments]
-        done = subprocess.run(command, cwd=self.folder, env=self._env(), capture_output=True, text=True, check=False)  # noqa: S603 - our own
-        if done.returncode:
-            sys.exit(f"{self.name}: {' '.join(arguments)} ended with {done.returncode}: {done.stderr[-1000:]}")
-        return done.stdout.strip()
-
-    @contextlib.contextmanager
-    def service(self) -> Iterator[int]:
-        with socket.create_server(("127.0.0.1", 0)) as listener:
-            port = int(listener.getsockname()[1])
-            with self._process("app.cli.service.api_process", str(listener.fileno()), descriptor=listener.fileno()):
-                await_answer(port, "/health/live")
-                yield port
-
-    @contextlib.contextmanager
-    def worker(self) -> Iterator[None]:
-        with self._process("app.cli", "worker"):
-            yield
-
-    @contextlib.contextmanager
-    def _process(self, *arguments: str, descriptor: int | None = None) -> Iterator[None]:
-        kept = () if descriptor is None else (descriptor,)
-        command = [self.python, "-m", *arguments]
-        process = subprocess.Popen(command, cwd=self.folder, env=self._env(), pass_fds=kept, stderr=subprocess.DEVNULL)  # noqa: S603 - our own
-        try:
-            yield
-        finally:
-            process.terminate()
-            process.wait(START_SECONDS)
-
-    def _env(self) -> dict[str, str]:
-        return {**os.environ, **self.environment, "PYTHONPATH": str(self.folder), "EVENHAND_LOG_LEVEL": "ERROR"}
 
 
 @dataclass
@@ -161,24 +117,23 @@ def main() -> None:
     with contextlib.ExitStack() as stack:
         url, folder = stack.enter_context(own_postgres())
         old_folder = stack.enter_context(_checked_out(options.commit, folder / "old"))
-        python = sys.executable
+        python = here = Path(sys.executable)
         if options.own_environment:
-            python = str(install(old_folder / "requirements.lock", folder / "environment"))
-        shared = {"DATABASE_URL": url, "EVENHAND_DATA_DIR": str(folder), "EVENHAND_SECRET_KEY": "of this run alone, and of nobody else"}
-        old, new = Version("old", old_folder, python, shared), Version("new", ROOT, sys.executable, shared)
+            python = install(old_folder / "requirements.lock", folder / "environment")
+        old, new = Checkout(old_folder, python, url, folder), Checkout(ROOT, here, url, folder)
         sys.exit(_upgrade(old, new, url, options))
 
 
-def _upgrade(old: Version, new: Version, url: str, options: argparse.Namespace) -> int:
+def _upgrade(old: Checkout, new: Checkout, url: str, options: argparse.Namespace) -> int:
     old.run("migrate")
     schema = _revision(url)
     callers = Callers(old.run("keys", "create", "--role", "admin"), options.rate)
     with contextlib.ExitStack() as processes:
         first = processes.enter_context(contextlib.ExitStack())
-        old_port = first.enter_context(old.service())
-        first.enter_context(old.worker())
-        _register(old_port, callers.key)
-        callers.ports = [old_port]
+        first.enter_context(old.running("serve", "--without-worker"))
+        first.enter_context(old.running("worker"))
+        _register(old.port, callers.key)
+        callers.ports = [old.port]
         threads = callers.start(8)
         try:
             time.sleep(options.seconds)
@@ -186,17 +141,17 @@ def _upgrade(old: Version, new: Version, url: str, options: argparse.Namespace) 
             with _long_read(url, options.long_read):
                 new.run("migrate")
             callers.phase = "old on the new schema"
-            checked = [_check(old_port, callers.key)]
+            checked = [_check(old.port, callers.key)]
             time.sleep(options.seconds)
             callers.phase = "old and new"
-            new_port = processes.enter_context(new.service())
-            processes.enter_context(new.worker())
-            callers.ports = [old_port, new_port]
+            processes.enter_context(new.running("serve", "--without-worker"))
+            processes.enter_context(new.running("worker"))
+            callers.ports = [old.port, new.port]
             time.sleep(options.seconds)
-            callers.take_out(old_port)
+            callers.take_out(old.port)
             callers.phase = "new alone"
             first.close()
-            checked.append(_check(new_port, callers.key))
+            checked.append(_check(new.port, callers.key))
             time.sleep(options.seconds)
         finally:
             callers.stop()
@@ -288,11 +243,11 @@ def _check(port: int, key: str) -> str:
 
 @contextlib.contextmanager
 def _checked_out(commit: str, folder: Path) -> Iterator[Path]:
-    subprocess.run(["git", "worktree", "add", "--quiet", "--detach", str(folder), commit], cwd=ROOT, check=True)  # noqa: S603, S607 - of the caller
+    subprocess.run(["git", "worktree", "add", "--quiet", "--detach", str(folder), commit], cwd=ROOT, check=True)  # noqa: S607 - of the caller
     try:
         yield folder
     finally:
-        subprocess.run(["git", "worktree", "remove", "--force", str(folder)], cwd=ROOT, check=True)  # noqa: S603, S607 - as above
+        subprocess.run(["git", "worktree", "remove", "--force", str(folder)], cwd=ROOT, check=True)  # noqa: S607 - as above
 
 
 def _revision(url: str) -> str:

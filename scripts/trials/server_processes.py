@@ -131,7 +131,7 @@ def _program(python: str, name: str) -> str:
 def running(server: Server, folder: Path) -> Iterator[None]:
     log = folder / f"{server.name.replace(' ', '-')}.log"
     with log.open("ab") as output:
-        process = subprocess.Popen(  # noqa: S603 - the commands above
+        process = subprocess.Popen(
             server.command,
             cwd=PROGRAMS,
             env={**os.environ, **server.environment, "PYTHONWARNINGS": "ignore"},

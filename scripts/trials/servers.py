@@ -6,7 +6,6 @@ here are spoken by a program in their documented form. The exit status says whet
 
 import argparse
 import asyncio
-import base64
 import json
 import os
 import subprocess
@@ -22,14 +21,10 @@ from app.checks.endpoint_test.endpoint_test import Question, find_format
 from app.database.engine import Database
 from app.deployments.monitor.queries import put_monitor
 from app.deployments.queries import Definition, Deployments
-from app.domain.deployment import Endpoint, FieldKind, FieldType, OutputFields
+from app.domain.deployment import Endpoint, FieldKind, OutputFields
 from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
-from app.intake.writing.write_target import read_target
-from app.payloads.codec import Asking
-from app.payloads.registry import codec_for
 from scripts.benchmarks.staging import define, own_database
 from scripts.trials.server_environments import PACKAGES, find_system_python, make_environment, versions
-from scripts.trials.server_events import EventQuestion, events_of
 from scripts.trials.server_processes import PROGRAMS, TYPES, Server, Way, documented, real_servers, running
 from tests.scenes import NOON, PlainSealer, Scene
 
@@ -63,12 +58,10 @@ def main() -> None:
     with own_database() as (database, folder):
         for name, program in ((TRAINS, "train.py"), ("mlflow", "save_mlflow.py")):
             if name in pythons:
-                subprocess.run([pythons[name], program, str(folder)], cwd=PROGRAMS, check=True, stdout=sys.stderr)  # noqa: S603 - ours
+                subprocess.run([pythons[name], program, str(folder)], cwd=PROGRAMS, check=True, stdout=sys.stderr)
         comparison = Comparison(database, folder)
         for server in [*documented(pythons[TRAINS], folder), *real_servers(wanted, pythons, folder)]:
             comparison.try_server(server, folder)
-        if "triton" in wanted:
-            comparison.try_triton_bytes(pythons["triton"])
     print("\n".join(["", *versions(pythons.values())]))
     sys.exit(comparison.report())
 
@@ -122,34 +115,6 @@ class Comparison:
         tried = "" if not server.is_real else f"; found by trying: {_find(definition, rows[0])}"
         words = f"{len(found)} measurements, {counterfactual} of them from rescoring, largest difference {difference:.1e}{tried}"
         self._note(name, words, is_fault=difference > TOLERANCE or counterfactual == 0)
-        target = read_target(self._database, scene.deployment.id)
-        if target is not None and server.is_real:
-            codec = codec_for(way.payload_format)
-            question = EventQuestion(url=endpoint.url, codec=codec, target=target, rows=self._rows[kind], fields=list(TYPES[kind]))
-            for what, found_words in events_of(server.name, way.payload_format, question).items():
-                self._note(f"{server.name:<22} {kind:<6} {what:<22}", found_words, is_fault=found_words.startswith("!"))
-
-    def try_triton_bytes(self, python: str) -> None:
-        codec, types = codec_for("open_inference_binary"), TYPES["mixed"]
-        rows = [[row[name] for name in types] for row in self._rows["mixed"]]
-        answers = [[row["prediction"], row["probability"]] for row in self._rows["mixed"]]
-        written = codec.write_answer(["prediction", "probability"], answers)
-        header = int(dict(codec.request_headers(written))[b"Inference-Header-Content-Length"])
-        kinds = {FieldType.STRING: "BYTES", FieldType.NUMBER: "FP64", FieldType.INTEGER: "INT64", FieldType.BOOLEAN: "BOOL"}
-        columns = {name: (kinds[one], [row[place] for row in rows]) for place, (name, one) in enumerate(types.items())}
-        asked = json.dumps({"columns": columns, "answer": base64.b64encode(written).decode(), "header": header})
-        done = subprocess.run([python, "triton_bytes.py"], cwd=PROGRAMS, check=True, input=asked.encode(), stdout=subprocess.PIPE)  # noqa: S603 - ours
-        theirs = json.loads(done.stdout)
-        table = codec.read_request(base64.b64decode(theirs["body"]), list(types))
-        read = [list(row) for row in zip(theirs["read"]["prediction"], theirs["read"]["probability"], strict=True)]
-        ours = codec.write_message(list(types), rows, asking=Asking(types=tuple(types.values())))
-        own_table = codec.read_request(ours.body, list(types))
-        is_same = table.fields == list(types) and table.values == rows == own_table.values and read == answers
-        self._note(
-            "tritonclient           mixed  open_inference_binary ",
-            "the same rows both ways" if is_same else "OTHER ROWS",
-            is_fault=not is_same,
-        )
 
     def report(self) -> int:
         print("\n".join(self._lines))

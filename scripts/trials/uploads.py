@@ -168,7 +168,7 @@ def kinds() -> Iterator[Kind]:
 
 def hostile_files(seed: int, count: int) -> list[Hostile]:
     """So many files, of all kinds in turn."""
-    draw = random.Random(seed)  # noqa: S311 - no secret
+    draw = random.Random(seed)
     return [kind.draw(draw) for kind in itertools.islice(itertools.cycle(kinds()), count)]
 
 

@@ -24,7 +24,6 @@ ROOTS = (
     "app/**/*.css",
     "scripts/*",
     "scripts/*/*",
-    "scripts/benchmarks/metric_sides/*.py",
 )
 """Globs of the files to read."""
 

@@ -33,6 +33,7 @@ from tests.builders.docs_pages import (
     tables,
 )
 from tests.builders.docs_steps import TOOLS, everything, run, run_and_compare
+from tests.contract.refused_monitors import REFUSALS
 from tests.service import running_service
 
 LANGUAGES = {*RUN, "json", "mermaid", "py", "text", "yaml"}
@@ -168,7 +169,7 @@ def test_the_rooms_are_those_of_the_import_contract() -> None:
     assert layers == next(contract["layers"] for contract in contracts if contract["id"] == "rooms")
 
 
-def test_every_refusal_of_a_monitor_is_as_the_reference_says(database: Database, tmp_path: Path) -> None:
+def test_every_change_of_a_monitor_that_is_refused_names_field_and_fault(database: Database, tmp_path: Path) -> None:
     page = DOCS / "how-to" / "set-a-monitor.md"
     accepted = json.loads(re.search(r"<<'JSON'\n(.*?)\nJSON", steps(page)[0].run.body, re.DOTALL)[1])  # type: ignore[index]
     with everything(database, tmp_path) as environment:
@@ -176,7 +177,7 @@ def test_every_refusal_of_a_monitor_is_as_the_reference_says(database: Database,
             run(steps(earlier)[0], environment, tmp_path)
         headers = {"Authorization": f"Bearer {environment['KEY']}"}
         with httpx.Client(base_url=environment["EVENHAND"], headers=headers) as client:
-            for change, field, message in table(DOCS / "reference.md", "Change"):
+            for change, field, message in REFUSALS:
                 answer = client.put("/v1/deployments/small-loans/fairness-monitor", json=_changed(accepted, json.loads(change)))
 
                 assert answer.status_code == 422, change
