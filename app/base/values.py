@@ -83,9 +83,15 @@ def joining_problem(text: str, joined_names: Collection[str]) -> str | None:
     return None
 
 
+def join_first(texts: Iterable[str], limit: int = MAX_QUOTED) -> str:
+    """Says how many more there are."""
+    listed = list(texts)
+    further = f" and {len(listed) - limit:,} more" if len(listed) > limit else ""
+    return ", ".join(listed[:limit]) + further
+
+
 def quote_names(names: Sequence[str]) -> str:
-    shown = ", ".join(f"{name!r:.100}" for name in names[:MAX_QUOTED]) or "none"
-    return f"{shown} and {len(names) - MAX_QUOTED:,} more" if len(names) > MAX_QUOTED else shown
+    return join_first(f"{name!r:.100}" for name in names) or "none"
 
 
 def nearest(text: str, offered: Iterable[str]) -> str | None:

@@ -15,7 +15,7 @@ from ..access.secret_box import KEY_FILE, find_secret_box
 from ..base.clock import utc_now
 from ..base.errors import EvenhandError
 from ..base.settings import Settings
-from ..base.values import frozen
+from ..base.values import frozen, join_first
 from ..calls.egress_policy import check_url, read_policy
 from ..calls.model_uris import check_model
 from ..checks.days.day_queries import waiting_days
@@ -29,7 +29,7 @@ from ..database.migrations import (
     read_revision,
 )
 from ..database.partitions import months_ahead
-from ..database.reseal import find_unreadable, join_first
+from ..database.reseal import find_unreadable
 from .database import command_settings, open_database
 
 command = typer.Typer(add_completion=False)

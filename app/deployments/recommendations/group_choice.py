@@ -12,7 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
-from ...base.values import GroupValue, Range, frozen, frozen_by_name, name_value, read_number
+from ...base.values import GroupValue, Range, frozen, frozen_by_name, join_first, name_value, read_number
 from ...domain.deployment import Column
 from ...domain.monitor import DEFAULT_THRESHOLD, Outcome, OutcomeRule
 from ...statistics.intervals.intervals import log_ratio, wilson
@@ -165,13 +165,12 @@ def warn_of_small_groups(groups: list[ObservedShare]) -> list[str]:
     small = [group for group in groups if group.role != "neither" and group.records < MIN_RECORDS]
     if not small:
         return []
-    listed = ", ".join(f"{name_value(group.value)!r:.60} ({group.records})" for group in small[:5])
-    remainder = f" and {len(small) - 5} more" if len(small) > 5 else ""  # noqa: PLR2004 - as many as are shown
+    listed = join_first((f"{name_value(group.value)!r:.60} ({group.records})" for group in small), 5)
     checked = (
         f"in a check, a group of fewer than {MINIMUM_GROUP_SIZE} records gets no verdict, and a small "
         "one a wide interval"
     )
-    return [f"few records: {listed}{remainder}. They stay in the proposal; {checked}"]
+    return [f"few records: {listed}. They stay in the proposal; {checked}"]
 
 
 OLDEST = 120

@@ -6,7 +6,7 @@ from dataclasses import field, replace
 from enum import IntEnum, StrEnum
 from functools import lru_cache
 
-from ...base.values import GroupValue, Range, Scalar, fold, frozen, name_value
+from ...base.values import GroupValue, Range, Scalar, fold, frozen, join_first, name_value
 from ...domain.monitor import Monitor, Outcome, OutcomeRule
 from .column_names import NO_ANSWERS, read_words, split_words
 
@@ -54,8 +54,7 @@ def holds_phrase(spelled: str, phrase: str) -> bool:
 
 
 def list_values(values: Sequence[GroupValue], limit: int = 6) -> str:
-    listed = ", ".join(f"{name_value(value):.40}" for value in values[:limit])
-    return f"{listed} and {len(values) - limit:,} more" if len(values) > limit else listed
+    return join_first((f"{name_value(value):.40}" for value in values), limit)
 
 
 MAX_LABELS = 20

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...base.errors import InvalidInput
-from ...base.values import GroupValue, Range, canonical, frozen, name_value, read_number, spelled
+from ...base.values import GroupValue, Range, canonical, frozen, join_first, name_value, read_number, spelled
 from ...domain.deployment import Column, RecordSchema
 from ...domain.groups import NEITHER, Group, combine_groups, list_groups, positions
 from ...domain.monitor import Comparison, Monitor, MonitoredAttribute, Outcome, OutcomeRule
@@ -213,8 +213,7 @@ def _known(labels: Distribution) -> list[Cell]:
 
 
 def _listed(values: tuple[GroupValue, ...]) -> str:
-    shown = ", ".join(f"{spelled(value):.{_SHOWN}}" for value in values[:MOST_EXAMPLES])
-    return f"{shown} and {len(values) - MOST_EXAMPLES} more" if len(values) > MOST_EXAMPLES else shown
+    return join_first((f"{spelled(value):.{_SHOWN}}" for value in values), MOST_EXAMPLES)
 
 
 AGAIN = "upload the training data again"

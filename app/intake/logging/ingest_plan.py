@@ -15,7 +15,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from ...base.errors import InvalidInput, TooLarge
-from ...base.values import MAX_TEXT, frozen, frozen_arrays, nearest, printable, tidy
+from ...base.values import MAX_TEXT, frozen, frozen_arrays, join_first, nearest, printable, tidy
 from ...domain.arrival import RecordSource
 from ...domain.cells import (
     INT64_MAX,
@@ -369,13 +369,10 @@ class Columns:
         if missing:
             raise RecordRefused(f"{self.kind}.{missing[0]}", describe_missing(missing, unknown))
         if unknown:
-            listed = ", ".join(column.name for column in self.columns[:_MOST_NAMES]) or "none"
-            unlisted = (
-                f" and {len(self.columns) - _MOST_NAMES} more" if len(self.columns) > _MOST_NAMES else ""
-            )
+            listed = join_first((column.name for column in self.columns), _MOST_NAMES) or "none"
             raise RecordRefused(
                 f"{self.kind}.{printable(unknown[0])}",
-                f"is not a column of the schema; the schema has {listed}{unlisted}",
+                f"is not a column of the schema; the schema has {listed}",
             )
 
         cells: list[Any] = []

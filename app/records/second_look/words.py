@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy.orm import Session
 
-from ...base.values import Range, Scalar, frozen_by_name, name_value
+from ...base.values import Range, Scalar, frozen_by_name, join_first, name_value
 from ...checks import queries as checks
 from ...checks.result_queries import read_measurements
 from ...checks.views.view_source import counted_check
@@ -168,8 +168,7 @@ def _word_change(attribute: MonitoredAttribute, names: GroupWords) -> str:
     if reference is None:
         return f"with another value of {attribute.feature}"
     named = [names.label(attribute.feature, name_value(value)) for value in reference]
-    remainder = f" and {len(named) - MOST_REFERENCES:,} more" if len(named) > MOST_REFERENCES else ""
-    return f"with {attribute.feature} as in the reference ({', '.join(named[:MOST_REFERENCES])}{remainder})"
+    return f"with {attribute.feature} as in the reference ({join_first(named, MOST_REFERENCES)})"
 
 
 def pick_labels(monitor: Monitor | None) -> Sequence[Scalar]:
