@@ -1,8 +1,7 @@
-"""The key of a deployment's protected columns: pseudonyms of values, and encryption of calls that wait for
-their other half.
+"""Pseudonyms of protected columns' values, and encryption of calls that wait for their other half.
 
-It is random and sealed by the service's secret key, so that rotating the secret leaves pseudonyms as they
-are.
+Their key is random and sealed by the service's secret key, so that rotating the secret leaves pseudonyms as
+they are.
 """
 
 import hashlib

@@ -1,7 +1,4 @@
-"""Life of an alert and its figures; each step queues its own notifications.
-
-Work of people on alerts: each call is recorded, and sends one notification for a channel.
-"""
+"""Life of an alert and its figures; each step queues its own notifications. Work of people is recorded."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

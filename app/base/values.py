@@ -1,8 +1,7 @@
-"""Declarations of classes of values; scalar values as records and configurations carry them, and the one form
-in which they are compared.
+"""Classes of values; scalar values, and the one form in which they are compared.
 
-JSON, CSV and numpy disagree about `1` and `1.0`; a group or an outcome must not. Whether the text `"1"` is
-the number 1 says the type of a column, and of outcomes `app/domain/monitor.py`.
+JSON, CSV and numpy disagree about `1` and `1.0`; a group or an outcome must not. The type of a column says
+whether the text `"1"` is the number 1, and of outcomes `app/domain/monitor.py`.
 """
 
 import math

@@ -1,8 +1,8 @@
 """The rule for the addresses that may be called; `pinned_transport.py` applies it to resolved addresses.
 
-Loopback and private networks are allowed while the service listens on loopback only; else they need the
-operator's allow-list. Link-local and metadata addresses hand out credentials, so no allow-list opens them, in
-no spelling or IPv6 wrapping.
+Without an allow-list, loopback and private networks are allowed only while the service listens on loopback.
+Link-local and metadata addresses hand out credentials, so no allow-list opens them, in no spelling or IPv6
+wrapping.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Resolves a name, checks its address by the policy, and connects to the same address.
+"""Connects to the address of a name that the policy allows.
 
 A name is resolved once per connection, so a name server that changes its answer gains nothing. Every call is
 marked, so that one that comes back to this installation ends there.

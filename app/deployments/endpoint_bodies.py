@@ -1,4 +1,4 @@
-"""A deployment's endpoint as a body; its certificates are sent as PEM and answered as public facts."""
+"""A deployment's endpoint as a body; certificates are sent as PEM and answered as public facts."""
 
 from datetime import datetime
 from typing import Annotated, Any

@@ -1,6 +1,4 @@
-"""Runs queued attributions on threads next to the checks, and holds claimed work: renews its lease, stores its
-progress, limits its time, and stops it.
-"""
+"""Runs queued attributions on threads next to the checks, and holds claimed work."""
 
 import secrets
 import threading

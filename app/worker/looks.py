@@ -1,4 +1,4 @@
-"""The ticker and its jobs, which look for work. If the database is away, the next look goes on.
+"""The ticker and its jobs. If the database is away, the next look goes on.
 
 Notices when the machine's clock is set back, after which jobs would wait for times that they know.
 """

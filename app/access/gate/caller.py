@@ -1,4 +1,4 @@
-"""The typed aliases of a route's signature: caller, permission, deployment; and the audit of a request.
+"""The typed aliases of a route's signature, and the audit of a request.
 
 `scope="function"` ends the request's transaction before the answer: else a failed commit would be answered
 200.

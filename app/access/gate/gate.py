@@ -1,6 +1,4 @@
-"""Checks that every request passes but those of hot routes: its key, before a byte of the body is read,
-and its audit. Everything but health and log-in is refused to unknown callers.
-"""
+"""Checks the key, before a byte of the body is read, and audits every request but those of hot routes."""
 
 import asyncio
 import re

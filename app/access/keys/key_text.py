@@ -1,4 +1,4 @@
-"""The text of an API key: `evk_`, 8 public characters (the key's id), `_`, and a secret of 43 characters.
+"""The text of an API key: `evk_`, its id of 8 characters, `_`, and a secret of 43.
 
 Only the SHA-256 of the whole text is stored. A slow hash would add nothing: the secret holds 256 random bits.
 """

@@ -1,4 +1,4 @@
-"""API keys, their limits and their use: only what identifies a key, never the key itself."""
+"""API keys, their limits and their use: never the key itself."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta

@@ -1,7 +1,4 @@
-"""Notifications of alerts: messages, and the state of their delivery.
-
-One attempt to deliver a notification, its outcome, and the time of the next one.
-"""
+"""Messages about alerts, and attempts to deliver them."""
 
 import uuid
 from collections.abc import Callable, Mapping, Sequence

@@ -1,6 +1,4 @@
-"""Notifications, written in the transaction of their event, claimed and ended by senders; and open alerts
-that a channel was not sent.
-"""
+"""Notifications, and open alerts that a channel was not sent."""
 
 import uuid
 from collections import defaultdict

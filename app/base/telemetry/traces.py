@@ -1,7 +1,6 @@
 """Traces of OpenTelemetry. Off unless a collector is named.
 
-The tracer is not the library's global one, with which the web framework would send paths, which hold ids of
-records.
+The tracer is not the library's global one: the web framework would send paths, which hold ids of records.
 """
 
 import os

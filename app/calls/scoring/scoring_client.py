@@ -1,7 +1,7 @@
 """Sends rows to a model and returns predictions, in order: several pages at a time.
 
-Finds the records that a model does not take: a refused page is sent again in parts, divided by the places of
-their nulls, or else halved.
+A refused page is sent again in parts, divided by the places of nulls, or else halved, to find the refused
+records.
 """
 
 import asyncio

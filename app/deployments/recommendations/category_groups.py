@@ -1,5 +1,5 @@
 """Groups of a column of categories: the reference is the large group with the highest rate, unless the
-customary one may be as well off; every other group is monitored.
+customary one may be as well off.
 """
 
 import re

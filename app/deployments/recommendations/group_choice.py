@@ -1,7 +1,6 @@
-"""The groups that would be compared; ranges of ages, divided where custom divides, at the surest
-disadvantage.
+"""The groups that would be compared; ranges of ages, divided where custom divides.
 
-The first customary division is offered as well.
+The surest disadvantage is proposed, and the first customary division offered as well.
 """
 
 import re

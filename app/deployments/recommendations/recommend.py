@@ -246,10 +246,8 @@ class Accepted:
 def merge_into_monitor(
     monitor: Monitor | None, recommended: Recommended, requested: Sequence[Accepted] | None
 ) -> Monitor:
-    """Adds the accepted attributes, and the outcomes if it is new or they were sent; not yet checked.
-
-    Nothing `requested` accepts all proposals by default. A monitored attribute keeps everything that was
-    neither picked nor edited, so the same again changes nothing.
+    """Nothing `requested` accepts all proposals by default. A monitored attribute keeps everything that was
+    neither picked nor edited, so the same again changes nothing. The result is not checked.
     """
     of_feature = {attribute.feature: attribute for attribute in monitor.attributes} if monitor else {}
     proposed = {proposal.feature: proposal for proposal in recommended.proposals}

@@ -229,10 +229,8 @@ class Present:
 
 
 def present_tables(data: TrainingData, monitor: Monitor, schema: RecordSchema) -> list[Present]:
-    """One for each attribute and intersection.
-
-    A table counted from rows under the same outcomes, groups and strata is used as it is; any other is made
-    from the distributions, if they show it exactly.
+    """A table counted from rows under the same outcomes, groups and strata is used as it is; any other is
+    made from the distributions, if they show it exactly.
     """
     tables = []
     for attributes in watched(monitor):

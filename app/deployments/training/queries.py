@@ -140,9 +140,8 @@ class Association:
 
 @frozen
 class Donor:
-    """A training record's value of a meta field, and of the donors' features (None: missing).
-
-    It represents `records` training records: of a frequent value a smaller part is kept than of a rare one.
+    """A training record's values. It represents `records` of them: of a frequent value a smaller part is kept
+    than of a rare one.
     """
 
     value: Scalar

@@ -1,4 +1,4 @@
-"""Training data as a file that is read piece by piece, and a column of a piece as its type."""
+"""Training data as a file that is read piece by piece, and its typed columns."""
 
 import csv
 import io

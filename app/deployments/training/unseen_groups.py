@@ -1,5 +1,5 @@
-"""Warnings of outcomes and groups that were never seen, and values of a copy's correlated features, from
-whole training records: drawn one by one they would describe impossible people.
+"""Warnings of outcomes and groups that were never seen, and a copy's correlated features, from whole training
+records: drawn one by one they would describe impossible people.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Records that were answered and could not be kept: counted on disk until the database has the counts.
+"""Records that were answered and could not be kept, counted on disk until the database has the counts.
 
 The file has its final size from the start, and is written in place: a full disk takes the counts, too.
 """

@@ -1,7 +1,7 @@
-"""The gateway's route, and that of events: CloudEvents of KServe and Seldon, and those of Azure's collector.
+"""The routes of the gateway and of events: CloudEvents of KServe and Seldon, and those of Azure's collector.
 
-The record of a call is on disk before its answer is sent. Senders of events may stop at an error: once the
-key and the deployment are known, the answer is always 200.
+A call's record is on disk before its answer is sent. Senders of events may stop at an error: once the key and
+the deployment are known, the answer is 200.
 """
 
 import asyncio

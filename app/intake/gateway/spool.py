@@ -1,8 +1,8 @@
 """Entries on disk until they are in the database.
 
-The kernel releases the lock of a process's folder however it ends; another process takes it over. An entry is
-written before its call is answered, and made durable (fsync) within a second. An entry that a crash cut short
-is the last of its file, and is ignored.
+A process's folder is locked; once it has ended, another takes it over. An entry is written before its call is
+answered, and durable (fsync) within a second. One that a crash cut short is the last of its file, and
+ignored.
 """
 
 import fcntl

@@ -82,9 +82,7 @@ _METHODS = ("pre_training_bias", "post_training_bias")
 
 @frozen_by_name
 class ClarifyChoices:
-    """Answers to what an analysis configuration leaves open.
-
-    `thresholds` and `categories` are numeric facets whose one value is a threshold, or a category: Clarify
+    """`thresholds` and `categories` are numeric facets whose one value is a threshold, or a category: Clarify
     decides by the data.
     """
 

@@ -1,4 +1,4 @@
-"""One file of an import: its identity, lines, rows or why they are refused, and the choices it is read by."""
+"""One file of an import: its lines or rows, and the choices it is read by."""
 
 import hashlib
 import io

@@ -1,7 +1,4 @@
-"""Checks native records one by one and gives the reason for each refusal.
-
-Rows under a line of column names, and objects of columns, checked cell by cell.
-"""
+"""Checks native records one by one, and tables cell by cell; gives the reason for each refusal."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

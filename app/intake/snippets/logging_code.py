@@ -1,7 +1,6 @@
 """Code that logs records of one deployment. Never holds a key.
 
-Names and values go in only through the escaping of the language: JSON in a quoted here-document for the
-shell, and Python's own literals.
+Names and values are escaped: JSON in a quoted here-document for the shell, and Python's own literals.
 """
 
 import json

@@ -1,6 +1,6 @@
 """Probabilities of the favourable outcome.
 
-Predictions show which number it is. Where they do not, there are no scores rather than wrong ones.
+Predictions show which number it is. Where they do not, there are no scores.
 """
 
 from collections.abc import Sequence

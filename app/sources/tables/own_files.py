@@ -1,6 +1,4 @@
-"""Files that Evenhand writes about records that lie elsewhere, such as flags. Nothing else is ever
-deleted.
-"""
+"""Files that Evenhand writes about records elsewhere, such as flags. Nothing else is ever deleted."""
 
 import hashlib
 import os
