@@ -100,10 +100,10 @@ _MAX_SCHEMA_VERSION = 2**15 - 1
 _COLUMN_KEY_BYTES = 32
 
 
+@frozen
 class Deployments:
-    def __init__(self, session: Session, sealer: Sealer) -> None:
-        self._session = session
-        self._sealer = sealer
+    _session: Session
+    _sealer: Sealer
 
     def create(self, deployment_id: str, definition: Definition) -> tuple[Deployment, bool]:
         """Returns also whether it is new. Raises Conflict for other content."""

@@ -11,6 +11,7 @@ import msgspec
 from pydantic import AliasPath, BaseModel, ConfigDict, Field
 
 from ..base.strict_json import JsonObject
+from ..base.values import frozen
 from ..domain.paging import Paging
 from .route_declarations import cut
 
@@ -81,10 +82,10 @@ def read_from(path: str, **options: Any) -> Any:  # noqa: ANN401 - a field's def
     return Field(validation_alias=AliasPath(*path.split(".")), **options)
 
 
+@frozen
 class _Joined:
-    def __init__(self, source: object, members: Mapping[str, object]) -> None:
-        self._source = source
-        self._members = members
+    _source: object
+    _members: Mapping[str, object]
 
     def __getattr__(self, name: str) -> object:
         return self._members[name] if name in self._members else getattr(self._source, name)
