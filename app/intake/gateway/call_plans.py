@@ -17,7 +17,6 @@ from ...payloads.registry import bind_codec
 from .forward import ForwardedModel
 
 PATIENCE_SECONDS = 0.5
-"""Wait for the database where an earlier answer is known."""
 
 QUIET_SECONDS = 1.0
 

@@ -36,7 +36,6 @@ from .spool_entries import CallHalf, CallSide, CallSource, CompleteCall
 PREDICTIONS = "predictions"
 
 RECORD_ID = b"evenhand-record-id"
-"""The records after the first are `{id}-2`, …."""
 
 MAX_LOGGED_ANSWER_BYTES = 32 * 2**20
 """A larger answer is passed on as it comes, and counted as not received."""
@@ -52,8 +51,6 @@ _WITHOUT_BODY = (204, 304)
 
 
 class KnownCallerRoute(HotRoute):
-    """Answers callers that the database knew without it."""
-
     def __init__(self, services: Services, name: str, gateway: Gateway) -> None:
         super().__init__(services, name, Bodies())
         self._callers: LastAnswers[bytes, Principal] = LastAnswers()

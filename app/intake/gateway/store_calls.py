@@ -161,7 +161,6 @@ HALF_LIFE = timedelta(hours=1)
 SWEEP_HALVES = 5_000
 
 _SEALED = "sealed "
-"""Begins the content encoding of an encrypted half; no real one has a blank."""
 
 log = structlog.get_logger("evenhand.intake")
 

@@ -334,7 +334,6 @@ _WITHOUT_LABELS = (ImportLayout.AZURE, ImportLayout.DATABRICKS, ImportLayout.KSE
 
 
 def find_layout(files: Sequence[InputFile], chosen: ImportLayout | None, kind: LogKind) -> ImportLayout:
-    """The first file's if none is chosen; the others must have the same."""
     if not files:
         raise InvalidInput("files", "must be at least one")
     layout = chosen or _detect_layout(files[0])

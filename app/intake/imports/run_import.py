@@ -92,8 +92,6 @@ class ImportReport:
 
 
 class Checkpoint:
-    """Notes nothing: for imports that are not continued."""
-
     def resume(self) -> tuple[ImportReport, int]:
         return ImportReport(), 0
 
@@ -115,7 +113,6 @@ class CheckpointFile(Checkpoint):
         self._file: BinaryIO | None = None
 
     def resume(self) -> tuple[ImportReport, int]:
-        """Removes rejected rows after the last note."""
         report = ImportReport()
         rows_done = 0
         written = 0

@@ -19,7 +19,6 @@ from ...base.strict_json import require_strict
 MAX_BODY_BYTES = 64 * 1024 * 1024
 
 MAX_CONTAINERS = 1_000_000
-"""Counted before they are made: each takes many times its two characters."""
 
 MAX_COMMAS = 10_000_000
 """About as many values may be in one JSON body."""

@@ -347,7 +347,6 @@ class Columns:
     def of(
         cls, kind: str, columns: tuple[Column, ...], *, required: bool, key: bytes | None = None
     ) -> "Columns":
-        """`kind` is their name in messages: `features` or `meta`. Pseudonyms are made with `key`."""
         checks = tuple(check_for(column, key) for column in columns)
         return cls(kind, columns, checks, frozenset(column.name for column in columns), required)
 
@@ -422,5 +421,4 @@ def plan_for(target: Target) -> IngestPlan:
 
 
 def _as_listed(classes: Classes) -> Check:
-    """Stores a class as the deployment lists it: `"1"` and `1.0` as 1."""
     return lambda value: classes.canonical([scalar(value)])[0]

@@ -114,8 +114,6 @@ class IngestionHour:
 
 @frozen_by_name
 class IgnoredEvents:
-    """Events of which nothing was used; `reason` is the last, without a value of a record."""
-
     events: int
     reason: str
 

@@ -35,8 +35,6 @@ class PayloadBatch(Batch, frozen=True, kw_only=True):
 
 @frozen
 class WriteOutcome:
-    """Ascending positions of the records that were not newly stored."""
-
     duplicates: Sequence[int] = ()
     conflicts: Sequence[int] = ()
 
