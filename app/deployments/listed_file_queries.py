@@ -130,7 +130,6 @@ def deployments_with_tables(session: Session) -> list[FiledDeployment]:
 
 
 def find_foreign_deployments(session: Session) -> list[str]:
-    """Those with a table of a database, which is not read."""
     return [
         deployment.id
         for deployment in deployments_with_tables(session)

@@ -66,8 +66,6 @@ class Count:
 
 @frozen
 class Observed:
-    """Nothing is known of its values without a source."""
-
     column: Column
     is_meta: bool
     distribution: Distribution | None
@@ -387,7 +385,6 @@ def _compare(monitored: list[_Part], reference: _Part, *, has_outcomes: bool) ->
 
 
 def _max_ratio(monitored: Count, reference: Count) -> float | None:
-    """Upper end of the 95 % interval."""
     if not monitored.classified or not reference.favourable:
         return None
     upper = log_ratio(

@@ -301,7 +301,6 @@ def merge_into_monitor(
 def locate_problems(
     problems: Sequence[FieldProblem], monitor: Monitor, requested: Sequence[Accepted] | None
 ) -> list[FieldProblem]:
-    """Each where it was sent, or else in the stored monitor."""
     positions = {accepted.feature: position for position, accepted in enumerate(requested or ())}
 
     def locate(match: re.Match[str]) -> str:

@@ -13,7 +13,6 @@ from .column_names import NO_ANSWERS, read_words, split_words
 ENOUGH = 0.95
 
 MAX_VALUES = 300
-"""Max values of a column that is searched for words: texts and ids have more."""
 
 _MAX_SHORT_ANSWER = 7
 """Max letters of a spelling that must be the whole value; shorter ones are also parts of names."""
@@ -75,8 +74,6 @@ class OutcomesOrigin(StrEnum):
 
 @frozen
 class RecommendedOutcomes:
-    """`is_certain` = a monitor may be made of them without a person's word."""
-
     rule: OutcomeRule | None
     origin: OutcomesOrigin
     is_certain: bool

@@ -17,7 +17,6 @@ from ...statistics.tables.strata_counts import MOST_STRATA, PlacedCells, Strata,
 from .queries import Cell, Distribution, TrainingData, counted_by, watched
 
 FEWEST_SHOWN = 5
-"""Fewer are not shown to roles that see figures only."""
 
 OTHER = "other"
 

@@ -183,7 +183,6 @@ class Distributions:
 def _axis(
     seen_values: Seen, name: str, survey: Survey, *, other_values: int, is_quantity: bool
 ) -> tuple[Axis | None, str | None]:
-    """Adds a note of its coarseness. `other_values` are the other direction's."""
     too_many = seen_values.too_many
     if too_many is None and len(seen_values.values) * other_values > MOST_CELLS:
         too_many = f"has more than {MOST_CELLS:,} combinations of a value and a label"
@@ -399,7 +398,6 @@ class DonorChoice:
 
 
 def hash_rows(rows: Codes | Numbered) -> Hashes:
-    """Looks drawn (splitmix64), but is the same for the same file."""
     return mix_bits(rows.astype(np.uint64) + np.uint64(1))
 
 

@@ -151,8 +151,6 @@ class Donor:
 
 @frozen
 class Donors:
-    """Features correlated with a meta field are redrawn together. Others have another `digest`."""
-
     features: tuple[tuple[str, FieldType], ...]
     donors: tuple[Donor, ...]
     digest: str
@@ -194,7 +192,6 @@ def watched(monitor: Monitor) -> list[tuple[MonitoredAttribute, ...]]:
 
 
 def store_training_data(session: Session, deployment_no: int, data: TrainingData) -> None:
-    """Replaces an earlier upload."""
     # The database deletes what belongs to it.
     delete_training_data(session, deployment_no)
     summary = list_column_values(data.summary) | {"labels": _distribution_json(data.summary.labels)}
