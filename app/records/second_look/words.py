@@ -17,12 +17,9 @@ from ...domain.paging import Paging
 from ...statistics.sentences.rounding import digits_apart
 
 FLIPS = "flip_rate"
-"""Counts unfavourable records with a favourable copy, among those with a copy."""
 
 _DIGITS = 4
-"""Min digits after the point of a score."""
 MOST_REFERENCES = 3
-"""Max reference groups that a total names."""
 
 MAX_SENTENCES = 5
 MAX_LABELS = 6
@@ -161,7 +158,6 @@ def _word_total(
 
 
 def _word_change(attribute: MonitoredAttribute, names: GroupWords) -> str:
-    """`as men`, with one reference value, else `with age as in the reference (26-75)`."""
     reference = attribute.reference
     if reference is not None and len(reference) == 1 and not isinstance(reference[0], Range):
         return f"as {names.subject(attribute.feature, name_value(reference[0]))}"
