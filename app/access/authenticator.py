@@ -33,7 +33,6 @@ from .users.session_queries import find_holder
 from .users.user_rules import admit_user, bound_number
 
 CACHE_SECONDS = 5.0
-"""A revoked key is refused after this at the latest."""
 
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
@@ -142,7 +141,6 @@ class Authenticator:
 
 
 def require_own_page(scope: Scope, authorization: str | None) -> None:
-    """Refuses what a page of another host made a browser send with HTTP Basic."""
     is_typed = (authorization or "").lstrip()[:5].lower() == "basic"
     if is_typed and scope["method"] not in READING and is_from_our_page(Headers(scope=scope)) is False:
         raise Forbidden(

@@ -31,7 +31,6 @@ def make_pseudonym(key: bytes, column: str, value: Scalar) -> str:
 
 
 def seal_body(key: bytes, body: bytes) -> bytes:
-    """AES-256-GCM under the key of columns, a different form each time."""
     nonce = os.urandom(_NONCE_BYTES)
     return nonce + AESGCM(_body_key(key)).encrypt(nonce, body, None)
 

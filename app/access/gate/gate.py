@@ -157,7 +157,6 @@ def is_of_programs(path: str) -> bool:
 
 
 def is_read_by_a_person(scope: Scope) -> bool:
-    """Whether a browser asks for an address that is not the API's."""
     return not is_of_programs(scope["path"]) and "text/html" in Headers(scope=scope).get("accept", "")
 
 

@@ -70,7 +70,6 @@ def create_key(
     expires_at: datetime | None = None,
     replaces: str | None = None,
 ) -> str:
-    """Returns the text, which cannot be read again."""
     if role is Role.ADMIN and deployment_no is not None:
         raise InvalidInput("deployment", "an admin key cannot be bound to a deployment; use the role manage")
     if expires_at is not None and not timedelta(0) < expires_at - utc_now() <= MAX_LIFE:

@@ -28,8 +28,6 @@ log = structlog.get_logger("evenhand.limits")
 
 
 class TokenBucket:
-    """`rate` per second on average, and `BURST_SECONDS` of it at once after a pause."""
-
     def __init__(self, rate: float, now: float) -> None:
         self.rate = rate
         self._most = max(rate * BURST_SECONDS, 1.0)

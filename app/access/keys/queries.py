@@ -35,8 +35,6 @@ class KeyLimits:
 
 @frozen_by_name
 class KeyUse:
-    """Requests to log records, records and bytes that were stored, refused requests."""
-
     requests: int = 0
     records: int = 0
     bytes: int = 0
