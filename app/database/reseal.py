@@ -61,7 +61,6 @@ def count_sealed(session: Session) -> int:
 
 
 def find_unreadable(session: Session, sealer: Sealer | None) -> list[str]:
-    """Kind and row id; without a sealer, of all."""
     return [
         f"{kind.words} {row_id}"
         for kind in SealedColumn
