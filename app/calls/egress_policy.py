@@ -77,7 +77,6 @@ def find_refusal(address: Address) -> str | None:
 
 
 def is_private(address: Address) -> bool:
-    """Whether it, or an IPv4 address in it, is not of the public internet."""
     return any(not form.is_global for form in _embedded(address) or (address,))
 
 
@@ -258,7 +257,6 @@ def read_policy(settings: Settings) -> EgressPolicy:
 
 
 OPEN = EgressPolicy()
-"""While the service listens on loopback only."""
 
 
 def check_url(url: str, policy: EgressPolicy) -> None:

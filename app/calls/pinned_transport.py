@@ -235,7 +235,6 @@ def own_id() -> str:
 
 
 def enter(passed: bytes) -> bool:
-    """Hops of the present request; returns whether it may make calls."""
     _passed.set(passed)
     ids = [hop.strip() for hop in passed.split(b",")]
     return len(ids) < MAX_HOPS and own_id().encode() not in ids
