@@ -76,7 +76,6 @@ def doctor() -> None:
 
 
 def examine(settings: Settings) -> Iterator[Finding]:
-    """Yields only findings without it after a database that does not answer."""
     yield Finding("disk", *look_at_disk(settings.data_dir))
     yield Finding("secret key", *look_at_secrets(settings))
     try:
@@ -178,7 +177,6 @@ def look_at_months(session: Session) -> Look:
 
 
 def look_at_days(session: Session) -> Look:
-    """Returns how many ended days of checks are not added up."""
     now = current_time(session)
     waiting = waiting_days(session, today=now)
     if waiting.since is None:
