@@ -41,7 +41,6 @@ MAX_TEXT = 10_000
 MAX_QUOTED = 10
 
 TOGETHER = " × "
-"""Joins the names of attributes that are watched together, and the labels of their groups."""
 
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
@@ -83,7 +82,6 @@ def joining_problem(text: str, joined_names: Collection[str]) -> str | None:
 
 
 def join_first(texts: Iterable[str], limit: int = MAX_QUOTED) -> str:
-    """Says how many more there are."""
     listed = list(texts)
     further = f" and {len(listed) - limit:,} more" if len(listed) > limit else ""
     return ", ".join(listed[:limit]) + further
@@ -156,7 +154,6 @@ def parse_boolean(text: str) -> bool | None:
 
 
 def fold(value: "GroupValue") -> str:
-    """Spellings that differ in letters or outer blanks only are compared by it."""
     return name_value(value).strip().casefold()
 
 
@@ -193,7 +190,6 @@ def spelled(value: GroupValue) -> str:
 
 
 def tidy(value: float) -> int | float:
-    """Drops a fraction of 0."""
     return int(value) if value.is_integer() and abs(value) < EXACT else value
 
 

@@ -21,7 +21,6 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from ..durable_files import allocate
 
 FIRST_BYTES = 1 << 16
-"""It doubles when they are used up."""
 
 _HEAD_BYTES = 4
 
@@ -109,7 +108,6 @@ def allocate_before_writing() -> None:
 
 
 SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-"""prometheus_client reads it at import."""
 
 allocate_before_writing()
 
