@@ -22,7 +22,6 @@ FromText = Annotated[Item, Field(strict=False)]
 """A value that JSON has no form for, such as a member of an enumeration, sent as its text."""
 
 NOT_BLANK = r"\S"
-"""Shown in the documentation; the rules of the domain refuse it, with better words."""
 
 NextPageCursor = Annotated[
     str | None, Field(description="Send it as `cursor` for the next page; null on the last one.")
@@ -74,7 +73,6 @@ class Out(BaseModel):
 
     @classmethod
     def from_object(cls, source: object, **members: object) -> Self:
-        """`members` are those that the object has no attribute for."""
         return cls.model_validate(_Joined(source, members) if members else source)
 
 
