@@ -214,7 +214,6 @@ def settle(session: Session, before: Rule, after: Rule) -> None:
 
 
 def withdraw(session: Session, rule: Rule) -> None:
-    """Its figures end and are kept."""
     lock_alerts(session, rule.deployment_no)
     for figure in open_figures_of_rule(session, rule.no):
         end(session, figure, Resolution.RULE_DELETED)

@@ -56,7 +56,6 @@ _MEMBERS = (
     *("acknowledged_at", "acknowledged_by", "note", "resolved_at", "resolution", "closed_by", "closing_note"),
     *("closing_reason", "assignee", "change"),
 )
-"""Receivers get them in addition to those of the worst figure."""
 
 _OF_FIGURE = ("rule_id", "rule_name", "data", "metric", "facts")
 
