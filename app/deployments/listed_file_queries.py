@@ -246,7 +246,7 @@ def find_changes(
 
 
 def read_hours(table: PayloadTable, file: FileSpan, before: datetime) -> set[datetime]:
-    """None if the file cannot be read."""
+    """Empty if the file cannot be read."""
     if file.oldest is None or file.oldest >= before:
         return set()
     hours = set()

@@ -48,7 +48,7 @@ class AllocatedDict(mmap_dict.MmapedDict):
 
     @staticmethod
     def read_all_values_from_file(filename: str) -> Iterator[tuple[str, float, float, int]]:
-        """None of a file without space or just created."""
+        """Yields nothing of a file without space or just created."""
         if os.stat(filename).st_size < _HEAD_BYTES:  # noqa: PTH116 - as above
             return iter(())
         values: Iterator[tuple[str, float, float, int]] = mmap_dict.MmapedDict.read_all_values_from_file(
