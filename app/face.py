@@ -3,8 +3,7 @@
 Where a package of `FACES` is installed, its `mount` is called with an `Entry` and returns a `Face`. Requests
 pass the same layers as all others; then calls of REST v1 are made as the caller and leave no second line in
 the log or the audit. A face must not call REST v1 within a transaction: enough of them at once would wait for
-each other's connections. What it stores is in `openscale_facts`; the secrets in it are sealed with the
-others.
+each other's connections. What it stores is in `openscale_facts`; its secrets are sealed with the others.
 """
 
 import asyncio
@@ -62,11 +61,10 @@ Result = TypeVar("Result")
 
 @frozen_by_name
 class Face:
-    """A mounted face.
+    """`app` answers addresses that begin with `prefixes`; `open_paths` need no key.
 
-    `app` answers addresses that begin with `prefixes`; `open_paths` need no key. `is_upload` tells requests
-    whose body REST v1 bounds and counts. `wrap` is put around the whole service, and sees refusals of the
-    gate, too.
+    `is_upload`: REST v1 bounds and counts the body. `wrap` is put around the whole service, and sees refusals
+    of the gate, too.
     """
 
     app: ASGIApp
@@ -78,7 +76,7 @@ class Face:
 
 @dataclass(slots=True)
 class CallAnswer:
-    """An answer of REST v1; one of 400 and above is a problem document."""
+    """One of 400 and above is a problem document."""
 
     status: int = 0
     headers: dict[str, str] = field(default_factory=dict)
@@ -104,7 +102,7 @@ class Entry:
     _whole: ASGIApp | None = None
 
     def connect(self, *, api: ASGIApp, service: ASGIApp) -> None:
-        """Sets the API beneath the gate, and the whole service."""
+        """The API beneath the gate, and the whole service."""
         self._api, self._whole = api, service
 
     def install(self, app: FastAPI) -> None:
@@ -120,7 +118,7 @@ class Entry:
         content: bytes | Receive = b"",
         headers: Mapping[str, str] | None = None,
     ) -> CallAnswer:
-        """Answer of REST v1 to a request in the name of another one.
+        """Answers in the name of another request.
 
         `path` is percent-encoded. `content` is the body, or the `receive` of the outer request. Calls for a
         request that needed no key pass the gate with the `authorization` in `headers`.
@@ -162,7 +160,7 @@ class Entry:
         return answer
 
     async def transact(self, work: Callable[[Session], Result]) -> Result:
-        """Result of `work`, in a thread. `work` must not call REST v1."""
+        """Runs in a thread. `work` must not call REST v1."""
 
         def run() -> Result:
             with self.services.database.transaction() as session:
@@ -183,11 +181,8 @@ class Entry:
     ) -> bytes:
         """Body that another service answers to GET, under the operator's rules for addresses.
 
-        `credentials` are those of an endpoint in REST v1. `field` names the address in a refusal.
-
-        Raises:
-            InvalidInput: the address may not be called.
-            ScoringFailed: the service does not answer, or refuses.
+        `credentials` are those of an endpoint in REST v1. `field` names the address in a refusal. Raises
+        InvalidInput and ScoringFailed.
         """
         policy = self.services.policy
         try:
@@ -225,7 +220,7 @@ NO_FACE = Face(
 
 
 def mount_face(services: Services) -> tuple[Face, Entry]:
-    """The installed face, and its entry, not yet connected."""
+    """Not yet connected."""
     entry = Entry(services)
     name = next((name for name in FACES if find_spec(name) is not None), None)
     return NO_FACE if name is None else Face(**import_module(name).mount(entry)), entry

@@ -133,7 +133,7 @@ _ROUTERS = (
 
 
 BODIES_AT_ONCE, BODIES_OF_KEY = 64, 16
-"""In total and of one key, not counting bodies of ingestion."""
+"""Bodies of ingestion are not counted."""
 
 MAX_FORM_BYTES = 65_536
 """People send these before they have logged in."""
@@ -150,8 +150,6 @@ log = structlog.get_logger("evenhand.services")
 
 @frozen
 class Features:
-    """Resources that features keep open in one service process."""
-
     services: Services
     ingestion: Ingestion
     mitigation: ActiveMitigation
@@ -159,10 +157,9 @@ class Features:
     reports: ReportMaker
 
     async def start(self) -> None:
-        """Starts the background work; waits in it for a database that does not answer yet.
+        """Waits in the background for a database that does not answer yet.
 
-        Raises:
-            SetupError: stored credentials were encrypted with another secret key.
+        Raises SetupError if stored credentials were encrypted with another secret key.
         """
         try:
             await asyncio.to_thread(self._verify_database)
@@ -187,11 +184,7 @@ class Features:
 
 
 def open_features(settings: Settings, database_url: str) -> Features:
-    """Builds what a service keeps open; connects nothing yet.
-
-    Raises:
-        SetupError: an address, the secret key, the allow-list or the mail server cannot be used.
-    """
+    """Connects nothing yet. Raises SetupError."""
     read_mail_server(settings)  # refused at the start, not when the first e-mail is due
     services = open_services(settings, database_url)
     database = services.database
@@ -216,11 +209,7 @@ def open_features(settings: Settings, database_url: str) -> Features:
 
 
 def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
-    """Service on a migrated database: `database_url`, or the one in the settings.
-
-    Raises:
-        SetupError: no database is named, or a setting cannot be used.
-    """
+    """Needs a migrated database. Raises SetupError."""
     # First: what is open would have to be closed again.
     stated = settings.database_url
     url = database_url or (None if stated is None else stated.get_secret_value())
@@ -281,20 +270,18 @@ def _create_api() -> FastAPI:
 
 
 def is_live_request(scope: Scope) -> bool:
-    """Whether it answers for a model and stores records, which is not audited."""
+    """It answers for a model and stores records, which is not audited."""
     return scope["method"] == "POST" and _LIVE.fullmatch(scope["path"]) is not None
 
 
 def is_upload(scope: Scope) -> bool:
-    """Whether its route reads the body by `spooled`, with a limit of its own."""
+    """Its route reads the body by `spooled`, with a limit of its own."""
     path = _UPLOADS.get(scope["method"])
     return path is not None and path.fullmatch(scope["path"]) is not None
 
 
 @frozen
 class Service:
-    """Hot routes answer by themselves; all other requests pass the gate before their route."""
-
     hot_routes: Mapping[str, HotRoute]
     gated: ASGIApp
     answering: ASGIApp
@@ -319,7 +306,7 @@ class Service:
 
 
 class Answering:
-    """Answers, by a face, the API or a page, requests that have passed the gate."""
+    """Answers requests that have passed the gate, by a face, the API or a page."""
 
     def __init__(self, features: Features, face: Face) -> None:
         self._features = features
@@ -359,7 +346,7 @@ class Answering:
 
 
 def app_from_environment() -> ASGIApp:
-    """Service of the environment: `uvicorn --factory app.main:app_from_environment`."""
+    """`uvicorn --factory app.main:app_from_environment` serves it."""
     settings = load_settings()
     configure_logging(settings.log_level)
     return create_app(settings)

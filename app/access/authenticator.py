@@ -1,8 +1,8 @@
-"""From an Authorization header, or a browser's session, to its principal.
+"""The principal of an Authorization header, or of a browser's session.
 
-A browser adds the session's cookie, and a key typed into its prompt (HTTP Basic), to every request to this
-host, whichever page caused it; so a change with the cookie must say that a page of ours sent it. With Basic,
-which curl sends too without naming a page, it must not say that another's did.
+A browser adds the session's cookie, and a key typed into its prompt (HTTP Basic), to every request, whichever
+page caused it; so a change with the cookie must say that a page of ours sent it, and one with Basic, which
+curl sends too, must not say that another's did.
 """
 
 import asyncio
@@ -33,7 +33,6 @@ from .users.session_queries import find_holder
 from .users.user_rules import admit_user, bound_number
 
 CACHE_SECONDS = 5.0
-"""A revoked key is refused after this at the latest."""
 
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
@@ -53,12 +52,11 @@ class Authenticator:
     _under_way: dict[bytes, tuple[asyncio.Task[Principal], float]] = field(default_factory=dict)
 
     async def authenticate(self, authorization: str | None) -> Principal:
-        """Reads `Bearer <key or session token>`, or `Basic` with the key as the password and any user name.
+        """`Basic` has the key as the password and any user name; a session's token may replace a key.
 
         A key seen lately costs no thread, and callers who wait for the same key share one look-up. A session
-        that was ended here is refused at once, one ended elsewhere after `CACHE_SECONDS`.
-
-        Raises Unauthenticated and Unavailable.
+        that was ended here is refused at once, one ended elsewhere after `CACHE_SECONDS`. Raises
+        Unauthenticated and Unavailable.
         """
         text = _read_text(authorization)
         digest = _digest(text)
@@ -143,7 +141,6 @@ class Authenticator:
 
 
 def require_own_page(scope: Scope, authorization: str | None) -> None:
-    """Refuses what a page of another host made a browser send with HTTP Basic."""
     is_typed = (authorization or "").lstrip()[:5].lower() == "basic"
     if is_typed and scope["method"] not in READING and is_from_our_page(Headers(scope=scope)) is False:
         raise Forbidden(

@@ -1,8 +1,7 @@
-"""The key of a deployment's protected columns: pseudonyms of values, and encryption of calls that wait for
-their other half.
+"""Pseudonyms of protected columns' values, and encryption of calls that wait for their other half.
 
-It is random and sealed by the service's secret key, so that rotating the secret leaves pseudonyms as they
-are.
+Their key is random and sealed by the service's secret key, so that rotating the secret leaves pseudonyms as
+they are.
 """
 
 import hashlib
@@ -32,7 +31,6 @@ def make_pseudonym(key: bytes, column: str, value: Scalar) -> str:
 
 
 def seal_body(key: bytes, body: bytes) -> bytes:
-    """AES-256-GCM under the key of columns, a different form each time."""
     nonce = os.urandom(_NONCE_BYTES)
     return nonce + AESGCM(_body_key(key)).encrypt(nonce, body, None)
 

@@ -1,6 +1,4 @@
-"""Failed log-ins among the activities: enough of them to see an attack, bounded however many an attacker
-makes.
-"""
+"""Failed log-ins among the activities: enough to see an attack, bounded however many an attacker makes."""
 
 import threading
 from collections.abc import Callable

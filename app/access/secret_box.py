@@ -63,8 +63,6 @@ class SecretBox:
 
 
 class KeyFileBox(SecretBox):
-    """Seals with the first key of a file and opens with all. Notices that the file was replaced."""
-
     def __init__(self, path: Path) -> None:
         self._path = path
         self._seen: tuple[int, ...] | None = None

@@ -59,7 +59,6 @@ class _Failures:
     _moments: dict[Hashable, deque[float]] = field(default_factory=dict)
 
     def wait_seconds(self, key: Hashable) -> float:
-        """0 if there are fewer failures than the max."""
         moments = self._moments.get(key, deque())
         while moments and moments[0] <= self.clock() - WINDOW_SECONDS:
             moments.popleft()

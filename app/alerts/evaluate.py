@@ -99,7 +99,6 @@ log = structlog.get_logger(__name__)
 
 @contextmanager
 def guarded(session: Session, **about: object) -> Iterator[None]:
-    """Rolls back and logs a step that a bug breaks, for the next check."""
     try:
         with session.begin_nested():
             yield

@@ -16,10 +16,8 @@ FIRST_DAYS = timedelta(days=14)
 """Nights and weekends may not be known before so much time with records."""
 
 FIRST_WAIT_HOURS = 72
-"""A weekend, until `FIRST_DAYS`."""
 
 SHORTEST_WAIT = 2 * HOUR
-"""Records may be late by the usual gap after this."""
 
 MANY_GAPS = 10
 """The longest of as many gaps may be an outage."""
@@ -54,7 +52,6 @@ _HOURS = text("""
 
 
 def newest_record_at(session: Session, deployment_no: int) -> datetime | None:
-    """Logged, or scored if it lies in a file."""
     newest: datetime | None = session.scalar(_NEWEST_RECORD, {"no": deployment_no})
     return newest
 
@@ -74,7 +71,6 @@ def find_usual_gap(hours: Sequence[datetime]) -> int | None:
 
 
 def find_wait(hours: Sequence[datetime]) -> int:
-    """Hours: twice the usual gap."""
     usual = find_usual_gap(hours)
     if usual is None:
         return FIRST_WAIT_HOURS
@@ -104,7 +100,6 @@ class LabelShares:
 
 
 LEAST_EXPECTED = 20
-"""Half of fewer expected labels may be missing by chance."""
 
 # Labels are looked up by their keys for each of at most 400 records.
 _LABELS = text("""

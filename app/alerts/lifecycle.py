@@ -1,7 +1,4 @@
-"""Life of an alert and its figures; each step queues its own notifications.
-
-Work of people on alerts: each call is recorded, and sends one notification for a channel.
-"""
+"""Life of an alert and its figures; each step queues its own notifications. Work of people is recorded."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -217,7 +214,6 @@ def settle(session: Session, before: Rule, after: Rule) -> None:
 
 
 def withdraw(session: Session, rule: Rule) -> None:
-    """Its figures end and are kept."""
     lock_alerts(session, rule.deployment_no)
     for figure in open_figures_of_rule(session, rule.no):
         end(session, figure, Resolution.RULE_DELETED)

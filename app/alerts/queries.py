@@ -58,7 +58,6 @@ class AlertFilter:
     state: AlertState | None = None
     attribute: str | None = None
     span: Span | None = None
-    """Lets alerts through that were unresolved at some moment of it."""
 
 
 def alerts_page(session: Session, filters: AlertFilter, paging: Paging) -> list[Alert]:
@@ -360,8 +359,6 @@ MAX_COMMENTS = 1_000
 
 @frozen_by_name
 class AlertComment:
-    """`author` is a key's id, or `user:` and a name."""
-
     no: int
     id: str
     author: str

@@ -46,7 +46,6 @@ def sentence(body: Mapping[str, Any]) -> str:
 
 
 def facts(body: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Lines of a message, each with its name; of several alerts, a line for each."""
     alerts = body["alerts"]
     if not alerts:
         return _report_facts(body.get("report"))

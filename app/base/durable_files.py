@@ -1,6 +1,4 @@
-"""Files that outlive a power cut: what is written goes through to the disk, and so does the name under
-which it is found.
-"""
+"""Files that outlive a power cut: content and name go through to the disk."""
 
 import os
 from pathlib import Path

@@ -49,7 +49,6 @@ def decode_parts(chunks: Iterable[bytes], encoding: str, field: str) -> Iterator
 
 
 def locate_fault(error: UnicodeDecodeError, offset: int = 0, line: int = 1) -> str:
-    """The byte and its place; its text begins at that offset and line of the file."""
     line += error.object[: error.start].decode(error.encoding, "replace").count("\n")
     return f"byte {error.object[error.start]:02X} at offset {offset + error.start:,} (line {line:,})"
 

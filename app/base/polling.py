@@ -27,13 +27,12 @@ class Pauses:
         self._stop.wait(random.uniform(POLL_SECONDS / 2, POLL_SECONDS))  # noqa: S311 - spreads the threads, no secret
 
     def wait_for_database(self) -> None:
-        """Twice as long each time."""
+        """Waits twice as long each time."""
         self._stop.wait(self.next_try_seconds)
         self.next_try_seconds = min(2 * self.next_try_seconds, LONGEST_PAUSE_SECONDS)
 
 
 def work_until(stop: threading.Event, work: Callable[[], bool]) -> None:
-    """`work` returns whether there was any."""
     log = structlog.get_logger(__name__, thread=threading.current_thread().name)
     pauses = Pauses(stop)
     while not stop.is_set():

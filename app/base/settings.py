@@ -65,7 +65,6 @@ def count_cores() -> int:
 
 
 def api_processes_here() -> int:
-    """One for two cores; on macOS one."""
     return 1 if platform.system() == _ONE_PROCESS else min(max(count_cores() // 2, 1), MAX_API_PROCESSES_HERE)
 
 

@@ -44,7 +44,7 @@ def require_strict(body: bytes) -> None:
 
 
 def vanishes(number: str) -> bool:
-    """It is not 0, but would be read as 0."""
+    """Says that the number is not 0, but would be read as 0."""
     return float(number) == 0 and _SIGNIFICANT.search(re.split("[eE]", number)[0]) is not None
 
 

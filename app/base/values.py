@@ -1,8 +1,7 @@
-"""Declarations of classes of values; scalar values as records and configurations carry them, and the one form
-in which they are compared.
+"""Classes of values; scalar values, and the one form in which they are compared.
 
-JSON, CSV and numpy disagree about `1` and `1.0`; a group or an outcome must not. Whether the text `"1"` is
-the number 1 says the type of a column, and of outcomes `app/domain/monitor.py`.
+JSON, CSV and numpy disagree about `1` and `1.0`; a group or an outcome must not. The type of a column says
+whether the text `"1"` is the number 1, and of outcomes `app/domain/monitor.py`.
 """
 
 import math
@@ -42,7 +41,6 @@ MAX_TEXT = 10_000
 MAX_QUOTED = 10
 
 TOGETHER = " × "
-"""Joins the names of attributes that are watched together, and the labels of their groups."""
 
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
@@ -83,9 +81,14 @@ def joining_problem(text: str, joined_names: Collection[str]) -> str | None:
     return None
 
 
+def join_first(texts: Iterable[str], limit: int = MAX_QUOTED) -> str:
+    listed = list(texts)
+    further = f" and {len(listed) - limit:,} more" if len(listed) > limit else ""
+    return ", ".join(listed[:limit]) + further
+
+
 def quote_names(names: Sequence[str]) -> str:
-    shown = ", ".join(f"{name!r:.100}" for name in names[:MAX_QUOTED]) or "none"
-    return f"{shown} and {len(names) - MAX_QUOTED:,} more" if len(names) > MAX_QUOTED else shown
+    return join_first(f"{name!r:.100}" for name in names) or "none"
 
 
 def nearest(text: str, offered: Iterable[str]) -> str | None:
@@ -151,7 +154,6 @@ def parse_boolean(text: str) -> bool | None:
 
 
 def fold(value: "GroupValue") -> str:
-    """Spellings that differ in letters or outer blanks only are compared by it."""
     return name_value(value).strip().casefold()
 
 
@@ -188,7 +190,6 @@ def spelled(value: GroupValue) -> str:
 
 
 def tidy(value: float) -> int | float:
-    """Drops a fraction of 0."""
     return int(value) if value.is_integer() and abs(value) < EXACT else value
 
 

@@ -154,7 +154,6 @@ def oversized(limit: int) -> CallFailure:
 
 
 def excerpt(text: str) -> str:
-    """One line; empty where there is none."""
     line = " ".join("".join(character if character.isprintable() else " " for character in text).split())
     return f"{line[:_SHOWN_CHARACTERS]}…" if len(line) > _SHOWN_CHARACTERS else line
 

@@ -184,7 +184,6 @@ class TokenSource:
 
 
 async def read_body(response: httpx.Response, limit: int) -> tuple[bytes, bool]:
-    """Up to about `limit` bytes, and whether it is complete."""
     body = bytearray()
     async for chunk in response.aiter_bytes():
         body += chunk

@@ -1,8 +1,8 @@
 """The rule for the addresses that may be called; `pinned_transport.py` applies it to resolved addresses.
 
-Loopback and private networks are allowed while the service listens on loopback only; else they need the
-operator's allow-list. Link-local and metadata addresses hand out credentials, so no allow-list opens them, in
-no spelling or IPv6 wrapping.
+Without an allow-list, loopback and private networks are allowed only while the service listens on loopback.
+Link-local and metadata addresses hand out credentials, so no allow-list opens them, in no spelling or IPv6
+wrapping.
 """
 
 import re
@@ -77,7 +77,6 @@ def find_refusal(address: Address) -> str | None:
 
 
 def is_private(address: Address) -> bool:
-    """Whether it, or an IPv4 address in it, is not of the public internet."""
     return any(not form.is_global for form in _embedded(address) or (address,))
 
 
@@ -258,7 +257,6 @@ def read_policy(settings: Settings) -> EgressPolicy:
 
 
 OPEN = EgressPolicy()
-"""While the service listens on loopback only."""
 
 
 def check_url(url: str, policy: EgressPolicy) -> None:

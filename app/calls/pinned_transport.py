@@ -1,4 +1,4 @@
-"""Resolves a name, checks its address by the policy, and connects to the same address.
+"""Connects to the address of a name that the policy allows.
 
 A name is resolved once per connection, so a name server that changes its answer gains nothing. Every call is
 marked, so that one that comes back to this installation ends there.
@@ -235,7 +235,6 @@ def own_id() -> str:
 
 
 def enter(passed: bytes) -> bool:
-    """Hops of the present request; returns whether it may make calls."""
     _passed.set(passed)
     ids = [hop.strip() for hop in passed.split(b",")]
     return len(ids) < MAX_HOPS and own_id().encode() not in ids

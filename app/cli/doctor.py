@@ -15,7 +15,7 @@ from ..access.secret_box import KEY_FILE, find_secret_box
 from ..base.clock import utc_now
 from ..base.errors import EvenhandError
 from ..base.settings import Settings
-from ..base.values import frozen
+from ..base.values import frozen, join_first
 from ..calls.egress_policy import check_url, read_policy
 from ..calls.model_uris import check_model
 from ..checks.days.day_queries import waiting_days
@@ -29,7 +29,7 @@ from ..database.migrations import (
     read_revision,
 )
 from ..database.partitions import months_ahead
-from ..database.reseal import find_unreadable, join_first
+from ..database.reseal import find_unreadable
 from .database import command_settings, open_database
 
 command = typer.Typer(add_completion=False)
@@ -76,7 +76,6 @@ def doctor() -> None:
 
 
 def examine(settings: Settings) -> Iterator[Finding]:
-    """Yields only findings without it after a database that does not answer."""
     yield Finding("disk", *look_at_disk(settings.data_dir))
     yield Finding("secret key", *look_at_secrets(settings))
     try:
@@ -178,7 +177,6 @@ def look_at_months(session: Session) -> Look:
 
 
 def look_at_days(session: Session) -> Look:
-    """Returns how many ended days of checks are not added up."""
     now = current_time(session)
     waiting = waiting_days(session, today=now)
     if waiting.since is None:

@@ -105,7 +105,6 @@ class ImportService:
         """Does nothing: the report of the command has the row."""
 
     def put_left_out(self, sender: str, rate: float, hours: Mapping[datetime, int]) -> None:
-        """The service keeps the highest number of each hour and sender."""
         entries = [
             {"hour": hour.isoformat(), "not_received": 0, "left_out": count}
             for hour, count in sorted(hours.items())

@@ -334,7 +334,6 @@ def import_into(
     state: Path,
     rejections: Path | None,
 ) -> ImportReport:
-    """Notes go to the folder `state`, rejected rows to `rejections`."""
     layout = find_layout(files, chosen_layout, subject.kind)
     identity = {
         "files": [file.digest for file in files],

@@ -7,10 +7,11 @@ from typer import Argument, Option, Typer, echo
 
 from ..access.secret_box import KEY_FILE, find_secret_box
 from ..base.errors import Conflict, SetupError
+from ..base.values import join_first
 from ..database.embedded.dumps import load, rows_in, tables_in
 from ..database.engine import public_address
 from ..database.migrations import OLDEST_COMMIT, is_newer, is_too_old
-from ..database.reseal import find_unreadable, join_first
+from ..database.reseal import find_unreadable
 from ..database.restore import is_empty, other_connections, statements_before_restore
 from .database import command_settings, migrate, open_database
 

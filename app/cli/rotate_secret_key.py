@@ -15,8 +15,9 @@ from ..access.secret_box import (
     write_key_file,
 )
 from ..base.errors import SetupError
+from ..base.values import join_first
 from ..database.engine import Database
-from ..database.reseal import SealedColumn, count_sealed, join_first, reseal_batch, wait_for_sealing
+from ..database.reseal import SealedColumn, count_sealed, reseal_batch, wait_for_sealing
 from .database import command_settings, ready_database
 
 command = Typer(add_completion=False)

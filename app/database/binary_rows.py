@@ -71,7 +71,6 @@ def read_named_rows(session: Session, statement: str, values: Mapping[str, Any])
 
 
 def array_text(values: Iterable[int | str | datetime | None]) -> str:
-    """Much faster than a list, for `%(nos)s::int[]`."""
     return "{" + ",".join(map(_member, values)) + "}"
 
 
@@ -112,21 +111,17 @@ def within(
 
 
 MAX_PAGE_BYTES = 8 * 2**20
-"""The first record is always in a page."""
 
 Item = TypeVar("Item")
 
 
 @frozen
 class Page(Generic[Item]):
-    """`is_cut`: there was no room for all."""
-
     items: list[Item]
     is_cut: bool
 
 
 def fill_page(items: Iterable[Item], size_of: Callable[[Item], int]) -> Page[Item]:
-    """Reads one item beyond."""
     page: list[Item] = []
     room = MAX_PAGE_BYTES
     for item in items:

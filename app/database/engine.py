@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from sqlalchemy.engine.interfaces import DBAPIConnection
 
 BEGINNING = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
-"""All queries of a transaction see the same moment."""
 
 SESSION = (
     "SET client_encoding = 'UTF8'",
@@ -152,7 +151,6 @@ def libpq_url(url: str) -> str:
 
 
 def public_address(url: str) -> str:
-    """`evenhand at 127.0.0.1:5432 (user evenhand)`, without the password."""
     parsed = parse_url(url)
     # A socket's folder is a parameter, maybe several times.
     host = parsed.host or ",".join(parsed.normalized_query.get("host", ())) or "the default host"

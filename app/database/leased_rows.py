@@ -20,8 +20,6 @@ Column = TypeVar("Column")
 
 @frozen_by_name
 class HeldRow:
-    """`if_lost` is the message of `LeaseLost`."""
-
     table: type[QueuedRow]
     no: int
     token: str | None

@@ -19,10 +19,8 @@ if TYPE_CHECKING:
     from alembic.config import Config
 
 TAKE_MIGRATION_LOCK = "SELECT pg_advisory_xact_lock(4540261126);"
-"""Keeps services and restores from migrating at once."""
 
 OLDEST_COMMIT = "7ba08965"
-"""The first migration creates its schema, also from earlier ones."""
 
 LOCK_SECONDS = 0.3
 """All who come after a migration wait as long, and after a second Postgres would look for a deadlock and end
@@ -211,7 +209,6 @@ def _revisions() -> tuple[str, ...]:
 
 
 def _migrations() -> Path:
-    """Inside the installed package; in the repository, next to it."""
     package = Path(__file__).resolve().parents[1]
     installed = package / "migrations"
     return installed if installed.exists() else package.parent / "migrations"

@@ -11,7 +11,6 @@ _PARTITIONS = text(
 )
 
 MONTHS_AHEAD = 3
-"""A stopped scheduler does no harm for a quarter."""
 
 
 def _name_partition(year: int, month: int) -> str:

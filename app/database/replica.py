@@ -14,7 +14,6 @@ from ..base.errors import Unavailable
 from .engine import Database
 
 PATIENCE_SECONDS = 0.05
-"""Max wait of a reader; then the primary answers."""
 
 LEFT_ALONE_SECONDS = 5.0
 

@@ -1,6 +1,5 @@
 """Encryption of stored secrets under another key, a batch at a time, while others use them."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol
@@ -14,7 +13,6 @@ from .tables import AlertChannelRow, DeploymentRow, OpenScaleFactRow
 
 BATCH_ROWS = 200
 
-MAX_NAMED = 10
 
 _SEALING_LOCK = 4540261129
 """Shared by all who seal and store, exclusive for one that waits for their end."""
@@ -63,18 +61,12 @@ def count_sealed(session: Session) -> int:
 
 
 def find_unreadable(session: Session, sealer: Sealer | None) -> list[str]:
-    """Kind and row id; without a sealer, of all."""
     return [
         f"{kind.words} {row_id}"
         for kind in SealedColumn
         for row_id, sealed in session.execute(_select_sealed(kind.column))
         if sealer is None or not _opens(sealer, sealed)
     ]
-
-
-def join_first(secrets: Sequence[str]) -> str:
-    unnamed = f" and {len(secrets) - MAX_NAMED:,} more" if len(secrets) > MAX_NAMED else ""
-    return ", ".join(secrets[:MAX_NAMED]) + unnamed
 
 
 def reseal_batch(session: Session, kind: SealedColumn, sealer: Resealer, *, after_id: str) -> ResealedBatch:

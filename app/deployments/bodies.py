@@ -1,9 +1,4 @@
-"""A deployment as a body.
-
-Columns of records as bodies.
-
-Tables of files of a batch deployment as bodies.
-"""
+"""A deployment, its columns and its tables of files as bodies."""
 
 from datetime import date, datetime
 from typing import Annotated, Literal

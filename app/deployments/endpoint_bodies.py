@@ -1,4 +1,4 @@
-"""A deployment's endpoint as a body; its certificates are sent as PEM and answered as public facts."""
+"""A deployment's endpoint as a body; certificates are sent as PEM and answered as public facts."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -78,7 +78,6 @@ class TlsOut(Out):
 _TIMEOUT: JsonObject = {"minimum": MIN_TIMEOUT_SECONDS, "maximum": MAX_TIMEOUT_SECONDS}
 _PAGE_SIZE: JsonObject = {"minimum": 1, "maximum": MAX_PAGE_SIZE}
 _CONCURRENCY: JsonObject = {"minimum": 1, "maximum": MAX_CONCURRENCY}
-"""Shown in the documentation; the rules of the domain refuse it, with better words."""
 
 Rate = Annotated[
     float, Field(json_schema_extra={"minimum": MIN_REQUESTS_PER_SECOND, "maximum": MAX_REQUESTS_PER_SECOND})

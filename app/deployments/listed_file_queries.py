@@ -130,7 +130,6 @@ def deployments_with_tables(session: Session) -> list[FiledDeployment]:
 
 
 def find_foreign_deployments(session: Session) -> list[str]:
-    """Those with a table of a database, which is not read."""
     return [
         deployment.id
         for deployment in deployments_with_tables(session)
@@ -247,7 +246,7 @@ def find_changes(
 
 
 def read_hours(table: PayloadTable, file: FileSpan, before: datetime) -> set[datetime]:
-    """None if the file cannot be read."""
+    """Empty if the file cannot be read."""
     if file.oldest is None or file.oldest >= before:
         return set()
     hours = set()

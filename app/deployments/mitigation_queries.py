@@ -88,7 +88,6 @@ def read_mitigation_settings(session: Session, deployment_no: int) -> Mitigation
 
 
 def put_settings(session: Session, deployment_no: int, settings: MitigationSettings) -> MitigationSettings:
-    """The version grows only if the content differs."""
     content = list_column_values(settings)
     del content["version"]
     present = read_mitigation_settings(session, deployment_no)
@@ -158,8 +157,6 @@ def store_profile(
 
 @frozen_by_name
 class NewDetector:
-    """`reason`: why there is none."""
-
     attribute: str
     counts: DetectorCounts
     made_by: str

@@ -69,7 +69,6 @@ IS_OPEN = EndpointFailureRow.open_until.between(func.now(), func.now() + OPEN_FO
 
 
 def record_no_answer(session: Session, deployment_no: int, reason: str) -> None:
-    """Opens the breaker from OPENS_AFTER in a row on."""
     here = select(DeploymentRow.no, literal(1), literal(reason)).where(DeploymentRow.no == deployment_no)
     first = insert_if_absent(EndpointFailureRow).from_select(["deployment_no", "failures", "reason"], here)
     failures = EndpointFailureRow.failures + 1
@@ -95,15 +94,14 @@ class WatchedDeployment:
 
 
 _MAX_SCHEMA_VERSION = 2**15 - 1
-"""Every record carries its version in two bytes."""
 
 _COLUMN_KEY_BYTES = 32
 
 
+@frozen
 class Deployments:
-    def __init__(self, session: Session, sealer: Sealer) -> None:
-        self._session = session
-        self._sealer = sealer
+    _session: Session
+    _sealer: Sealer
 
     def create(self, deployment_id: str, definition: Definition) -> tuple[Deployment, bool]:
         """Returns also whether it is new. Raises Conflict for other content."""
@@ -221,7 +219,6 @@ class Deployments:
         self._session.execute(delete(DeploymentRow).where(DeploymentRow.no == no))
 
     def verify_sealer(self) -> None:
-        """Tries one secret."""
         for column in (DeploymentRow.credentials, DeploymentRow.column_key):
             sealed = self._session.scalar(select(column).where(column.is_not(None)).limit(1))
             if sealed is not None:

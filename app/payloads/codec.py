@@ -15,16 +15,12 @@ from .wire import Names, Rows, Table, decode_object, encode_rows, name_kind, rea
 
 @frozen
 class Tables:
-    """Rows under column names. Meta fields are in `meta`, or among the columns."""
-
     table: Table
     meta: Table | None = None
 
 
 @frozen
 class Objects:
-    """Rows as objects, unchecked. `path` is their place in the request."""
-
     path: str
     rows: list[Any]
 
@@ -34,10 +30,7 @@ AskedRows = Tables | Objects
 
 
 class Form(ABC):
-    """One way to write a request, recognised by `member`, and its answer."""
-
     name: ClassVar[str]
-    """Key among the examples of the OpenAPI document."""
 
     title: ClassVar[str]
 
@@ -50,7 +43,6 @@ class Form(ABC):
     shape: ClassVar[str]
 
     is_bare: ClassVar[bool] = False
-    """True if the rows lie in the body itself."""
 
     @abstractmethod
     def write_request(self, columns: Names, rows: Rows) -> JsonObject: ...
@@ -93,17 +85,13 @@ class HttpMessage:
 
 
 class Codec(ABC):
-    """One payload format. Stateless."""
-
     label: ClassVar[str]
 
     shown_request: ClassVar[str]
-    """Shown in messages and pages: `{"instances": [[…]]}`."""
 
     forms: ClassVar[tuple[Form, ...]] = ()
 
     written: ClassVar[Form]
-    """Form in which models are called, unless the format builds its bodies otherwise."""
 
     content_type: ClassVar[str] = JSON
 

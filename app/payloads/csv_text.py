@@ -22,8 +22,6 @@ _LONG = 1e17
 
 
 class CsvUnclear(ValueError):
-    """The message continues a sentence, and `line` is counted from 1."""
-
     def __init__(self, line: int, message: str) -> None:
         super().__init__(message)
         self.line = line

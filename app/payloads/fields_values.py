@@ -43,8 +43,6 @@ _INPUT_DATA, _PREDICTIONS = "input_data", "predictions"
 
 
 class _Bare(Form):
-    """`{fields, values, meta?}`, answered by `{fields, values}`."""
-
     name = answer_name = "fields_values"
     title = "Fields and values"
     answer_title = "For fields and values"
@@ -201,8 +199,6 @@ class FieldsValuesCodec(Codec):
 
 
 class InputDataCodec(FieldsValuesCodec):
-    """Writes the same under `input_data`, and answers under `predictions`."""
-
     label = "fields and values, under input_data"
     shown_request = '{"input_data": [{"fields": […], "values": [[…]]}]}'
     forms = ()

@@ -8,8 +8,6 @@ _INSTANCES = "instances"
 
 
 class KserveCodec(ListedCodec):
-    """Writes `{"instances": [[…]]}` in the order of the features; reads `{"predictions": […]}`."""
-
     label = "KServe v1, an array a record"
     shown_request = '{"instances": [[…]]}'
 

@@ -14,7 +14,6 @@ PREDICTIONS = "predictions"
 
 
 Elements = list[Any] | dict[str, list[Any]]
-"""An element a record, or the columns by name."""
 
 
 class _Answer(msgspec.Struct):
@@ -33,7 +32,6 @@ class ListedCodec(Codec):
         return {PREDICTIONS: build_objects(columns, rows)}
 
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
-        """A column without a name gets that of the prediction."""
         return answer_of_elements(self.read_elements(body), outputs, expected_rows)
 
 

@@ -34,8 +34,6 @@ class _Dataframe(Form):
 
 
 class _Split(_Dataframe):
-    """`{"dataframe_split": {columns, data, index?}}`."""
-
     name = member = _SPLIT
     title = "MLflow"
     shape = "{dataframe_split: {…}}"
@@ -57,8 +55,6 @@ class _Split(_Dataframe):
 
 
 class _Records(_Dataframe):
-    """`{"dataframe_records": [{column: value}]}`."""
-
     name = member = _RECORDS
     title = "MLflow, an object a record"
     shape = "{dataframe_records: […]}"
@@ -98,8 +94,6 @@ class MlflowCodec(ListedCodec):
 
 
 class MlflowRecordsCodec(MlflowCodec):
-    """Writes `{"dataframe_records": [{column: value}]}`."""
-
     label = "MLflow, an object a record"
     shown_request = '{"dataframe_records": [{…}]}'
     forms = ()
@@ -107,8 +101,6 @@ class MlflowRecordsCodec(MlflowCodec):
 
 
 class MlflowInputsCodec(ListedCodec):
-    """Writes `{"inputs": {column: [values]}}`, for signatures of named tensors."""
-
     label = "MLflow, named inputs"
     shown_request = '{"inputs": {"age": […], "sex": […]}}'
 

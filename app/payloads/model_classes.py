@@ -20,7 +20,6 @@ class Classes:
         self._is_plain = len(self._by_key) == len(self._listed)
 
     def canonical(self, predictions: Sequence[Scalar]) -> list[Scalar]:
-        """Predictions as listed; one that is no class stays."""
         if not self._is_plain:
             return list(predictions)
         # 1, 1.0 and True are equal, so types are among the keys.

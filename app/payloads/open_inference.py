@@ -64,7 +64,6 @@ class OpenInferenceCodec(Codec):
         return Table(_INPUTS, _INPUTS, names, rows)
 
     def write_answer(self, columns: Names, rows: Rows) -> bytes:
-        """Arrays of numbers get a column for each."""
         return encode_rows(
             {
                 "model_name": "model",
@@ -105,7 +104,6 @@ class OpenInferenceMatrixCodec(OpenInferenceCodec):
     shown_request = '{"inputs": [{"name": "input-0", "shape": [n, d], "datatype": "FP64", "data": […]}]}'
 
     def write_request(self, columns: Names, rows: Rows, asking: Asking = NOTHING_KNOWN) -> bytes:
-        """Writes the cells row by row, as FP64 unless all columns hold whole numbers."""
         flat = list(chain.from_iterable(rows))
         kinds = set(asking.types)
         field_type = (

@@ -97,7 +97,6 @@ def join_call(table: Table, answer: Answer, columns: CallColumns) -> LoggedTable
 
 
 def fit_booleans(rows: RowList, fields: Sequence[str], types: Mapping[str, Column]) -> RowList:
-    """1 and 0 become booleans in such columns."""
     positions = [
         position
         for position, name in enumerate(fields)

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from ..base.errors import ScoringFailed
-from ..base.values import MAX_TEXT, Scalar, canonical, exact_number, frozen
+from ..base.values import MAX_TEXT, Scalar, canonical, exact_number, frozen, join_first
 from ..domain.deployment import OutputFields
 from ..domain.record import Prediction, round_probability
 from .model_classes import Classes, ClassesUnclear
@@ -216,10 +216,7 @@ def find_outputs(fields: Names, outputs: OutputFields) -> OutputPositions:
 
 
 def listed(fields: Names) -> str:
-    if not fields:
-        return "no column at all"
-    remainder = f" and {len(fields) - _SHOWN_COLUMNS} more" if len(fields) > _SHOWN_COLUMNS else ""
-    return ", ".join(f"'{field}'" for field in fields[:_SHOWN_COLUMNS]) + remainder
+    return join_first((f"'{field}'" for field in fields), _SHOWN_COLUMNS) or "no column at all"
 
 
 def _find_prediction(fields: Names, outputs: OutputFields) -> int:

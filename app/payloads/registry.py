@@ -51,7 +51,6 @@ PAIR_FORMAT = PayloadFormat.FIELDS_VALUES.value
 FORMS: tuple[Form, ...] = tuple(form for row in PayloadFormat for form in row.codec.forms)
 
 FINDABLE: tuple[str, ...] = tuple(row.value for row in PayloadFormat if row is not PayloadFormat.MAPPED)
-"""Formats that need no description, so trying finds them."""
 
 # Names of members that name their content are looked for first.
 _BY_MEMBER = sorted(FORMS, key=lambda form: form.is_bare)
@@ -66,7 +65,6 @@ def bind_codec(endpoint: Endpoint) -> Codec:
 
 
 def codec_named(name: str, endpoint: Endpoint | None) -> Codec:
-    """A mapping is that of the endpoint."""
     if name not in [*PayloadFormat]:
         raise InvalidInput("payload_format", f"must be one of {', '.join(PayloadFormat)}")
     if endpoint is not None and name == endpoint.payload_format:

@@ -68,8 +68,6 @@ class SagemakerCsvCodec(Codec):
 
 
 class SagemakerLinesCodec(ListedCodec):
-    """Writes `{"features": […]}` a line; reads a line each, or `{"predictions": […]}`."""
-
     label = "SageMaker JSON lines (application/jsonlines)"
     shown_request = '{"features": […]}'
     content_type = "application/jsonlines"

@@ -46,8 +46,6 @@ _MOST_NESTED = 8
 
 
 class TensorUnclear(ValueError):
-    """The message continues a sentence about `name`."""
-
     def __init__(self, name: str, message: str) -> None:
         super().__init__(message)
         self.name = name

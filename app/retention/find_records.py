@@ -23,7 +23,6 @@ class MetaPlace:
 
 
 SearchPlace = StoredPlace | str
-"""A record or, once all were looked through, the id of a label."""
 
 
 @frozen
@@ -54,7 +53,6 @@ def find_aged(
     limit: int,
     table: str = "payload_records",
 ) -> list[StoredPlace]:
-    """Oldest first. `after` spares reading rows that were just deleted."""
     bounds = "" if before is None else " AND logged_at < :before"
     values = {"no": deployment_no, "limit": limit, "before": before}
     if after is not None:

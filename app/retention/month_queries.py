@@ -11,7 +11,6 @@ from ..database.engine import Database
 
 _NAME = re.compile(r"payload_records_(\d{4})_(\d{2})")
 _ENSURING = text("SELECT pg_advisory_xact_lock(4540261127)")
-"""No partition is made while one of its name is put back or dropped."""
 
 
 @frozen

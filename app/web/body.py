@@ -11,6 +11,7 @@ import msgspec
 from pydantic import AliasPath, BaseModel, ConfigDict, Field
 
 from ..base.strict_json import JsonObject
+from ..base.values import frozen
 from ..domain.paging import Paging
 from .route_declarations import cut
 
@@ -21,7 +22,6 @@ FromText = Annotated[Item, Field(strict=False)]
 """A value that JSON has no form for, such as a member of an enumeration, sent as its text."""
 
 NOT_BLANK = r"\S"
-"""Shown in the documentation; the rules of the domain refuse it, with better words."""
 
 NextPageCursor = Annotated[
     str | None, Field(description="Send it as `cursor` for the next page; null on the last one.")
@@ -73,7 +73,6 @@ class Out(BaseModel):
 
     @classmethod
     def from_object(cls, source: object, **members: object) -> Self:
-        """`members` are those that the object has no attribute for."""
         return cls.model_validate(_Joined(source, members) if members else source)
 
 
@@ -81,10 +80,10 @@ def read_from(path: str, **options: Any) -> Any:  # noqa: ANN401 - a field's def
     return Field(validation_alias=AliasPath(*path.split(".")), **options)
 
 
+@frozen
 class _Joined:
-    def __init__(self, source: object, members: Mapping[str, object]) -> None:
-        self._source = source
-        self._members = members
+    _source: object
+    _members: Mapping[str, object]
 
     def __getattr__(self, name: str) -> object:
         return self._members[name] if name in self._members else getattr(self._source, name)

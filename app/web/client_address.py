@@ -28,7 +28,6 @@ def forwarded_address(address: str, headers: Headers, trusted: Sequence[Network]
 
 
 def name_client(address: str) -> str:
-    """The /64 of an IPv6 address."""
     parsed = _parse(address) if ":" in address else None
     if isinstance(parsed, IPv6Address):
         return str(ip_network((parsed, _IPV6_BITS), strict=False))

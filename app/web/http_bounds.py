@@ -19,7 +19,6 @@ MAX_HEADERS = 100
 MAX_PIPELINED = 32
 
 RESERVED_FILES = 128
-"""Open files that are not connections of clients."""
 
 SWEEP_SECONDS = 1.0
 
@@ -62,7 +61,6 @@ class Connections:
     _logged_at: float = float("-inf")
 
     def enter(self, connection: Connection, host: str) -> bool:
-        """Counts it; False, uncounted, if there are too many."""
         address = name_client(host)
         is_full = len(self._open) >= self._most
         if self._by_address[address] >= self.settings.max_connections_per_address:

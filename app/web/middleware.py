@@ -54,7 +54,6 @@ log = structlog.get_logger("evenhand.http")
 
 
 def refuse_loop() -> Response:
-    """Answer to a call of this installation that came back to it."""
     request_id = uuid.uuid4().hex
     log.warning("a call came back", request_id=request_id)
     return problem_response(CallLoop(_CAME_BACK), request_id)

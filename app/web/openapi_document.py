@@ -85,7 +85,6 @@ _METHODS = frozenset({"get", "put", "post", "patch", "delete"})
 
 
 def name_operation(route: APIRoute) -> str:
-    """`listAlerts` of `list_alerts`."""
     first, *following = route.name.split("_")
     return first + "".join(map(str.capitalize, following))
 

@@ -40,7 +40,6 @@ from ..payloads.wire import name_kind
 
 MEDIA_TYPE = "application/problem+json"
 MAX_BODY_BYTES = 1_048_576
-"""Ingestion has limits of its own."""
 
 _TYPES = "urn:evenhand:problem:"
 
@@ -176,13 +175,11 @@ def answer_error(request: Request, error: Exception) -> Response:
 
 
 def install(app: FastAPI, answer: Callable[[Request, Exception], Response] = answer_error) -> None:
-    """Answers every error of the application."""
     for kind in (EvenhandError, RequestValidationError, HTTPException, ResponseValidationError, Exception):
         app.add_exception_handler(kind, answer)
 
 
 def name_field(location: Sequence[int | str]) -> str:
-    """`attributes[0].monitored`, as people write it."""
     inner = location[1:] if location and location[0] in {"body", "query", "path", "header"} else location
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in inner).lstrip(".")
     return text or str(location[0] if location else "body")

@@ -105,7 +105,6 @@ def cut(
 
 
 def read_place_cursor(cursor: str | None, form: type[Place]) -> Place | None:
-    """The type `form` checks its members."""
     if cursor is None:
         return None
     try:
@@ -122,7 +121,6 @@ def cut_at_place(
 
 
 def encode_place(place: object | None) -> str | None:
-    """Need not be the last item's of this page."""
     return None if place is None else _encode(msgspec.json.encode(place))
 
 
@@ -163,7 +161,6 @@ PROBLEM_SCHEMA = "#/components/schemas/Problem"
 
 
 def problems(*errors: type[EvenhandError]) -> Answers:
-    """Every route with a key has some, too."""
     return answers(Unauthenticated, Forbidden, InvalidInput, Unavailable, *errors)
 
 
@@ -189,7 +186,6 @@ def answers(*errors: type[EvenhandError]) -> Answers:
 
 
 def name_location(status: int, description: str, location: str) -> Answers:
-    """Answer with the address of what is made."""
     return {
         status: {
             "description": description,

@@ -16,7 +16,6 @@ from ..base.strict_json import require_strict
 from ..base.values import nearest
 
 MOST_PROBLEMS = 100
-"""Max parameters that one answer names."""
 
 _LONGEST = 100
 

@@ -20,11 +20,9 @@ from ..base.values import frozen
 from .strict_requests import is_json
 
 FILE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"
-"""Content-Security-Policy of a file for people."""
 
 
 READING_SECONDS = 600
-"""Max seconds in which an upload is read and stored."""
 
 SILENCE_SECONDS = 30
 """A client that sends nothing for longer loses its place."""
@@ -32,8 +30,6 @@ SILENCE_SECONDS = 30
 
 @frozen
 class SentType:
-    """The media type of a body, and the encoding of its text."""
-
     media_type: str
     encoding: str
 
@@ -100,7 +96,6 @@ async def spooled(request: Request, *, room: Room, actor: str, max_bytes: int) -
 
 
 async def read_apart(request: Request, child: Apart) -> Any:  # noqa: ANN401 - of its call
-    """Ends it when the client leaves or time is up."""
     late = asyncio.get_running_loop().call_later(READING_SECONDS, child.end)
     departure = asyncio.ensure_future(_await_end(request))
     departure.add_done_callback(lambda _: child.end())

@@ -64,8 +64,6 @@ from ..statistics.group_labels import IntArray
 
 @frozen
 class AlertedGroup:
-    """`counted_from` is the first counted hour if the alert may be as old."""
-
     comparison: Comparison
     group: str
     counted_from: datetime | None
@@ -134,7 +132,6 @@ def explain_alert(
 
 
 def _select_counted_before(records: WindowRecords, first_hour: datetime) -> BoolArray:
-    """Records of a revision that ended in the hour before."""
     is_before = ~records.window.is_own()
     is_present = np.asarray(records.revisions == records.deployment.model_revision)
     before = np.flatnonzero(is_before & is_present)

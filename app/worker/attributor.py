@@ -1,6 +1,4 @@
-"""Runs queued attributions on threads next to the checks, and holds claimed work: renews its lease, stores its
-progress, limits its time, and stops it.
-"""
+"""Runs queued attributions on threads next to the checks, and holds claimed work."""
 
 import secrets
 import threading
@@ -123,7 +121,6 @@ class HeldWork:
             )
 
     def give_up(self) -> None:
-        """Code that still works on it can store nothing any more."""
         try:
             with self._database.transaction() as session:
                 self.work.release(session)
@@ -192,7 +189,6 @@ class Attributor:
             thread.start()
 
     def join(self, seconds: float) -> None:
-        """Releases running attributions first."""
         # Threads remove theirs meanwhile.
         for held in tuple(self._held):
             held.give_up()

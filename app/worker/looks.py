@@ -1,4 +1,4 @@
-"""The ticker and its jobs, which look for work. If the database is away, the next look goes on.
+"""The ticker and its jobs. If the database is away, the next look goes on.
 
 Notices when the machine's clock is set back, after which jobs would wait for times that they know.
 """
@@ -137,7 +137,6 @@ log = structlog.get_logger(__name__)
 
 @contextmanager
 def delayed_as(event: str) -> Iterator[None]:
-    """Logs `event` if the database is away."""
     try:
         yield
     except (Unavailable, SQLAlchemyError) as error:
@@ -202,7 +201,6 @@ def look_for_scans(database: Database) -> None:
 
 
 def look_for_reports(database: Database, sealer: Sealer) -> None:
-    """Queues those that are due and makes all that are queued."""
     # The libraries that draw take memory, and most workers never make a report.
     from ..reports.regulator.regulator_report import make_next_report  # noqa: PLC0415 - above
 
@@ -318,7 +316,6 @@ MAX_JOBS = 12
 def start_ticker(
     database: Database, *, worker_id: str, places: TablePlaces = NO_TABLES
 ) -> BackgroundScheduler:
-    """Ticks now and every minute, and sends heartbeats, until shut down."""
     scheduler = BackgroundScheduler(
         timezone="UTC", job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
     )

@@ -48,8 +48,6 @@ class Slots:
 
 
 class Slot:
-    """The slot of one check, from `Slots.take` to `end`."""
-
     def __init__(self, slots: Slots) -> None:
         self._slots = slots
         self._is_held = True

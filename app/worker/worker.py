@@ -109,8 +109,6 @@ def build_egress(settings: Settings, database: Database) -> Callable[[], EgressP
 
 
 class Worker:
-    """Up to `concurrency` checks, besides those that wait for their model; each at most `limit`."""
-
     def __init__(
         self,
         database: Database,

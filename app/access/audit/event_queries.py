@@ -58,8 +58,6 @@ class AuditEvent:
 
 @frozen
 class ChainHead:
-    """Position 0 is before the first event."""
-
     position: int
     hash: bytes
 
@@ -155,8 +153,6 @@ ORIGIN: ContextVar[ChangeOrigin | None] = ContextVar("origin", default=None)
 
 @frozen_by_name
 class AuditFilter:
-    """An absent member lets all through. `until` is not included."""
-
     actor: str | None = None
     action: str | None = None
     deployment_id: str | None = None

@@ -1,4 +1,4 @@
-"""The typed aliases of a route's signature: caller, permission, deployment; and the audit of a request.
+"""The typed aliases of a route's signature, and the audit of a request.
 
 `scope="function"` ends the request's transaction before the answer: else a failed commit would be answered
 200.
@@ -211,8 +211,6 @@ _PARAMETER = re.compile(r"[a-z][a-z_-]{0,39}")
 
 @dataclass
 class RequestOrigin:
-    """`events` counts those that were inserted."""
-
     scope: Scope
     events: int = 0
     reads_records: bool = False
@@ -261,7 +259,6 @@ def note_request(session: Session) -> None:
 
 
 def require_records(request: Request) -> None:
-    """Refuses roles that see figures only; notes that the request reads single records."""
     _mark_records_read()
     principal: Principal = request.state.principal
     principal.require_role(Permission.READ)
@@ -286,7 +283,6 @@ SHOWS_RECORDS = Depends(_mark_shown_records)
 
 
 def request_details(scope: Scope) -> dict[str, object]:
-    """Ids in the address, but for the deployment's, and names of query parameters."""
     ids = {
         name: _clean(value) for name, value in scope.get("path_params", {}).items() if name != "deployment_id"
     }

@@ -1,6 +1,4 @@
-"""Checks that every request passes but those of hot routes: its key, before a byte of the body is read,
-and its audit. Everything but health and log-in is refused to unknown callers.
-"""
+"""Checks the key, before a byte of the body is read, and audits every request but those of hot routes."""
 
 import asyncio
 import re
@@ -159,7 +157,6 @@ def is_of_programs(path: str) -> bool:
 
 
 def is_read_by_a_person(scope: Scope) -> bool:
-    """Whether a browser asks for an address that is not the API's."""
     return not is_of_programs(scope["path"]) and "text/html" in Headers(scope=scope).get("accept", "")
 
 

@@ -230,7 +230,6 @@ class BearerTokens:
 
 
 def is_of_issuer(text: str) -> bool:
-    """Our own tokens have a shared secret, the issuer's never."""
     if len(text) > MAX_TOKEN_CHARACTERS or not _FORM.fullmatch(text):
         return False
     try:

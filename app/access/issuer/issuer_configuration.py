@@ -164,7 +164,6 @@ def identify(claims: Mapping[str, Any], configuration: OidcConfiguration, *, for
 
 
 def read_claim(claims: Mapping[str, Any], name: str) -> frozenset[str]:
-    """Texts of a claim or a list. A name with dots comes before a path with the same text."""
     claim: object = claims.get(name)
     if claim is None:
         claim = claims

@@ -27,7 +27,6 @@ from .verify_token import LEEWAY_SECONDS, require_id_token, require_logout_token
 CONNECTIONS = 4
 
 AT_ONCE, WAITING, WAITING_EACH = 8, 80, 4
-"""Log-ins under way, waiting, and waiting of one address."""
 
 _CLOCKS_DIFFER = timedelta(seconds=LEEWAY_SECONDS)
 

@@ -1,4 +1,4 @@
-"""The text of an API key: `evk_`, 8 public characters (the key's id), `_`, and a secret of 43 characters.
+"""The text of an API key: `evk_`, its id of 8 characters, `_`, and a secret of 43.
 
 Only the SHA-256 of the whole text is stored. A slow hash would add nothing: the secret holds 256 random bits.
 """
@@ -70,7 +70,6 @@ def create_key(
     expires_at: datetime | None = None,
     replaces: str | None = None,
 ) -> str:
-    """Returns the text, which cannot be read again."""
     if role is Role.ADMIN and deployment_no is not None:
         raise InvalidInput("deployment", "an admin key cannot be bound to a deployment; use the role manage")
     if expires_at is not None and not timedelta(0) < expires_at - utc_now() <= MAX_LIFE:

@@ -1,8 +1,8 @@
 """Enforces the limits of API keys in one process, and counts what keys use.
 
-Limits and use are exchanged with the database every few seconds, never in a request. Each process enforces
-its share of a rate; several services on one database each allow the whole rate. The storage quota is one for
-all, and may be exceeded by what a key sends within `SYNC_SECONDS`.
+Both are exchanged with the database every few seconds, never in a request. Each process enforces its share of
+a rate; several services on one database each allow the whole rate. The storage quota is one for all, and may
+be exceeded by what a key sends within `SYNC_SECONDS`.
 """
 
 import asyncio
@@ -28,8 +28,6 @@ log = structlog.get_logger("evenhand.limits")
 
 
 class TokenBucket:
-    """`rate` per second on average, and `BURST_SECONDS` of it at once after a pause."""
-
     def __init__(self, rate: float, now: float) -> None:
         self.rate = rate
         self._most = max(rate * BURST_SECONDS, 1.0)

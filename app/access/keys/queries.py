@@ -1,4 +1,4 @@
-"""API keys, their limits and their use: only what identifies a key, never the key itself."""
+"""API keys, their limits and their use: never the key itself."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
@@ -35,8 +35,6 @@ class KeyLimits:
 
 @frozen_by_name
 class KeyUse:
-    """Requests to log records, records and bytes that were stored, refused requests."""
-
     requests: int = 0
     records: int = 0
     bytes: int = 0

@@ -1,4 +1,4 @@
-"""Routes of API keys and their limits, of a log-in with a name and password, and of who the caller is."""
+"""Routes of API keys, their limits, log-ins with a password, and of who the caller is."""
 
 from dataclasses import asdict
 from datetime import timedelta

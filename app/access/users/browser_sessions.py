@@ -20,7 +20,6 @@ from . import session_queries as sessions
 from .user_rules import NAME, admit_user
 
 LASTS = timedelta(hours=12)
-"""Using a session does not make it last longer."""
 
 COOKIE = "evenhand_session"
 """Over HTTPS `__Host-` precedes it: browsers let no other host, no subdomain and no plain HTTP set or see
@@ -81,7 +80,6 @@ def log_in_at_issuer(
 
 
 def log_out_everywhere(session: Session, token: str, principal: Principal, *, address: str) -> int:
-    """Ends all sessions of its user or key; returns how many others there were."""
     ended = sessions.end_other_sessions(session, token_hash(token))
     sessions.end(session, token_hash(token))
     record_activity(session, principal.actor, ENDED, details={"address": address, "other_sessions": ended})

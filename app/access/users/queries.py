@@ -30,7 +30,6 @@ class User:
 
 
 def add(session: Session, **values: object) -> bool:
-    """False where the name, or the subject of the issuer, is taken."""
     added = insert(UserRow).values(values).on_conflict_do_nothing().returning(UserRow.no)
     return session.scalar(added) is not None
 
@@ -69,7 +68,6 @@ def change(session: Session, user: User, **values: object) -> None:
 
 
 def set_password(session: Session, user: User, password_hash: str) -> None:
-    """Ends every log-in of the user."""
     change(session, user, password_hash=password_hash)
     end_sessions(session, user)
 

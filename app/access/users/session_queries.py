@@ -14,7 +14,6 @@ _LIVES = or_(ApiKeyRow.expires_at.is_(None), ApiKeyRow.expires_at > func.now())
 
 
 def start(session: Session, token_hash: bytes, *, lasts: timedelta, **holder: object) -> None:
-    """Deletes ended ones. `holder` are the columns that name who has it."""
     session.execute(delete(SessionRow).where(SessionRow.expires_at < func.now()))
     values = {"token_hash": token_hash, "expires_at": func.now() + lasts, **holder}
     session.execute(insert(SessionRow).values(values))
@@ -63,7 +62,6 @@ def end_other_sessions(session: Session, token_hash: bytes) -> int:
 
 
 def use_state(session: Session, state_hash: bytes, *, lasts: timedelta) -> bool:
-    """False where it was used before. Deletes forgotten ones."""
     session.execute(delete(UsedLogInRow).where(UsedLogInRow.expires_at < func.now()))
     values = {"state_hash": state_hash, "expires_at": func.now() + lasts}
     added = (

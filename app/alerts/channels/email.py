@@ -30,7 +30,6 @@ from .notification import Attempt, Delivered, Undelivered
 from .protocol import ChannelFields, ChannelProtocol
 
 TIMEOUT_SECONDS = 20.0
-"""Bounds connecting, and again the conversation."""
 
 _MOST_PARTS = 5
 _MAX_ANSWER_BYTES = 1 << 16
@@ -173,7 +172,6 @@ def alert_mail(body: Mapping[str, Any], *, sender: str, to: Sequence[str]) -> Em
 
 
 def send_mail(mail: EmailMessage, server: MailServer) -> Delivered | Undelivered:
-    """Delivered if the server takes it for one of the addresses."""
     try:
         # smtplib would ask name servers for this machine's name.
         name = server.sender.rpartition("@")[2]

@@ -1,7 +1,4 @@
-"""Notifications of alerts: messages, and the state of their delivery.
-
-One attempt to deliver a notification, its outcome, and the time of the next one.
-"""
+"""Messages about alerts, and attempts to deliver them."""
 
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -59,7 +56,6 @@ _MEMBERS = (
     *("acknowledged_at", "acknowledged_by", "note", "resolved_at", "resolution", "closed_by", "closing_note"),
     *("closing_reason", "assignee", "change"),
 )
-"""Receivers get them in addition to those of the worst figure."""
 
 _OF_FIGURE = ("rule_id", "rule_name", "data", "metric", "facts")
 

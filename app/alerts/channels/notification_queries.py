@@ -1,6 +1,4 @@
-"""Notifications, written in the transaction of their event, claimed and ended by senders; and open alerts
-that a channel was not sent.
-"""
+"""Notifications, and open alerts that a channel was not sent."""
 
 import uuid
 from collections import defaultdict
@@ -138,7 +136,6 @@ def queue_notifications(session: Session, event: Event, alerts: Sequence[Alert])
 
 
 def queue_alerts(session: Session, channel_no: int, event: Event, alerts: Sequence[Alert]) -> None:
-    """One of each deployment's alerts as they are now. The caller holds the channel."""
     now = current_time(session)
     by_deployment: dict[int, list[Alert]] = defaultdict(list)
     for alert in sorted(alerts, key=rank_alert):
@@ -174,7 +171,6 @@ def queue_test(session: Session, channel: Channel) -> Notification:
 
 
 def queue_message(session: Session, channel_nos: Sequence[int], message: dict[str, Any]) -> None:
-    """One to each channel. The caller holds the channels."""
     for no in channel_nos:
         _insert(session, no, Event.REPORT, {**message, "id": str(uuid.uuid4())})
 

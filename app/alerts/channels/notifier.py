@@ -101,7 +101,6 @@ class Notifier:
             thread.start()
 
     def join(self, seconds: float) -> None:
-        """One cut off is repeated when its lease expires."""
         join_threads(self._threads, seconds)
 
     def send_next(self) -> bool:

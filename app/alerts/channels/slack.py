@@ -17,7 +17,6 @@ _MOST_TEXT = 2900
 
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _ACTIVE = re.compile(r"@(?=\w)|\](?=\()")
-"""Mattermost turns these into mentions and links: @all, [text](address)."""
 
 _ZERO_WIDTH_SPACE = "\u200b"
 

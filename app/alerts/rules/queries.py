@@ -22,7 +22,6 @@ _LOCK = 0x616C7274
 
 
 def lock_alerts(session: Session, deployment_no: int) -> None:
-    """Holds until the transaction ends."""
     session.execute(text("SELECT pg_advisory_xact_lock(:lock, :no)"), {"lock": _LOCK, "no": deployment_no})
 
 
@@ -105,7 +104,6 @@ def put_rule(session: Session, deployment_no: int, rule_id: str, content: RuleCo
 
 
 def delete_rule(session: Session, rule: Rule) -> None:
-    """Its alerts stay."""
     session.execute(delete(AlertRuleRow).where(AlertRuleRow.no == rule.no))
 
 

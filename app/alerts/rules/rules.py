@@ -27,7 +27,6 @@ MAX_IN_A_ROW = 100
 MAX_HOURS = 8760
 
 CHECKED_DATA = tuple(data for data in DataSet if data is not DataSet.TRAINING)
-"""Data sets that checks measure on; training data are measured when they are uploaded."""
 
 EVIDENCE_DATA = (DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL, DataSet.LABELLED)
 

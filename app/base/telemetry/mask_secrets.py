@@ -27,7 +27,6 @@ def mask_secrets(
 
 
 def without_secrets(text: str) -> str:
-    """API keys, signing secrets, passwords and tokens in URLs, and authorization values."""
     for shape, masked in _SHAPES:
         text = shape.sub(masked, text)
     return text

@@ -13,8 +13,6 @@ REPEAT_SECONDS = 60.0
 
 @dataclass
 class OutageLog:
-    """`away` and `back` are the names of the events."""
-
     away: str
     back: str
     clock: Callable[[], float] = monotonic_seconds

@@ -21,7 +21,6 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from ..durable_files import allocate
 
 FIRST_BYTES = 1 << 16
-"""It doubles when they are used up."""
 
 _HEAD_BYTES = 4
 
@@ -49,7 +48,7 @@ class AllocatedDict(mmap_dict.MmapedDict):
 
     @staticmethod
     def read_all_values_from_file(filename: str) -> Iterator[tuple[str, float, float, int]]:
-        """None of a file without space or just created."""
+        """Yields nothing of a file without space or just created."""
         if os.stat(filename).st_size < _HEAD_BYTES:  # noqa: PTH116 - as above
             return iter(())
         values: Iterator[tuple[str, float, float, int]] = mmap_dict.MmapedDict.read_all_values_from_file(
@@ -109,7 +108,6 @@ def allocate_before_writing() -> None:
 
 
 SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-"""prometheus_client reads it at import."""
 
 allocate_before_writing()
 

@@ -1,7 +1,6 @@
 """Traces of OpenTelemetry. Off unless a collector is named.
 
-The tracer is not the library's global one, with which the web framework would send paths, which hold ids of
-records.
+The tracer is not the library's global one: the web framework would send paths, which hold ids of records.
 """
 
 import os
@@ -79,12 +78,10 @@ def tracing(process: str, *, version: str, is_own: Callable[[str], bool]) -> Ite
 
 
 def request_span(sent: Iterable[tuple[bytes, bytes]]) -> AbstractContextManager[None]:
-    """Part of the caller's trace if its headers name one."""
     return _span("request", SpanKind.SERVER, parent=_read_parent(sent), attributes={})
 
 
 def check_span(traceparent: str | None, attributes: Attributes) -> AbstractContextManager[None]:
-    """Part of the trace of the request that asked for it."""
     parent = None if traceparent is None else _PLACE.extract({"traceparent": traceparent})
     return _span("check", SpanKind.CONSUMER, parent=parent, attributes=attributes)
 
@@ -147,7 +144,6 @@ def describe_span(
 
 
 def current_traceparent() -> str | None:
-    """W3C Trace Context."""
     carrier: dict[str, str] = {}
     _PLACE.inject(carrier)
     return carrier.get("traceparent")

@@ -44,7 +44,6 @@ from ..credentials import (
 from ..egress_policy import EgressPolicy, parse_url
 
 LONGEST_WAIT_SECONDS = 30.0
-"""Max wait, for back-off and Retry-After alike."""
 
 _FIRST_BACKOFF_SECONDS = 0.5
 
@@ -102,7 +101,6 @@ def retry_after_seconds(value: str | None, now: datetime) -> float | None:
 Fitted = TypeVar("Fitted")
 
 MAX_ATTEMPTS = 4
-"""Per page. The first page that uses them up ends the whole."""
 
 MAX_ANSWER_BYTES = 32 * 2**20
 """A page of 10,000 rows that echoes 100 inputs takes about 10 MB."""
@@ -110,7 +108,6 @@ MAX_ANSWER_BYTES = 32 * 2**20
 _MAX_COMPLAINT_BYTES = 64 * 1024
 
 _LOADED_URL = httpx.URL("http://loaded.invalid/")
-"""Requests to a loaded model go over no network."""
 
 _TABLE_WORDS = (b'"values"', b'"predictions"', b'"outputs"')
 
@@ -292,7 +289,6 @@ class PageScorer:
         attempts: int,
         deadline: float = math.inf,
     ) -> Fitted:
-        """`fit` gets the answer with its rows in order."""
         key = self._key
         message = self._codec.write_message(
             key.columns, rows, asking=Asking(outputs=key.outputs, types=key.types)

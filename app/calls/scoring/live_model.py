@@ -118,6 +118,5 @@ async def _give_up(models: Iterable[_Kept]) -> None:
 
 
 async def _close_unused(entry: _Kept) -> None:
-    """Its last user closes a model in use."""
     if entry.users == 0:
         await entry.model.close()

@@ -74,7 +74,6 @@ def load_model(uri: str) -> Any:  # noqa: ANN401 - of a package that few install
 
 
 def hide_secrets(text: str) -> str:
-    """Users and passwords of URLs, and values of variables named as secrets."""
     text = _USER_OF_URL.sub(_HIDDEN, text)
     secrets = {
         value

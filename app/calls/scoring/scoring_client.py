@@ -1,7 +1,7 @@
 """Sends rows to a model and returns predictions, in order: several pages at a time.
 
-Finds the records that a model does not take: a refused page is sent again in parts, divided by the places of
-their nulls, or else halved.
+A refused page is sent again in parts, divided by the places of nulls, or else halved, to find the refused
+records.
 """
 
 import asyncio
@@ -49,8 +49,6 @@ _Nulls = frozenset[int]
 
 
 class RefusalSearch:
-    """Separates refused records. Refused nulls are remembered for later pages."""
-
     def __init__(self, columns: Sequence[str]) -> None:
         self._columns = columns
         self._calls = 0
@@ -160,7 +158,6 @@ def _nulls(row: Sequence[object]) -> _Nulls:
 
 
 def _halve(rows: Rows, positions: Sequence[int]) -> Iterable[Sequence[int]]:
-    """Divides by the nulls that do so best, or halves where nulls are alike."""
     nulls = {position: _nulls(rows[position]) for position in positions}
     counted = Counter(position for null_columns in nulls.values() for position in null_columns)
     with_any = [position for position in positions if nulls[position]]
@@ -177,10 +174,8 @@ def _halve(rows: Rows, positions: Sequence[int]) -> Iterable[Sequence[int]]:
 
 
 OnPage = Callable[[int, int], None]
-"""Rows scored so far, rows in all."""
 
 OnScored = Callable[[int, Sequence[Scored]], None]
-"""A page's answers and the place of its first row, before `OnPage`."""
 
 ShouldStop = Callable[[], bool | None]
 """Asked before each page and about once a second: true, or an error of its own, ends the scoring."""
@@ -222,7 +217,6 @@ class ScoringClient:
 
     @property
     def refused(self) -> int:
-        """Records that the model did not take so far; see `score_each`."""
         return self._search.refused
 
     def score(

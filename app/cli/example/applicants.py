@@ -59,7 +59,6 @@ def applicants(count: int, random: Generator) -> list[Applicant]:
 
 
 def past_decisions(people: list[Applicant], random: Generator) -> list[str]:
-    """`No Risk` or `Risk`."""
     handicap = [
         HARDER_FOR_WOMEN * (applicant["sex"] == "female")
         + HARDER_FOR_THE_YOUNG * (int(applicant["age"]) <= _STILL_YOUNG)
@@ -69,7 +68,6 @@ def past_decisions(people: list[Applicant], random: Generator) -> list[str]:
 
 
 def outcomes(people: list[Applicant], random: Generator) -> list[str]:
-    """`No Risk` where paid back, or `Risk`."""
     return _labels(_means(people), random)
 
 
@@ -103,7 +101,6 @@ DECISION = "decision"
 
 
 def training_data() -> DataFrame:
-    """The same every time, with the decision in the column DECISION."""
     random = np.random.default_rng(SEED)
     people = applicants(TRAINING_ROWS, random)
     return DataFrame(people).assign(**{DECISION: past_decisions(people, random)})

@@ -23,7 +23,6 @@ class Steps:
 
     @contextlib.contextmanager
     def bar(self, doing: str, total: int | None = None) -> Iterator[Callable[[], None]]:
-        """Yields a function to call for each of `total` parts."""
         counts = [] if total is None else [BarColumn(), MofNCompleteColumn()]
         if not self.console.is_terminal:
             yield lambda: None

@@ -11,7 +11,6 @@ _PAGE = 500
 
 
 def fresh_key(database: Database) -> str:
-    """An admin's; revokes those of earlier runs that could not end in order."""
     revoke_keys(database)
     with database.transaction() as session:
         return create_key(session, role=Role.ADMIN, name=NAME)

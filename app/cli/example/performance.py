@@ -56,11 +56,9 @@ IMPACTS = (
     ("counterfactual", "disparate_impact", "counterfactual"),
     ("  mitigated", "counterfactual_disparate_impact_after", "mitigated"),
 )
-"""Name, metric and data of each row of a group."""
 
 
 def results_table(check: Mapping[str, Any], measurements: Sequence[Point]) -> Table:
-    """Each group's figures, logged and all else equal, each also mitigated; references last."""
     figures = {
         tuple(
             measurement[member] for member in ("metric", "data", "scope", "attribute", "group")

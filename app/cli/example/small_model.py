@@ -5,7 +5,6 @@ from typing import Any
 
 RICH = 50_000
 OUTPUTS = ("prediction", "probability")
-"""1 for approved or 0, and the probability of 1."""
 
 
 def answer(path: str, request: Any) -> dict[str, Any]:  # noqa: ANN401 - what somebody sent

@@ -59,7 +59,6 @@ def payload_records(visits: Sequence[Visit], model: Http) -> list[JsonObject]:
 
 
 def hour_of_visits(hour: datetime) -> tuple[list[Visit], list[Label]]:
-    """The same for the same hour."""
     random = np.random.default_rng([SEED, int(hour.timestamp())])
     wave = (1 + math.cos(2 * math.pi * (hour.hour - BUSIEST_HOUR) / 24)) / 2
     people = applicants(round(QUIET + (BUSY - QUIET) * wave), random)
@@ -138,7 +137,6 @@ class Scene:
 
 
 def register(scene: Scene) -> None:
-    """Changes of a user since the last run stay."""
     http = scene.evenhand.http
     address = scene.evenhand.address
     endpoint = {"url": scene.model_url}

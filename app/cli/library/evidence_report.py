@@ -151,7 +151,6 @@ INTERVALS = {
 
 
 def _draw_bars(sides: Sequence[ComparisonEvidence]) -> str:
-    """A full bar is what an alarm needs; the limit with more evidence counts."""
     heights = np.zeros(len(sides[0].log_evidence))
     for side in sides:
         heights = np.maximum(heights, np.clip(side.log_evidence / side.log_threshold, 0, 1))
@@ -172,13 +171,11 @@ def say_left_out(times: Sequence[LeftOutTimes]) -> Iterator[str]:
 
 
 def count_blocks(hours: int, *, is_daily: bool) -> str:
-    """`240 hours`, or `10 days` where only days are known."""
     number, unit = (-(-hours // DAY_HOURS), "day") if is_daily else (hours, "hour")
     return f"{number:,} {unit}{'' if number == 1 else 's'}"
 
 
 def fill(text: str, width: int, bullet: str = "") -> str:
-    """Lines of at most `width` characters; the first begins with the bullet."""
     return textwrap.fill(
         printable(text),
         width,

@@ -36,7 +36,6 @@ MIN_UNPACKED = 64 * 2**20
 """Max bytes that a file may unpack to for each of its own; at least so many."""
 
 WIDTH = 100
-"""Columns of the report where it is not printed on a terminal."""
 
 Text = str | None
 Texts = list[str] | None
@@ -151,7 +150,6 @@ def open_console() -> Console:
 
 
 def parse_values(frame: pd.DataFrame, columns: Sequence[str | None], texts: Sequence[str]) -> list[Any]:
-    """Numbers and ranges if the columns hold numbers."""
     if not all(is_numeric(frame[name]) for name in columns if name in frame):
         return list(texts)
     ranges = [RANGE.fullmatch(text) for text in texts]
@@ -205,7 +203,6 @@ def print_notes(notes: Sequence[str]) -> None:
 
 @contextmanager
 def refuse_errors() -> Iterator[None]:
-    """Ends the command, under the name of the option concerned."""
     try:
         yield
     except InvalidInput as error:
@@ -329,7 +326,6 @@ def read(
 
 
 def name_twins(frame: pd.DataFrame, columns: Sequence[str]) -> list[str]:
-    """Compares texts with the more frequent ones of their column."""
     notes = list[str]()
     for name in columns:
         records = frame[name].value_counts().to_dict()

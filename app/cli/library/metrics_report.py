@@ -139,7 +139,6 @@ def _is_cautioned(measured: Measured) -> bool:
 
 
 def printable(text: str) -> str:
-    """Spells out characters that a terminal would take for a command."""
     return "".join(
         character if character.isprintable() or character == "\n" else repr(character)[1:-1]
         for character in text
@@ -147,7 +146,6 @@ def printable(text: str) -> str:
 
 
 def show_blanks(label: str) -> str:
-    """Quotes a label whose blanks could not be seen without."""
     return label if collapse_blanks(label) == label else repr(label)
 
 
@@ -182,7 +180,6 @@ def _table(shown: Sequence[Measured]) -> Table:
 
 
 def _format_cell(value: float, figure: float) -> str:
-    """Four decimals near 1, fewer for large figures, two digits of very small ones."""
     if abs(figure) >= 10:  # noqa: PLR2004 - counts need no decimals
         return format_to(value, 0 if figure == int(figure) else 2)
     return format_to(value, 4) if figure == 0 or abs(figure) >= 1e-3 else write_minus(f"{value:.1e}")  # noqa: PLR2004 - 0.0010 still shows two digits

@@ -18,7 +18,6 @@ from ..database import service_settings, spare_loaded_objects
 STOP_SECONDS = 10  # less than the supervisor waits
 
 SWITCH_SECONDS = 0.0005
-"""Calls of a model would be late by several times Python's own 0.005."""
 
 
 def main() -> None:

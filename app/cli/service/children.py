@@ -13,8 +13,6 @@ from ...database.embedded.spawn import tied_command
 
 @frozen_by_name
 class ChildSpec:
-    """The command's first item is a path; `environment` adds to ours."""
-
     name: str
     command: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)

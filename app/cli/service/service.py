@@ -28,7 +28,6 @@ BACKLOG = 2048
 READY_POLL_SECONDS = 0.05
 
 READY_TIMEOUT_SECONDS = 5.0
-"""Max seconds of such a request, while the socket is open and the service still starts."""
 
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104 - looked up, not bound
 

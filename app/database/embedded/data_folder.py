@@ -21,8 +21,6 @@ log = structlog.get_logger()
 
 @frozen
 class Place:
-    """`log` belongs to the process that starts the server, the rest to `account`."""
-
     account: Account
     data: Path
     socket_dir: Path

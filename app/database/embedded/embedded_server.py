@@ -120,7 +120,6 @@ def hand_over(place: Place) -> None:
 
 
 def start_server(programs: Path, place: Place) -> subprocess.Popen[bytes]:
-    """Ready for connections. Call only when none runs there."""
     if place.log.exists() and place.log.stat().st_size > LOG_BYTES:
         place.log.replace(place.log.with_name(f"{place.log.name}.1"))
 
@@ -212,7 +211,6 @@ class EmbeddedPostgres:
 
     @property
     def url(self) -> str:
-        """The same after every restart."""
         if self._socket_dir is None:
             raise SetupError("The embedded database is not started.")
         return _url(self._socket_dir, NAME)
@@ -264,7 +262,6 @@ class EmbeddedPostgres:
         return self.url
 
     def is_running(self) -> bool:
-        """The process lives; it may still be starting."""
         self._forget_ended()
         return self._place is not None and find_postmaster(self._place.data) is not None
 

@@ -31,8 +31,6 @@ def one_at_a_time(data_dir: Path) -> Iterator[None]:
 
 
 class Users:
-    """The last one to leave stops the server."""
-
     def __init__(self, data_dir: Path) -> None:
         self._path = data_dir / ".postgres.users.lock"
         self._descriptor: int | None = None

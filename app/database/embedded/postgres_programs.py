@@ -21,7 +21,6 @@ log = structlog.get_logger()
 
 
 def programs_for(account: Account, system_dir: Path) -> Path:
-    """Copied once into `system_dir` where they are in a private home."""
     package = _package_folder()
     install = package / INSTALL
     needed = [install / "bin" / name for name in COPIED_PROGRAMS] + [

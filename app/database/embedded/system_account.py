@@ -56,7 +56,6 @@ def current_account() -> Account:
 
 
 def unprivileged_account() -> Account:
-    """`evenhand` or `postgres`; creates `evenhand` if needed."""
     existing = next((account for account in map(_find_account, NAMES) if account is not None), None)
     if existing is not None:
         return existing

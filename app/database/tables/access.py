@@ -69,8 +69,6 @@ class UsedLogInRow(Row):
 
 
 class ActivityRow(Row):
-    """`deployment_id` stays when the deployment is gone; `details` never holds a secret."""
-
     __tablename__ = "activities"
     __table_args__ = (Index("activities_deployment_no_no_idx", "deployment_no", "no"),)
 

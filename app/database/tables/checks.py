@@ -124,8 +124,6 @@ class CheckTableRow(Row):
 
 
 class MeasurementRow(Row):
-    """`worst_of` marks the group furthest out of so many."""
-
     __tablename__ = "measurements"
     __table_args__ = (
         Index("measurements_series_idx", "deployment_no", "metric", "at", "no"),
@@ -255,8 +253,6 @@ class WorkerRow(Row):
 
 
 class ListenerRow(Row):
-    """`exposed_on` is NULL on loopback."""
-
     __tablename__ = "listener"
 
     no: Int = mapped_column(SmallInteger, primary_key=True, autoincrement=False)

@@ -61,8 +61,6 @@ class DeploymentRow(Row):
 
 
 class EndpointFailureRow(Row):
-    """No calls until `open_until`; NULL: the breaker never opened."""
-
     __tablename__ = "endpoint_failures"
 
     deployment_no: DeploymentKey
@@ -73,8 +71,6 @@ class EndpointFailureRow(Row):
 
 
 class DeploymentSchemaRow(Row):
-    """Lists of {name, type, kind}, and a protected column's `storage`."""
-
     __tablename__ = "deployment_schemas"
 
     deployment_no: DeploymentKey
@@ -125,8 +121,6 @@ UploadKey = Mapped[Annotated[int, refers_to("training_data.deployment_no", prima
 
 
 class TrainingDataRow(Row):
-    """`labels` is the distribution of the label by itself."""
-
     __tablename__ = "training_data"
 
     deployment_no: DeploymentKey

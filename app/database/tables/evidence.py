@@ -162,8 +162,6 @@ class ChangedHourRow(Row):
 
 
 class EvidencePersonRow(Row):
-    """`person` is a digest."""
-
     __tablename__ = "evidence_people"
 
     era_no: EraKey
@@ -225,8 +223,6 @@ class AttributionRow(QueuedRow):
 
 
 class AttributionAnswerRow(Row):
-    """One byte an outcome, kept until the attribution is over. `question` is a hash."""
-
     __tablename__ = "attribution_answers"
 
     attribution_no: Int = refers_to("attributions.no", BigInteger, primary_key=True)

@@ -44,7 +44,6 @@ from .base import (
 )
 
 RECORD_NO_BLOCK = 1000
-"""One `nextval` reserves them, from its number on."""
 
 record_no_seq = Sequence("record_no_seq", increment=RECORD_NO_BLOCK, metadata=Row.metadata)
 

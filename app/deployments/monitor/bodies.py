@@ -94,7 +94,6 @@ _STORED: JsonObject = {
 }
 
 _SOME: JsonObject = {"minItems": 1}
-"""Shown in the documentation; the rules of the domain refuse it, with better words."""
 
 FeatureName = Annotated[str, Field(examples=["Sex"])]
 ColumnName = Annotated[str, Field(examples=["Job"])]

@@ -34,7 +34,6 @@ def keep_declaration(monitor: Monitor, before: Monitor | None, principal: Princi
 
 
 THRESHOLDS_OF = "disparate_impact"
-"""Metric of an attribute's thresholds; other disparate impacts are compared with the same."""
 
 
 @frozen_by_name
@@ -81,7 +80,6 @@ def _complete(metric: str, limits: Limits) -> Limits:
 
 
 CHANCE_MEMBER = "no_stronger_than_chance"
-"""Lists such features, with strength and level of chance."""
 
 NOT_CORRECTED_MEMBER = "not_corrected_for_chance"
 
@@ -133,7 +131,6 @@ def chance_warning(attribute: str, association: Association) -> str | None:
 
 
 def notes_on_doubts(attribute: str, doubts: Mapping[str, Any]) -> Iterator[str]:
-    """`doubts` is the `correlated_features` of a check's window."""
     levels = doubts.get(CHANCE_MEMBER, {})
     unknown = doubts.get(NOT_CORRECTED_MEMBER, [])
     strengths = "; ".join(

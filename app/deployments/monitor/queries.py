@@ -134,7 +134,6 @@ def has_evidence(session: Session, deployment_no: int) -> bool:
 
 
 def delete_monitor(session: Session, deployment_no: int) -> None:
-    """Ends its evidence; checks stay."""
     eras = select(EvidenceEraRow.no).where(EvidenceEraRow.deployment_no == deployment_no)
     present = (EvidenceFigureRow.era_no.in_(eras), EvidenceFigureRow.ended_at.is_(None))
     session.execute(update(EvidenceFigureRow).where(*present).values(ended_at=func.now()))
@@ -174,7 +173,6 @@ def read_monitor(row: MonitorRow) -> Monitor:
 
 
 CONDITIONAL = tuple(key for key, metric in CATALOGUE.items() if "strata" in metric.needs)
-"""Metrics that compare within the values of a column."""
 
 
 def find_monitor_problems(

@@ -39,7 +39,6 @@ class Coding:
     is_distinctive: bool = False
     names: Sequence[str] = ()
     also: str | None = None
-    """Further meanings of the codes, which groups made of them do not distinguish."""
 
 
 @frozen_by_name
@@ -63,10 +62,8 @@ class KindRow:
     """Words that may be next to the name, in addition to those that may be next to any."""
     words: Mapping[str, str] = field(default_factory=dict)
     weak_words: Mapping[str, str] = field(default_factory=dict)
-    """Words that say nothing without the name or another word."""
     codings: tuple[Coding, ...] = ()
     indicators: Mapping[str, str] = field(default_factory=dict)
-    """Names of columns that say yes or no to one meaning."""
     unfit_names: Mapping[str, str] = field(default_factory=dict)
     """Names of columns that show the kind only after a computation, and what to do."""
     customary_reference: str | None = None

@@ -1,5 +1,5 @@
 """Groups of a column of categories: the reference is the large group with the highest rate, unless the
-customary one may be as well off; every other group is monitored.
+customary one may be as well off.
 """
 
 import re
@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from ...base.values import GroupValue, frozen, name_problem, name_value
+from ...base.values import GroupValue, frozen, join_first, name_problem, name_value
 from ...domain.groups import drop_twins, find_twins
 from ...domain.monitor_rules import MAX_GROUPS
 from ...statistics.intervals.intervals import newcombe
@@ -66,8 +66,7 @@ class _Group:
 
     @property
     def title(self) -> str:
-        shown = ", ".join(f"{name_value(value)!r:.60}" for value in self.values[:_SHOWN])
-        return f"{shown} and {len(self.values) - _SHOWN} more" if len(self.values) > _SHOWN else shown
+        return _quote(self.values, _SHOWN)
 
 
 @frozen
@@ -91,11 +90,11 @@ class _Values:
         warnings = []
         neither = [value for value in self.counts if value not in monitored and value not in chosen]
         if neither:
-            shown = ", ".join(f"{name_value(value)!r:.60}" for value in neither[:_MOST_LEFT_OUT])
-            remainder = f" and {len(neither) - _MOST_LEFT_OUT} more" if len(neither) > _MOST_LEFT_OUT else ""
             records = sum(self.counts[value].records for value in neither)
             why = "because they name no group, or are more than a monitor lists; checks count and show them"
-            warnings.append(f"in neither group: {shown}{remainder} ({records:,} records), {why}")
+            warnings.append(
+                f"in neither group: {_quote(neither, _MOST_LEFT_OUT)} ({records:,} records), {why}"
+            )
         warnings += warn_of_small_groups(groups)
         return GroupChoice(
             monitored=monitored,
@@ -104,6 +103,10 @@ class _Values:
             because=because,
             warnings=tuple(warnings),
         )
+
+
+def _quote(values: Sequence[GroupValue], limit: int) -> str:
+    return join_first((f"{name_value(value)!r:.60}" for value in values), limit)
 
 
 def choose_categories(

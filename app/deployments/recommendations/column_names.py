@@ -41,7 +41,6 @@ class NameMatch:
 
 
 def fold(text: str) -> str:
-    """Small letters without accents."""
     lowered = text[:MAX_READ].lower().translate(_UNFOLDED)
     return "".join(
         letter for letter in unicodedata.normalize("NFKD", lowered) if not unicodedata.combining(letter)
@@ -50,7 +49,6 @@ def fold(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def split_words(name: str) -> tuple[str, ...]:
-    """Folded: `PersonalStatusSex` has three, `RAC1P` has three."""
     return tuple(fold(token) for run in _RUN.findall(name[:MAX_READ]) for token in _CAMEL.split(run) if token)
 
 
@@ -141,7 +139,6 @@ def read_kind(kind: Kind) -> KindRow:
 
 
 KINDS = tuple(map(read_kind, Kind))
-"""The first of several that a column could be is taken."""
 
 _OF_ANY_KIND = read_words("any_kind")
 

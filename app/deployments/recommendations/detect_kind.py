@@ -15,10 +15,8 @@ MAX_CATEGORY_LENGTH = 80
 MAX_WORDS = 10
 
 MAX_CATEGORIES = 20
-"""Max values of a column that is recognised by its name alone."""
 
 MAX_CODE = 100
-"""Above all numbers that are taken for codes."""
 
 PAIR = 2
 

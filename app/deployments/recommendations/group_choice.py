@@ -1,7 +1,6 @@
-"""The groups that would be compared; ranges of ages, divided where custom divides, at the surest
-disadvantage.
+"""The groups that would be compared; ranges of ages, divided where custom divides.
 
-The first customary division is offered as well.
+The surest disadvantage is proposed, and the first customary division offered as well.
 """
 
 import re
@@ -12,7 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
-from ...base.values import GroupValue, Range, frozen, frozen_by_name, name_value, read_number
+from ...base.values import GroupValue, Range, frozen, frozen_by_name, join_first, name_value, read_number
 from ...domain.deployment import Column
 from ...domain.monitor import DEFAULT_THRESHOLD, Outcome, OutcomeRule
 from ...statistics.intervals.intervals import log_ratio, wilson
@@ -67,8 +66,6 @@ class Count:
 
 @frozen
 class Observed:
-    """Nothing is known of its values without a source."""
-
     column: Column
     is_meta: bool
     distribution: Distribution | None
@@ -165,13 +162,12 @@ def warn_of_small_groups(groups: list[ObservedShare]) -> list[str]:
     small = [group for group in groups if group.role != "neither" and group.records < MIN_RECORDS]
     if not small:
         return []
-    listed = ", ".join(f"{name_value(group.value)!r:.60} ({group.records})" for group in small[:5])
-    remainder = f" and {len(small) - 5} more" if len(small) > 5 else ""  # noqa: PLR2004 - as many as are shown
+    listed = join_first((f"{name_value(group.value)!r:.60} ({group.records})" for group in small), 5)
     checked = (
         f"in a check, a group of fewer than {MINIMUM_GROUP_SIZE} records gets no verdict, and a small "
         "one a wide interval"
     )
-    return [f"few records: {listed}{remainder}. They stay in the proposal; {checked}"]
+    return [f"few records: {listed}. They stay in the proposal; {checked}"]
 
 
 OLDEST = 120
@@ -389,7 +385,6 @@ def _compare(monitored: list[_Part], reference: _Part, *, has_outcomes: bool) ->
 
 
 def _max_ratio(monitored: Count, reference: Count) -> float | None:
-    """Upper end of the 95 % interval."""
     if not monitored.classified or not reference.favourable:
         return None
     upper = log_ratio(

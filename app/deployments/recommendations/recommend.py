@@ -246,10 +246,8 @@ class Accepted:
 def merge_into_monitor(
     monitor: Monitor | None, recommended: Recommended, requested: Sequence[Accepted] | None
 ) -> Monitor:
-    """Adds the accepted attributes, and the outcomes if it is new or they were sent; not yet checked.
-
-    Nothing `requested` accepts all proposals by default. A monitored attribute keeps everything that was
-    neither picked nor edited, so the same again changes nothing.
+    """Nothing `requested` accepts all proposals by default. A monitored attribute keeps everything that was
+    neither picked nor edited, so the same again changes nothing. The result is not checked.
     """
     of_feature = {attribute.feature: attribute for attribute in monitor.attributes} if monitor else {}
     proposed = {proposal.feature: proposal for proposal in recommended.proposals}
@@ -303,7 +301,6 @@ def merge_into_monitor(
 def locate_problems(
     problems: Sequence[FieldProblem], monitor: Monitor, requested: Sequence[Accepted] | None
 ) -> list[FieldProblem]:
-    """Each where it was sent, or else in the stored monitor."""
     positions = {accepted.feature: position for position, accepted in enumerate(requested or ())}
 
     def locate(match: re.Match[str]) -> str:

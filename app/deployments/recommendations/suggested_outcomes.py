@@ -6,14 +6,13 @@ from dataclasses import field, replace
 from enum import IntEnum, StrEnum
 from functools import lru_cache
 
-from ...base.values import GroupValue, Range, Scalar, fold, frozen, name_value
+from ...base.values import GroupValue, Range, Scalar, fold, frozen, join_first, name_value
 from ...domain.monitor import Monitor, Outcome, OutcomeRule
 from .column_names import NO_ANSWERS, read_words, split_words
 
 ENOUGH = 0.95
 
 MAX_VALUES = 300
-"""Max values of a column that is searched for words: texts and ids have more."""
 
 _MAX_SHORT_ANSWER = 7
 """Max letters of a spelling that must be the whole value; shorter ones are also parts of names."""
@@ -54,8 +53,7 @@ def holds_phrase(spelled: str, phrase: str) -> bool:
 
 
 def list_values(values: Sequence[GroupValue], limit: int = 6) -> str:
-    listed = ", ".join(f"{name_value(value):.40}" for value in values[:limit])
-    return f"{listed} and {len(values) - limit:,} more" if len(values) > limit else listed
+    return join_first((f"{name_value(value):.40}" for value in values), limit)
 
 
 MAX_LABELS = 20
@@ -76,8 +74,6 @@ class OutcomesOrigin(StrEnum):
 
 @frozen
 class RecommendedOutcomes:
-    """`is_certain` = a monitor may be made of them without a person's word."""
-
     rule: OutcomeRule | None
     origin: OutcomesOrigin
     is_certain: bool
@@ -100,10 +96,7 @@ def determine_outcomes(
     predicted: Mapping[Scalar | Range, int],
     is_quantity: bool,
 ) -> RecommendedOutcomes:
-    """Monitor's outcomes, or those that the labels of the column `name` suggest.
-
-    `predicted` are the outcomes that the model logged, which must be spelled as the labels are.
-    """
+    """`predicted` are the outcomes that the model logged, which must be spelled as the labels are."""
     if monitor is not None:
         return RecommendedOutcomes(
             monitor.outcomes, OutcomesOrigin.MONITOR, is_certain=True, evidence="the fairness monitor says so"

@@ -78,12 +78,9 @@ class CountedBins:
 
 
 Axis = Values | CountedBins
-"""`codes` are places of the rows of a piece, or MISSING."""
 
 
 class Tally:
-    """Records, and weights if any, by the places of two axes; the last is for missing values."""
-
     def __init__(self, values: Axis | None, labels: Axis, *, is_weighted: bool) -> None:
         self._values = values
         self._labels = labels

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...base.errors import InvalidInput
-from ...base.values import GroupValue, Range, canonical, frozen, name_value, read_number, spelled
+from ...base.values import GroupValue, Range, canonical, frozen, join_first, name_value, read_number, spelled
 from ...domain.deployment import Column, RecordSchema
 from ...domain.groups import NEITHER, Group, combine_groups, list_groups, positions
 from ...domain.monitor import Comparison, Monitor, MonitoredAttribute, Outcome, OutcomeRule
@@ -17,7 +17,6 @@ from ...statistics.tables.strata_counts import MOST_STRATA, PlacedCells, Strata,
 from .queries import Cell, Distribution, TrainingData, counted_by, watched
 
 FEWEST_SHOWN = 5
-"""Fewer are not shown to roles that see figures only."""
 
 OTHER = "other"
 
@@ -213,8 +212,7 @@ def _known(labels: Distribution) -> list[Cell]:
 
 
 def _listed(values: tuple[GroupValue, ...]) -> str:
-    shown = ", ".join(f"{spelled(value):.{_SHOWN}}" for value in values[:MOST_EXAMPLES])
-    return f"{shown} and {len(values) - MOST_EXAMPLES} more" if len(values) > MOST_EXAMPLES else shown
+    return join_first((f"{spelled(value):.{_SHOWN}}" for value in values), MOST_EXAMPLES)
 
 
 AGAIN = "upload the training data again"
@@ -230,10 +228,8 @@ class Present:
 
 
 def present_tables(data: TrainingData, monitor: Monitor, schema: RecordSchema) -> list[Present]:
-    """One for each attribute and intersection.
-
-    A table counted from rows under the same outcomes, groups and strata is used as it is; any other is made
-    from the distributions, if they show it exactly.
+    """A table counted from rows under the same outcomes, groups and strata is used as it is; any other is
+    made from the distributions, if they show it exactly.
     """
     tables = []
     for attributes in watched(monitor):

@@ -183,7 +183,6 @@ class Distributions:
 def _axis(
     seen_values: Seen, name: str, survey: Survey, *, other_values: int, is_quantity: bool
 ) -> tuple[Axis | None, str | None]:
-    """Adds a note of its coarseness. `other_values` are the other direction's."""
     too_many = seen_values.too_many
     if too_many is None and len(seen_values.values) * other_values > MOST_CELLS:
         too_many = f"has more than {MOST_CELLS:,} combinations of a value and a label"
@@ -288,10 +287,8 @@ class DonorSample:
         self._waiting_rows = 0
 
     def picked(self, most_values: int, columns: int) -> tuple[Codes, npt.NDArray[np.float64]]:
-        """Ascending, and how many records each represents.
-
-        They are of the most frequent places, equally many of each, and have at most so many values in that
-        many columns.
+        """Ascending, and how many records each represents: of the most frequent places, equally many of each,
+        with at most so many values in that many columns.
         """
         self._settle()
         frequent = np.argsort(-self._counts, kind="stable")[:MOST_DONOR_GROUPS]
@@ -401,7 +398,6 @@ class DonorChoice:
 
 
 def hash_rows(rows: Codes | Numbered) -> Hashes:
-    """Looks drawn (splitmix64), but is the same for the same file."""
     return mix_bits(rows.astype(np.uint64) + np.uint64(1))
 
 

@@ -140,9 +140,8 @@ class Association:
 
 @frozen
 class Donor:
-    """A training record's value of a meta field, and of the donors' features (None: missing).
-
-    It represents `records` training records: of a frequent value a smaller part is kept than of a rare one.
+    """A training record's values. It represents `records` of them: of a frequent value a smaller part is kept
+    than of a rare one.
     """
 
     value: Scalar
@@ -152,8 +151,6 @@ class Donor:
 
 @frozen
 class Donors:
-    """Features correlated with a meta field are redrawn together. Others have another `digest`."""
-
     features: tuple[tuple[str, FieldType], ...]
     donors: tuple[Donor, ...]
     digest: str
@@ -195,7 +192,6 @@ def watched(monitor: Monitor) -> list[tuple[MonitoredAttribute, ...]]:
 
 
 def store_training_data(session: Session, deployment_no: int, data: TrainingData) -> None:
-    """Replaces an earlier upload."""
     # The database deletes what belongs to it.
     delete_training_data(session, deployment_no)
     summary = list_column_values(data.summary) | {"labels": _distribution_json(data.summary.labels)}

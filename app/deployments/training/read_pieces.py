@@ -29,7 +29,6 @@ from .typed_column import (
 )
 
 LABEL = ""
-"""The label's name among the columns of a sample: no column has this name."""
 
 
 class Part:
@@ -44,7 +43,6 @@ class Part:
         return NumberCells(self.read).floats()
 
     def whole(self) -> Codes:
-        """Exactly; 0 where one is missing."""
         numbers: pa.Array = self.read
         return np.asarray(numbers.fill_null(0).to_numpy(zero_copy_only=False), dtype=np.int64)
 

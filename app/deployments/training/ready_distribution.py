@@ -133,7 +133,6 @@ def _bounds_problem(value: GroupValue) -> str | None:
 
 
 def _find_contradictions(distributions: Sequence[Distribution]) -> Iterator[FieldProblem]:
-    """Each must hold as many of each label as the first."""
     expected = _count_labels(distributions[0])
     if not 1 <= expected.total() <= MOST_COUNTED:
         message = f"must count 1 to {MOST_COUNTED:,} records together, found {expected.total():,}"

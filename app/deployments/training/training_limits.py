@@ -13,7 +13,6 @@ MIN_WEIGHT = 1e-12
 """The squares of smaller weights could vanish."""
 
 MAX_LINE_BYTES = 1024 * 1024
-"""Also of a piece, of which the reader holds a few dozen."""
 
 BATCH_ROWS = 65_536
 
@@ -29,7 +28,6 @@ BINS = 20
 SAMPLED = 10_000
 
 MOST_COLUMNS = 4
-"""Three attributes together, and the strata."""
 
 MOST_COUNTED = 2**53
 
@@ -41,7 +39,6 @@ MOST_PAIR_CELLS = 5_000_000
 """All pairs' count tables together take 40 MB."""
 
 LEAST_STRENGTH = 0.1
-"""Uncorrected. Weaker features cannot be picked."""
 
 DONORS = 2_000
 """A rate over that many of one value is off by at most 2.2 points in 95 of 100 files."""
@@ -49,7 +46,6 @@ DONORS = 2_000
 MOST_DONOR_GROUPS = 100
 
 MOST_DONOR_PLACES = 5_000
-"""About 100 MB while a file is read."""
 
 MOST_DONOR_VALUES = 250_000
 """As much as one stored document may hold, with the longest texts."""

@@ -1,4 +1,4 @@
-"""Training data as a file that is read piece by piece, and a column of a piece as its type."""
+"""Training data as a file that is read piece by piece, and its typed columns."""
 
 import csv
 import io
@@ -52,7 +52,6 @@ def find_type_problem(name: str, kind: FieldType | None, arrow_type: pa.DataType
 
 
 def read_categories(name: str, kind: FieldType, array: pa.Array, before: int) -> Coded:
-    """`before` rows of the file precede this piece."""
     return _read_coded(name, array, before, CHECKS[kind] if kind is FieldType.STRING else _read_as(kind))
 
 

@@ -1,5 +1,5 @@
-"""Warnings of outcomes and groups that were never seen, and values of a copy's correlated features, from
-whole training records: drawn one by one they would describe impossible people.
+"""Warnings of outcomes and groups that were never seen, and a copy's correlated features, from whole training
+records: drawn one by one they would describe impossible people.
 """
 
 import json
@@ -20,6 +20,7 @@ from ...base.values import (
     canonical,
     fold,
     frozen,
+    join_first,
     name_value,
     nearest,
     read_number,
@@ -333,17 +334,18 @@ def _describe(member: GroupValue, seen_values: _Seen) -> str:
         )
         closest = None if near is None else spellings[near]
 
-    frequent = seen_values.most_frequent
-    shown = ", ".join(
-        f"{spelled(seen_values.values[key]):.60} ({seen_values.counts[key]:,})"
-        for key in frequent[:MOST_SHOWN]
+    shown = join_first(
+        (
+            f"{spelled(seen_values.values[key]):.60} ({seen_values.counts[key]:,})"
+            for key in seen_values.most_frequent
+        ),
+        MOST_SHOWN,
     )
-    remainder = f" and {len(frequent) - MOST_SHOWN:,} more" if len(frequent) > MOST_SHOWN else ""
     if closest is None:
-        return f"{never}; seen there: {shown}{remainder}"
+        return f"{never}; seen there: {shown}"
     # Two values of one spelling differ in their type only, so the message names it.
     is_of_other_type = not isinstance(closest, Range | bool) and isinstance(closest, str) != isinstance(
         member, str
     )
     kind = ("the text " if isinstance(closest, str) else "the number ") if is_of_other_type else ""
-    return f"{never}; seen there: {shown}{remainder}; did you mean {kind}{spelled(closest):.60}?"
+    return f"{never}; seen there: {shown}; did you mean {kind}{spelled(closest):.60}?"

@@ -34,7 +34,6 @@ _ID_ATTRIBUTES = ("requestid", "x-request-id", "xrequestid", "id")
 """Shared by both halves of a call, the surest first: only KServe's logger gives both one `id`."""
 
 _OWN_IDS = "io.kserve.inference."
-"""KServe's Python server gives each event an id of its own."""
 
 
 class EventUnclear(ValueError):

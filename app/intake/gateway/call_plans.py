@@ -17,7 +17,6 @@ from ...payloads.registry import bind_codec
 from .forward import ForwardedModel
 
 PATIENCE_SECONDS = 0.5
-"""Wait for the database where an earlier answer is known."""
 
 QUIET_SECONDS = 1.0
 
@@ -44,8 +43,8 @@ class LastAnswers(Generic[_K, _T]):
         self._known: dict[_K, _Known[_T]] = {}
 
     async def ask(self, key: _K, look_up: Callable[[], Awaitable[_T]]) -> _T:
-        """The last answer where the database gives none in time. Raises Unavailable without one that is young
-        enough; any other error of `look_up` forgets the earlier answer.
+        """Falls back to the last answer if the database gives none in time. Raises Unavailable without a
+        young one; any other error of `look_up` forgets it.
         """
         remembered = self._known.get(key)
         now = self._clock()

@@ -19,7 +19,6 @@ from ...domain.deployment import Endpoint
 from ...payloads.codec import Headers
 
 CONNECTIONS = 256
-"""Max connections to one model; the endpoint's `concurrency` is for checks."""
 
 PASSED_ON = frozenset(
     {
@@ -59,7 +58,6 @@ def pick_answer_headers(answered: Headers) -> Headers:
 
 
 async def hold_answer(chunks: AsyncIterator[bytes], max_bytes: int) -> tuple[bytes, bool]:
-    """Answer up to about that size, and whether it is whole."""
     received = []
     size = 0
     async for chunk in chunks:
@@ -125,7 +123,6 @@ class ForwardedModel:
                 await self.retire()
 
     async def retire(self) -> None:
-        """Closes the connections as soon as no caller uses them."""
         self._is_retired = True
         while self._users == 0 and self._idle:
             await self._idle.pop().aclose()

@@ -1,4 +1,4 @@
-"""Records that were answered and could not be kept: counted on disk until the database has the counts.
+"""Records that were answered and could not be kept, counted on disk until the database has the counts.
 
 The file has its final size from the start, and is written in place: a full disk takes the counts, too.
 """
@@ -34,7 +34,6 @@ _HEAD = struct.Struct("<QII")
 """Number of a write, length and CRC-32 of its bytes, before them."""
 
 _KEPT = timedelta(hours=2)
-"""More may be added to the totals of an hour for that long."""
 
 
 @frozen

@@ -1,7 +1,7 @@
-"""The gateway's route, and that of events: CloudEvents of KServe and Seldon, and those of Azure's collector.
+"""The routes of the gateway and of events: CloudEvents of KServe and Seldon, and those of Azure's collector.
 
-The record of a call is on disk before its answer is sent. Senders of events may stop at an error: once the
-key and the deployment are known, the answer is always 200.
+A call's record is on disk before its answer is sent. Senders of events may stop at an error: once the key and
+the deployment are known, the answer is 200.
 """
 
 import asyncio
@@ -36,7 +36,6 @@ from .spool_entries import CallHalf, CallSide, CallSource, CompleteCall
 PREDICTIONS = "predictions"
 
 RECORD_ID = b"evenhand-record-id"
-"""The records after the first are `{id}-2`, …."""
 
 MAX_LOGGED_ANSWER_BYTES = 32 * 2**20
 """A larger answer is passed on as it comes, and counted as not received."""
@@ -52,8 +51,6 @@ _WITHOUT_BODY = (204, 304)
 
 
 class KnownCallerRoute(HotRoute):
-    """Answers callers that the database knew without it."""
-
     def __init__(self, services: Services, name: str, gateway: Gateway) -> None:
         super().__init__(services, name, Bodies())
         self._callers: LastAnswers[bytes, Principal] = LastAnswers()

@@ -197,7 +197,6 @@ class Gateway:
 
 
 def count_rows(call: CompleteCall, plan: CallPlan) -> int:
-    """1 where its request cannot be read."""
     if plan.codec is None:
         return 1
     columns = [column.name for column in plan.deployment.schema.features]

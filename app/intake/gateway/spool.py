@@ -1,8 +1,8 @@
 """Entries on disk until they are in the database.
 
-The kernel releases the lock of a process's folder however it ends; another process takes it over. An entry is
-written before its call is answered, and made durable (fsync) within a second. An entry that a crash cut short
-is the last of its file, and is ignored.
+A process's folder is locked; once it has ended, another takes it over. An entry is written before its call is
+answered, and durable (fsync) within a second. One that a crash cut short is the last of its file, and
+ignored.
 """
 
 import fcntl
@@ -26,7 +26,6 @@ _LOCK = "lock"
 MAX_SEGMENT_BYTES = 16 * 1024 * 1024
 
 MIN_FREE_BYTES = 256 * 1024 * 1024
-"""The database may be on the same disk."""
 
 log = structlog.get_logger("evenhand.spool")
 
@@ -61,7 +60,6 @@ class Spool:
         return sum(segment.size for segment in self._segments)
 
     def append(self, entry: bytes) -> bool:
-        """False where the spool is full, or the disk refuses."""
         data = _HEAD.pack(len(entry), zlib.crc32(entry)) + entry
         with self._lock:
             if self.waiting_bytes + len(data) > self._max_bytes:
@@ -81,7 +79,6 @@ class Spool:
         return True
 
     def take(self, max_bytes: int) -> list[bytes]:
-        """The entries wait on disk until `settle`."""
         entries = []
         size = 0
         with self._lock:

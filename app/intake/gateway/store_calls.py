@@ -112,9 +112,8 @@ def remove_halves(database: Database, keys: Sequence[CallKey]) -> None:
 
 
 def expire_halves(session: Session, *, before: datetime | None) -> list[IntakeCount]:
-    """Those before that time, and of each deployment beyond the newest MAX_HALVES or MAX_HALVES_BYTES.
-
-    Returns their numbers by the hour of receipt, without those of stored records.
+    """Returns the numbers of halves before that time, and beyond MAX_HALVES or MAX_HALVES_BYTES of a
+    deployment, by the hour of receipt, without those of stored records.
     """
     rows = session.execute(_EXPIRE, {"before": before, "most": MAX_HALVES, "most_bytes": MAX_HALVES_BYTES})
     return [
@@ -162,7 +161,6 @@ HALF_LIFE = timedelta(hours=1)
 SWEEP_HALVES = 5_000
 
 _SEALED = "sealed "
-"""Begins the content encoding of an encrypted half; no real one has a blank."""
 
 log = structlog.get_logger("evenhand.intake")
 
@@ -280,7 +278,7 @@ class CallStore:
 
 
 def _pair_halves(database: Database, sealer: Sealer, halves: Sequence[CallHalf]) -> _PairedCalls:
-    """Calls that these halves complete; the others wait, encrypted if the deployment has protected columns.
+    """The others wait, encrypted if the deployment has protected columns.
 
     Raises SetupError if their key was stored with another secret key, and Unavailable.
     """

@@ -110,13 +110,10 @@ class HotRequest:
 
 
 class HotRoute(ABC):
-    """The route `/v1/deployments/{deployment_id}/{name}` of callers that may log."""
-
     other_methods: str | None = None
     """Refusal of methods other than POST; None where they are another route's."""
 
     is_marked_safe = True
-    """Whether a good answer has the headers for browsers, too."""
 
     def __init__(self, services: Services, name: str, bodies: Bodies) -> None:
         self._authenticator = services.authenticator

@@ -38,7 +38,6 @@ PARAMETERS = {
 }
 
 SOURCE_HEADER = b"evenhand-source"
-"""Programs of ours name themselves in it."""
 
 _MOST_ERRORS = 100
 

@@ -12,8 +12,6 @@ from .input_file import ImportRow
 
 @frozen
 class Half:
-    """`time` is that of the call, if stated; a request's counts first."""
-
     call: str
     is_request: bool
     body: bytes

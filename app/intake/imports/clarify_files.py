@@ -73,7 +73,6 @@ def _read_member(document: object, name: str, kind: type[_T]) -> _T:
 
 
 OPEN_END = 1e9
-"""End of an open range: a monitor's ranges have two ends."""
 
 _HALF = 0.5
 
@@ -82,9 +81,7 @@ _METHODS = ("pre_training_bias", "post_training_bias")
 
 @frozen_by_name
 class ClarifyChoices:
-    """Answers to what an analysis configuration leaves open.
-
-    `thresholds` and `categories` are numeric facets whose one value is a threshold, or a category: Clarify
+    """`thresholds` and `categories` are numeric facets whose one value is a threshold, or a category: Clarify
     decides by the data.
     """
 
@@ -218,7 +215,6 @@ class ClarifyConfig:
 
 
 def list_violations(config: object, measurements: Iterable[Mapping[str, Any]]) -> JsonObject:
-    """A check's measurements with the verdict *unfair* as `constraint_violations.json`."""
     ClarifyConfig(config)
     # Of two names the first is the bias monitor's.
     names = {key: name for name, key in reversed(CLARIFY_KEYS.items())}

@@ -1,7 +1,4 @@
-"""Tables with a column for each field, as CSV, Parquet or JSON lines (also native records); BentoML's.
-
-Layouts of files that can be imported.
-"""
+"""Tables with a column for each field (CSV, Parquet, JSON lines, BentoML's), and all layouts of imports."""
 
 import csv
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -266,9 +263,8 @@ def read_bento_schema(file: InputFile) -> BentoSchema:
 
 
 def read_bentoml(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
-    """Yields the records; a request's rows, which follow each other, are numbered after the first.
-
-    Times without an offset, as BentoML writes, are UTC without another zone.
+    """A request's rows, which follow each other, are numbered after the first. Times without an offset are
+    UTC without another zone.
     """
     subject = replace(subject, times=replace(subject.times, zone=subject.times.zone or UTC))
     last, repeated = "", 0
@@ -338,7 +334,6 @@ _WITHOUT_LABELS = (ImportLayout.AZURE, ImportLayout.DATABRICKS, ImportLayout.KSE
 
 
 def find_layout(files: Sequence[InputFile], chosen: ImportLayout | None, kind: LogKind) -> ImportLayout:
-    """The first file's if none is chosen; the others must have the same."""
     if not files:
         raise InvalidInput("files", "must be at least one")
     layout = chosen or _detect_layout(files[0])

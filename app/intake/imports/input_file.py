@@ -1,4 +1,4 @@
-"""One file of an import: its identity, lines, rows or why they are refused, and the choices it is read by."""
+"""One file of an import: its lines or rows, and the choices it is read by."""
 
 import hashlib
 import io
@@ -106,7 +106,6 @@ class InputFile:
         return None
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
-        """Numbers count from 1."""
         self.bytes_read = 0
         with self._open() as file:
             text = io.TextIOWrapper(
@@ -158,7 +157,6 @@ class InputFile:
                     self.bytes_read = self.size * number // total
 
     def stated_rows(self) -> int:
-        """0 of text."""
         if not self.is_parquet:
             return 0
         with self._parquet() as table:

@@ -241,7 +241,6 @@ _CAPTURE, _TRUTH = "captureData", "groundTruthData"
 
 
 def read_sagemaker(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
-    """Captures, or labels of ground truth, joined by `inferenceId`, else by `eventId`."""
     reader = LoggedCallReader(subject)
     for file in files:
         read = partial(_read_truth, file, subject)

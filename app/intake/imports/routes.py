@@ -37,10 +37,8 @@ from .run_import import Checkpoint, ImportReport, RejectedRow, run_import
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/imports", tags=["records"])
 
 MAX_IMPORT_BYTES = 256 * 1024 * 1024
-"""`evenhand import` takes files of any size."""
 
 MAX_IMPORT_ROWS = 1_000_000
-"""A Parquet file of a few bytes can hold any number of them."""
 
 MAX_PROBLEMS = 100
 

@@ -1,7 +1,4 @@
-"""An import: rows are read, sent in batches, noted as done; what is sent twice is stored once.
-
-The report of an import.
-"""
+"""An import: rows are read, sent in batches, noted as done; what is sent twice is stored once."""
 
 import hashlib
 import json
@@ -45,10 +42,10 @@ class RejectedRow:
 
 @dataclass
 class ImportReport:
-    """Numbers of rows: read = accepted + duplicate + rejected.
+    """read = accepted + duplicate + rejected rows.
 
-    A duplicate was stored before. A rounded probability, a hair outside [0, 1], became 0 or 1.
-    `rejections` are the first, `warnings` rows that no figure counts. Times are ISO 8601 in UTC.
+    A duplicate was stored before. A rounded probability, a hair outside [0, 1], became 0 or 1. `rejections`
+    are the first, `warnings` rows that no figure counts. Times are ISO 8601 in UTC.
     """
 
     read: int = 0
@@ -95,8 +92,6 @@ class ImportReport:
 
 
 class Checkpoint:
-    """Notes nothing: for imports that are not continued."""
-
     def resume(self) -> tuple[ImportReport, int]:
         return ImportReport(), 0
 
@@ -118,7 +113,6 @@ class CheckpointFile(Checkpoint):
         self._file: BinaryIO | None = None
 
     def resume(self) -> tuple[ImportReport, int]:
-        """Removes rejected rows after the last note."""
         report = ImportReport()
         rows_done = 0
         written = 0
@@ -251,9 +245,8 @@ def run_import(
 
 
 def encode_record(row: ImportRow, digest: str, subject: ImportSubject) -> bytes:
-    """Native record as JSON; one without an id gets that of its place in the file of that digest.
-
-    Raises RowRefused without a record, or for a value that JSON does not have.
+    """A record without an id gets that of its line in the file of that digest. Raises RowRefused without a
+    record, or for a value that JSON does not have.
     """
     if row.record is None:
         raise RowRefused(row.field, row.reason)

@@ -1,7 +1,7 @@
 """Decoding of a request's bytes as JSON.
 
-A quick look at a body nearly always shows that it is strict: decoders keep the last of two members of one
-name, and read 1e-400 as 0, so the text has more members than the value.
+Decoders keep the last of two members of one name, and read 1e-400 as 0, so a text that is not strict has more
+members than the value.
 """
 
 import json
@@ -19,7 +19,6 @@ from ...base.strict_json import require_strict
 MAX_BODY_BYTES = 64 * 1024 * 1024
 
 MAX_CONTAINERS = 1_000_000
-"""Counted before they are made: each takes many times its two characters."""
 
 MAX_COMMAS = 10_000_000
 """About as many values may be in one JSON body."""
@@ -39,9 +38,9 @@ _TINY_EXPONENTS = {
     b"e": re.compile(rb"e-0*[1-9][0-9]{2,}[\s,\]}]"),
     b"E": re.compile(rb"E-0*[1-9][0-9]{2,}[\s,\]}]"),
 }
-"""The end of a number that may vanish; a UUID holds `e-412` too, but not before what follows a number.
+"""A number that may vanish ends so; a UUID holds `e-412` too, but not before what follows a number.
 
-Two expressions, because the search for one that begins with fixed characters is eight times as fast.
+The search for an expression that begins with fixed characters is eight times as fast.
 """
 
 _DECODER = msgspec.json.Decoder()
@@ -131,10 +130,7 @@ def decoded_json(body: bytes) -> Any:  # noqa: ANN401 - any value of JSON
 
 
 def is_evidently_strict(body: bytes, members: int, times: int) -> bool:
-    """Whether a quick look shows that no member was named twice and no number vanished.
-
-    `members` were decoded; `times` of their values have two colons or more.
-    """
+    """`members` were decoded; `times` of their values have two colons or more."""
     # A count of one byte takes a third of the time of a count of two. Escapes could hide colons of a time
     # (`12\u003a00`).
     if b"\\" not in body and body.count(b":") == members + 2 * times:

@@ -85,7 +85,6 @@ def feedback_batch(
     ids: Sequence[str],
     numbers: Sequence[int],
 ) -> Batch:
-    """Takes a stated prediction for one of the present model revision."""
     target = plan.target
     revision = copy_text(plan.target.model_revision)
     cells = {
@@ -153,7 +152,6 @@ def measure_size(*values: object) -> int:
 
 
 def find_large(checked: Checked, lines: bytes) -> Mapping[int, str]:
-    """Problems by position; `lines` are as they are to be copied."""
     if len(lines) <= MAX_RECORD_BYTES:
         return {}
     # A line holds a record's JSON and more: a short one needs no second look.

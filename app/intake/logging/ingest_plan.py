@@ -1,7 +1,4 @@
-"""A deployment's schema compiled for checking.
-
-The records of one request after checking.
-"""
+"""A deployment's schema compiled for checking, and the records of one request after it."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -15,7 +12,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from ...base.errors import InvalidInput, TooLarge
-from ...base.values import MAX_TEXT, frozen, frozen_arrays, nearest, printable, tidy
+from ...base.values import MAX_TEXT, frozen, frozen_arrays, join_first, nearest, printable, tidy
 from ...domain.arrival import RecordSource
 from ...domain.cells import (
     INT64_MAX,
@@ -97,10 +94,8 @@ _SHARE = {"type": "number", "minimum": 0, "maximum": 1}
 
 @frozen_arrays
 class PayloadColumn:
-    """A column of payload records that a sender may state, and that is the same in every schema.
-
-    `values` is its list in `CheckedPayload`, `kind` and `schema` its type in a body. Its cells are JSON,
-    or plain text.
+    """`values` is its list in `CheckedPayload`, `kind` and `schema` its type in a body. Cells are JSON, or
+    plain text.
     """
 
     name: str
@@ -174,10 +169,8 @@ AHEAD_HISTORICAL = timedelta(minutes=10)
 
 @dataclass(frozen=True)
 class StatedTimes:
-    """The times that a request's records may state; `historical` records must state one.
-
-    If the `first_counts`, a record sent again with another time is a duplicate. Times without an offset are
-    refused, unless they are UTC. `earliest` is the deployment's first possible day.
+    """`historical` records must state one. With `first_counts`, a record sent again with another time is a
+    duplicate. `earliest` is the deployment's first possible day.
     """
 
     now: datetime
@@ -354,7 +347,6 @@ class Columns:
     def of(
         cls, kind: str, columns: tuple[Column, ...], *, required: bool, key: bytes | None = None
     ) -> "Columns":
-        """`kind` is their name in messages: `features` or `meta`. Pseudonyms are made with `key`."""
         checks = tuple(check_for(column, key) for column in columns)
         return cls(kind, columns, checks, frozenset(column.name for column in columns), required)
 
@@ -369,13 +361,10 @@ class Columns:
         if missing:
             raise RecordRefused(f"{self.kind}.{missing[0]}", describe_missing(missing, unknown))
         if unknown:
-            listed = ", ".join(column.name for column in self.columns[:_MOST_NAMES]) or "none"
-            unlisted = (
-                f" and {len(self.columns) - _MOST_NAMES} more" if len(self.columns) > _MOST_NAMES else ""
-            )
+            listed = join_first((column.name for column in self.columns), _MOST_NAMES) or "none"
             raise RecordRefused(
                 f"{self.kind}.{printable(unknown[0])}",
-                f"is not a column of the schema; the schema has {listed}{unlisted}",
+                f"is not a column of the schema; the schema has {listed}",
             )
 
         cells: list[Any] = []
@@ -432,5 +421,4 @@ def plan_for(target: Target) -> IngestPlan:
 
 
 def _as_listed(classes: Classes) -> Check:
-    """Stores a class as the deployment lists it: `"1"` and `1.0` as 1."""
     return lambda value: classes.canonical([scalar(value)])[0]

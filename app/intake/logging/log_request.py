@@ -1,7 +1,4 @@
-"""One request's body in any of its forms, read and checked.
-
-Warnings of a receipt: ids that look alike, and labels and predictions that no figure counts.
-"""
+"""One request's body in any of its forms, read and checked, with warnings about its records."""
 
 import csv
 import io
@@ -100,10 +97,8 @@ _PREDICTION, _PROBABILITY = "_original_prediction", "_original_probability"
 
 
 class LogRequest(Struct, frozen=True, kw_only=True):
-    """One request to log records; `label` is the label's column in feedback.
-
-    With `first_time_counts`, a record sent again with another time is a duplicate. Large bodies of one
-    `actor` wait for each other.
+    """`label` is the label's column in feedback. With `first_time_counts`, a record sent again with another
+    time is a duplicate. Large bodies of one `actor` wait for each other.
     """
 
     body: bytes

@@ -102,7 +102,6 @@ def add_rows(
     *,
     first: int = 0,
 ) -> None:
-    """The first of the rows is record `first` of the request."""
     rows = len(table)
     features = pick_columns(table.rows, table.fields, plan.features.columns)
     check_rows(features, plan.features.columns, plan.features.checks, refusals)
@@ -225,8 +224,6 @@ MAX_LINES = 1_000_000
 
 
 class CapturedBody(Struct, frozen=True, array_like=True):
-    """Content type and encoding may be empty."""
-
     body: bytes
     content_type: str = ""
     encoding: str = ""

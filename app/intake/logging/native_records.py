@@ -1,7 +1,4 @@
-"""Checks native records one by one and gives the reason for each refusal.
-
-Rows under a line of column names, and objects of columns, checked cell by cell.
-"""
+"""Checks native records one by one, and tables cell by cell; gives the reason for each refusal."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -92,7 +89,6 @@ def check_feedback(
 
 
 def _add_records(checked: Checked, records: Sequence[Any], read: Callable[[Json], JsonObject]) -> None:
-    """Adds the values that `read` gives to the lists that are called as they are."""
     for index, record in enumerate(records):
         try:
             values = read(record)
@@ -149,8 +145,6 @@ def read_optional(name: str, check: Check, record: JsonObject) -> Json:
 
 @dataclass(slots=True)
 class Refusals:
-    """The first fault of each row that has one: (field, reason) by position."""
-
     found: dict[int, tuple[str, str]] = field(default_factory=dict)
 
     def add(self, position: int, where: str, reason: str) -> None:

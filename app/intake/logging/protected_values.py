@@ -7,10 +7,8 @@ from ...domain.storage_rules import group_labels
 
 
 def check_for(column: Column, key: bytes | None) -> Check:
-    """Check that returns the form to store: None for NaN, and for a value in none of the groups.
-
-    Raises:
-        ValueError: the column needs a key, and there is none.
+    """Returns None for NaN, and for a value in none of the groups. Raises ValueError without a key for
+    pseudonyms.
     """
     check = _check_known(column, key)
     return lambda value: None if value != value else check(value)  # noqa: PLR0124 - NaN alone differs from itself

@@ -39,7 +39,6 @@ _MEMBERS = frozenset(
     }
     | {"scoring_id", "scoring_timestamp", "sample_rate", "body", "request", "response"}
 )
-"""Any other field, but for columns of the schema, could be a value of a sender."""
 
 _WORDS = (
     (RejectionReason.CONFLICT, re.compile("(a record|feedback) of this id is stored already")),

@@ -109,7 +109,6 @@ class Ingestion:
         await self.rejections.stop()
 
     async def plan(self, deployment_id: str) -> IngestPlan:
-        """May be of an older version."""
         return self._plans.get(deployment_id) or await self.current_plan(deployment_id)
 
     async def log_payload(self, deployment_id: str, request: LogRequest, *, now: datetime) -> Receipt:
@@ -264,7 +263,6 @@ class Ingestion:
         return await self._batch(kind, checked, plan, moments)
 
     async def current_plan(self, deployment_id: str) -> IngestPlan:
-        """Reads the database now."""
         target = await asyncio.to_thread(read_target, self._database, deployment_id, self._sealer)
         if target is None:
             self._plans.pop(deployment_id, None)

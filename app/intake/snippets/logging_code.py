@@ -1,7 +1,6 @@
 """Code that logs records of one deployment. Never holds a key.
 
-Names and values go in only through the escaping of the language: JSON in a quoted here-document for the
-shell, and Python's own literals.
+Names and values are escaped: JSON in a quoted here-document for the shell, and Python's own literals.
 """
 
 import json
@@ -30,7 +29,6 @@ _LINE = 60
 _EXACT = 2**53
 
 _MARKS = {"prediction": 0.8125390625, "probability": 0.1875390625}
-"""Exact in binary, so that no format changes them."""
 
 
 @frozen
@@ -273,7 +271,6 @@ def _write_asking(
 
 
 def _places_in(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - any value of JSON
-    """Yields each with its path: `["predictions"][0]`."""
     members = (
         value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
     )

@@ -25,8 +25,6 @@ from ..gateway.spool_entries import IntakeCount
 
 @frozen_by_name
 class MissingTotals:
-    """Running totals of one sender for one hour: dropped records, and those not in its sample."""
-
     hour: datetime
     not_received: int
     left_out: int
@@ -43,7 +41,6 @@ class MissingHour:
 
 
 MOST_WAITING = 1000
-"""More are shown as "more than"."""
 
 MOST_REASONS = 10_000
 

@@ -114,19 +114,15 @@ class IngestionHour:
 
 @frozen_by_name
 class IgnoredEvents:
-    """Events of which nothing was used; `reason` is the last, without a value of a record."""
-
     events: int
     reason: str
 
 
 @frozen_by_name
 class IngestionView:
-    """All hours, newest first. Rejections are summed up by reason, the most frequent first; their hour is the
-    last with any.
-
-    `waiting_labels` are labels without a payload record, at most `MOST_WAITING`; `is_more`: there are
-    more. `ignored` events are no half of a call.
+    """Hours are newest first, `rejections` summed up by reason, the most frequent first; their hour is the
+    last with any. At most `MOST_WAITING` labels wait for their record; `is_more`: there are more. `ignored`
+    events are no half of a call.
     """
 
     hours: Sequence[IngestionHour]

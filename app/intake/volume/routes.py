@@ -1,6 +1,4 @@
-"""Routes of what came in for a deployment: records and calls by hour, and records that Evenhand did not
-get.
-"""
+"""Routes of records and calls by hour, and of records that Evenhand did not get."""
 
 from collections import Counter
 from dataclasses import asdict

@@ -22,7 +22,6 @@ LONGEST_WAIT_SECONDS = 0.05
 FLUSH_RECORDS = 10_000
 
 PENDING_RECORDS = 200_000
-"""Max records that wait: a slow disk shows as 503 and not as memory."""
 
 log = structlog.get_logger()
 
@@ -54,7 +53,6 @@ class GroupCommit:
             self._employ(writer)
 
     async def stop(self) -> None:
-        """Writes what was submitted, then closes the connections."""
         self._is_closing = True
         for idle in self._idle:
             _resolve(idle)

@@ -10,10 +10,8 @@ from ...domain.arrival import RecordSource
 
 
 class Batch(Struct, frozen=True, kw_only=True, eq=False):
-    """Checked records of one deployment as COPY `lines`, in the columns of `writer`: feedback, if it is no
-    PayloadBatch. `numbers` are their record numbers, ascending.
-
-    `row_version`: the deployment's row under which they were checked.
+    """`lines` are in the columns of `writer`: feedback, if it is no PayloadBatch. `numbers` are record
+    numbers, ascending. `row_version`: the deployment's row under which they were checked.
     """
 
     deployment_no: int
@@ -25,11 +23,8 @@ class Batch(Struct, frozen=True, kw_only=True, eq=False):
 
 
 class PayloadBatch(Batch, frozen=True, kw_only=True):
-    """Payload records.
-
-    `keys` and `lines` are in the columns of `writer`, in one order. `scored_at_sent[i]`: the
-    client stated the time, so another stored time is a conflict. `hours` are those of historical records,
-    `minutes` the number of each counted minute.
+    """`keys` and `lines` are in one order. `scored_at_sent[i]`: the client stated the time, so another stored
+    time is a conflict. `hours` are those of historical records, `minutes` the number of each counted minute.
     """
 
     keys: bytes
@@ -40,8 +35,6 @@ class PayloadBatch(Batch, frozen=True, kw_only=True):
 
 @frozen
 class WriteOutcome:
-    """Ascending positions of the records that were not newly stored."""
-
     duplicates: Sequence[int] = ()
     conflicts: Sequence[int] = ()
 

@@ -29,8 +29,6 @@ SELECT no, {ROW_VERSION}::text FROM deployments WHERE no = ANY ($1) ORDER BY no 
 
 @dataclass(eq=False)
 class WriteSession:
-    """One connection, for one transaction at a time. Its errors are psycopg's."""
-
     _connection: psycopg.AsyncConnection[tuple[Any, ...]]
     _seconds: float
     _deadline: float = 0.0
@@ -56,7 +54,6 @@ class WriteSession:
 
     @property
     def is_lost(self) -> bool:
-        """A commit under way may have taken place."""
         return self._connection.closed
 
     @asynccontextmanager
@@ -94,7 +91,6 @@ class WriteSession:
             await copy.write(lines)
 
     async def commit(self, script: bytes) -> Rows:
-        """Runs the last statements, each with its semicolon, and commits; returns as `run`."""
         # After a pause of the whole process the limit has not been noticed yet.
         if asyncio.get_running_loop().time() > self._deadline:
             raise TimeoutError

@@ -32,9 +32,7 @@ class Target:
     """Key of protected columns, if there are some and it was asked for."""
     outcomes: OutcomeRule | None = None
     endpoint: Endpoint | None = None
-    """Format and mapping; nothing secret."""
     earliest: date | None = None
-    """First possible day of a record."""
 
     @property
     def lists_texts(self) -> bool:

@@ -161,12 +161,10 @@ KEY_COLUMNS = ("deployment_no", "record_id", "record_no")
 RECORD_COLUMNS = tuple(
     column.name for column in PayloadRecordRow.__table__.columns if column.name != "logged_at"
 )
-"""All in the order of their lines; historical ones end with `logged_at`."""
 
 _KEY_COLUMNS, _PAYLOAD_COLUMNS = ", ".join(KEY_COLUMNS), ", ".join(RECORD_COLUMNS)
 
 _CLASH = {"23505", "40P01"}
-"""An id is taken, or two writes waited for each other."""
 
 # Mitigation depends on settings of the moment, so a repeated request may differ in it. Another rate is
 # another weight.

@@ -132,7 +132,6 @@ def page(
     what: Corrected | None = None,
     since: datetime | None = None,
 ) -> Sequence[Any]:
-    """Newest first, without those whose record was erased."""
     values = asdict(paging) | {"no": deployment_no, "record": record, "what": what, "since": since}
     return session.execute(_PAGE, values).all()
 

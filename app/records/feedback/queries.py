@@ -12,8 +12,6 @@ from ...sources.stored.record_conditions import RecordPlace
 
 @frozen_by_name
 class StoredFeedback:
-    """Columns are in the order of `schema_version`. `has_record`: its record is stored."""
-
     feedback_no: int
     feedback_id: str
     logged_at: datetime

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy.orm import Session
 
-from ...base.values import Range, Scalar, frozen_by_name, name_value
+from ...base.values import Range, Scalar, frozen_by_name, join_first, name_value
 from ...checks import queries as checks
 from ...checks.result_queries import read_measurements
 from ...checks.views.view_source import counted_check
@@ -17,12 +17,9 @@ from ...domain.paging import Paging
 from ...statistics.sentences.rounding import digits_apart
 
 FLIPS = "flip_rate"
-"""Counts unfavourable records with a favourable copy, among those with a copy."""
 
 _DIGITS = 4
-"""Min digits after the point of a score."""
 MOST_REFERENCES = 3
-"""Max reference groups that a total names."""
 
 MAX_SENTENCES = 5
 MAX_LABELS = 6
@@ -161,15 +158,13 @@ def _word_total(
 
 
 def _word_change(attribute: MonitoredAttribute, names: GroupWords) -> str:
-    """`as men`, with one reference value, else `with age as in the reference (26-75)`."""
     reference = attribute.reference
     if reference is not None and len(reference) == 1 and not isinstance(reference[0], Range):
         return f"as {names.subject(attribute.feature, name_value(reference[0]))}"
     if reference is None:
         return f"with another value of {attribute.feature}"
     named = [names.label(attribute.feature, name_value(value)) for value in reference]
-    remainder = f" and {len(named) - MOST_REFERENCES:,} more" if len(named) > MOST_REFERENCES else ""
-    return f"with {attribute.feature} as in the reference ({', '.join(named[:MOST_REFERENCES])}{remainder})"
+    return f"with {attribute.feature} as in the reference ({join_first(named, MOST_REFERENCES)})"
 
 
 def pick_labels(monitor: Monitor | None) -> Sequence[Scalar]:

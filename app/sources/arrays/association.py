@@ -49,7 +49,6 @@ def shape_of_categories(counts: Codes) -> Shape:
 
 
 def shape_of_quantity(squares: float, fourths: float) -> Shape:
-    """`squares` and `fourths` sum powers of differences from the mean."""
     return Shape(1, min(fourths / squares**2, 1.0))
 
 
@@ -61,7 +60,6 @@ class Shuffled:
 
     @property
     def highest(self) -> int:
-        """1, or of categories the smaller number of values less one."""
         return min(self.first.rank, self.second.rank)
 
     @property
@@ -85,7 +83,6 @@ class Shuffled:
 
     @property
     def variance(self) -> float:
-        """Exact, of four records at least."""
         n = float(self.records)
         ranks = [shape.rank * (n - 1 - shape.rank) for shape in (self.first, self.second)]
         uneven = [
@@ -110,7 +107,6 @@ class Moments:
         self.fourths = 0.0
 
     def add(self, numbers: FloatArray) -> None:
-        """Finite numbers; joined as in Pébay 2008, Sandia report SAND2008-6212."""
         with np.errstate(all="ignore"):
             mean = float(numbers.mean())
             centred = numbers - mean
@@ -150,8 +146,6 @@ _SMALLEST = float(np.finfo(np.float64).tiny / np.finfo(np.float64).eps)
 
 @frozen_by_name
 class Strength:
-    """0 to 1, corrected for chance; chance's level; the uncorrected one."""
-
     corrected: float
     chance_level: float
     uncorrected: float
@@ -321,8 +315,6 @@ def _count_values(codes: Codes) -> int:
 
 
 class _Quantity:
-    """Lowest, highest, and moments of distances from the first number: these keep digits."""
-
     def __init__(self) -> None:
         self._first: float | None = None
         self._lowest, self._highest = np.inf, -np.inf

@@ -62,8 +62,6 @@ class NumberCells:
 
 
 class JsonCells:
-    """The texts "1" and 1 differ."""
-
     def __init__(self, texts: pa.ChunkedArray) -> None:
         self._texts = texts
 
@@ -150,7 +148,6 @@ def classify_cells(answers: Cells, rule: OutcomeRule) -> Codes:
 
 
 def are_ranges(tests: Sequence[ValueTest]) -> bool:
-    """Whether only numbers pass the tests, by size."""
     return any(test.ranges for test in tests) and not any(test.texts for test in tests)
 
 
@@ -163,8 +160,6 @@ def in_ranges(numbers: FloatArray, test: ValueTest) -> Mask:
 
 
 class OutcomeClassifier:
-    """A class seen before costs one look-up."""
-
     def __init__(self, rule: OutcomeRule) -> None:
         # typed: 1, 1.0 and True are equal keys, yet `True` is the class "true".
         self.classify = lru_cache(maxsize=1024, typed=True)(rule.tests.classify)

@@ -1,6 +1,6 @@
 """Probabilities of the favourable outcome.
 
-Predictions show which number it is. Where they do not, there are no scores rather than wrong ones.
+Predictions show which number it is. Where they do not, there are no scores.
 """
 
 from collections.abc import Sequence
@@ -46,7 +46,6 @@ NO_PLACE = "the largest probability is not in the same place for every predictio
 TWO = 2
 HALF = 0.5
 FEWEST, FEWEST_OF_SIDE = 10, 3
-"""Predictions, in all and of each outcome: fewer too often rise by chance."""
 
 OFF_ONE = 1e-3
 _DECODER = msgspec.json.Decoder(list[float | list[float | None] | None])

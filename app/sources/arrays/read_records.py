@@ -130,8 +130,6 @@ def typed_value(text_or_value: Scalar, kind: FieldType) -> Scalar:
 
 @frozen_arrays
 class Divided:
-    """Per record the position of its value or NEITHER; or why there are no values."""
-
     column: str
     labels: tuple[str, ...]
     codes: IntArray
@@ -217,7 +215,6 @@ class RecordTable:
         return favourable_scores(columns.probabilities, columns.answers, self.outcomes, self.monitor.outcomes)
 
     def count_twins(self, repeats: IntArray | None = None) -> Counter[NearTwin]:
-        """Each record counts as many as it `repeats`."""
         twins = Counter[NearTwin]()
         for attribute, grouping in zip(self.monitor.attributes, self.groupings, strict=True):
             if attribute.rule is None and grouping.column.type is FieldType.STRING:

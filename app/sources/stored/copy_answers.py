@@ -16,8 +16,6 @@ from ...domain.record import Prediction
 
 @frozen
 class TargetKey:
-    """`target` is a value's canonical text or `[lo, hi]`."""
-
     model_revision: str
     schema_version: int
     feature: str
@@ -61,7 +59,6 @@ def stored_outcomes(
 
 
 def reserve_target_number(session: Session) -> int:
-    """An unused number is never seen again."""
     return int(session.execute(text("SELECT nextval('copy_targets_no_seq')")).scalar_one())
 
 
@@ -79,7 +76,6 @@ class CounterfactualLines:
         self.count = 0
 
     def add(self, copies: Sequence[tuple[int, int, int]], answers: Sequence[Prediction]) -> None:
-        """Copies are (target_no, record_no, draw)."""
         lines = []
         for (target, record, draw), answer in zip(copies, answers, strict=True):
             label = _json(None if answer.label is None else normalised(answer.label))

@@ -9,7 +9,6 @@ KEPT = timedelta(hours=2)
 """An hour is shown; a late clock or a stopped scheduler does no harm."""
 
 _SETTLED = timedelta(minutes=1)
-"""Age from which rows are added up; later rows by a later call."""
 
 _IS_ALONE = text("SELECT pg_try_advisory_xact_lock(4540261128)")
 

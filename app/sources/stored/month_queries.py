@@ -52,7 +52,6 @@ def versions_of_month(
 def rows_of_month(
     reader: ArrowReader, kind: LogKind, deployment_no: int, month: Span, schema: RecordSchema
 ) -> AbstractContextManager[pa.RecordBatchReader]:
-    """Oldest first; features and meta fields last."""
     values = "".join(
         f", ({source}->>{position})::{TYPES[column.type]}"
         for source, columns in (("features", schema.features), ("meta", schema.meta))

@@ -81,8 +81,6 @@ class RecordFilter:
 
 @dataclass(slots=True)
 class Statement:
-    """Conditions on `payload_records r`, and their parameters."""
-
     conditions: list[str] = field(default_factory=list)
     values: JsonObject = field(default_factory=dict)
 

@@ -166,7 +166,6 @@ def find_record(session: Session, deployment_no: int, record_id: str) -> StoredR
 
 
 def shown_record(record: StoredRecord) -> StoredRecord:
-    """Cuts texts that are longer than may be logged now."""
     return replace(record, **{name: shown_value(getattr(record, name)) for name in VALUE_COLUMNS})
 
 
@@ -179,7 +178,6 @@ def nth_newest(
     since: datetime,
     count: int,
 ) -> RecordPlace | None:
-    """The `count`th in [since, before) under the schema version."""
     statement = bound_statement(deployment_no, RecordFilter(since=since, until=before, version=version), None)
     return _place(session, statement, count)
 
@@ -267,7 +265,6 @@ class RecordsByGap:
 def find_by_gap(
     session: Session, deployment_no: int, filters: RecordFilter, *, after: GapPlace | None, limit: int
 ) -> RecordsByGap:
-    """Looks through a bounded number of records."""
     if after is not None and after.gap is None:
         return _find_without_flags(
             session, deployment_no, filters, RecordPlace(after.logged_at, after.record_no), limit

@@ -92,7 +92,6 @@ SELECT CASE WHEN $3 >= now() - interval '{int((KEPT - _MARGIN).total_seconds())}
 
 
 def count_payload(reader: ArrowReader, query: WindowQuery, span: Span) -> int:
-    """Counts records of the current schema version."""
     first = floor_to_minute(span.start)
     first = first if first == span.start else first + timedelta(minutes=1)
     parameters: list[Parameter] = [
@@ -247,7 +246,6 @@ def _parameters(query: WindowQuery, span: Span, limit: int) -> list[Parameter]:
 
 
 MOST_ROWS = 2_000_000
-"""A report holds them in memory."""
 
 _IN_PERIOD = "FROM payload_records WHERE deployment_no = $1 AND logged_at >= $2 AND logged_at < $3"
 

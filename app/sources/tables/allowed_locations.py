@@ -77,7 +77,6 @@ _NUMBERED = re.compile(r"v?(\d+)(?:-.*)?\.metadata\.json")
 
 
 def open_iceberg(location: str, field: str) -> "Dataset":
-    """Current snapshot; its fragments have paths below its folder."""
     try:
         from pyiceberg.exceptions import ValidationError  # noqa: PLC0415 - an extra that few installations have
     except ImportError as error:
@@ -187,11 +186,9 @@ def _path_below(location: str, written: str, field: str) -> str:
 
 
 MAPPING = "delta.columnMapping.mode"
-"""Files of such tables may name columns otherwise."""
 
 
 def open_delta(location: str, field: str) -> "Dataset":
-    """Its fragments have paths below its folder."""
     try:
         from deltalake import DeltaTable  # noqa: PLC0415 - an extra that few installations have
         from deltalake.exceptions import DeltaError  # noqa: PLC0415
@@ -219,12 +216,10 @@ Root: TypeAlias = Path | str
 SUFFIX = ".parquet"
 
 PAGE = 1000
-"""Min objects that a store lists in several pages."""
 
 LISTINGS = 5
 
 MAX_SECONDS = 300
-"""A store may list without end."""
 
 _ADDRESS = re.compile(r"(?:(?:s3|gs)://[\w.-]+|abfss?://[\w-]+(?:@[\w.-]+)?)((?:/[^/%?#\\\x00-\x1f]+)*)/?")
 """Excludes what readers would decode, or take for settings."""
@@ -355,7 +350,6 @@ def _list_table(table: PayloadTable | FeedbackTable, roots: Sequence[Root], fiel
 
 
 def read_partition_value(path: str, partition_by: str | None) -> str | None:
-    """`day=2026-07-01/part-0.parquet` has `2026-07-01`."""
     pairs = (folder.partition("=") for folder in Path(path).parts[:-1])
     return next(
         (unquote(value) for name, is_pair, value in pairs if is_pair and unquote(name) == partition_by), None

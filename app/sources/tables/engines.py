@@ -10,7 +10,6 @@ from ...base.errors import SetupError
 from ...base.settings import count_cores
 
 Task = Callable[[bytes], bytes]
-"""Pickled for Spark: holds no open file or connection."""
 
 Done = Callable[[int], None]
 """Called with the number of finished pieces, about once a second; what it raises ends the run."""

@@ -1,6 +1,4 @@
-"""Files that Evenhand writes about records that lie elsewhere, such as flags. Nothing else is ever
-deleted.
-"""
+"""Files that Evenhand writes about records elsewhere, such as flags. Nothing else is ever deleted."""
 
 import hashlib
 import os
@@ -173,7 +171,6 @@ def own_folder(deployment_id: str, payload: PayloadTable, answers: Path | None) 
 
 
 def delete_answers(folder: Path, before: datetime, limit: int) -> tuple[int, int]:
-    """Returns how many files and answers."""
     files, rows = 0, 0
     for file in _own_files(folder):
         if files == limit:
@@ -193,7 +190,6 @@ def delete_answers(folder: Path, before: datetime, limit: int) -> tuple[int, int
 
 
 def erase_from_files(folder: Path, ids: Sequence[str]) -> Counter[str]:
-    """Returns how many rows of flags and of answers they had."""
     erased = Counter[str]()
     for file in _own_files(folder):
         try:
@@ -213,7 +209,6 @@ def erase_from_files(folder: Path, ids: Sequence[str]) -> Counter[str]:
 
 
 def delete_all(folder: Path) -> int:
-    """Deletes empty folders, too; returns how many files."""
     deleted = 0
     for file in _own_files(folder):
         with suppress(OSError):

@@ -159,7 +159,6 @@ class PayloadFiles(TableFiles):
 def _collect(
     empty: pa.Table, batches: Iterable[pa.Table], limit: int, cut: Callable[[pa.Table, int], pa.Table]
 ) -> pa.Table:
-    """Memory follows the limit and not the files."""
     tables = [empty]
     for rows in batches:
         tables.append(rows)
@@ -201,7 +200,6 @@ class FeedbackFiles(TableFiles):
         )
 
     def labelled_among(self, records: pa.Array, until: datetime) -> pa.Array:
-        """Ids of records with a label observed before `until`."""
         labels = self._newest(Span(start=ALL_TIMES.start, end=until), len(records), records)
         return labels.filter(pc.is_valid(labels["label"]))["feedback_id"].combine_chunks()
 

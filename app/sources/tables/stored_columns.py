@@ -77,7 +77,6 @@ def json_codes(values: pa.ChunkedArray) -> pa.DictionaryArray:
 
 
 def text_codes(values: pa.ChunkedArray, absent: str) -> pa.DictionaryArray:
-    """`absent` where there is none."""
     codes = as_array(values)
     if pa.types.is_dictionary(codes.type) and not codes.null_count:
         return pa.DictionaryArray.from_arrays(codes.indices, codes.dictionary.cast("string"))

@@ -25,7 +25,6 @@ CANNOT_READ = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, 
 """A damaged file, other types than the first, an unknown encoding, a file that vanished, or is too large."""
 
 BATCH_ROWS = 131_072
-"""Large enough for Arrow's speed, small enough for memory."""
 
 FOOTERS = 16
 
@@ -184,7 +183,6 @@ class TableFiles:
             ) from error
 
     def require_columns(self, names: Mapping[str, str], *, time: str) -> None:
-        """`names` are by what they are for; `time` is one of these."""
         if self._dataset is None:
             return
         for role, name in names.items():
