@@ -1,7 +1,4 @@
-"""Schema of commit 7ba08965. Its databases carry this revision, so that the migrations after this one bring them up to date.
-
-A dump of that schema equals one of this script, to the order of columns and the text of functions.
-"""
+"""Schema of commit 7ba08965. Its databases carry this revision, so that the migrations after this one bring them up to date."""
 
 from alembic import op
 

@@ -1,9 +1,7 @@
 """Drops what no feature of this version uses, and stores each figure once.
 
-Each comparison of the evidence gets a beginning of its own, a deployment a first possible day of its records, and erased records are
-counted. A figure's row is marked if it is the group furthest out; rows whose counts another row has go. So do flips by direction, which
-are counts in the row of the flip rate, mitigated figures that are measured when somebody asks, and figures of labels that compare no
-groups. The OpenScale SDK's tables become one.
+Rows whose counts another row has go; so do mitigated figures that are measured when somebody asks, and figures of labels that compare no
+groups.
 """
 
 from alembic import op

@@ -1,8 +1,7 @@
 """Judges stored figures by their whole interval: inside the limits with an interval that reaches outside is `undecided`, no longer `fair`.
 
-Outside them, `unfair` takes the interval that allows for the choice among several groups; one that reaches inside is `suspected`.
-
-OpenScale's own fairness is judged by its value alone. The counts of days follow where the figures of the day are stored. Alerts stay.
+Outside them, `unfair` takes the interval that allows for the choice among several groups. OpenScale's own fairness is judged by its value
+alone. Alerts stay.
 """
 
 from alembic import op

@@ -1,7 +1,5 @@
 """Gives each deployment the usual rules on failed checks and on missing records, where it has none of their kind.
 
-Rules on checks without the model's answers are rules on failed checks.
-
 Takes the model's own words, which may repeat a record, out of all stored reasons; those of a check stand in a column of their own.
 """
 

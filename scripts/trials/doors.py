@@ -1,18 +1,14 @@
 """Attacks its own service on loopback, and says whether others were still served: heads, silence, pipelining, reports, bodies.
 
-Starts `evenhand serve` of the code in FOLDER with its own database on a free port. Needs Linux (/proc) and a few minutes. The exit status
+Starts `evenhand serve` of the code in FOLDER with its own database on a free port. Needs Linux and a few minutes. The exit status
 is 1 if an attack got through.
 """
 
 import argparse
 import asyncio
 import contextlib
-import os
-import socket
 import statistics
-import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -22,8 +18,11 @@ from pathlib import Path
 from typing import Self
 
 import httpx
+import psutil
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+from scripts.benchmarks.service import ROOT, Checkout
+from scripts.benchmarks.staging import own_postgres
+
 HOST = "127.0.0.1"
 CROWD = "127.0.0.2"
 """Address of those who attack: each address has a number of connections of its own."""
@@ -41,7 +40,6 @@ MAX_RATIO = 3.0
 BODIES, BODY_BYTES, BODY_PART = 8, 64 * 2**20 - 8192, 8192
 """Bodies sent at once, bytes of each and bytes of a part; together they just fill the room of all ingestion bodies."""
 SAMPLE_SECONDS = 0.05
-START_SECONDS = 180
 PATIENCE_SECONDS = 60
 
 _FEATURES = [{"name": "age", "type": "integer"}, {"name": "sex", "type": "string"}]
@@ -63,7 +61,7 @@ _MONITOR = {
 @dataclass(frozen=True, slots=True)
 class Service:
     port: int
-    pid: int
+    api: psutil.Process
     admin: str
     manager: str
     logger: str
@@ -94,7 +92,7 @@ class Outcome:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--code", type=Path, default=REPOSITORY, metavar="FOLDER", help="the repository whose service is attacked")
+    parser.add_argument("--code", type=Path, default=ROOT, metavar="FOLDER", help="the repository whose service is attacked")
     options = parser.parse_args()
     with running(options.code.resolve()) as service:
         return asyncio.run(_attack_all(service))
@@ -119,7 +117,7 @@ async def _attack_all(service: Service) -> int:
 
 
 async def measured(service: Service, name: str, attack: Callable[[Service], "Attack"], *, is_memory_bounded: bool) -> Outcome:
-    with Memory(service.pid) as memory:
+    with Memory(service.api) as memory:
         async with attack(service) as ask:
             good = 0
             for _ in range(GOOD_REQUESTS):
@@ -234,8 +232,8 @@ async def _send(writer: asyncio.StreamWriter, parts: list[bytes]) -> None:
 class Memory:
     """The resident memory of a process in MB: before the block, and at most during it."""
 
-    def __init__(self, pid: int) -> None:
-        self._pid = pid
+    def __init__(self, process: psutil.Process) -> None:
+        self._process = process
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch)
         self.before = self.peak = self._now()
@@ -253,35 +251,19 @@ class Memory:
             self.peak = max(self.peak, self._now())
 
     def _now(self) -> float:
-        pages = int(Path(f"/proc/{self._pid}/statm").read_text(encoding="ascii").split()[1])
-        return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+        return float(self._process.memory_info().rss) / 2**20
 
 
 @contextmanager
 def running(code: Path) -> Iterator[Service]:
-    with tempfile.TemporaryDirectory(prefix="evenhand-doors-") as folder:
-        Path(folder).chmod(0o711)  # as root the database runs as another account
-        with socket.create_server((HOST, 0)) as free:
-            port = free.getsockname()[1]
-        known = {name: value for name, value in os.environ.items() if not name.startswith("EVENHAND_") and name != "DATABASE_URL"}
-        environment = {**known, "EVENHAND_DATA_DIR": f"{folder}/data", "EVENHAND_PORT": str(port), "EVENHAND_LOG_LEVEL": "ERROR"}
-        command = [sys.executable, "-m", "app.cli"]
-        with Path(folder, "log").open("wb") as log:
-            process = subprocess.Popen([*command, "serve"], cwd=code, env=environment, stdout=log, stderr=log)
-        try:
-            _until(lambda: _is_ready(port), "the service is ready")
-
-            def key(role: str) -> str:
-                made = [*command, "keys", "create", "--role", role, "--name", f"doors {role}"]
-                ended = subprocess.run(made, cwd=code, env=environment, check=True, capture_output=True, text=True)
-                return ended.stdout.strip()
-
-            service = Service(port, _api_process(process.pid), key("admin"), key("manage"), key("ingest"))
+    with own_postgres() as (url, folder):
+        checkout = Checkout(code, Path(sys.executable), url, folder)
+        with checkout.running("serve") as serving:
+            admin, manager, logger = (checkout.run("keys", "create", "--role", role) for role in ("admin", "manage", "ingest"))
+            api = next(child for child in serving.children(recursive=True) if "app.cli.service.api_process" in " ".join(child.cmdline()))
+            service = Service(checkout.port, api, admin, manager, logger)
             _prepare(service)
             yield service
-        finally:
-            process.terminate()
-            process.wait()
 
 
 def _prepare(service: Service) -> None:
@@ -294,31 +276,10 @@ def _prepare(service: Service) -> None:
         ]
         client.post("/deployments/doors/payload-records", json={"records": records}).raise_for_status()
         client.post("/deployments/doors/checks").raise_for_status()
-        _until(lambda: client.get("/deployments/doors/checks").json()["checks"][0]["state"] == "succeeded", "the check has succeeded")
-
-
-def _is_ready(port: int) -> bool:
-    try:
-        return httpx.get(f"http://{HOST}:{port}/health/ready").is_success
-    except httpx.HTTPError:
-        return False
-
-
-def _until(holds: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while not holds():
-        if time.monotonic() > deadline:
-            raise SystemExit(f"Given up after {START_SECONDS} seconds of waiting until {what}.")
-        time.sleep(0.1)
-
-
-def _api_process(parent: int) -> int:
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            is_child = int(folder.joinpath("stat").read_text(encoding="ascii").rpartition(")")[2].split()[1]) == parent
-            if is_child and b"app.cli.service.api_process" in folder.joinpath("cmdline").read_bytes():
-                return int(folder.name)
-    raise SystemExit("The process of the API was not found.")
+        while (state := client.get("/deployments/doors/checks").json()["checks"][0]["state"]) in {"queued", "running"}:
+            time.sleep(0.1)
+        if state != "succeeded":
+            raise SystemExit(f"the check ended as {state}")
 
 
 if __name__ == "__main__":

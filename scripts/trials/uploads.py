@@ -1,7 +1,7 @@
 """Sends hostile files to its own service, next to good posts of records: statuses by kind, memory of the API, seconds of the good posts.
 
 Files of at most 1 MB that unpack to 24 to 200 MB: Parquet, CSV, gzip, zstd and JSON, by a seed. The exit status is 1 if a status is
-wrong, if the process of the API grows by more than 100 MB, or if an upload whose client has left goes on. Needs Linux (/proc).
+wrong, if the process of the API grows by more than 100 MB, or if an upload whose client has left goes on. Needs Linux.
 """
 
 import argparse
@@ -10,7 +10,6 @@ import gzip
 import io
 import itertools
 import multiprocessing
-import os
 import random
 import statistics
 import sys
@@ -25,10 +24,12 @@ from pathlib import Path
 
 import httpx
 import numpy as np
+import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from scripts.trials.doors import HOST, PATIENCE_SECONDS, REPOSITORY, Memory, Service, running
+from scripts.benchmarks.service import ROOT
+from scripts.trials.doors import HOST, PATIENCE_SECONDS, Memory, Service, running
 
 MEGABYTE = 2**20
 SIZES = (24, 60, 120, 200)
@@ -202,10 +203,11 @@ async def send_all(clients: list[httpx.AsyncClient], files: list[Hostile], seen:
 
 
 def post_steadily(parent: Connection, address: str, key: str) -> None:
-    """Posts records at a steady pace; sends the seconds of each answer. In a process of its own: the trial itself would delay them."""
+    """Posts records at a steady pace, in a process of its own, which the trial does not delay; sends nothing, then the seconds of each."""
     body = b'{"records":[' + b",".join([b'{"features":{"age":1,"sex":"male"},"prediction":1}'] * 100) + b"]}"
     headers = {"Content-Type": JSON, "Authorization": f"Bearer {key}"}
     seconds = []
+    parent.send(None)
     with httpx.Client(timeout=PATIENCE_SECONDS, headers=headers) as client:
         while not parent.poll():
             began = time.perf_counter()
@@ -222,6 +224,7 @@ def good_posts(service: Service, seconds: list[float]) -> Iterator[None]:
     arguments = (theirs, f"http://{HOST}:{service.port}", service.logger)
     process = multiprocessing.get_context("spawn").Process(target=post_steadily, args=arguments)
     process.start()
+    ours.recv()
     try:
         yield
     finally:
@@ -234,38 +237,33 @@ def p99(seconds: list[float]) -> float:
     return statistics.quantiles(seconds, n=100)[98]
 
 
-def children_of(pid: int) -> dict[int, float]:
+def children_of(api: psutil.Process) -> dict[int, float]:
     """Resident megabytes of each process that descends from it."""
-    parents, sizes = dict[int, int](), dict[int, int]()
-    for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            parents[int(folder.name)] = int(folder.joinpath("stat").read_text(encoding="ascii").rpartition(")")[2].split()[1])
-            sizes[int(folder.name)] = int(folder.joinpath("statm").read_text(encoding="ascii").split()[1])
-    found, layer = dict[int, float](), {pid}
-    while layer:
-        layer = {child for child, parent in parents.items() if parent in layer}
-        found |= {child: sizes[child] * os.sysconf("SC_PAGE_SIZE") / MEGABYTE for child in layer}
+    found = {}
+    for child in api.children(recursive=True):
+        with suppress(psutil.Error):
+            found[child.pid] = child.memory_info().rss / MEGABYTE
     return found
 
 
-async def watch_children(pid: int, ended: asyncio.Event) -> float:
+async def watch_children(api: psutil.Process, ended: asyncio.Event) -> float:
     """Returns the most megabytes of one child."""
     most = 0.0
     while not ended.is_set():
-        most = max(most, *(await asyncio.to_thread(children_of, pid)).values())
+        most = max(most, *(await asyncio.to_thread(children_of, api)).values())
         await asyncio.sleep(0.2)
     return most
 
 
 async def leave(service: Service, client: httpx.AsyncClient) -> float:
     """Leaves imports that would take long; returns the seconds until their processes have ended."""
-    body, before = write_parquet(100_000, 9), len(children_of(service.pid))
+    body, before = write_parquet(100_000, 9), len(children_of(service.api))
     for _ in range(OF_KEY):
         with suppress(httpx.ReadTimeout):
             await client.post(f"/v1/deployments/doors/{IMPORTS}", content=body, headers={"Content-Type": PARQUET}, timeout=1.0)
     began = time.monotonic()
     async with asyncio.timeout(PATIENCE_SECONDS):
-        while len(children_of(service.pid)) > before:  # noqa: ASYNC110 - of other processes
+        while len(children_of(service.api)) > before:  # noqa: ASYNC110 - of other processes
             await asyncio.sleep(0.05)
     answer = await client.post(f"/v1/deployments/doors/{IMPORTS}", content=HEADER + ROW, headers={"Content-Type": CSV})
     answer.raise_for_status()
@@ -278,8 +276,8 @@ async def try_uploads(service: Service, files: list[Hostile]) -> int:
     await send_all(clients, files[:AT_ONCE], Seen())  # the process that children are forked from is there now
     with good_posts(service, quiet):
         await asyncio.sleep(QUIET_SECONDS)
-    with Memory(service.pid) as memory, good_posts(service, busy):
-        watching, began = asyncio.create_task(watch_children(service.pid, ended)), time.perf_counter()
+    with Memory(service.api) as memory, good_posts(service, busy):
+        watching, began = asyncio.create_task(watch_children(service.api, ended)), time.perf_counter()
         await send_all(clients, files, seen)
         took = time.perf_counter() - began
         ended.set()
@@ -302,7 +300,7 @@ async def try_uploads(service: Service, files: list[Hostile]) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--code", type=Path, default=REPOSITORY, metavar="FOLDER", help="the repository whose service is attacked")
+    parser.add_argument("--code", type=Path, default=ROOT, metavar="FOLDER", help="the repository whose service is attacked")
     parser.add_argument("--files", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
