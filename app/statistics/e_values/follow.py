@@ -172,9 +172,7 @@ class Follower:
 
     def restart(self, chapter: int) -> None:
         self.chapter = chapter
-        self.is_reached = False
-        self.is_below = False
-        self.is_awaited = False
+        self.is_reached = self.is_below = self.is_awaited = False
         self.watching.restart()
         self.proof.restart()
 
@@ -199,9 +197,9 @@ def find_evidence(
     version.
     """
     last = follower.episodes[-1] if follower.episodes else None
-    if last is not None and last.is_open and not follower.is_below:
-        return EvidenceState.UNFAIR_SINCE
     is_open = last is not None and last.is_open
+    if is_open and not follower.is_below:
+        return EvidenceState.UNFAIR_SINCE
     is_fresh = end - follower.chapter < FRESH_HOURS or blocks < FRESH_BLOCKS
     if is_fresh and not is_open and follower.proof.since is None and (last is not None or is_restarted):
         if last is None:
@@ -307,8 +305,7 @@ class Together:
         *,
         is_named: bool,
     ) -> None:
-        opened = self.open_alarm
-        if opened is not None:
+        if self.open_alarm is not None:
             awaited = [block for block in blocks if block[0].follower.is_awaited]
             for comparison, block in awaited:
                 comparison.follower.returning.add(block.fair)

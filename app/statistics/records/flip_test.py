@@ -149,8 +149,7 @@ class Flips:
         FT over windows in 95 to 96 % on average, 85 % at worst: 80 % monitored, outcomes by the toss of a
         coin.
         """
-        records = int(of.sum())
-        size = records + 2
+        size = int(of.sum()) + 2
         favourable, unfavourable = self.towards(of)
         centre = (favourable - unfavourable) / size
         variance = (

@@ -358,16 +358,17 @@ def _measure_consistency(searched: _Rows, key: str) -> list[Measured]:
         details = Details(
             subject=member.name, counts=_count_favourable(outcomes[classified][of]), neighbours=NEIGHBOURS
         )
-        result = build_result(
-            key,
-            member,
-            build_value(agreed.value(of), agreed.interval(of), records)
-            if agreed and records
-            else Undefined(reason or f"no record{member.of} has a classified {which}", records),
-            records,
-            details,
+        results.append(
+            build_result(
+                key,
+                member,
+                build_value(agreed.value(of), agreed.interval(of), records)
+                if agreed and records
+                else Undefined(reason or f"no record{member.of} has a classified {which}", records),
+                records,
+                details,
+            )
         )
-        results.append(result)
     return results
 
 

@@ -311,17 +311,15 @@ def audit_tables(
         rows = [
             AuditRow(
                 category=category,
-                impact_ratio=_impact_ratio(category, most_selected) if category in included else None,
+                impact_ratio=category.rate / most_selected.rate
+                if category in included and most_selected and most_selected.rate
+                else None,
                 is_excluded=category not in included,
             )
             for category in table.categories
         ]
         audits.append(AuditTable(table, tuple(rows), most_selected))
     return AuditSheet(tuple(audits), assessed, unknown, least_share)
-
-
-def _impact_ratio(category: Category, most_selected: Category | None) -> float | None:
-    return category.rate / most_selected.rate if most_selected and most_selected.rate else None
 
 
 def list_empty_categories(table: CategoryTable, listed: Mapping[str, Sequence[str]]) -> list[str]:
