@@ -187,11 +187,9 @@ class TimeRule:
         if not possible:
             return TimeReading(Impossible.NOT_A_TIME)
         [(form, at)] = possible.items()
-        early = at < self.earliest
-        late = at > self.latest
-        reason = Impossible.TOO_EARLY if early else Impossible.FUTURE if late else None
+        is_late = at > self.latest
         return TimeReading(
-            reason,
+            Impossible.TOO_EARLY if at < self.earliest else Impossible.FUTURE if is_late else None,
             at.astimezone(UTC),
             not _FORM_OF_HOURS.search(form),
             (written[form].tzinfo or self.zone) is not None,
