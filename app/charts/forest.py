@@ -272,18 +272,19 @@ def build_forest(
                 ),
                 "the reference group",
             )
-            row = ForestRow(
-                attribute=attribute,
-                group=group,
-                name=names.label(attribute, group),
-                reference=reference,
-                reference_name=names.label(attribute, reference),
-                parts=names.parts(attribute, group),
-                logged=figure_of(next((by_data[data] for data in LOGGED if data in by_data), None)),
-                counterfactual=figure_of(by_data.get(DataSet.COUNTERFACTUAL)),
-                notes=unseen.get(attribute, ()) if DataSet.COUNTERFACTUAL in by_data else (),
+            rows.append(
+                ForestRow(
+                    attribute=attribute,
+                    group=group,
+                    name=names.label(attribute, group),
+                    reference=reference,
+                    reference_name=names.label(attribute, reference),
+                    parts=names.parts(attribute, group),
+                    logged=figure_of(next((by_data[data] for data in LOGGED if data in by_data), None)),
+                    counterfactual=figure_of(by_data.get(DataSet.COUNTERFACTUAL)),
+                    notes=unseen.get(attribute, ()) if DataSet.COUNTERFACTUAL in by_data else (),
+                )
             )
-            rows.append(row)
     return Forest(
         metric=metric,
         rows=tuple(sorted(rows, key=lambda row: row.leading.gravity)),

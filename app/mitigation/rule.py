@@ -172,12 +172,11 @@ def substitute(outcomes: IntArray, as_reference: IntArray, is_monitored: BoolArr
     """[records]; a record's own one where nothing better is known."""
     is_known = is_monitored & (outcomes != UNKNOWN) & (as_reference != UNKNOWN)
     # The code of the favourable outcome is the greater one, so lifting takes the maximum.
-    mitigated: IntArray = np.where(
+    return np.where(
         is_known,
         as_reference if mode is Mode.REFERENCE_SUBSTITUTION else np.maximum(outcomes, as_reference),
         outcomes,
     )
-    return mitigated
 
 
 def score_texts(texts: Sequence[str | None], reading: Reading | None) -> FloatArray:

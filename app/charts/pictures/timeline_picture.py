@@ -197,8 +197,7 @@ def draw_stretches(
     boxes = []
     for first, last in runs:
         left = max(time.place(first), 0.0)
-        right = min(time.place(last), WIDTH)
-        boxes.append(_box(left, 0, max(right - left, 2.0), height))
+        boxes.append(_box(left, 0, max(min(time.place(last), WIDTH) - left, 2.0), height))
     return "".join(boxes)
 
 

@@ -347,8 +347,8 @@ class DetectorChooser:
                 positions_of.setdefault(
                     attribute if attribute in self.detectors else ALL_TOGETHER, []
                 ).append(position)
-        for attribute, its_places in positions_of.items():
-            once = sorted(set(its_places))
+        for attribute, positions in positions_of.items():
+            once = sorted(set(positions))
             scores = bias_scores(
                 self.detectors,
                 attribute,
@@ -356,4 +356,4 @@ class DetectorChooser:
                 [own_scores[position] for position in once],
             )
             chosen[once] |= True if scores is None else scores.is_likely
-        return [bool(is_chosen) for is_chosen in chosen]
+        return chosen.tolist()

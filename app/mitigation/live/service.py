@@ -311,7 +311,7 @@ async def _score(
             answered = [call for call in calls if call in finished and call.exception() is None]
             if answered:
                 first = answered[0]
-                waiting = set()
+                break
     finally:
         # Awaited after it was cancelled: asyncio logs an exception that nobody reads as an error.
         for call in calls:
@@ -321,8 +321,7 @@ async def _score(
     count = len(asked_records)
     if first is not together:
         return answer, {}
-    own_answer = Answer(answer.fields, answer.rows[:count], answer.predictions[:count])
-    return own_answer, dict(
+    return Answer(answer.fields, answer.rows[:count], answer.predictions[:count]), dict(
         zip(early, split_answers(answer.predictions[count:], early.values()), strict=True)
     )
 
