@@ -24,7 +24,6 @@ from ..statistics.intervals.verdicts import GRAVEST, Limits, Verdict
 from ..statistics.measures.worst_group import how_far_out, is_ratio
 
 STRIP_CHECKS = 72
-"""Three days of hourly ones."""
 
 LOGGED = (DataSet.AS_LOGGED, DataSet.LABELLED)
 """A metric that needs labels has no figure on the first."""
@@ -74,7 +73,6 @@ class ForestFigure:
 
     @property
     def since(self) -> datetime | None:
-        """First hour of what is unfair."""
         return self.evidence.since if self.evidence is not None and self.verdict is Verdict.UNFAIR else None
 
     @property
@@ -138,7 +136,6 @@ class ForestRow:
 
     @property
     def leading(self) -> ForestFigure:
-        """Of equals the one as logged."""
         return min(self.figures, key=lambda figure: figure.gravity[0])
 
     @property

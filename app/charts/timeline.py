@@ -48,7 +48,6 @@ ACCURACY = FiguresWanted(metric="accuracy", data=DataSet.LABELLED, of_all=True)
 _LEAST = timedelta(microseconds=1)
 # In the order of the counts that `_join` reads from a step; `_order` takes the first three.
 _COUNTS = ("unfair", "suspected", "unwatched", "undecided", "fair", "insufficient", "absent")
-"""Of `GRAVEST`, but for those without a limit."""
 _SCOPE_NAMES = {
     Scope.REFERENCE: "the reference",
     Scope.ATTRIBUTE: "all groups",
@@ -242,7 +241,7 @@ def pool_panels(session: Session, deployment_no: int, timeline: Timeline) -> Tim
     """
     points: dict[tuple[str | None, Scope, str | None], Sequence[SeriesPoint]] = {}
     for attribute in dict.fromkeys(panel.attribute for panel in timeline.panels):
-        wanted = SeriesWanted(
+        query = SeriesWanted(
             metric=timeline.metric,
             data=timeline.data,
             attribute=attribute,
@@ -250,7 +249,7 @@ def pool_panels(session: Session, deployment_no: int, timeline: Timeline) -> Tim
             until=timeline.span.end,
             rollup=Period.DAY,
         )
-        for group in build_series(session, deployment_no, wanted).groups:
+        for group in build_series(session, deployment_no, query).groups:
             points[attribute, group.scope, group.group] = group.points
     panels = []
     for panel in timeline.panels:
@@ -307,7 +306,6 @@ def group_by_step(points: Iterable[SeriesPoint], step: timedelta) -> list[tuple[
 
 
 def find_step_start(at: datetime, step: timedelta) -> datetime:
-    """Of a check that ends then. One that ends at midnight is about the day before."""
     return ORIGIN + (at - _LEAST - ORIGIN) // step * step
 
 
@@ -361,7 +359,6 @@ def _read_steps(
 def _by_group(
     rows: Iterable[FigureStep], span: Span, step: timedelta, query: FiguresWanted
 ) -> dict[FigureKey, tuple[TimeStep, ...]]:
-    """Oldest first; shorter rows are joined to the step that they lie in."""
     grouped: dict[FigureKey, dict[tuple[datetime, int], list[FigureStep]]] = {}
     for row in rows:
         start = row.start if step <= DAY else ORIGIN + (row.start - ORIGIN) // step * step

@@ -444,7 +444,6 @@ def _ranges(values: tuple[GroupValue, ...]) -> list[tuple[int, Range]]:
 
 
 def _mix_types(values: Sequence[GroupValue]) -> bool:
-    """Ranges aside, not all text, all numbers or all true/false."""
     return (
         len(
             {

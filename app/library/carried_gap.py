@@ -126,11 +126,7 @@ class GapPlan:
         return sum(questions.plan.masks.size + len(questions.own) for questions in self._questions)
 
     def explain(self, model: Model | None = None) -> GapExplanation:
-        """Asks the model, if there is one; what carries the gaps.
-
-        Raises:
-            InvalidInput: the model did not return exactly one prediction for each row, or none is an outcome.
-        """
+        """Asks the model, if there is one; what carries the gaps."""
         rng = np.random.default_rng([self._seed, 1])
         explained = []
         warnings = list(self._records.grouping.warnings)

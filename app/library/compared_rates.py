@@ -70,7 +70,6 @@ def read_features(frame: DataFrame, features: Sequence[str] | str) -> tuple[Feat
 
 
 def check_bins(bins: object) -> int:
-    """Raises InvalidInput: it is not a whole number from MIN_BINS to MAX_CELLS."""
     if not isinstance(bins, int) or isinstance(bins, bool) or not MIN_BINS <= bins <= MAX_CELLS:
         raise InvalidInput(
             "bins", f"must be a whole number from {MIN_BINS} to {MAX_CELLS:,}, found {bins!r:.100}"

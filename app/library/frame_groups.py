@@ -123,9 +123,6 @@ def cross_records(
     """Groups of each attribute and, last, of all together, as in `group_records`.
 
     Where some cannot be made, the warnings of the others say why.
-
-    Raises:
-        InvalidInput: none can be made.
     """
     names = attribute_names(attributes)
     refused = dict[str, InvalidInput]()

@@ -42,8 +42,6 @@ class LevelTick:
 
 
 class Bar(NamedTuple):
-    """Middle and width in units, top and height in pixels."""
-
     x: float
     width: float
     y: float

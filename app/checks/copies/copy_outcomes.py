@@ -162,7 +162,6 @@ class CopyOutcomes:
         )
 
     def add(self, target: int, records: IntArray, outcomes: IntArray) -> None:
-        """One entry per copy."""
         # A record with several copies comes several times: a plain `+=` would count it once.
         np.add.at(self.known[:, target], records, 1)
         np.add.at(self.classified[:, target], records, outcomes != Outcome.UNCLASSIFIED)
@@ -262,14 +261,12 @@ def fill_stored(
 
 
 def encode_answers(answers: Sequence[Prediction]) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
-    """JSON texts, null without probability."""
     outcomes = [format_value(answer.outcome_value) for answer in answers]
     probabilities = [probability_text(answer) for answer in answers]
     return pa.chunked_array([outcomes], pa.string()), pa.chunked_array([probabilities], pa.string())
 
 
 def probability_text(answer: Prediction) -> str | None:
-    """A number or a list, as JSON text."""
     return None if answer.probability is None else msgspec.json.encode(answer.probability).decode()
 
 
@@ -315,7 +312,6 @@ def draw_repeats(repeats: CopyOutcomes, copies: Sequence[CopyOutcomes], subject:
 
 
 def describe_repeats(repeats: CopyOutcomes, outcomes: IntArray, equal_checks: int) -> dict[str, object]:
-    """`equal_checks` are those in a row before."""
     answers = repeats.classified[:, 0]
     repeated = int((answers > 0).sum())
     differ = int((repeats.favourable[:, 0] != answers * outcomes).sum())

@@ -34,7 +34,6 @@ from .left_out_of_check import count_table
 from .tabulate import Tabulated, count_payload
 
 PARTS = (slice(None), slice(0))
-"""Of a batch: nothing is topped up from before the span."""
 
 
 COUNTED_WITHOUT_SCORES = (
@@ -92,7 +91,6 @@ class CountedSpan:
         self.times += added.times
 
     def described(self) -> dict[str, object]:
-        """JSON-safe, about all records of the span."""
         names = ("records", "unclassified_records", "records_of_other_revisions")
         return {name: self.counts[name] for name in names} | {
             "logged_in_span": self.counts["records"],

@@ -72,7 +72,6 @@ class OtherRevisions:
 
     @classmethod
     def merged(cls, several: Sequence["OtherRevisions"]) -> "OtherRevisions | None":
-        """The last one's revision is the present one."""
         if not several:
             return None
         comparable: Counter[str] = Counter()
@@ -94,7 +93,6 @@ class OtherRevisions:
         return cls(stored["present"], stored["comparable"], stored["others"], stored.get("repeats", {}))
 
     def of(self, labels: Iterable[str]) -> tuple[int, Counter[str]]:
-        """Of those groups together, and the others by revision."""
         several = list(labels)
         of_others: Counter[str] = Counter()
         for label in several:
@@ -197,7 +195,6 @@ STRATA_OF = "strata_of"
 MITIGATED = "mitigated"
 
 OTHER_REVISIONS = "other_revisions"
-"""Counts by group; and records that other revisions answered."""
 
 PIECES = "pieces"
 """The span's records by model revision where there are several, labels also by the hour of their record. The
@@ -387,7 +384,6 @@ def _find_revisions(window: Window, evidence: CheckEvidence) -> pa.ChunkedArray:
 def _divide(
     made_by: pa.ChunkedArray, hours: pa.ChunkedArray | None = None
 ) -> Iterator[tuple[Piece, IntArray]]:
-    """Places of the records of each model revision, and of each hour."""
     names = made_by.combine_chunks().dictionary_encode()
     starts = np.zeros(len(names), np.int64)
     if hours is not None:

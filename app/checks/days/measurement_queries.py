@@ -193,7 +193,6 @@ def day_tables(session: Session, deployment_no: int, day: datetime) -> list[DayT
 
 
 def store_day_tables(session: Session, deployment_no: int, day: datetime, tables: Sequence[DayTable]) -> None:
-    """The caller has locked the day's row."""
     session.execute(
         delete(TableDayRow).where(TableDayRow.deployment_no == deployment_no, TableDayRow.day == day)
     )

@@ -68,7 +68,6 @@ _ONLY = 1
 
 
 def record_listener(session: Session, exposed_on: str | None) -> None:
-    """Address on which other machines reach the service; None: loopback only."""
     values = {"exposed_on": exposed_on, "started_at": func.now()}
     session.execute(
         insert(ListenerRow)
@@ -78,7 +77,6 @@ def record_listener(session: Session, exposed_on: str | None) -> None:
 
 
 def exposed_on(session: Session) -> str | None:
-    """None also if the service never started."""
     return session.scalar(select(ListenerRow.exposed_on).where(ListenerRow.no == _ONLY))
 
 

@@ -253,7 +253,6 @@ def notes_on_mitigation(source: CheckSource) -> tuple[str, ...]:
 
 
 def _accuracy_changes(source: CheckSource, comparison: Comparison) -> Iterator[Change]:
-    """All records come first."""
     for names in QUALITY:
         before, after, change = (
             by_subject(source.measured(DataSet.MITIGATED_LABELLED, comparison, name)) for name in names

@@ -55,7 +55,6 @@ class CountedCheck:
 
     @property
     def window(self) -> Mapping[str, Any]:
-        """Empty before there is a window."""
         return self.origin.window or {}
 
     @property
@@ -69,7 +68,6 @@ class CountedCheck:
 
 
 CheckRecords = Mapping[str, Mapping[str, Any]]
-"""Keyed by data set and attribute."""
 
 
 @frozen

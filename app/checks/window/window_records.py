@@ -422,7 +422,6 @@ def is_unequal(weights: FloatArray | None) -> bool:
 
 
 def without_values(measurements: Sequence[Measurement]) -> list[Measurement]:
-    """Not computable: they count records of unequal weight."""
     return [
         replace(
             measurement,

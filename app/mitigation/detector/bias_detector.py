@@ -66,7 +66,6 @@ class Encoding:
 
     @classmethod
     def fit(cls, columns: Sequence[Column], rows: Rows) -> Self:
-        """The most frequent values of the rows; equal frequencies in order of text."""
         codes: list[dict[str, int] | None] = []
         for index, column in enumerate(columns):
             if column.kind is not FieldKind.CATEGORICAL:
@@ -275,7 +274,6 @@ class LoadedDetectors:
     def of(
         self, session: Session, deployment_no: int, versions: Mapping[str, int]
     ) -> dict[str, BiasDetector]:
-        """Without those that this library version cannot read."""
         detectors = {}
         for attribute, number in versions.items():
             key = (deployment_no, attribute, number)
@@ -302,8 +300,6 @@ class LoadedDetectors:
 
 @frozen
 class BiasScores:
-    """Each record's probability, and whether it reaches the threshold."""
-
     scores: FloatArray
     is_likely: BoolArray
 

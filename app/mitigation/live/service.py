@@ -59,7 +59,6 @@ COLUMNS = ("mitigated_prediction", PROBABILITY, LABEL, "changed", CHANGED_BY, "m
 _STORED_MEMBERS = ("prediction", "probability", "label", "changed", "changed_by", "mitigation")
 
 OWN_PREFIX = "model_"
-"""Of a model's own column that has the name of one of ours."""
 
 STORED = "stored"
 DUPLICATE = "duplicate"
@@ -87,8 +86,6 @@ _INLINE_COPIES = 2_000
 
 @frozen
 class LiveAnswer:
-    """`facts` are the JSON of the header `FACTS_HEADER`."""
-
     body: bytes
     media_type: str
     facts: str | None = None
@@ -196,12 +193,10 @@ class LiveRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def deadline(self) -> float:
-        """Of the whole answer, on the monotonic clock."""
         return self.began + self.timeout_seconds
 
     @property
     def model_deadline(self) -> float:
-        """Of the model's answer, on the monotonic clock."""
         return self.deadline - min(_RESERVE * self.timeout_seconds, _LARGEST_RESERVE_SECONDS)
 
 

@@ -56,7 +56,6 @@ class CopySet:
     count: int
 
     def rows(self, row: Row) -> Iterator[list[Scalar | None]]:
-        """Those of all attributes together, then those of each alone."""
         for substitution in [
             *self.together,
             *(single for _, substitutions in self.alone for single in substitutions),
@@ -165,8 +164,6 @@ class ClassifiedAnswer:
 
 @frozen
 class Decider:
-    """All records of a request together, each as it would be alone."""
-
     judge: Judge
     mode: Mode
     classify: Callable[[Scalar], Outcome]
@@ -282,7 +279,6 @@ class Decider:
 
 
 def _find_most_frequent(answers: Sequence[ClassifiedAnswer]) -> Prediction:
-    """Answer of the greatest share of copies; of equal ones the first."""
     shares: dict[tuple[str, ...], float] = {}
     first: dict[tuple[str, ...], Prediction] = {}
     for answer in answers:

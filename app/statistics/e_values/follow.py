@@ -130,8 +130,9 @@ class Follower:
         if self.past:
             self.is_reached = True
             return
-        found = self.known_until if hour < self.known_until else None
-        self._begin(Episode(hour, find(self.chapter, hour + 1, True), self.watching.log_sum, found=found))
+        onset = find(self.chapter, hour + 1, True)
+        corrected_at = self.known_until if hour < self.known_until else None
+        self._begin(Episode(hour, onset, self.watching.log_sum, found=corrected_at))
 
     def open_past(self, hour: int) -> None:
         if self.past and self.past[0].alarm <= hour and self.open_episode is None:

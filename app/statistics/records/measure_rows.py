@@ -141,11 +141,7 @@ class Neighbourhood:
 
     @classmethod
     def of(cls, features: FloatArray) -> "Neighbourhood":
-        """5 nearest of each of the records [records, features], itself included.
-
-        Raises:
-            ValueError: there are fewer than 5 records.
-        """
+        """The 5 nearest of each record, itself included; fewer than 5 records raise ValueError."""
         points = Points.of(features)
         return cls(points, neighbour_shares(points.places, points, NEIGHBOURS))
 

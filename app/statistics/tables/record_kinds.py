@@ -38,10 +38,6 @@ class RecordKinds:
     with an unclassified outcome is left out with its counterfactuals and counted in `unclassified` [groups];
     one of no group in `other`. An unclassified counterfactual is in no count. `weight` [K] is that of each
     record of a kind.
-
-    Raises:
-        ValueError: the arrays do not fit each other, more copies are favourable than classified, or a
-    weight is negative or not finite.
     """
 
     OWN: ClassVar[tuple[str, ...]]
@@ -91,13 +87,9 @@ class RecordKinds:
         weights: ArrayLike | None = None,
         **columns: ArrayLike,
     ) -> Self:
-        """Counts the records: per record its group (position; -1: none), its outcomes (0, 1, 2), and
-        counterfactuals [records, groups].
+        """Group (position; -1: none), outcomes (0, 1, 2), and counterfactuals [records, groups], per record.
 
         `columns` are those of `OWN` and `COPIES`; `weights` are 1 if absent.
-
-        Raises:
-            ValueError: a code is out of range, or the arrays do not fit each other.
         """
         named = as_groups(groups)
         group = check_codes(codes, NEITHER, len(named))
