@@ -50,8 +50,6 @@ _JUDGED_AS = {
 
 @frozen
 class ForestFigure:
-    """`statement` is that of the evidence, where the figure is shown by all its hours."""
-
     measurement: Measurement
     strip: tuple[StripPoint, ...]
     evidence: ComparisonState | None

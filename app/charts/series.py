@@ -165,7 +165,6 @@ def count_volume(
 
 
 def count_period(session: Session, deployment_no: int, monitor: Monitor, span: Span) -> CountedRecords:
-    """As the tables of the checked hours count them for the monitor's first comparison."""
     comparison = list_comparisons(monitor)[0]
     chosen = SeriesFilter(
         data=DataSet.AS_LOGGED, attribute=comparison.label, since=span.start, until=span.end

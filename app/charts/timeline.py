@@ -159,9 +159,6 @@ class Timeline:
 
 
 def choose_range(choice: RangeChoice, *, oldest: datetime | None, now: datetime) -> ShownRange:
-    """`oldest` is the start of the first check, from which all of the time, or what nothing chosen shows,
-    goes.
-    """
     is_open = choice.start is None and choice.preset in (None, RangePreset.ALL)
     oldest = oldest if is_open else None
     usual = preset_holding(oldest, now)
@@ -345,7 +342,6 @@ def _find_earlier(
 def _read_steps(
     session: Session, deployment_no: int, span: Span, step: timedelta, *wanted: FiguresWanted
 ) -> Sequence[FigureStep]:
-    """Rows of each step, or from a day on of each day, of which the ends of the span may be parts."""
     if step < DAY:
         return figure_steps(session, deployment_no, span, step, *wanted)
     days = whole_days(span)

@@ -74,9 +74,6 @@ class NearTwin:
 def count_twins(
     feature: str, records: Mapping[Any, int], listed: Iterable[GroupValue], observed: Sequence[object] = ()
 ) -> Counter[NearTwin]:
-    """Of listed values among those of a column, with their `records`, and those among groups merely
-    `observed`.
-    """
     twins = {
         NearTwin(feature, value, original): records[value]
         for value, original in find_twins(records, listed).items()
@@ -110,7 +107,6 @@ def describe_twins(
 
 
 def describe_misspelled(attribute: MonitoredAttribute, observed: Collection[Any]) -> list[str]:
-    """On each listed value that no record has, where records have it in other letters."""
     listed = attribute.listed
     spellings = {fold(value): value for value in observed if value not in listed}
     missing = [value for value in listed if value not in observed and fold(value) in spellings]

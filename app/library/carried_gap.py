@@ -30,7 +30,6 @@ Model = Callable[[pd.DataFrame], Any]
 """Takes rows of the feature columns; one value of the prediction column for each."""
 
 MAX_COMPARED = 100
-"""Records of each comparison asked about as they are, to see whether it is the logged model."""
 
 ROWS_OF_A_CALL = 10_000
 

@@ -124,7 +124,6 @@ class ComparedRecords:
         return of_role(self.grouping.groups, "monitored")
 
     def sides(self, position: int) -> list[IntArray]:
-        """Positions of the group's classified records, and of those of all reference groups."""
         groups = ([position], of_role(self.grouping.groups, "reference"))
         return [
             np.flatnonzero(np.isin(self.grouping.codes, side) & (self.outcomes.codes != UNCLASSIFIED))

@@ -218,7 +218,6 @@ class SelectionReport:
 
     @property
     def records(self) -> list[CountedRecords]:
-        """Of each table, compared with its reference; the first are those of the headline."""
         listed = [] if self.selection.tables else list(self.selection.records)
         for table, counted in zip(self.selection.tables, self.selection.records, strict=False):
             best = ImpactTable(table).compared_with

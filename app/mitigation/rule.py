@@ -160,7 +160,6 @@ def mean_probabilities(answers: CopyAnswers, count: int) -> list[Probability]:
 
 
 def mean_numbers(answers: CopyAnswers, count: int) -> FloatArray:
-    """Of each record's copies, by share; NaN where it has none, or one without a number."""
     weighted = answers.weighted()
     means = np.full(count, np.nan)
     for record, entries in weighted.entries().items():
@@ -180,7 +179,6 @@ def substitute(outcomes: IntArray, as_reference: IntArray, is_monitored: BoolArr
 
 
 def score_texts(texts: Sequence[str | None], reading: Reading | None) -> FloatArray:
-    """Probabilities of the favourable outcome [records], from JSON; NaN where one does not show it."""
     if reading is None:
         return np.full(len(texts), np.nan)
     return read_scores(reading, pa.chunked_array([pa.array(texts, pa.string())]))

@@ -111,7 +111,6 @@ class UprightAxis:
 
 
 def level_axis(metric: str, panels: Sequence[TimePanel], *, height: float = HEIGHT) -> UprightAxis:
-    """Holds every value and limit of the panels, but for ratios that are too far out."""
     limits = [limit for panel in panels for step in panel.steps[-1:] for limit in step.limits]
     chosen = choose_axis(metric, list(list_values(panels)), limits, distance=_TEXT_HEIGHT / height)
     ticks = (

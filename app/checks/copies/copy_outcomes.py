@@ -213,7 +213,7 @@ def plan_copies(
     seen_by_model: bool,
     donors: Sequence[GroupDonors] | None = None,
 ) -> CopyOutcomes:
-    """None is known yet.
+    """No outcome is known yet.
 
     A column that the model never sees has no copies (its counterfactual data are the logged ones), unless it
     has `donors`, one entry a group.
@@ -243,7 +243,6 @@ def plan_copies(
 def fill_stored(
     copies: CopyOutcomes, target: int, stored: pa.Table, *, record_nos: IntArray, rule: OutcomeRule
 ) -> None:
-    """Answers (record_no, outcome, probability) for records of the window with all their copies."""
     order = np.argsort(record_nos)
     stored_nos = stored["record_no"].to_numpy()
     ranks = np.searchsorted(record_nos, stored_nos, sorter=order)

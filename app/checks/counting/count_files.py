@@ -248,7 +248,6 @@ def count_span(files: PayloadFiles, subject: Subject, report: Report, engine: En
 def _see_all_values(
     records: SpanOfFiles, subject: Subject, engine: Engine, pieces: Sequence[bytes], report: Done
 ) -> tuple[Monitor, str | None]:
-    """Reference values that all pieces together show, and why there are no strata, if there are too many."""
     monitor = subject.monitor
     unlisted = [attribute.feature for attribute in monitor.attributes if attribute.reference is None]
     columns = tuple(name for name in dict.fromkeys([*unlisted, monitor.strata]) if name is not None)

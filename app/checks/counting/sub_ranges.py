@@ -109,7 +109,6 @@ def add_inside(tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def inside(tables: Sequence[Mapping[str, Any]]) -> dict[str, SubRanges]:
-    """Keyed by label of each range, of stored parts together; earlier versions have none."""
     merged: dict[str, SubRanges] = {}
     for table in tables:
         for stored in table.get(SUB_RANGES, ()):

@@ -54,7 +54,6 @@ class OtherRevisions:
     def of_records(
         cls, grouping: Grouping, made_by: pa.ChunkedArray, present: str, members: BoolArray, repeats: Repeats
     ) -> Self:
-        """Part [records] of a window; `made_by` are revisions, null where the present model was just called."""
         revisions = np.array(
             [present if revision is None else revision for revision in made_by.to_pylist()], dtype=object
         )
@@ -309,7 +308,6 @@ def tabulate(
     monitor: Monitor,
     payload: Sequence[Tabulated] | None = None,
 ) -> list[Tabulated]:
-    """`payload` are the payload tables, if counted from more records than the window holds."""
     comparisons = list_comparisons(monitor)
     if payload is None:
         window = evidence.window

@@ -55,8 +55,6 @@ class Point:
 
 @frozen
 class HourTable:
-    """Of an hour, or of several of a day from `hour` on, without records of earlier ones."""
-
     hour: datetime
     data: DataSet
     comparison: Comparison

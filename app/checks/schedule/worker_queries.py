@@ -126,6 +126,5 @@ def choose_notice(workers: WorkersSeen) -> WorkerNotice | None:
 
 
 def describe_silence(workers: WorkersSeen) -> str | None:
-    """First sentence of the notice, for texts that go on; None while a worker answers."""
     notice = choose_notice(workers)
     return f"{notice.sentence.partition('. ')[0]}." if notice else None

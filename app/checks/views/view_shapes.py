@@ -248,7 +248,6 @@ def divide_shares(
     *,
     after: GroupFigures | None = None,
 ) -> AttributeView:
-    """In the order of the table, and the monitored and the reference ones as a whole."""
     table = stored.whole
     additional = stored.additional
     counts = own_outcomes(table)

@@ -312,7 +312,6 @@ def notes_of_check(session: Session, counted: CountedCheck, attribute: str | Non
 
 
 def notes_on_records(session: Session, counted: CountedCheck, lost: NotStored) -> tuple[str, ...]:
-    """How the records were sampled, and how many of their values were corrected since."""
     sampling = counted.window.get(SAMPLING)
     hours = counted.hours
     start, end = (f"{moment:%Y-%m-%d %H:%M}" for moment in (hours.start, hours.end))

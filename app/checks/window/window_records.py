@@ -65,8 +65,6 @@ class Predicted:
 
 @frozen
 class ComparedLabels:
-    """Per label: its outcome, the predicted one, and whether the two labels are the same."""
-
     actual: IntArray
     predicted: IntArray
     correct: IntArray

@@ -183,8 +183,6 @@ def _write_records(
 
 
 class LiveRequest(Struct, frozen=True, kw_only=True):
-    """Body, its Content-Encoding, start on the monotonic clock, and the seconds that all of it may take."""
-
     body: bytes
     encoding: str
     payload_format: str | None = None

@@ -141,7 +141,6 @@ class Mitigated:
 
     @property
     def columns(self) -> tuple[Any, ...]:
-        """Prediction, probability, label, whether it changed, for which attributes, and the result."""
         answer = self.answer
         members = (answer.prediction, answer.probability, answer.label)
         return *members, self.changed, self.changed_by, self.result.value
@@ -209,7 +208,6 @@ class Decider:
     def _find_causes(
         self, records: Sequence[CopiedRecord], changed: Sequence[int]
     ) -> dict[int, tuple[str, ...]]:
-        """Attributes that change the outcome by themselves; where none does, all of them."""
         positions = []
         attributes = []
         alone = []
