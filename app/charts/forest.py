@@ -32,7 +32,7 @@ SHOWN = (*LOGGED, DataSet.COUNTERFACTUAL)
 
 @frozen_by_name
 class StripPoint:
-    """None where the check has no figure of the group."""
+    """`verdict` is None where the check has no figure of the group."""
 
     check_id: str
     verdict: str | None

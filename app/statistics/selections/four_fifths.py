@@ -38,7 +38,7 @@ class Flag(StrEnum):
 
 @frozen
 class OddsRatio:
-    """None with a `reason` where a cell is empty."""
+    """Numbers are None with a `reason` where a cell is empty."""
 
     value: float | None = None
     lower: float | None = None
@@ -265,7 +265,7 @@ RULE_SCHEMES = (SCHEMES["sex"], SCHEMES["eeo-1"])
 
 @frozen
 class AuditRow:
-    """None if it `is_excluded`, or if no included category was selected."""
+    """`impact_ratio` is None if it `is_excluded`, or if no included category was selected."""
 
     category: Category
     impact_ratio: float | None
@@ -274,7 +274,7 @@ class AuditRow:
 
 @frozen
 class AuditTable:
-    """Ratios are to `compared_with`; None if all are excluded."""
+    """Ratios are to the `most_selected`, None if all are excluded."""
 
     table: CategoryTable
     rows: tuple[AuditRow, ...]
