@@ -276,7 +276,7 @@ class GroupCounts(CountTable):
         outcomes: ArrayLike,
         **further: Unpack[RecordParts],
     ) -> Self:
-        """Outcomes are 0, 1 or 2; see `_count`."""
+        """Counts the records by their outcome (0, 1, 2); see `_count`."""
         return cls._count(groups, codes, [outcomes], **further)
 
     @property
@@ -317,7 +317,7 @@ class LabelledCells(CountTable):
         correct: ArrayLike,
         **further: Unpack[RecordParts],
     ) -> Self:
-        """Outcomes are 0, 1 or 2, `correct` 0 or 1; see `_count`."""
+        """Counts the records by both outcomes (0, 1, 2) and correct (0, 1); see `_count`."""
         return cls._count(groups, codes, [actual, predicted, correct], **further)
 
     def count_labels(self) -> IntArray:
@@ -369,7 +369,7 @@ class MitigatedLabelledCells(CountTable):
         correct_before: ArrayLike,
         correct_after: ArrayLike,
     ) -> Self:
-        """Outcomes are 0, 1 or 2, `correct_…` 0 or 1; see `_count`."""
+        """Counts the records by three outcomes (0, 1, 2) and correct (0, 1) before and after; see `_count`."""
         return cls._count(groups, codes, [actual, before, after, correct_before, correct_after])
 
     @property

@@ -87,9 +87,13 @@ class RecordKinds:
         weights: ArrayLike | None = None,
         **columns: ArrayLike,
     ) -> Self:
-        """Group (position; -1: none), outcomes (0, 1, 2), and counterfactuals [records, groups], per record.
+        """Counts the records: per record its group (position; -1: none), its outcomes (0, 1, 2), and
+        counterfactuals [records, groups].
 
         `columns` are those of `OWN` and `COPIES`; `weights` are 1 if absent.
+
+        Raises:
+            ValueError: a code is out of range, or the arrays do not fit each other.
         """
         named = as_groups(groups)
         group = check_codes(codes, NEITHER, len(named))
@@ -159,6 +163,8 @@ class RecordKinds:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CounterfactualCells(RecordKinds):
+    """Records by prediction, with their favourable counterfactuals."""
+
     OWN = ("outcome",)
     COPIES = ("copies_favourable", "copies_classified")
 
