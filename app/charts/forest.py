@@ -24,7 +24,6 @@ from ..statistics.intervals.verdicts import GRAVEST, Limits, Verdict
 from ..statistics.measures.worst_group import how_far_out, is_ratio
 
 STRIP_CHECKS = 72
-"""Three days of hourly ones."""
 
 LOGGED = (DataSet.AS_LOGGED, DataSet.LABELLED)
 """A metric that needs labels has no figure on the first."""
@@ -33,7 +32,7 @@ SHOWN = (*LOGGED, DataSet.COUNTERFACTUAL)
 
 @frozen_by_name
 class StripPoint:
-    """None where the check has no figure of the group."""
+    """`verdict` is None where the check has no figure of the group."""
 
     check_id: str
     verdict: str | None
@@ -51,8 +50,6 @@ _JUDGED_AS = {
 
 @frozen
 class ForestFigure:
-    """`statement` is that of the evidence, where the figure is shown by all its hours."""
-
     measurement: Measurement
     strip: tuple[StripPoint, ...]
     evidence: ComparisonState | None
@@ -74,7 +71,6 @@ class ForestFigure:
 
     @property
     def since(self) -> datetime | None:
-        """First hour of what is unfair."""
         return self.evidence.since if self.evidence is not None and self.verdict is Verdict.UNFAIR else None
 
     @property
@@ -138,7 +134,6 @@ class ForestRow:
 
     @property
     def leading(self) -> ForestFigure:
-        """Of equals the one as logged."""
         return min(self.figures, key=lambda figure: figure.gravity[0])
 
     @property
@@ -272,18 +267,19 @@ def build_forest(
                 ),
                 "the reference group",
             )
-            row = ForestRow(
-                attribute=attribute,
-                group=group,
-                name=names.label(attribute, group),
-                reference=reference,
-                reference_name=names.label(attribute, reference),
-                parts=names.parts(attribute, group),
-                logged=figure_of(next((by_data[data] for data in LOGGED if data in by_data), None)),
-                counterfactual=figure_of(by_data.get(DataSet.COUNTERFACTUAL)),
-                notes=unseen.get(attribute, ()) if DataSet.COUNTERFACTUAL in by_data else (),
+            rows.append(
+                ForestRow(
+                    attribute=attribute,
+                    group=group,
+                    name=names.label(attribute, group),
+                    reference=reference,
+                    reference_name=names.label(attribute, reference),
+                    parts=names.parts(attribute, group),
+                    logged=figure_of(next((by_data[data] for data in LOGGED if data in by_data), None)),
+                    counterfactual=figure_of(by_data.get(DataSet.COUNTERFACTUAL)),
+                    notes=unseen.get(attribute, ()) if DataSet.COUNTERFACTUAL in by_data else (),
+                )
             )
-            rows.append(row)
     return Forest(
         metric=metric,
         rows=tuple(sorted(rows, key=lambda row: row.leading.gravity)),

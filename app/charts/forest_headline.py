@@ -254,7 +254,6 @@ def format_day(at: datetime, year: int | None = None) -> str:
 
 
 def count_verdicts(strip: Sequence[StripPoint], verdict: Verdict) -> str:
-    """`70 of the last 72 checks`, or of all where there are not more."""
     if len(strip) == 1:
         return "the only check" if strip[0].verdict == verdict else "no check"
     # There may be more checks than those that are shown.
@@ -263,7 +262,6 @@ def count_verdicts(strip: Sequence[StripPoint], verdict: Verdict) -> str:
 
 
 def share_records(strip: Sequence[StripPoint]) -> bool:
-    """Some of several checks are topped up with records of earlier hours."""
     return len(strip) > 1 and any(point.is_topped_up for point in strip)
 
 

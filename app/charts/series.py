@@ -165,7 +165,6 @@ def count_volume(
 
 
 def count_period(session: Session, deployment_no: int, monitor: Monitor, span: Span) -> CountedRecords:
-    """As the tables of the checked hours count them for the monitor's first comparison."""
     comparison = list_comparisons(monitor)[0]
     chosen = SeriesFilter(
         data=DataSet.AS_LOGGED, attribute=comparison.label, since=span.start, until=span.end
@@ -195,23 +194,9 @@ def _group_points(
     """Of several checks that end at one moment the one of an hour counts, of these the newest."""
     by_subject: dict[tuple[str, str | None], list[SeriesPoint]] = {}
     last: dict[tuple[str, str | None], EndedRun] = {}
-    for (
-        check_no,
-        scope,
-        group,
-        value,
-        lower,
-        upper,
-        n,
-        verdict,
-        reason,
-        carried_forward,
-        lower_limit,
-        upper_limit,
-        definition,
-    ) in stored:
-        run = runs.get(check_no)
-        subject = (scope, group)
+    for row in stored:
+        run = runs.get(row[0])
+        subject = row[1:3]
         if run is None:  # it ended between the two statements, and is there the next time
             continue
         points = by_subject.setdefault(subject, [])
@@ -221,8 +206,7 @@ def _group_points(
             points.pop()
         last[subject] = run
         # By position: by name it takes three times as long, and a year has thousands.
-        figure = (value, lower, upper, n, verdict, reason, carried_forward)
-        points.append(SeriesPoint(run.span_end, *figure, run.id, lower_limit, upper_limit, definition))
+        points.append(SeriesPoint(run.span_end, *row[3:10], run.id, *row[10:]))
     return by_subject
 
 

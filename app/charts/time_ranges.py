@@ -105,12 +105,7 @@ def preset_holding(oldest: datetime | None, now: datetime) -> RangePreset:
 
 
 def read_choice(sent: Mapping[str, str]) -> RangeChoice:
-    """Members `range`, `from`, `to`, `compare` and `zone`; an empty one is not chosen.
-
-    Raises:
-        InvalidInput: a member is none that it can be, a moment does not exist in the zone, or both a preset
-            and moments are chosen.
-    """
+    """Members `range`, `from`, `to`, `compare` and `zone`; an empty one is not chosen."""
     zone = read_zone(sent.get("zone", ""))
     preset = _read_word("range", sent.get("range", ""), RangePreset)
     start, end = (read_moment(name, sent[name], zone) if sent.get(name) else None for name in ("from", "to"))
@@ -160,13 +155,11 @@ def read_moment(name: str, text: str, zone: ZoneInfo) -> datetime:
 
 
 def write_moment(moment: datetime) -> str:
-    """In UTC as an address has it: `2026-03-01T09:00Z`."""
     plain = moment.astimezone(UTC).replace(tzinfo=None)
     return f"{plain.isoformat(timespec='auto' if plain.second or plain.microsecond else 'minutes')}Z"
 
 
 def period_before(span: Span) -> Span | None:
-    """Of the same length; None where the calendar has none."""
     length = span.end - span.start
     if span.start - datetime.min.replace(tzinfo=UTC) < length:
         return None

@@ -48,7 +48,6 @@ ACCURACY = FiguresWanted(metric="accuracy", data=DataSet.LABELLED, of_all=True)
 _LEAST = timedelta(microseconds=1)
 # In the order of the counts that `_join` reads from a step; `_order` takes the first three.
 _COUNTS = ("unfair", "suspected", "unwatched", "undecided", "fair", "insufficient", "absent")
-"""Of `GRAVEST`, but for those without a limit."""
 _SCOPE_NAMES = {
     Scope.REFERENCE: "the reference",
     Scope.ATTRIBUTE: "all groups",
@@ -160,9 +159,6 @@ class Timeline:
 
 
 def choose_range(choice: RangeChoice, *, oldest: datetime | None, now: datetime) -> ShownRange:
-    """`oldest` is the start of the first check, from which all of the time, or what nothing chosen shows,
-    goes.
-    """
     is_open = choice.start is None and choice.preset in (None, RangePreset.ALL)
     oldest = oldest if is_open else None
     usual = preset_holding(oldest, now)
@@ -242,7 +238,7 @@ def pool_panels(session: Session, deployment_no: int, timeline: Timeline) -> Tim
     """
     points: dict[tuple[str | None, Scope, str | None], Sequence[SeriesPoint]] = {}
     for attribute in dict.fromkeys(panel.attribute for panel in timeline.panels):
-        wanted = SeriesWanted(
+        query = SeriesWanted(
             metric=timeline.metric,
             data=timeline.data,
             attribute=attribute,
@@ -250,7 +246,7 @@ def pool_panels(session: Session, deployment_no: int, timeline: Timeline) -> Tim
             until=timeline.span.end,
             rollup=Period.DAY,
         )
-        for group in build_series(session, deployment_no, wanted).groups:
+        for group in build_series(session, deployment_no, query).groups:
             points[attribute, group.scope, group.group] = group.points
     panels = []
     for panel in timeline.panels:
@@ -307,7 +303,6 @@ def group_by_step(points: Iterable[SeriesPoint], step: timedelta) -> list[tuple[
 
 
 def find_step_start(at: datetime, step: timedelta) -> datetime:
-    """Of a check that ends then. One that ends at midnight is about the day before."""
     return ORIGIN + (at - _LEAST - ORIGIN) // step * step
 
 
@@ -347,7 +342,6 @@ def _find_earlier(
 def _read_steps(
     session: Session, deployment_no: int, span: Span, step: timedelta, *wanted: FiguresWanted
 ) -> Sequence[FigureStep]:
-    """Rows of each step, or from a day on of each day, of which the ends of the span may be parts."""
     if step < DAY:
         return figure_steps(session, deployment_no, span, step, *wanted)
     days = whole_days(span)
@@ -361,7 +355,6 @@ def _read_steps(
 def _by_group(
     rows: Iterable[FigureStep], span: Span, step: timedelta, query: FiguresWanted
 ) -> dict[FigureKey, tuple[TimeStep, ...]]:
-    """Oldest first; shorter rows are joined to the step that they lie in."""
     grouped: dict[FigureKey, dict[tuple[datetime, int], list[FigureStep]]] = {}
     for row in rows:
         start = row.start if step <= DAY else ORIGIN + (row.start - ORIGIN) // step * step

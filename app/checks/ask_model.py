@@ -26,7 +26,6 @@ Waiting = Callable[[], AbstractContextManager[None]]
 
 
 Egress = Callable[[], EgressPolicy]
-"""Asked before each call."""
 
 
 @frozen
@@ -37,8 +36,8 @@ class Calls:
 
 
 class ModelOfCheck:
-    """Raises EndpointRefused: the endpoint's URL or model is not an allowed one. / ScoringFailed: its
-    credentials cannot be sent.
+    """Raises EndpointRefused: the URL or model is not an allowed one; ScoringFailed: credentials cannot be
+    sent.
     """
 
     def __init__(

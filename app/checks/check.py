@@ -162,8 +162,6 @@ def _find_logged(subject: Subject, database: Database, calls: Calls, further: St
 
 @frozen
 class _ReadWindow:
-    """With the counts of all records of the span where the evidence has only some."""
-
     evidence: CheckEvidence
     details: dict[str, object]
     copies: CopySource | None
@@ -304,7 +302,6 @@ def _measure_window(
 
 
 def _require_outcomes(evidence: CheckEvidence, answers: Answers) -> None:
-    """Raises if the model accepts no copy of a group, or no answer is in either outcome list."""
     for copies in evidence.copies:
         needed = copies.needed.sum(axis=0)
         if ((needed > 0) & (copies.refused.sum(axis=0) == needed)).any():

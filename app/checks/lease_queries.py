@@ -32,7 +32,6 @@ class CheckPolicy:
 
     @property
     def max_attempts(self) -> int:
-        """Those that a dying worker interrupted included."""
         return len(self.retry_delays) + 1
 
     def retry_after(self, check: CheckRun, failure: Failure = Failure.SCORING_FAILED) -> timedelta | None:

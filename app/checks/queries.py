@@ -225,7 +225,6 @@ def to_run(row: CheckRow, deployment_id: str) -> CheckRun:
 
 
 CLOCK_TOLERANCE = timedelta(minutes=1)
-"""Lead of a client's clock: a range that ends within it is cut to end now."""
 
 
 def request_check(

@@ -120,8 +120,6 @@ _STORED_AS_THEY_ARE = tuple(
 
 @frozen
 class StoredTable:
-    """`part` is `span` or `additional`; `cells` its JSON form."""
-
     data: DataSet
     comparison: Comparison
     part: str
@@ -257,7 +255,6 @@ def omit_columns(members: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_window_members(session: Session, check_ids: Collection[str], member: str) -> dict[str, Any]:
-    """Keyed by check."""
     rows = session.execute(select(CheckRow.id, CheckRow.window[member]).where(CheckRow.id.in_(check_ids)))
     return {check_id: window or {} for check_id, window in rows}
 
@@ -289,7 +286,6 @@ def _earlier(session: Session, statement: Select[CheckRow]) -> EarlierCheck | No
 
 
 def name_columns(comparison: Comparison) -> dict[str, Any]:
-    """Member that `read_comparison` needs; empty where the label says it all."""
     return (
         {} if Comparison.from_label(comparison.label) == comparison else {_COLUMNS: list(comparison.features)}
     )

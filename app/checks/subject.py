@@ -81,7 +81,6 @@ class Subject:
         return names if strata is None else [*names, require_column(self.deployment, strata, "strata").name]
 
     def is_feature(self, name: str) -> bool:
-        """The model does not see meta fields."""
         return any(column.name == name for column in self.deployment.schema.features)
 
     def donors_for(self, grouping: Grouping) -> list[GroupDonors] | None:
@@ -117,7 +116,6 @@ class Subject:
 
 
 def require_attributes(deployment: Deployment, attributes: Sequence[MonitoredAttribute]) -> list[str]:
-    """Raises InvalidInput: the changed schema no longer has one."""
     return [require_column(deployment, name).name for attribute in attributes for name in attribute.columns]
 
 

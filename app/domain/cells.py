@@ -83,7 +83,6 @@ def string(value: Json) -> str:
 
 
 def boolean(value: Json) -> bool:
-    """0, 1 and text are refused."""
     if type(value) is not bool:
         raise CellRefused(f"must be true or false, found {shown(value)}")
     return value

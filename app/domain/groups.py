@@ -39,8 +39,6 @@ MAX_GROUPS_TOGETHER = 1_000
 
 
 class EverybodyElse(str):
-    """The text is the label of the group of all other values."""
-
     __slots__ = ()
 
 
@@ -48,10 +46,8 @@ EVERYBODY_ELSE = EverybodyElse("everybody else")
 
 
 NEAR_TWINS = "near_twins"
-"""In a check's window: `describe_twins` of its records."""
 
 MISSPELLED = "misspelled_groups"
-"""In a check's window: `describe_misspelled` of its records."""
 
 MAX_TWINS = 10
 
@@ -78,9 +74,6 @@ class NearTwin:
 def count_twins(
     feature: str, records: Mapping[Any, int], listed: Iterable[GroupValue], observed: Sequence[object] = ()
 ) -> Counter[NearTwin]:
-    """Of listed values among those of a column, with their `records`, and those among groups merely
-    `observed`.
-    """
     twins = {
         NearTwin(feature, value, original): records[value]
         for value, original in find_twins(records, listed).items()
@@ -114,7 +107,6 @@ def describe_twins(
 
 
 def describe_misspelled(attribute: MonitoredAttribute, observed: Collection[Any]) -> list[str]:
-    """On each listed value that no record has, where records have it in other letters."""
     listed = attribute.listed
     spellings = {fold(value): value for value in observed if value not in listed}
     missing = [value for value in listed if value not in observed and fold(value) in spellings]
@@ -125,7 +117,6 @@ def describe_misspelled(attribute: MonitoredAttribute, observed: Collection[Any]
 
 
 def drop_twins(values: Iterable[object]) -> list[str]:
-    """Of texts that look alike only the first."""
     texts = [value for value in values if isinstance(value, str)]
     return list({normalize_look(text): text for text in reversed(texts)}.values())
 
@@ -240,7 +231,6 @@ def combine_groups(features: Sequence[str], groups: Sequence[Sequence[NamedGroup
 
 
 def describe_too_many(features: Sequence[str], counts: Sequence[int]) -> str | None:
-    """None if the groups of an intersection are not too many."""
     if math.prod(counts) <= MAX_GROUPS_TOGETHER:
         return None
     numbers = " × ".join(f"{count} of {feature}" for count, feature in zip(counts, features, strict=True))
@@ -269,7 +259,6 @@ def typed(value: Scalar, column: Column) -> Scalar:
 
 
 def in_order(value: Scalar) -> tuple[float, str]:
-    """Sort key: numbers by size, then texts."""
     number = read_number(value)
     return (float("inf") if number is None else number, canonical(value))
 
@@ -298,7 +287,6 @@ class GroupWords:
 
     @classmethod
     def of(cls, monitor: Monitor | None) -> "GroupWords":
-        """Without a monitor, labels as they are."""
         return cls() if monitor is None else cls(monitor.names, monitor.attributes)
 
     @property

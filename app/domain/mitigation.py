@@ -33,8 +33,6 @@ class DetectorUse(StrEnum):
 
 @frozen_by_name
 class MitigationSettings:
-    """`attributes` None = every monitored one. `version` 0 = never set."""
-
     mode: Mode = Mode.LIFT_ONLY
     attributes: tuple[str, ...] | None = None
     bias_detector: DetectorUse = DetectorUse.OFF

@@ -144,7 +144,6 @@ def outcome_test(members: Sequence[GroupValue], opposite: Sequence[GroupValue] =
 
 
 def is_numeric(member: GroupValue) -> bool:
-    """A number or a range, under which no text counts."""
     return not isinstance(member, str | bool)
 
 
@@ -180,14 +179,11 @@ class OutcomeTests:
 
 @frozen
 class OutcomeRule:
-    """Class values, or closed ranges for regression."""
-
     favourable: tuple[GroupValue, ...]
     unfavourable: tuple[GroupValue, ...]
 
     @property
     def tests(self) -> OutcomeTests:
-        """Make them once for many answers."""
         return OutcomeTests(
             outcome_test(self.favourable, self.unfavourable), outcome_test(self.unfavourable, self.favourable)
         )
@@ -295,7 +291,6 @@ UNSAID_DIVISOR = 10
 """Records of one person in an hour, while nobody said whose they are."""
 
 POOLED_GROUP = "monitored groups together"
-"""Of an attribute that has several monitored values."""
 
 
 @frozen_by_name
@@ -315,7 +310,6 @@ class EvidenceSettings:
 
     @property
     def divisor(self) -> int:
-        """Of ln E."""
         return UNSAID_DIVISOR if self.person is None and not self.each_record_another_person else 1
 
 
@@ -354,7 +348,6 @@ class Monitor:
     version: int = 1
 
     def within(self, schema: RecordSchema) -> "Monitor":
-        """Only attributes whose columns the schema has."""
         attributes = tuple(
             attribute for attribute in self.attributes if attribute.column_in(schema) is not None
         )
@@ -414,7 +407,6 @@ class Comparison:
 
 
 def list_comparisons(monitor: Monitor) -> list[Comparison]:
-    """Each attribute by itself, then the intersections."""
     return [
         *(Comparison((attribute.feature,)) for attribute in monitor.attributes),
         *map(Comparison, monitor.intersections),

@@ -90,7 +90,7 @@ def monitor_problems(
     if number_problem(monitor.seed):
         problems.append(FieldProblem("seed", "must be a signed 64-bit integer"))
     evidence = monitor.evidence
-    problems += [FieldProblem(*problem) for problem in _check_persons(monitor, schema)]
+    problems += _check_persons(monitor, schema)
     problems += check_bounds(
         "evidence.label_horizon_hours", evidence.label_horizon_hours, MAX_LABEL_HORIZON_HOURS
     )
@@ -107,22 +107,25 @@ def monitor_problems(
     return problems
 
 
-def _check_persons(monitor: Monitor, schema: RecordSchema) -> Iterator[tuple[str, str]]:
-    """Field and message of each problem of whose records they are."""
+def _check_persons(monitor: Monitor, schema: RecordSchema) -> Iterator[FieldProblem]:
     person = monitor.evidence.person
     if person is None:
         return
     if schema.column(person) is None:
-        yield "evidence.person", f"{person!r:.100} is neither a feature nor a meta field of the deployment"
-    elif person in {attribute.feature for attribute in monitor.attributes}:
-        message = (
-            f"must be a column of person ids, found {person!r:.100}, whose groups are compared: only the "
-            "first record of each group would count"
+        yield FieldProblem(
+            "evidence.person", f"{person!r:.100} is neither a feature nor a meta field of the deployment"
         )
-        yield "evidence.person", message
+    elif person in {attribute.feature for attribute in monitor.attributes}:
+        yield FieldProblem(
+            "evidence.person",
+            f"must be a column of person ids, found {person!r:.100}, whose groups are compared: only the "
+            "first record of each group would count",
+        )
     if monitor.evidence.each_record_another_person:
-        message = "must be false or left out where evidence.person names the column of a person's id"
-        yield "evidence.each_record_another_person", message
+        yield FieldProblem(
+            "evidence.each_record_another_person",
+            "must be false or left out where evidence.person names the column of a person's id",
+        )
 
 
 def unknown_metric(key: str, known_metrics: Collection[str]) -> str:
@@ -132,8 +135,7 @@ def unknown_metric(key: str, known_metrics: Collection[str]) -> str:
 
 
 def check_listed(field: str, values: tuple[GroupValue, ...], column: Column) -> Iterator[FieldProblem]:
-    too_long = list(_check_length(field, values, MAX_GROUPS))
-    yield from too_long or _check_values(field, values, column)
+    yield from list(_check_length(field, values, MAX_GROUPS)) or _check_values(field, values, column)
 
 
 def _check_values(
@@ -442,7 +444,6 @@ def _ranges(values: tuple[GroupValue, ...]) -> list[tuple[int, Range]]:
 
 
 def _mix_types(values: Sequence[GroupValue]) -> bool:
-    """Ranges aside, not all text, all numbers or all true/false."""
     return (
         len(
             {

@@ -56,7 +56,6 @@ class Receipt:
 
 
 ROUNDING = 1e-6
-"""Distance from [0, 1], as in single precision."""
 
 
 def round_probability(value: float) -> float | None:

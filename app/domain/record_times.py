@@ -30,7 +30,6 @@ _FORMS = {
     18: ["dotnet", "filetime"],
     19: ["ns"],
 }
-"""Keys are numbers of digits."""
 
 _UNITS = {
     "s": "1e6",
@@ -41,7 +40,6 @@ _UNITS = {
     "filetime": "0.1",
     "excel": "864e8",
 }
-"""Microseconds of the unit."""
 
 _BEGINS = {"dotnet": -62_135_596_800, "filetime": -11_644_473_600, "excel": -2_209_161_600}
 """Of those that do not begin in 1970 [s]: the years 1 and 1601, and 30 December 1899."""
@@ -187,18 +185,15 @@ class TimeRule:
         if not possible:
             return TimeReading(Impossible.NOT_A_TIME)
         [(form, at)] = possible.items()
-        early = at < self.earliest
-        late = at > self.latest
-        reason = Impossible.TOO_EARLY if early else Impossible.FUTURE if late else None
+        is_late = at > self.latest
         return TimeReading(
-            reason,
+            Impossible.TOO_EARLY if at < self.earliest else Impossible.FUTURE if is_late else None,
             at.astimezone(UTC),
             not _FORM_OF_HOURS.search(form),
             (written[form].tzinfo or self.zone) is not None,
         )
 
     def guess_form(self, texts: Sequence[str]) -> str | None:
-        """In which all these texts are possible times."""
         patterns = (day + hour for hour, day in product(_GUESSED_HOURS, _GUESSED_DAYS))
         forms = (replace(self, form=form) for form in [*patterns, *_UNITS])
         return next(
@@ -261,7 +256,6 @@ class TimeTally:
 
 
 def _name_year(text: str) -> str:
-    """In which digits that are no time would lie, other than now."""
     [form, *_] = _FORMS.get(len(text), [""]) if _DIGITS.fullmatch(text) else [""]
     return (
         f"; as {form} it is in the year {text[:4]}"

@@ -21,7 +21,6 @@ def sent_column(column: Column) -> Column:
 
 
 def stored_form_problem(value: GroupValue, column: Column) -> str | None:
-    """Why no stored value of the column can equal this one; None if one can."""
     storage = column.storage
     if storage is None:
         return None

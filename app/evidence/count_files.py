@@ -73,11 +73,7 @@ class HoursInFiles:
         return max(waited, reached or waited)
 
     def next_hour(self, span: Span) -> datetime | None:
-        """First hour of the span that has a record.
-
-        Raises:
-            InvalidInput: the files cannot be read.
-        """
+        """First hour of the span that has a record."""
         earliest = self._open(span).earliest(span)
         return None if earliest is None else floor_to_hour(earliest)
 

@@ -334,7 +334,6 @@ _LEFT_OUT = {DataSet.COUNTERFACTUAL: "not_compared", DataSet.LABELLED: "no_count
 
 
 def sum_records(stored: Sequence[Row[Any]], followed: FollowedEra) -> dict[DataSet, list[CountedRecords]]:
-    """Of all counted hours, from `sum_cells`; of labels, of hours whose horizon has passed."""
     records: dict[DataSet, list[CountedRecords]] = {data: [] for data in (DataSet.AS_LOGGED, *_LEFT_OUT)}
     for comparison in list_comparisons(followed.monitor):
         rows = [row for row in stored if row.attribute == comparison.label]
@@ -359,7 +358,6 @@ def sum_records(stored: Sequence[Row[Any]], followed: FollowedEra) -> dict[DataS
 
 
 def explain_vanished(stored: Sequence[Row[Any]]) -> dict[tuple[str, str], str]:
-    """Says when a group was last seen that has no record for a day in which others have."""
     last_seen: dict[tuple[str, str], datetime] = {}
     newest: dict[str, datetime] = {}
     for row in stored:

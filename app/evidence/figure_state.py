@@ -298,7 +298,6 @@ class Course:
         return np.array(find_blocks(self.series.between(start, end)), np.intp) + start
 
     def place_closings(self, limit: Limit, hours: IntArray) -> list[int | None]:
-        """For each hour, that before which a person closed the alarm since the hour before it."""
         closings = sorted(self.closed.get(limit.direction, ()))
         if not closings:
             return [None] * len(hours)
@@ -330,7 +329,6 @@ class Course:
             self.state.older = self._keep_older()
 
     def _keep_older(self) -> Older:
-        """Reference counts that hours from the end on need, and that the next update does not read."""
         kept: Older = []
         records = 0.0
         reference = self.series.between(self.series.first, self.end).reference
@@ -411,7 +409,6 @@ MOST_WEIGHED = 200
 def weigh_together(
     courses: Sequence[Course], start: int, end: int
 ) -> Iterator[tuple[Course, list[list[WeighedHour]]]]:
-    """From `start` to `end` (exclusive), for each limit; the figures are of one metric's limits."""
     limits = courses[0].watched.limits
     hours = [course.find_hours(start - course.lag, end - course.lag) for course in courses]
     divisors = [course.divisors(of_course) for course, of_course in zip(courses, hours, strict=True)]

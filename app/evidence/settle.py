@@ -258,7 +258,6 @@ def take_forward(session: Session, followed: FollowedEra, figures: Sequence[Know
 
 
 def _breaks_order(session: Session, followed: FollowedEra, due: Sequence["_Due"]) -> bool:
-    """Hours of pairs, which waited for the model, belong before hours that states contain."""
 
     def find_clock(figure: KnownFigure, hour: datetime) -> int:
         return number_hour(hour) + count_lag_hours(figure.place.data, followed.monitor)

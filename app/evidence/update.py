@@ -221,8 +221,6 @@ def _note_problem(database: Database, deployment_no: int, problem: str) -> None:
 
 @dataclass
 class _Step:
-    """Of one deployment, in one transaction. `is_complete`: nothing is known to remain."""
-
     session: Session
     database: Database
     followed: FollowedEra

@@ -30,7 +30,6 @@ Model = Callable[[pd.DataFrame], Any]
 """Takes rows of the feature columns; one value of the prediction column for each."""
 
 MAX_COMPARED = 100
-"""Records of each comparison asked about as they are, to see whether it is the logged model."""
 
 ROWS_OF_A_CALL = 10_000
 
@@ -126,11 +125,7 @@ class GapPlan:
         return sum(questions.plan.masks.size + len(questions.own) for questions in self._questions)
 
     def explain(self, model: Model | None = None) -> GapExplanation:
-        """Asks the model, if there is one; what carries the gaps.
-
-        Raises:
-            InvalidInput: the model did not return exactly one prediction for each row, or none is an outcome.
-        """
+        """Asks the model, if there is one; what carries the gaps."""
         rng = np.random.default_rng([self._seed, 1])
         explained = []
         warnings = list(self._records.grouping.warnings)

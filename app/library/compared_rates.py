@@ -70,7 +70,6 @@ def read_features(frame: DataFrame, features: Sequence[str] | str) -> tuple[Feat
 
 
 def check_bins(bins: object) -> int:
-    """Raises InvalidInput: it is not a whole number from MIN_BINS to MAX_CELLS."""
     if not isinstance(bins, int) or isinstance(bins, bool) or not MIN_BINS <= bins <= MAX_CELLS:
         raise InvalidInput(
             "bins", f"must be a whole number from {MIN_BINS} to {MAX_CELLS:,}, found {bins!r:.100}"
@@ -125,7 +124,6 @@ class ComparedRecords:
         return of_role(self.grouping.groups, "monitored")
 
     def sides(self, position: int) -> list[IntArray]:
-        """Positions of the group's classified records, and of those of all reference groups."""
         groups = ([position], of_role(self.grouping.groups, "reference"))
         return [
             np.flatnonzero(np.isin(self.grouping.codes, side) & (self.outcomes.codes != UNCLASSIFIED))

@@ -54,7 +54,6 @@ class Encoded:
 
     @property
     def values(self) -> list[Scalar]:
-        """Numbers, text, and true and false of a boolean column."""
         if self.is_boolean:
             return [text == "true" for text in self.texts]
         numbers = [
@@ -90,7 +89,6 @@ def checked_name(name: object, option: str) -> str:
 
 
 def checked_names(names: object, option: str) -> tuple[str, ...]:
-    """Of a list or one; raises as `checked_name`."""
     several = [names] if isinstance(names, str) or not isinstance(names, Iterable) else names
     return tuple(checked_name(name, option) for name in several)
 
@@ -320,7 +318,6 @@ def _read_listed(listed: object, option: str) -> Scalar | Range:
 
 
 def where(marked: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> str:
-    """Numbers from 1, as an error names them."""
     first = int(np.argmax(marked)) + 1
     count = int(marked.sum())
     return f"record {first:,}" if count == 1 else f"{count:,} records, the first of them {first:,}"

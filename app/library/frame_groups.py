@@ -123,9 +123,6 @@ def cross_records(
     """Groups of each attribute and, last, of all together, as in `group_records`.
 
     Where some cannot be made, the warnings of the others say why.
-
-    Raises:
-        InvalidInput: none can be made.
     """
     names = attribute_names(attributes)
     refused = dict[str, InvalidInput]()
@@ -232,7 +229,6 @@ def _read_parts(
     reference: object,
     refused: dict[str, InvalidInput] | None = None,
 ) -> list[_Part]:
-    """Attributes that cannot be divided are added to `refused`, if it is given and another one can."""
     watched = _read_sides(names, monitored, "monitored")
     compared = _read_sides(names, reference, "reference")
     divisions = []
@@ -383,10 +379,7 @@ def _divide_by_values(column: Column, monitored: Listing, reference: Listing) ->
 
 
 def _places(encoded: Encoded, positions: dict[str, int], listing: Listing, option: str) -> list[int]:
-    """None if the side was left out.
-
-    A value that the column lacks gets the next of `positions`.
-    """
+    """None if the side was left out."""
     if listing is None:
         return []
     spelled = [encoded.spelled(value) for value in listing if not isinstance(value, Range)]

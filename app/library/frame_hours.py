@@ -104,7 +104,6 @@ def read_hours(
 
 
 def one_block(records: int) -> HourNumbers:
-    """The present hour, for a file without times."""
     return HourNumbers(
         first=floor_to_hour(utc_now()),
         hours=1,

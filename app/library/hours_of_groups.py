@@ -221,13 +221,10 @@ class Evidence:
     has_times: bool = True
 
     def to_json(self) -> JsonObject:
-        span = {"days": self.hours // DAY_HOURS} if self.is_daily else {"hours": self.hours}
-        left_out = [asdict(times) for times in self.left_out]
-        comparisons = [comparison.to_json() for comparison in self.comparisons]
         return {
-            "comparisons": comparisons,
-            **span,
-            "left_out_times": left_out,
+            "comparisons": [comparison.to_json() for comparison in self.comparisons],
+            **({"days": self.hours // DAY_HOURS} if self.is_daily else {"hours": self.hours}),
+            "left_out_times": [asdict(times) for times in self.left_out],
             "records": self.records.to_json(),
             "labels": self.labels,
             "guarantee": self.guarantee,

@@ -24,7 +24,7 @@ from ..statistics.selections.category_people import (
     require_mappings,
 )
 from ..statistics.selections.controls_sheet import controls_sheet
-from ..statistics.selections.four_fifths import LEAST_SHARE, ImpactTable, audit_tables
+from ..statistics.selections.four_fifths import LEAST_SHARE, AuditSheet, ImpactTable, audit_tables
 from ..statistics.selections.lending_sheet import lending_sheet
 from ..statistics.selections.probability_bounds import bound_categories, bounds_sheet
 from ..statistics.selections.selection_json import (
@@ -32,7 +32,6 @@ from ..statistics.selections.selection_json import (
     Sheet,
     as_json,
     compare_with_reference,
-    name_sheet,
 )
 from ..statistics.selections.selection_presets import NOTICE, PRESETS, Preset, PresetName, SheetName
 from ..statistics.sentences.left_out import CountedRecords, Marks, count_records
@@ -219,7 +218,6 @@ class SelectionReport:
 
     @property
     def records(self) -> list[CountedRecords]:
-        """Of each table, compared with its reference; the first are those of the headline."""
         listed = [] if self.selection.tables else list(self.selection.records)
         for table, counted in zip(self.selection.tables, self.selection.records, strict=False):
             best = ImpactTable(table).compared_with
@@ -232,7 +230,10 @@ class SelectionReport:
         return listed
 
     def sheets_json(self) -> Sheets:
-        sheets = {name_sheet(sheet): as_json(sheet) for sheet in self.sheets} | dict(self.people_sheets)
+        sheets = {
+            SheetName.LL144 if isinstance(sheet, AuditSheet) else SheetName.ADVERSE_IMPACT: as_json(sheet)
+            for sheet in self.sheets
+        } | dict(self.people_sheets)
         impact = sheets.get(SheetName.ADVERSE_IMPACT)
         for table, written in zip(self.selection.tables, impact["tables"], strict=True) if impact else ():
             # Of attributes together none is chosen: their label is no attribute.
@@ -341,20 +342,20 @@ def report_selections(
     sheets = list[Sheet]()
     for sheet in rule.sheets if attributes else ():
         if sheet is SheetName.LL144:
-            counts = audit_tables(
-                selection.tables,
-                assessed=selection.assessed,
-                unknown=selection.unknown,
-                least_share=least_share,
+            sheets.append(
+                audit_tables(
+                    selection.tables,
+                    assessed=selection.assessed,
+                    unknown=selection.unknown,
+                    least_share=least_share,
+                )
             )
-            sheets.append(counts)
         elif sheet is SheetName.ADVERSE_IMPACT:
             sheets.append(ImpactSheet(tuple(map(ImpactTable, selection.tables)), selection.unknown))
-    median_of = score if prediction is None else None
     return SelectionReport(
         PresetName(preset),
         attributes,
-        median_of,
+        score if prediction is None else None,
         selection,
         tuple(sheets),
         references,

@@ -165,8 +165,8 @@ def find_stand_ins(
     for share, position in frequent:
         label = grouping.groups[position].label
         if donors is None:
-            represented = represented + share
-            covered = covered + share
+            represented += share
+            covered += share
             stand_ins += [
                 StandIn(label, changes, share * portion)
                 for changes, portion in _pick_values(grouping, position, values)

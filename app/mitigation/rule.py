@@ -160,7 +160,6 @@ def mean_probabilities(answers: CopyAnswers, count: int) -> list[Probability]:
 
 
 def mean_numbers(answers: CopyAnswers, count: int) -> FloatArray:
-    """Of each record's copies, by share; NaN where it has none, or one without a number."""
     weighted = answers.weighted()
     means = np.full(count, np.nan)
     for record, entries in weighted.entries().items():
@@ -172,16 +171,14 @@ def substitute(outcomes: IntArray, as_reference: IntArray, is_monitored: BoolArr
     """[records]; a record's own one where nothing better is known."""
     is_known = is_monitored & (outcomes != UNKNOWN) & (as_reference != UNKNOWN)
     # The code of the favourable outcome is the greater one, so lifting takes the maximum.
-    mitigated: IntArray = np.where(
+    return np.where(
         is_known,
         as_reference if mode is Mode.REFERENCE_SUBSTITUTION else np.maximum(outcomes, as_reference),
         outcomes,
     )
-    return mitigated
 
 
 def score_texts(texts: Sequence[str | None], reading: Reading | None) -> FloatArray:
-    """Probabilities of the favourable outcome [records], from JSON; NaN where one does not show it."""
     if reading is None:
         return np.full(len(texts), np.nan)
     return read_scores(reading, pa.chunked_array([pa.array(texts, pa.string())]))

@@ -52,11 +52,7 @@ def align(several: Sequence[Groups]) -> tuple[Groups, list[IntArray]]:
 
 
 def check_codes(codes: ArrayLike, least: int, beyond: int) -> IntArray:
-    """int64 [records].
-
-    Raises:
-        ValueError: a code is not an integer in `least <= code < beyond`, or the array is not flat.
-    """
+    """Codes [records] as int64; ValueError if one is not an integer in `least <= code < beyond`."""
     array = np.asarray(codes)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iub"):
         raise ValueError(

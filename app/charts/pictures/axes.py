@@ -30,7 +30,6 @@ class LogAxis:
     high: float = 4.0
 
     def place(self, ratio: float) -> float:
-        """Share from the low end; beyond an end, that end."""
         if ratio <= self.low:
             return 0.0
         if ratio >= self.high:
@@ -121,14 +120,13 @@ def choose_axis(
         round_numbers = [round(step * no, 9) for no in range(first, math.floor(axis.high / step) + 1)]
     ticks: list[float] = []
     for level in (*dict.fromkeys(marks), *round_numbers):
-        place = axis.place(level)
-        if axis.holds(level) and all(abs(place - axis.place(tick)) >= distance for tick in ticks):
+        position = axis.place(level)
+        if axis.holds(level) and all(abs(position - axis.place(tick)) >= distance for tick in ticks):
             ticks.append(level)
     return LevelAxis(metric, axis, tuple(sorted(ticks)))
 
 
 def _choose_step(least: float) -> float:
-    """Smallest 1, 2 or 5 times a power of ten that is not below."""
     power = 10.0 ** math.floor(math.log10(least))
     return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= least * (1 - 1e-9))
 

@@ -47,7 +47,6 @@ class Mark:
 
     @property
     def text_at(self) -> float:
-        """Per cent at which `text` begins or ends: after the interval, unless there is no room."""
         match self.clipped:
             case "left":
                 return self.high if self.high < ROOM_FOR_TEXT else self.at

@@ -68,12 +68,14 @@ def series_chart(
     series: Series, look: ThemeLook, *, alerts: Sequence[Alert] = (), span: Span | None = None
 ) -> Chart:
     """Without `span` the axis has the time of points and alerts."""
-    marks = [
-        alert
-        for alert in alerts
-        if alert.attribute == series.attribute and alert.is_about(series.metric, series.data)
-    ]
-    marks = sorted(marks, key=attrgetter("opened_at"))[-MOST_ALERTS:]
+    marks = sorted(
+        (
+            alert
+            for alert in alerts
+            if alert.attribute == series.attribute and alert.is_about(series.metric, series.data)
+        ),
+        key=attrgetter("opened_at"),
+    )[-MOST_ALERTS:]
     moments = [point.at for group in series.groups for point in group.points] + [
         gap.at for gap in series.gaps
     ]

@@ -25,8 +25,6 @@ _ALERT = "#8a1c7c"
 
 @frozen
 class PrintedMarks:
-    """Paths common to panels, and places of a panel's alerts in per cent of the width."""
-
     changes: str
     gaps: str
     alerts: Sequence[float]

@@ -42,8 +42,6 @@ class LevelTick:
 
 
 class Bar(NamedTuple):
-    """Middle and width in units, top and height in pixels."""
-
     x: float
     width: float
     y: float
@@ -113,7 +111,6 @@ class UprightAxis:
 
 
 def level_axis(metric: str, panels: Sequence[TimePanel], *, height: float = HEIGHT) -> UprightAxis:
-    """Holds every value and limit of the panels, but for ratios that are too far out."""
     limits = [limit for panel in panels for step in panel.steps[-1:] for limit in step.limits]
     chosen = choose_axis(metric, list(list_values(panels)), limits, distance=_TEXT_HEIGHT / height)
     ticks = (
@@ -197,8 +194,7 @@ def draw_stretches(
     boxes = []
     for first, last in runs:
         left = max(time.place(first), 0.0)
-        right = min(time.place(last), WIDTH)
-        boxes.append(_box(left, 0, max(right - left, 2.0), height))
+        boxes.append(_box(left, 0, max(min(time.place(last), WIDTH) - left, 2.0), height))
     return "".join(boxes)
 
 

@@ -39,7 +39,6 @@ _OF_RANGE = ("favourable", "unfavourable", "records", "unclassified", "share", "
 
 
 def series_twin(series: Series) -> Twin:
-    """One row a point, and one for each check without measurements; oldest first."""
     rollup = series.rollup and series.rollup.value
     about = (series.metric, series.data.value, series.attribute)
     rows: list[tuple[datetime, tuple[Cell, ...]]] = []

@@ -22,7 +22,6 @@ STALE_AFTER = timedelta(hours=24)
 """Since the end of the measured span, before any carrying forward."""
 
 QUEUED_AFTER = timedelta(minutes=1)
-"""Until then the next check is that of the hour that has just ended."""
 
 
 class Cause(StrEnum):
@@ -111,7 +110,6 @@ class Because:
 
 
 def next_due(now: datetime, schedule: Schedule | None) -> datetime | None:
-    """In UTC, of an hour or a day; None where no check is due by the clock."""
     end = floor_to_hour(now - QUEUED_AFTER).astimezone(UTC) + HOUR
     match schedule:
         case Schedule.HOURLY:

@@ -43,8 +43,6 @@ class Success(msgspec.Struct, frozen=True, kw_only=True):
 
 @frozen_by_name
 class Unacknowledged:
-    """Open alerts: how many, and the oldest, `alert_id`. `unassigned` are assigned to nobody."""
-
     alerts: int
     since: datetime
     alert_id: str
@@ -76,8 +74,6 @@ class OverviewEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Compared(msgspec.Struct, frozen=True, kw_only=True):
-    """Reference, and both sides' records with an outcome, without copies; None if not stored."""
-
     reference: str | None
     monitored_records: int | None
     reference_records: int | None

@@ -162,7 +162,6 @@ class CopyOutcomes:
         )
 
     def add(self, target: int, records: IntArray, outcomes: IntArray) -> None:
-        """One entry per copy."""
         # A record with several copies comes several times: a plain `+=` would count it once.
         np.add.at(self.known[:, target], records, 1)
         np.add.at(self.classified[:, target], records, outcomes != Outcome.UNCLASSIFIED)
@@ -214,7 +213,7 @@ def plan_copies(
     seen_by_model: bool,
     donors: Sequence[GroupDonors] | None = None,
 ) -> CopyOutcomes:
-    """None is known yet.
+    """No outcome is known yet.
 
     A column that the model never sees has no copies (its counterfactual data are the logged ones), unless it
     has `donors`, one entry a group.
@@ -244,7 +243,6 @@ def plan_copies(
 def fill_stored(
     copies: CopyOutcomes, target: int, stored: pa.Table, *, record_nos: IntArray, rule: OutcomeRule
 ) -> None:
-    """Answers (record_no, outcome, probability) for records of the window with all their copies."""
     order = np.argsort(record_nos)
     stored_nos = stored["record_no"].to_numpy()
     ranks = np.searchsorted(record_nos, stored_nos, sorter=order)
@@ -262,14 +260,12 @@ def fill_stored(
 
 
 def encode_answers(answers: Sequence[Prediction]) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
-    """JSON texts, null without probability."""
     outcomes = [format_value(answer.outcome_value) for answer in answers]
     probabilities = [probability_text(answer) for answer in answers]
     return pa.chunked_array([outcomes], pa.string()), pa.chunked_array([probabilities], pa.string())
 
 
 def probability_text(answer: Prediction) -> str | None:
-    """A number or a list, as JSON text."""
     return None if answer.probability is None else msgspec.json.encode(answer.probability).decode()
 
 
@@ -315,7 +311,6 @@ def draw_repeats(repeats: CopyOutcomes, copies: Sequence[CopyOutcomes], subject:
 
 
 def describe_repeats(repeats: CopyOutcomes, outcomes: IntArray, equal_checks: int) -> dict[str, object]:
-    """`equal_checks` are those in a row before."""
     answers = repeats.classified[:, 0]
     repeated = int((answers > 0).sum())
     differ = int((repeats.favourable[:, 0] != answers * outcomes).sum())

@@ -51,8 +51,6 @@ PAGES_A_PART = 4
 
 
 class CopyToAsk(msgspec.Struct, frozen=True):
-    """Features are in the order of the schema."""
-
     key: TargetKey
     record_id: str
     draw: int
@@ -232,7 +230,6 @@ class LoggedCopies:
         return {position: features[no] for position, no in zip(positions, record_nos, strict=True)}
 
     def reserve_number(self) -> int:
-        """No other target gets it."""
         with self.database.transaction() as session:
             return reserve_target_number(session)
 
@@ -303,7 +300,6 @@ class FiledCopies:
         rows: list[Row],
         progress: Progress,
     ) -> list[Scored]:
-        """Written here or on the executors of the engine as they come."""
         ids = window.rows["record_id"]
         calls = model.calls
         questions = [

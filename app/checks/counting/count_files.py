@@ -34,7 +34,6 @@ from .left_out_of_check import count_table
 from .tabulate import Tabulated, count_payload
 
 PARTS = (slice(None), slice(0))
-"""Of a batch: nothing is topped up from before the span."""
 
 
 COUNTED_WITHOUT_SCORES = (
@@ -92,7 +91,6 @@ class CountedSpan:
         self.times += added.times
 
     def described(self) -> dict[str, object]:
-        """JSON-safe, about all records of the span."""
         names = ("records", "unclassified_records", "records_of_other_revisions")
         return {name: self.counts[name] for name in names} | {
             "logged_in_span": self.counts["records"],
@@ -250,7 +248,6 @@ def count_span(files: PayloadFiles, subject: Subject, report: Report, engine: En
 def _see_all_values(
     records: SpanOfFiles, subject: Subject, engine: Engine, pieces: Sequence[bytes], report: Done
 ) -> tuple[Monitor, str | None]:
-    """Reference values that all pieces together show, and why there are no strata, if there are too many."""
     monitor = subject.monitor
     unlisted = [attribute.feature for attribute in monitor.attributes if attribute.reference is None]
     columns = tuple(name for name in dict.fromkeys([*unlisted, monitor.strata]) if name is not None)

@@ -32,7 +32,6 @@ def count_table(
     repeats: IntArray | None = None,
     where: Marks | slice = slice(None),
 ) -> CountedRecords:
-    """As the monitor reads them, those `where` it says so; the other arguments are those of `count_records`."""
     named, codes = read.compare(comparison)
     columns = [
         read.values(attribute.feature)

@@ -23,7 +23,6 @@ SUB_RANGES = "sub_ranges"
 
 
 FULL_STEPS = 6
-"""In a range; round numbers may add one interval."""
 
 _ROUND_STEPS = (Decimal(1), Decimal(2), Decimal(5), Decimal(10))
 
@@ -80,7 +79,6 @@ def count_inside(
     selected: Part,
     repeats: IntArray | None = None,
 ) -> dict[str, Any]:
-    """As stored; empty without ranges."""
     ranges = [
         (code, group, group.value)
         for code, group in enumerate(grouping.groups)
@@ -111,7 +109,6 @@ def add_inside(tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def inside(tables: Sequence[Mapping[str, Any]]) -> dict[str, SubRanges]:
-    """Keyed by label of each range, of stored parts together; earlier versions have none."""
     merged: dict[str, SubRanges] = {}
     for table in tables:
         for stored in table.get(SUB_RANGES, ()):

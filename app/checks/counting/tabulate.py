@@ -54,7 +54,6 @@ class OtherRevisions:
     def of_records(
         cls, grouping: Grouping, made_by: pa.ChunkedArray, present: str, members: BoolArray, repeats: Repeats
     ) -> Self:
-        """Part [records] of a window; `made_by` are revisions, null where the present model was just called."""
         revisions = np.array(
             [present if revision is None else revision for revision in made_by.to_pylist()], dtype=object
         )
@@ -72,7 +71,6 @@ class OtherRevisions:
 
     @classmethod
     def merged(cls, several: Sequence["OtherRevisions"]) -> "OtherRevisions | None":
-        """The last one's revision is the present one."""
         if not several:
             return None
         comparable: Counter[str] = Counter()
@@ -94,7 +92,6 @@ class OtherRevisions:
         return cls(stored["present"], stored["comparable"], stored["others"], stored.get("repeats", {}))
 
     def of(self, labels: Iterable[str]) -> tuple[int, Counter[str]]:
-        """Of those groups together, and the others by revision."""
         several = list(labels)
         of_others: Counter[str] = Counter()
         for label in several:
@@ -197,7 +194,6 @@ STRATA_OF = "strata_of"
 MITIGATED = "mitigated"
 
 OTHER_REVISIONS = "other_revisions"
-"""Counts by group; and records that other revisions answered."""
 
 PIECES = "pieces"
 """The span's records by model revision where there are several, labels also by the hour of their record. The
@@ -312,7 +308,6 @@ def tabulate(
     monitor: Monitor,
     payload: Sequence[Tabulated] | None = None,
 ) -> list[Tabulated]:
-    """`payload` are the payload tables, if counted from more records than the window holds."""
     comparisons = list_comparisons(monitor)
     if payload is None:
         window = evidence.window
@@ -387,7 +382,6 @@ def _find_revisions(window: Window, evidence: CheckEvidence) -> pa.ChunkedArray:
 def _divide(
     made_by: pa.ChunkedArray, hours: pa.ChunkedArray | None = None
 ) -> Iterator[tuple[Piece, IntArray]]:
-    """Places of the records of each model revision, and of each hour."""
     names = made_by.combine_chunks().dictionary_encode()
     starts = np.zeros(len(names), np.int64)
     if hours is not None:

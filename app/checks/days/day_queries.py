@@ -17,7 +17,6 @@ from ...database.binary_rows import read_rows
 from ...domain.check import DataSet, Scope, Span
 
 ORIGIN = datetime(1970, 1, 5, tzinfo=UTC)
-"""Beginning of a step of any length: a Monday."""
 
 DRAWN_SCOPES = (Scope.GROUP, Scope.REFERENCE, Scope.ATTRIBUTE, Scope.OVERALL)
 """Joined; other scopes are chosen from these."""
@@ -195,8 +194,6 @@ class VersionChange(NamedTuple):
 
 
 class EndedChecks(NamedTuple):
-    """In one step. Lists name the first success, and each of another version."""
-
     step: CheckStep
     version_ats: Sequence[datetime] | None
     revisions: Sequence[str | None] | None
@@ -209,8 +206,6 @@ class ChangedDay(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """Between kept days; an absent end is unbounded."""
-
     first: datetime | None
     last: datetime | None
 
@@ -340,7 +335,6 @@ def postpone_day(session: Session, changed: ChangedDay) -> None:
 
 
 def keep_checks(session: Session, deployment_no: int, day: datetime) -> None:
-    """In the row that `take_changed_day` has locked."""
     values = {
         "deployment_no": deployment_no,
         "day": day,

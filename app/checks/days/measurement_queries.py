@@ -55,8 +55,6 @@ class Point:
 
 @frozen
 class HourTable:
-    """Of an hour, or of several of a day from `hour` on, without records of earlier ones."""
-
     hour: datetime
     data: DataSet
     comparison: Comparison
@@ -193,7 +191,6 @@ def day_tables(session: Session, deployment_no: int, day: datetime) -> list[DayT
 
 
 def store_day_tables(session: Session, deployment_no: int, day: datetime, tables: Sequence[DayTable]) -> None:
-    """The caller has locked the day's row."""
     session.execute(
         delete(TableDayRow).where(TableDayRow.deployment_no == deployment_no, TableDayRow.day == day)
     )

@@ -174,7 +174,6 @@ def _read_table(table: HourTable, *, has_strata: bool) -> Table:
 
 
 def period_start(hour: datetime, period: Period) -> datetime:
-    """Aware, UTC."""
     day = hour.replace(hour=0)
     match period:
         case Period.DAY:

@@ -73,7 +73,6 @@ class EndpointTest:
 
     @property
     def read(self) -> str | None:
-        """Of the answer to the first record, in words."""
         if not self.predictions:
             return None
         further = "" if len(self.predictions) == 1 else f", and of {len(self.predictions) - 1} more"

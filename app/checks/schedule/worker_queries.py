@@ -68,7 +68,6 @@ _ONLY = 1
 
 
 def record_listener(session: Session, exposed_on: str | None) -> None:
-    """Address on which other machines reach the service; None: loopback only."""
     values = {"exposed_on": exposed_on, "started_at": func.now()}
     session.execute(
         insert(ListenerRow)
@@ -78,7 +77,6 @@ def record_listener(session: Session, exposed_on: str | None) -> None:
 
 
 def exposed_on(session: Session) -> str | None:
-    """None also if the service never started."""
     return session.scalar(select(ListenerRow.exposed_on).where(ListenerRow.no == _ONLY))
 
 
@@ -128,6 +126,5 @@ def choose_notice(workers: WorkersSeen) -> WorkerNotice | None:
 
 
 def describe_silence(workers: WorkersSeen) -> str | None:
-    """First sentence of the notice, for texts that go on; None while a worker answers."""
     notice = choose_notice(workers)
     return f"{notice.sentence.partition('. ')[0]}." if notice else None

@@ -124,7 +124,6 @@ def fill_training_view(
 def _measure_labels(
     session: Session, deployment: Deployment, monitor: Monitor, summary: TrainingSummary
 ) -> Iterator[tuple[Present, Sequence[Measurement]]]:
-    """Without figures where the attribute has no table."""
     data = TrainingData(
         summary, read_distributions(session, deployment.no), read_label_tables(session, deployment.no)
     )
@@ -248,7 +247,6 @@ _UNPICKED = {
     DataSet.MITIGATED: _NOT_STORED | {RATE_BEFORE, RATE_AFTER},
     DataSet.MITIGATED_LABELLED: _NOT_STORED,
 }
-"""Measured from a check's tables, picked or not."""
 
 VIEW_OF_DATA = {
     DataSet.AS_LOGGED: ViewKind.AS_LOGGED,

@@ -153,9 +153,6 @@ def notes_on_answers(window: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def notes_on_unseen(window: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """Meaning of counterfactual figures of attributes that the model does not see, and whether they can be
-    trusted.
-    """
     through = window.get("correlated_features", {})
     plain = [name for name in window.get("attributes_unseen_by_model", ()) if name not in through]
     notes: dict[str, tuple[str, ...]] = {name: (LIKE_PAYLOAD.format(attribute=name),) for name in plain}
@@ -168,7 +165,6 @@ def notes_on_unseen(window: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
 
 
 def _with_copies(source: CheckSource, view: AttributeView) -> AttributeView:
-    """Numbers of copies in the attribute and of those in neither outcome list; None where unknown."""
     perturbed, unclassified = (
         source.window.get(name, {}).get(view.attribute)
         for name in ("perturbed_records", "unclassified_copies")
@@ -253,7 +249,6 @@ def notes_on_mitigation(source: CheckSource) -> tuple[str, ...]:
 
 
 def _accuracy_changes(source: CheckSource, comparison: Comparison) -> Iterator[Change]:
-    """All records come first."""
     for names in QUALITY:
         before, after, change = (
             by_subject(source.measured(DataSet.MITIGATED_LABELLED, comparison, name)) for name in names

@@ -112,7 +112,6 @@ class GroupShare:
 
     @property
     def share(self) -> float | None:
-        """Before mitigation where there is an after."""
         return self.outcomes.share
 
     @property
@@ -204,7 +203,6 @@ class CheckView:
 
 
 ShareSubject = tuple[Scope, str | None]
-"""Group by label, or (None) all monitored or reference ones."""
 
 
 @frozen
@@ -232,7 +230,6 @@ def side(
     counted_as: str = "favourable",
     openscale: Iterable[Measurement] = (),
 ) -> GroupFigures:
-    """`counted_as` is the name of favourable ones among the details."""
     return GroupFigures(
         {(figure.scope, figure.group): _outcomes(figure, counted_as) for figure in rates},
         by_subject(comparisons),
@@ -251,7 +248,6 @@ def divide_shares(
     *,
     after: GroupFigures | None = None,
 ) -> AttributeView:
-    """In the order of the table, and the monitored and the reference ones as a whole."""
     table = stored.whole
     additional = stored.additional
     counts = own_outcomes(table)

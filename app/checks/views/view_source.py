@@ -55,7 +55,6 @@ class CountedCheck:
 
     @property
     def window(self) -> Mapping[str, Any]:
-        """Empty before there is a window."""
         return self.origin.window or {}
 
     @property
@@ -69,7 +68,6 @@ class CountedCheck:
 
 
 CheckRecords = Mapping[str, Mapping[str, Any]]
-"""Keyed by data set and attribute."""
 
 
 @frozen
@@ -314,7 +312,6 @@ def notes_of_check(session: Session, counted: CountedCheck, attribute: str | Non
 
 
 def notes_on_records(session: Session, counted: CountedCheck, lost: NotStored) -> tuple[str, ...]:
-    """How the records were sampled, and how many of their values were corrected since."""
     sampling = counted.window.get(SAMPLING)
     hours = counted.hours
     start, end = (f"{moment:%Y-%m-%d %H:%M}" for moment in (hours.start, hours.end))

@@ -242,7 +242,6 @@ class Window:
         monitor: Monitor,
         probabilities: pa.ChunkedArray | None = None,
     ) -> RecordTable:
-        """`answers` is the column of predictions or outcomes."""
         return read_table(RecordColumns(self.values(), self.rows[answers], probabilities), schema, monitor)
 
 
@@ -256,7 +255,6 @@ class PayloadWindow(Window):
         return np.asarray(self.rows["record_no"].to_numpy())
 
     def reach(self) -> Span:
-        """From the oldest to the newest record, both included."""
         if not len(self):
             return Span(start=BEGINNING, end=BEGINNING)
         times = self.rows["logged_at"]

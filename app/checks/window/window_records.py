@@ -65,8 +65,6 @@ class Predicted:
 
 @frozen
 class ComparedLabels:
-    """Per label: its outcome, the predicted one, and whether the two labels are the same."""
-
     actual: IntArray
     predicted: IntArray
     correct: IntArray
@@ -422,7 +420,6 @@ def is_unequal(weights: FloatArray | None) -> bool:
 
 
 def without_values(measurements: Sequence[Measurement]) -> list[Measurement]:
-    """Not computable: they count records of unequal weight."""
     return [
         replace(
             measurement,

@@ -149,11 +149,7 @@ def read_window_records(
 
 
 def build_window_query(deployment: Deployment, monitor: Monitor, further: Sequence[Column]) -> WindowQuery:
-    """Columns of the monitor's attributes and `further` ones.
-
-    Raises:
-        InvalidInput: the changed schema no longer has an attribute.
-    """
+    """Columns of the monitor's attributes and `further` ones."""
     names = require_attributes(deployment, monitor.attributes)
     return WindowQuery(
         deployment.no, deployment.schema, tuple(dict.fromkeys([*names, *(column.name for column in further)]))

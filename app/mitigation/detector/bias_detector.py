@@ -66,7 +66,6 @@ class Encoding:
 
     @classmethod
     def fit(cls, columns: Sequence[Column], rows: Rows) -> Self:
-        """The most frequent values of the rows; equal frequencies in order of text."""
         codes: list[dict[str, int] | None] = []
         for index, column in enumerate(columns):
             if column.kind is not FieldKind.CATEGORICAL:
@@ -275,7 +274,6 @@ class LoadedDetectors:
     def of(
         self, session: Session, deployment_no: int, versions: Mapping[str, int]
     ) -> dict[str, BiasDetector]:
-        """Without those that this library version cannot read."""
         detectors = {}
         for attribute, number in versions.items():
             key = (deployment_no, attribute, number)
@@ -302,8 +300,6 @@ class LoadedDetectors:
 
 @frozen
 class BiasScores:
-    """Each record's probability, and whether it reaches the threshold."""
-
     scores: FloatArray
     is_likely: BoolArray
 
@@ -347,8 +343,8 @@ class DetectorChooser:
                 positions_of.setdefault(
                     attribute if attribute in self.detectors else ALL_TOGETHER, []
                 ).append(position)
-        for attribute, its_places in positions_of.items():
-            once = sorted(set(its_places))
+        for attribute, positions in positions_of.items():
+            once = sorted(set(positions))
             scores = bias_scores(
                 self.detectors,
                 attribute,
@@ -356,4 +352,4 @@ class DetectorChooser:
                 [own_scores[position] for position in once],
             )
             chosen[once] |= True if scores is None else scores.is_likely
-        return [bool(is_chosen) for is_chosen in chosen]
+        return chosen.tolist()

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
 MOST_RECORDS = 50_000
-"""The newest are used."""
 
 LEAST = 50
 LEAST_HELD_OUT = 10

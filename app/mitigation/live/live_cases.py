@@ -23,8 +23,6 @@ NO_COPIES = CopySet((), (), (), 0)
 
 @dataclass
 class Case:
-    """Where the decision is missing, `copies` decide."""
-
     row: Row
     own: Prediction
     outcome: Outcome
@@ -121,7 +119,6 @@ def copy_rows(waiting: Sequence[Case]) -> list[Row]:
 
 
 def split_answers(answers: Sequence[Prediction], copies: Iterable[CopySet]) -> list[Sequence[Prediction]]:
-    """Of answers to all copies one after the other."""
     answer_sets = []
     start = 0
     for copy_set in copies:

@@ -88,13 +88,7 @@ class ActivePlans:
         self._running: dict[str, asyncio.Task[ActivePlan]] = {}
 
     async def current(self, deployment_id: str) -> ActivePlan:
-        """At most `KEPT_SECONDS` old; callers that wait share one look-up.
-
-        Raises:
-            NotFound: there is no such deployment.
-            Conflict: it has no endpoint or no monitor, or nothing of it is mitigated.
-            Unavailable: the database does not answer.
-        """
+        """At most `KEPT_SECONDS` old; callers that wait share one look-up."""
         cached = self._kept.get(deployment_id)
         if cached is not None and monotonic_seconds() < cached[1]:
             return cached[0]
@@ -117,8 +111,7 @@ class ActivePlans:
         asked_at = monotonic_seconds()
         # The row's version is read first: any change while the rest is read makes the later write fail, and
         # the request start again.
-        records = await self._ingestion.current_plan(deployment_id)
-        plan = await asyncio.to_thread(self._read, records)
+        plan = await asyncio.to_thread(self._read, await self._ingestion.current_plan(deployment_id))
         if len(self._kept) >= _MOST_PLANS:
             self._kept.clear()
         self._kept[deployment_id] = (plan, asked_at + KEPT_SECONDS)

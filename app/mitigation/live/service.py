@@ -59,7 +59,6 @@ COLUMNS = ("mitigated_prediction", PROBABILITY, LABEL, "changed", CHANGED_BY, "m
 _STORED_MEMBERS = ("prediction", "probability", "label", "changed", "changed_by", "mitigation")
 
 OWN_PREFIX = "model_"
-"""Of a model's own column that has the name of one of ours."""
 
 STORED = "stored"
 DUPLICATE = "duplicate"
@@ -87,8 +86,6 @@ _INLINE_COPIES = 2_000
 
 @frozen
 class LiveAnswer:
-    """`facts` are the JSON of the header `FACTS_HEADER`."""
-
     body: bytes
     media_type: str
     facts: str | None = None
@@ -186,8 +183,6 @@ def _write_records(
 
 
 class LiveRequest(Struct, frozen=True, kw_only=True):
-    """Body, its Content-Encoding, start on the monotonic clock, and the seconds that all of it may take."""
-
     body: bytes
     encoding: str
     payload_format: str | None = None
@@ -196,12 +191,10 @@ class LiveRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def deadline(self) -> float:
-        """Of the whole answer, on the monotonic clock."""
         return self.began + self.timeout_seconds
 
     @property
     def model_deadline(self) -> float:
-        """Of the model's answer, on the monotonic clock."""
         return self.deadline - min(_RESERVE * self.timeout_seconds, _LARGEST_RESERVE_SECONDS)
 
 
@@ -311,7 +304,7 @@ async def _score(
             answered = [call for call in calls if call in finished and call.exception() is None]
             if answered:
                 first = answered[0]
-                waiting = set()
+                break
     finally:
         # Awaited after it was cancelled: asyncio logs an exception that nobody reads as an error.
         for call in calls:
@@ -321,8 +314,7 @@ async def _score(
     count = len(asked_records)
     if first is not together:
         return answer, {}
-    own_answer = Answer(answer.fields, answer.rows[:count], answer.predictions[:count])
-    return own_answer, dict(
+    return Answer(answer.fields, answer.rows[:count], answer.predictions[:count]), dict(
         zip(early, split_answers(answer.predictions[count:], early.values()), strict=True)
     )
 

@@ -56,7 +56,6 @@ class CopySet:
     count: int
 
     def rows(self, row: Row) -> Iterator[list[Scalar | None]]:
-        """Those of all attributes together, then those of each alone."""
         for substitution in [
             *self.together,
             *(single for _, substitutions in self.alone for single in substitutions),
@@ -142,7 +141,6 @@ class Mitigated:
 
     @property
     def columns(self) -> tuple[Any, ...]:
-        """Prediction, probability, label, whether it changed, for which attributes, and the result."""
         answer = self.answer
         members = (answer.prediction, answer.probability, answer.label)
         return *members, self.changed, self.changed_by, self.result.value
@@ -165,8 +163,6 @@ class ClassifiedAnswer:
 
 @frozen
 class Decider:
-    """All records of a request together, each as it would be alone."""
-
     judge: Judge
     mode: Mode
     classify: Callable[[Scalar], Outcome]
@@ -212,7 +208,6 @@ class Decider:
     def _find_causes(
         self, records: Sequence[CopiedRecord], changed: Sequence[int]
     ) -> dict[int, tuple[str, ...]]:
-        """Attributes that change the outcome by themselves; where none does, all of them."""
         positions = []
         attributes = []
         alone = []
@@ -282,7 +277,6 @@ class Decider:
 
 
 def _find_most_frequent(answers: Sequence[ClassifiedAnswer]) -> Prediction:
-    """Answer of the greatest share of copies; of equal ones the first."""
     shares: dict[tuple[str, ...], float] = {}
     first: dict[tuple[str, ...], Prediction] = {}
     for answer in answers:

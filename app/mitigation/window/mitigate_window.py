@@ -315,7 +315,6 @@ def _mark_left_out(
     detectors: Mapping[str, BiasDetector],
     reading: Reading | None,
 ) -> Iterator[Flags]:
-    """Records of the span that the window leaves out: monitored, unfavourable, and of the present model."""
     monitor = subject.monitor
     deployment = subject.deployment
     query = WindowQuery(

@@ -97,7 +97,7 @@ class ChangeParts:
 
 @frozen
 class GapChange:
-    """None where a rate is 0 or has no record."""
+    """Parts are None where a rate is 0 or has no record."""
 
     of_difference: ChangeParts | None
     of_log_ratio: ChangeParts | None

@@ -149,13 +149,15 @@ Measure = RateOf | ComparedRate | CountOf | OfSet | OfPair | Across | OverStrata
 
 @frozen
 class Metric:
-    """`lowest` and `highest` are the range (None = unbounded), `ideal` is equality or perfection, `limits`
-    are fair where a monitor sets none.
+    """One metric of the catalogue.
 
-    `aliases` are names elsewhere. On `redefined_on` the key meant another figure in release 0.1. If not
-    `is_stored`, a check only counts for it. `disadvantage` is the side of the ideal on which the monitored
-    group gets, among like records, the favourable outcome less often; None where a number does not say. If
-    `is_judged_by_value`, the interval does not count.
+    `lowest` and `highest` are the range (None = unbounded), `ideal` means equality or perfection, `limits`
+    are the fair range where a monitor sets none. `aliases` are names elsewhere. On `redefined_on` the key
+    meant another figure in release 0.1. If not `is_stored`, a check only counts for it, and it is measured
+    on request. `disadvantage` is the side of the ideal on which the monitored group gets, among like
+    records, the favourable outcome less often than the reference; the reverse on the other side. None
+    where a number says neither: distances, errors that may be in a group's favour, or no comparison of two
+    groups. If `is_judged_by_value`, the interval does not count.
     """
 
     key: str

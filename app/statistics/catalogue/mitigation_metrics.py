@@ -121,7 +121,6 @@ def _change(key: str, title: str, formula: str, measure: OfSet | OfPair, says: s
         scopes=EVERYONE if is_of_labels else _MONITORED,
         lowest=-1.0 if is_of_labels else None,
         highest=1.0 if is_of_labels else None,
-        ideal=None,
         direction=Direction.HIGHER if is_of_labels else Direction.NONE,
         convention="after - before, of the same records: above 0 the figure is higher with mitigation",
         source=_SOURCE,

@@ -130,8 +130,9 @@ class Follower:
         if self.past:
             self.is_reached = True
             return
-        found = self.known_until if hour < self.known_until else None
-        self._begin(Episode(hour, find(self.chapter, hour + 1, True), self.watching.log_sum, found=found))
+        onset = find(self.chapter, hour + 1, True)
+        corrected_at = self.known_until if hour < self.known_until else None
+        self._begin(Episode(hour, onset, self.watching.log_sum, found=corrected_at))
 
     def open_past(self, hour: int) -> None:
         if self.past and self.past[0].alarm <= hour and self.open_episode is None:
@@ -172,9 +173,7 @@ class Follower:
 
     def restart(self, chapter: int) -> None:
         self.chapter = chapter
-        self.is_reached = False
-        self.is_below = False
-        self.is_awaited = False
+        self.is_reached = self.is_below = self.is_awaited = False
         self.watching.restart()
         self.proof.restart()
 
@@ -199,9 +198,9 @@ def find_evidence(
     version.
     """
     last = follower.episodes[-1] if follower.episodes else None
-    if last is not None and last.is_open and not follower.is_below:
-        return EvidenceState.UNFAIR_SINCE
     is_open = last is not None and last.is_open
+    if is_open and not follower.is_below:
+        return EvidenceState.UNFAIR_SINCE
     is_fresh = end - follower.chapter < FRESH_HOURS or blocks < FRESH_BLOCKS
     if is_fresh and not is_open and follower.proof.since is None and (last is not None or is_restarted):
         if last is None:
@@ -307,8 +306,7 @@ class Together:
         *,
         is_named: bool,
     ) -> None:
-        opened = self.open_alarm
-        if opened is not None:
+        if self.open_alarm is not None:
             awaited = [block for block in blocks if block[0].follower.is_awaited]
             for comparison, block in awaited:
                 comparison.follower.returning.add(block.fair)

@@ -233,8 +233,7 @@ def describe_figure(facts: FigureFacts) -> FigureStatement:
     """The one statement for pages, alerts, reports, the API and commands."""
     leading = facts.hour
     kind = IntervalKind.HOUR
-    ends = None if facts.chapter is None else facts.chapter.interval
-    if facts.chapter is not None and ends is not None and ends != (None, None):
+    if facts.chapter is not None and facts.chapter.interval not in (None, (None, None)):
         leading = facts.chapter
         kind = IntervalKind.CHAPTER
     limits = facts.lower_limit, facts.upper_limit

@@ -80,11 +80,13 @@ def tell_figure(
         expect(
             limit,
             chapter,
-            EvidenceProgress(level, max(one.watching.log_best, 0.0), one.log_fairness, hours.divisor),
+            EvidenceProgress(
+                level, max(follower.watching.log_best, 0.0), follower.log_fairness, hours.divisor
+            ),
         )
-        if opened is None and one.proof.since is None and len(chapter)
+        if opened is None and follower.proof.since is None and len(chapter)
         else None
-        for limit, one, level in zip(hours.limits, hours.followers, levels, strict=True)
+        for limit, follower, level in zip(hours.limits, hours.followers, levels, strict=True)
     ]
     order = list(EvidenceState)
     leading = min(range(len(evidence)), key=lambda number: order.index(evidence[number]))

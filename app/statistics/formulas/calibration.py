@@ -39,8 +39,7 @@ def gap_limits(weights: FloatArray, sums: FloatArray, squares: FloatArray, size:
         sides.append(Bounded(mean, share_limits(mean, mean_square, size)))
         scatters.append(np.maximum(mean_square - mean * mean, 0))
     of, against = sides
-    scatter = scatters[0] * scatters[1]
-    correlation = divide_or(-of.point * against.point, np.sqrt(scatter), 0.0)
+    correlation = divide_or(-of.point * against.point, np.sqrt(scatters[0] * scatters[1]), 0.0)
     return difference_limits(of, against, np.clip(correlation, -1, 1))
 
 
@@ -94,8 +93,7 @@ class _Bins:
         favourable = np.clip(
             self.promised - factor[..., None] * self.gap * self.records / (self.records + 1), 0, 1
         )
-        variance = favourable * (1 - favourable)
-        return np.sqrt(divide_or(variance, self.records, 0.0))
+        return np.sqrt(divide_or(favourable * (1 - favourable), self.records, 0.0))
 
     def chance_of_smaller(self, factor: FloatArray) -> FloatArray:
         gap = factor[..., None] * self.gap

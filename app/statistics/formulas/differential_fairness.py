@@ -22,8 +22,7 @@ def smoothed_empirical_differential_fairness(
 
     Rates are (n + c/2) / (N + c). Source: Foulds et al. 2020; AIF360.
     """
-    total = outcomes.sum(-1)
-    favourable = (outcomes[..., 1] + concentration / 2) / (total + concentration)
+    favourable = (outcomes[..., 1] + concentration / 2) / (outcomes.sum(-1) + concentration)
     return np.maximum(_span(np.log(favourable)), _span(np.log1p(-favourable)))
 
 

@@ -22,8 +22,7 @@ def generalized_entropy(cells: FloatArray, alpha: float) -> FloatArray:
     wrong_out, wrong_in, records = (
         PARTS[name].of(cells) for name in ("false_negative", "false_positive", "records")
     )
-    right = records - wrong_out - wrong_in
-    sizes = np.stack([wrong_out, right, wrong_in], -1)
+    sizes = np.stack([wrong_out, records - wrong_out - wrong_in, wrong_in], -1)
     return _index(np.broadcast_to(np.array(_BENEFITS), sizes.shape), sizes, alpha)
 
 
@@ -51,7 +50,6 @@ def _index(benefits: FloatArray, sizes: FloatArray, alpha: float) -> FloatArray:
             entropies = -np.log(ratio)
         else:
             entropies = (ratio**alpha - 1) / (alpha * (alpha - 1))
-        terms = np.where(sizes > 0, sizes * entropies, 0.0)
-        index: FloatArray = terms.sum(-1) / total
+        index: FloatArray = np.where(sizes > 0, sizes * entropies, 0.0).sum(-1) / total
     # A sum of terms near one is no more exact than this, and the index is never negative.
     return np.where(index < ROUNDING, 0.0, index)

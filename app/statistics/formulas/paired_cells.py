@@ -82,8 +82,7 @@ def treatment_ratio(cells: FloatArray) -> FloatArray:
 
 def f1(cells: FloatArray) -> FloatArray:
     true = PARTS["true_positive"].of(cells)
-    wrong = PARTS["wrong"].of(cells)
-    return divide(2 * true, 2 * true + wrong)
+    return divide(2 * true, 2 * true + PARTS["wrong"].of(cells))
 
 
 def balanced_accuracy(cells: FloatArray) -> FloatArray:

@@ -63,8 +63,7 @@ def standardized_mean_difference(sets: ScoreSums, everybody: ScoreSums) -> Gaps:
     size = sets.size
     mean = sets.sums[..., SCORE].sum(-1) / weight
     centre, deviation = _spread(everybody)
-    square = sets.sums_of_squares[..., SCORE].sum(-1) / weight
-    ends = share_limits(mean, square, size)
+    ends = share_limits(mean, sets.sums_of_squares[..., SCORE].sum(-1) / weight, size)
     difference = mean[:-1] - mean[-1]
     widened = _widening(sets, everybody, centre, deviation)
     points = difference / deviation if deviation > 0 else np.full_like(difference, np.nan)

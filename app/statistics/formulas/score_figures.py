@@ -124,8 +124,7 @@ def ranking_limits(measured: Ranking, sizes: FloatArray) -> IntervalEnds:
     # Welch's degrees of freedom, from the two labels' parts of the variance.
     least = (terms**2 / freedom).sum(-1)
     welch = np.divide(variance**2, least, out=np.maximum(fewer - 1, 1e-6), where=least > 0)
-    limits = likened_limits(measured.area, variance * fewer, fewer, welch)
-    return _widen(limits, measured.error)
+    return _widen(likened_limits(measured.area, variance * fewer, fewer, welch), measured.error)
 
 
 @frozen_arrays
@@ -163,8 +162,7 @@ def rate(label: int, *, of_favourable: bool) -> Figure:
 
     def figures(sums: ScoreSums) -> Figures:
         weight, total, square = _moments(sums, label)
-        mean = total / weight
-        limits = share_limits(mean, square / weight, sums.sizes[:, label])
+        limits = share_limits(total / weight, square / weight, sums.sizes[:, label])
         score_sum = total if of_favourable else weight - total
         n = sums.counts[:, label]
         lacking = f"no record{{of}} with {LABELS[label]} {SCORED}"

@@ -89,7 +89,6 @@ and its interval away from the truth.
 
 
 FEWEST_OF_STRATUM = 20
-"""Mean records of strata for a fit with a term for each."""
 
 
 def caution(smallest_group: int) -> str | None:

@@ -89,8 +89,7 @@ class LabelCounts(NamedTuple):
         if self.lacking:
             return LabelState.ONE_DECISION
         low = self.decided[0]
-        high = self.decided[-1]
-        is_uneven = low.share < LEAST_OF_EVEN * high.share and self.p_value < CERTAIN
+        is_uneven = low.share < LEAST_OF_EVEN * self.decided[-1].share and self.p_value < CERTAIN
         return LabelState.UNEVEN if is_uneven else LabelState.EVEN
 
     @property

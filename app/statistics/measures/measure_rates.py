@@ -149,18 +149,19 @@ def measure_rate(metric: Metric, how: RateOf, evidence: TableEvidence) -> list[M
         counts = estimate.counts(share)
         for part in (evidence.estimates[name] for name in how.parts):
             counts |= part.counts(part.share(member.columns))
-        result = build_result(
-            metric.key,
-            member,
-            Undefined(_explain_empty(evidence, estimate, _Side(member, share)), share.original)
-            if share.is_empty
-            else build_value(
-                share.rate, estimate.rate_interval(member.columns), estimate.records(member.columns)
-            ),
-            share.certain,
-            Details(formula=metric.formula, subject=member.subject, counts=counts),
+        results.append(
+            build_result(
+                metric.key,
+                member,
+                Undefined(_explain_empty(evidence, estimate, _Side(member, share)), share.original)
+                if share.is_empty
+                else build_value(
+                    share.rate, estimate.rate_interval(member.columns), estimate.records(member.columns)
+                ),
+                share.certain,
+                Details(formula=metric.formula, subject=member.subject, counts=counts),
+            )
         )
-        results.append(result)
     return results
 
 

@@ -19,9 +19,6 @@ def measure_scores(table: ScoreTable, groups: Groups, formulas: Mapping[str, str
     """In the order of `formulas`, each with its text; the worst value is chosen in measure.py.
 
     A table without groups gives overall figures only.
-
-    Raises:
-        KeyError: a metric is not one of scores.
     """
     subjects = members(("overall", "group", "pooled", "reference"), groups)
     sums = table.sums.together([member.columns for member in subjects])

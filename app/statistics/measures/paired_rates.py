@@ -191,9 +191,7 @@ class Paired:
         )
         sizes = self._sizes[columns]
         # By the same product: if all outcomes are alike, the quotient is exactly 0 or 1.
-        weighed = shares @ sizes
-        total_size = crossed @ sizes
-        figures = np.where(is_own, table.outcome, divide_or(weighed, total_size, np.nan))
+        figures = np.where(is_own, table.outcome, divide_or(shares @ sizes, crossed @ sizes, np.nan))
         if len(columns) == 1:
             return _Figures(figures, figures)
         return _Figures(figures, figures + np.where(is_own, self._pull(shares, crossed, columns), 0.0))

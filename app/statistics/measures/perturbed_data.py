@@ -207,6 +207,11 @@ def measure_mitigated(
     limits: AllLimits = NO_LIMITS,
     draws: int = DRAWS,
 ) -> list[Measured]:
+    """Selection rates and disparate impact before and after, as logged and counterfactual, and the changes.
+
+    Keys and limits are as in `measure_as_logged`. The same table and `seed` (not negative) give the same
+    intervals; those before mitigation equal the logged and counterfactual ones.
+    """
     outcomes = table.outcomes
     reference = list(of_role(table.groups, "reference"))
     total = outcomes.sum((1, 2))

@@ -65,9 +65,6 @@ def neighbour_shares(queried: FloatArray, among: Points, k: int) -> csr_array:
     to 1.
 
     A queried point among the points is its own neighbour.
-
-    Raises:
-        ValueError: there are fewer than `k` records.
     """
     if among.counts.sum() < k:
         raise ValueError(
@@ -149,8 +146,7 @@ class Flips:
         FT over windows in 95 to 96 % on average, 85 % at worst: 80 % monitored, outcomes by the toss of a
         coin.
         """
-        records = int(of.sum())
-        size = records + 2
+        size = int(of.sum()) + 2
         favourable, unfavourable = self.towards(of)
         centre = (favourable - unfavourable) / size
         variance = (
@@ -178,11 +174,7 @@ class Flips:
 def flips(
     monitored: FloatArray, favoured: IntArray, reference: FloatArray, reference_favoured: IntArray
 ) -> Flips:
-    """Features are [records, features], outcomes 0 or 1.
-
-    Raises:
-        ValueError: there is no reference record.
-    """
+    """Features are [records, features], outcomes 0 or 1."""
     k = NEIGHBOURS if len(reference) > FEW_REFERENCE_RECORDS else 1
     points = Points.of(monitored)
     among = Points.of(reference)

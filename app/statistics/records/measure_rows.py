@@ -141,11 +141,7 @@ class Neighbourhood:
 
     @classmethod
     def of(cls, features: FloatArray) -> "Neighbourhood":
-        """5 nearest of each of the records [records, features], itself included.
-
-        Raises:
-            ValueError: there are fewer than 5 records.
-        """
+        """The 5 nearest of each record, itself included; fewer than 5 records raise ValueError."""
         points = Points.of(features)
         return cls(points, neighbour_shares(points.places, points, NEIGHBOURS))
 
@@ -358,16 +354,17 @@ def _measure_consistency(searched: _Rows, key: str) -> list[Measured]:
         details = Details(
             subject=member.name, counts=_count_favourable(outcomes[classified][of]), neighbours=NEIGHBOURS
         )
-        result = build_result(
-            key,
-            member,
-            build_value(agreed.value(of), agreed.interval(of), records)
-            if agreed and records
-            else Undefined(reason or f"no record{member.of} has a classified {which}", records),
-            records,
-            details,
+        results.append(
+            build_result(
+                key,
+                member,
+                build_value(agreed.value(of), agreed.interval(of), records)
+                if agreed and records
+                else Undefined(reason or f"no record{member.of} has a classified {which}", records),
+                records,
+                details,
+            )
         )
-        results.append(result)
     return results
 
 

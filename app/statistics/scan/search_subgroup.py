@@ -234,8 +234,7 @@ class _Search:
         self._scores = np.full(len(self._favourable), -np.inf)
 
     def _start(self, size: int) -> BoolArray:
-        rows = len(self._favourable)
-        included = self._rng.random((rows, size)) < 0.5  # noqa: PLR2004 - a coin
+        included = self._rng.random((len(self._favourable), size)) < 0.5  # noqa: PLR2004 - a coin
         # Half of the starts restrict some features only: all together leave few records.
         included[::2] |= self._rng.random((len(included[::2]), 1)) < 0.5  # noqa: PLR2004 - a coin
         included[:: self._restarts] = True

@@ -38,7 +38,7 @@ class Flag(StrEnum):
 
 @frozen
 class OddsRatio:
-    """None with a `reason` where a cell is empty."""
+    """Numbers are None with a `reason` where a cell is empty."""
 
     value: float | None = None
     lower: float | None = None
@@ -265,7 +265,7 @@ RULE_SCHEMES = (SCHEMES["sex"], SCHEMES["eeo-1"])
 
 @frozen
 class AuditRow:
-    """None if it `is_excluded`, or if no included category was selected."""
+    """`impact_ratio` is None if it `is_excluded`, or if no included category was selected."""
 
     category: Category
     impact_ratio: float | None
@@ -274,7 +274,7 @@ class AuditRow:
 
 @frozen
 class AuditTable:
-    """Ratios are to `compared_with`; None if all are excluded."""
+    """Ratios are to the `most_selected`, None if all are excluded."""
 
     table: CategoryTable
     rows: tuple[AuditRow, ...]
@@ -311,17 +311,15 @@ def audit_tables(
         rows = [
             AuditRow(
                 category=category,
-                impact_ratio=_impact_ratio(category, most_selected) if category in included else None,
+                impact_ratio=category.rate / most_selected.rate
+                if category in included and most_selected and most_selected.rate
+                else None,
                 is_excluded=category not in included,
             )
             for category in table.categories
         ]
         audits.append(AuditTable(table, tuple(rows), most_selected))
     return AuditSheet(tuple(audits), assessed, unknown, least_share)
-
-
-def _impact_ratio(category: Category, most_selected: Category | None) -> float | None:
-    return category.rate / most_selected.rate if most_selected and most_selected.rate else None
 
 
 def list_empty_categories(table: CategoryTable, listed: Mapping[str, Sequence[str]]) -> list[str]:

@@ -168,11 +168,15 @@ def lending_sheet(people: CountedPeople) -> Json:
         for chosen, category, of_reference in compare_categories(people, attribute):
             row = ImpactRow(category, of_reference)
             low, high = row.ends
-            figures = {"air": row.ratio, "air_reason": row.ratio_reason, "air_low": low, "air_high": high}
             rows.append(
                 category.to_json()
-                | figures
-                | {"score": _score_part(people, chosen, reference, (category, of_reference))}
+                | {
+                    "air": row.ratio,
+                    "air_reason": row.ratio_reason,
+                    "air_low": low,
+                    "air_high": high,
+                    "score": _score_part(people, chosen, reference, (category, of_reference)),
+                }
             )
         has_reference = people.count(reference & people.is_assessed)
         reason = None if rows else NO_OTHER.format(name=name) if has_reference else NO_REFERENCE

@@ -3,7 +3,6 @@
 from ...base.values import frozen
 from .category_people import Category, CategoryTable, Json
 from .four_fifths import AuditSheet, ImpactRow, ImpactTable, OddsRatio
-from .selection_presets import SheetName
 
 
 @frozen
@@ -13,10 +12,6 @@ class ImpactSheet:
 
 
 Sheet = AuditSheet | ImpactSheet
-
-
-def name_sheet(sheet: Sheet) -> SheetName:
-    return SheetName.LL144 if isinstance(sheet, AuditSheet) else SheetName.ADVERSE_IMPACT
 
 
 def as_json(sheet: Sheet) -> Json:

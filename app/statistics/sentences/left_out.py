@@ -161,13 +161,12 @@ class CountedRecords:
 
     def plus(self, added: "CountedRecords") -> "CountedRecords":
         nobody = np.zeros_like(self.counts)
-        reasons = {**self.left_out, **added.left_out}
         return replace(
             self,
             counts=self.counts + added.counts,
             left_out={
                 reason: self.left_out.get(reason, nobody) + added.left_out.get(reason, nobody)
-                for reason in reasons
+                for reason in {**self.left_out, **added.left_out}
             },
         )
 

@@ -334,8 +334,7 @@ def _describe_end(figure: JudgedFigure, end: float | None, limit: float | None) 
 
 
 def _show_exactly(figure: JudgedFigure, value: float) -> str:
-    marks = (*figure.limits, *figure.mirror)
-    digits = digits_apart(value, marks, _HUNDREDTHS)
+    digits = digits_apart(value, (*figure.limits, *figure.mirror), _HUNDREDTHS)
     return "" if digits <= _HUNDREDTHS else f" (at {write_minus(f'{value:.{digits}f}')})"
 
 

@@ -189,9 +189,6 @@ class CountTable:
 
         With `repeats`, each entry is that many equal records without weights and scores. `scores` are
         probabilities of the favourable outcome or NaN, compared with the first column.
-
-        Raises:
-            ValueError: a code is out of range, or the arrays differ in length.
         """
         checked_groups = as_groups(groups)
         of_records = np.asarray(codes)
@@ -241,9 +238,10 @@ class CountTable:
             outcomes.append(check_codes(column, 0, beyond))
             key = key * beyond + outcomes[-1]
         cells, weighting = count_keys(key, (len(groups) + 1, *cls.AXES.values()), weights, repeats)
-        divided_strata = None
-        if stratum is not None:
-            divided_strata = Strata.from_records(
+        divided_strata = (
+            None
+            if stratum is None
+            else Strata.from_records(
                 labels,
                 stratum,
                 group,
@@ -252,6 +250,7 @@ class CountTable:
                 weights=weights,
                 repeats=repeats,
             )
+        )
         # A score is also compared with a prediction in neither list, never with such a label.
         label = outcomes[0] if cls.SCORES_BY_LABEL else outcomes[0] == 1
         of_scores = None if scores is None else ScoreTable.from_records(groups, group, label, scores, weights)

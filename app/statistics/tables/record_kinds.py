@@ -38,10 +38,6 @@ class RecordKinds:
     with an unclassified outcome is left out with its counterfactuals and counted in `unclassified` [groups];
     one of no group in `other`. An unclassified counterfactual is in no count. `weight` [K] is that of each
     record of a kind.
-
-    Raises:
-        ValueError: the arrays do not fit each other, more copies are favourable than classified, or a
-    weight is negative or not finite.
     """
 
     OWN: ClassVar[tuple[str, ...]]
@@ -167,6 +163,8 @@ class RecordKinds:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CounterfactualCells(RecordKinds):
+    """Records by prediction, with their favourable counterfactuals."""
+
     OWN = ("outcome",)
     COPIES = ("copies_favourable", "copies_classified")
 

@@ -188,11 +188,6 @@ class ScoreBins:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any], size: int) -> Self:
-        """Bins that `to_json` wrote, for `size` cells.
-
-        Raises:
-            ValueError: they do not fit.
-        """
         lows = encode_scores(np.asarray(stored["scores"], float))
         highs = lows.copy()
         highs[np.asarray(stored["wide"], int)] = encode_scores(np.asarray(stored["up_to"], float))

@@ -183,11 +183,7 @@ class ScoreTable:
         scores: ArrayLike,
         weights: ArrayLike | None = None,
     ) -> Self:
-        """Group (position, or -1), actual outcome (0, 1, 2), and score or NaN.
-
-        Raises:
-            ValueError: a code is out of range, or the arrays differ in length.
-        """
+        """Group (position, or -1), actual outcome (0, 1, 2), and score or NaN."""
         named = as_groups(groups)
         columns = check_codes(codes, NEITHER, len(named)) % (len(named) + 1)
         labels = check_codes(actual, 0, 3)

@@ -51,8 +51,7 @@ class Weighting:
         if stored is None:
             return None
         # JSON cannot distinguish an empty matrix from an empty list.
-        weights, squares = (np.asarray(stored[name], float).reshape(shape) for name in ("weights", "squares"))
-        return cls(weights, squares)
+        return cls(*(np.asarray(stored[name], float).reshape(shape) for name in ("weights", "squares")))
 
 
 SLICE = 2**17
@@ -176,10 +175,9 @@ class Strata:
         if too_many := _explain_too_many(len(labels), groups):
             return cls.none(too_many, *shape)
         is_counted = (strata != NEITHER) & (group_codes != NEITHER)
-        for outcome in outcomes:
-            is_counted &= outcome < 2  # noqa: PLR2004 - the two outcomes; 2 is unclassified
         key = strata * groups + group_codes
         for outcome in outcomes:
+            is_counted &= outcome < 2  # noqa: PLR2004 - the two outcomes; 2 is unclassified
             key = key * 2 + outcome
         weighed, repeated = (None if array is None else array[is_counted] for array in (weights, repeats))
         return cls(tuple(labels), *count_keys(key[is_counted], (len(labels), *shape), weighed, repeated))
@@ -213,7 +211,7 @@ class Strata:
         if stored is None:
             return None
         labels = tuple(stored["labels"])
-        shape = (len(stored["labels"]), *of_table)
+        shape = (len(labels), *of_table)
         positions = check_codes(np.asarray(stored["places"], int), 0, int(np.prod(shape)))
 
         def spread(name: str, kind: type[np.generic]) -> AnyArray:
