@@ -135,7 +135,7 @@ def collapse_blanks(text: str) -> str:
 
 
 def normalize_look(text: str) -> str:
-    """Equal for texts that look alike: blanks, what cannot be seen, Unicode's forms of a letter, alphabets."""
+    """Equal for texts that look alike: blanks, what is invisible, Unicode's forms of a letter, alphabets."""
     return collapse_blanks(
         text if text.isascii() else unicodedata.normalize("NFKD", text).translate(_SEEN_AS)
     )

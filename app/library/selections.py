@@ -69,7 +69,7 @@ def count_selected(
     favourable: object = 1,
     unfavourable: object = None,
 ) -> Selection:
-    """Selected are those with a favourable prediction; an empty value of an attribute is an unknown category."""
+    """Selected are those with a favourable prediction; an empty value of an attribute is unknown."""
     outcomes = classify_outcomes(
         require_column(frame, prediction, "prediction"),
         OutcomeLists.of(favourable, unfavourable),

@@ -94,7 +94,7 @@ class AskTask:
     turn: str = field(default_factory=lambda: secrets.token_hex(8))
 
     def __call__(self, piece: bytes) -> bytes:
-        """Place of the piece (4 bytes), which comes before its copies, too, and the answers in their order."""
+        """Place of the piece (4 bytes), which precedes its copies, too, and the answers in their order."""
         copies = msgspec.json.decode(piece[4:], type=list[CopyToAsk])
         answers = self._find_kept(copies)
         features = self.deployment.schema.features

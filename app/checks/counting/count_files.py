@@ -44,7 +44,7 @@ COUNTED_WITHOUT_SCORES = (
 
 @dataclass(slots=True)
 class CountedSpan:
-    """`times` hold the oldest and the newest of each part; `counts` have the names of the window's members."""
+    """`times` hold the oldest and newest of each part; `counts` have the names of the window's members."""
 
     tables: list[Tabulated] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)

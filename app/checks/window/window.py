@@ -163,7 +163,7 @@ class FiledRecords:
     def cohort(
         self, query: WindowQuery, window: pa.Table, labels: pa.Table, until: datetime
     ) -> pa.Table | None:
-        """As of logged records; the window of a batch holds the records of its labels, whenever these came."""
+        """As of logged records; the window of a batch holds the records of its labels, whenever they came."""
         scored = _span_of_records(labels)
         if self._labels is None or scored is None:
             return None

@@ -56,7 +56,7 @@ PAIRS_OF_ORDERS = 4_000
 
 @frozen_arrays
 class Answered:
-    """Outcomes from 0 to 1: `reference` and `monitored` [pairs], `hybrids` [pairs, hybrids]; NaN is unknown."""
+    """Outcomes, 0 to 1: `reference` and `monitored` [pairs], `hybrids` [pairs, hybrids]; NaN: unknown."""
 
     reference: FloatArray
     monitored: FloatArray
@@ -121,7 +121,7 @@ class AllHybrids:
 
 @frozen_arrays
 class OrderedHybrids:
-    """Hybrids along a random order of the players and its reverse: unbiased, with an exact sum in each pair."""
+    """Hybrids along a random order of the players and its reverse: unbiased, the sum of each pair exact."""
 
     orders: IntArray
 

@@ -109,7 +109,7 @@ class FairnessProof:
         return None if self.shown is None else self.shown[0]
 
     def add(self, log_e_values: Sequence[float], hour: int, month: int, *, is_doubted: bool) -> None:
-        """Being shown ends when `is_doubted` (the product goes on), or after the month after the last proof."""
+        """Being shown ends when `is_doubted`, or after the calendar month that follows the last proof."""
         if month != self.month:
             self.month, self.start = month, None
             self.products = [0.0] * self.alternatives

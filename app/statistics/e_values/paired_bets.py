@@ -16,7 +16,7 @@ STAKES = np.array([0.05, 0.1, 0.2, 0.4, 0.7])
 
 @frozen_arrays
 class PairedHours:
-    """Kinds of records [K], how many [H, K] each hour has, and their outcomes [K], 0 to 1, with either value."""
+    """Kinds of records [K], how many [H, K] each hour has, and outcomes [K], 0 to 1, with either value."""
 
     monitored: FloatArray
     reference: FloatArray
@@ -26,7 +26,7 @@ class PairedHours:
         return len(self.records)
 
     def sums(self) -> Hours:
-        """They read as different records, but vary less: an onset's range may be too wide, never too narrow."""
+        """They read as different records, but vary less: an onset's range may be too wide, not too narrow."""
         records = self.records.sum(axis=1)
         return Hours(
             *(

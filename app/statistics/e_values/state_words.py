@@ -310,7 +310,7 @@ _TEMPLATES = {
 
 
 def find_value(facts: FigureFacts, compared: RatesCompared) -> float | None:
-    """Ratio of the rates, or their difference; None without records, or without a favourable reference one."""
+    """Ratio of the rates, or their difference; None without records, or a favourable reference one."""
     if not compared.monitored[1] or not compared.reference[1]:
         return None
     rate, reference = (part / whole for part, whole in (compared.monitored, compared.reference))

@@ -44,7 +44,7 @@ def gap_limits(weights: FloatArray, sums: FloatArray, squares: FloatArray, size:
 
 
 def calibration_error(bins: FloatArray) -> FloatArray:
-    """Mean over the bins, by weight, of |mean probability - share of favourable labels|; NaN without records."""
+    """Mean over bins, by weight, of |mean probability - share of favourable labels|; NaN without records."""
     weight, expected, favourable = np.moveaxis(bins, -1, 0)
     return divide(np.abs(expected - favourable).sum(-1), weight.sum(-1))
 

@@ -305,7 +305,7 @@ def resample(
 
 
 def _span_worlds(worlds: FloatArray, value: float, *, highest: float) -> Interval:
-    """Value and middle 95 % of the draws in every world [worlds, draws]; the whole range where all are NaN."""
+    """Value and middle 95 % of draws in every world [worlds, draws]; the whole range where all are NaN."""
     low, high = take_middle(worlds.T, 0.025)
     lower = np.where(np.isnan(low), 0.0, low).min(initial=value)
     upper = np.where(np.isnan(high), highest, high).max(initial=value)

@@ -197,7 +197,7 @@ class Paired:
         return _Figures(figures, figures + np.where(is_own, self._pull(shares, crossed, columns), 0.0))
 
     def _pull(self, shares: FloatArray, crossed: FloatArray, columns: list[int]) -> FloatArray:
-        """Effect [K] of a record with one of the values on others' figures, through the weight of its value."""
+        """Effect [K] of a record with one of the values on others' figures, through its value's weight."""
         copies = self._masses[:, None] * crossed
         sizes = self._sizes[columns]
         of_value = divide_or((copies * shares).sum(0), copies.sum(0), 0.0)

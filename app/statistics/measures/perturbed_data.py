@@ -136,7 +136,7 @@ def _add_unseen(table: CounterfactualCells) -> CounterfactualCells:
 def _unseen_kinds(
     table: CounterfactualCells, group: int
 ) -> Iterator[tuple[int, int, IntArray, IntArray, int]]:
-    """For each outcome of a group, a kind that keeps it if no record had it, else one that flips or keeps it."""
+    """Per outcome of a group, a kind that keeps it if no record had it, else one that flips or keeps it."""
     mine = (table.group == group) & (table.count > 0)
     if not mine.any():
         return

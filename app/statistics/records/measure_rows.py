@@ -86,7 +86,7 @@ class RowData:
         return np.where(self.codes == NEITHER, len(self.groups), self.codes)
 
     def sampled(self, limit: int) -> "RowData":
-        """Random numbers come from the record's contents: neither data set, order nor other records matter."""
+        """Random numbers come from a record's contents: neither data set, order nor other records matter."""
         if len(self.codes) <= limit:
             return self
         # From features, group and prediction (or label).

@@ -160,7 +160,7 @@ def _round(numbers: FloatArray, grain: float) -> FloatArray:
 
 @frozen_arrays
 class ScoreTable:
-    """Ungrouped records last. `unscored` [groups + 1] have no score in [0, 1], or a label of neither outcome."""
+    """Ungrouped records last. `unscored` [groups + 1]: no score in [0, 1], or a label of neither outcome."""
 
     groups: Groups
     sums: ScoreSums
