@@ -31,7 +31,7 @@ from ..web.route_declarations import (
 from .bodies import PayloadRecordDetailsOut, PayloadRecordOut, PayloadRecordPage
 from .csv_streams import CsvAnswer, CsvPiece, Raw, RowLimit, send_csv
 from .one_record import record_details
-from .record_lens import OutcomeWord, name_values
+from .record_list import OutcomeWord, name_values
 from .record_list import ChangedFilter, RecordSummary, RecordsWanted, list_matching_records
 from .second_look.flagged_csv import name_columns, write_cell
 

@@ -8,7 +8,7 @@ from ...checks.result_queries import Corrected
 from ...domain.deployment import RecordSchema
 from ...domain.record import ReceiptWarning, RecordConflict, Rejection
 from ...web.body import NextPageCursor, Out, PageOut, example
-from ..record_lens import name_cells
+from ..record_list import name_cells
 from .queries import StoredFeedback
 
 _RECORD = {

@@ -9,7 +9,7 @@ from ...domain.groups import GroupWords
 from ...domain.mitigation import ONLY_DIRECT, FlaggedRecord
 from ...mitigation.window.flag_queries import FlaggedPayload
 from ...web.body import Out, example, read_from
-from ..record_lens import name_cells
+from ..record_list import name_cells
 from .words import known_gap, why
 
 Direction = Literal["lifted", "lowered"]

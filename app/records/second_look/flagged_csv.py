@@ -16,7 +16,7 @@ from ...base.spreadsheets import harmless
 from ...base.values import canonical
 from ...domain.deployment import RecordSchema
 from ...mitigation.window.flag_queries import FlaggedPayload
-from ..record_lens import name_values
+from ..record_list import name_values
 from .words import known_gap
 
 _FLAG_COLUMNS = (
