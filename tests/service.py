@@ -17,7 +17,7 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.lifespan.on import LifespanOn
 
-from app.access.keys.key_text import create_key
+from app.access.keys.queries import create_key
 from app.access.principals import Role
 from app.access.secret_box import KEY_FILE
 from app.base.settings import Settings

@@ -25,7 +25,7 @@ from ..database.binary_rows import read_row
 from ..database.engine import Database, current_time
 from .issuer.issuer import BearerTokens, is_of_issuer
 from .issuer.issuer_configuration import Identity
-from .keys.key_text import read_key_id, require_key
+from .keys.queries import read_key_id, require_key
 from .keys.queries import USE_NOTED_EVERY, ApiKey, note_key_use
 from .principals import USER, Principal
 from .users.browser_sessions import TOKEN, token_hash

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from typer import Argument, Option, Typer, echo
 
 from ..access.audit.activity_queries import changes_between, record_activity
-from ..access.keys.key_text import (
+from ..access.keys.queries import (
     MAX_LIFE,
     MAX_OVERLAP,
     USUAL_OVERLAP_HOURS,

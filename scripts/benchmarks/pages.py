@@ -17,7 +17,7 @@ import psutil
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from app.access.keys.key_text import create_key
+from app.access.keys.queries import create_key
 from app.access.principals import Role
 from app.base.clock import utc_now
 from app.charts.series import SeriesWanted, build_series, count_volume

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from app.access.keys.key_text import create_key
+from app.access.keys.queries import create_key
 from app.access.principals import Role
 from app.access.secret_box import open_secret_box
 from app.base.clock import utc_now

@@ -17,7 +17,7 @@ from pathlib import Path
 import httpx
 import psycopg
 
-from app.access.keys.key_text import create_key
+from app.access.keys.queries import create_key
 from app.access.principals import Role
 from app.access.secret_box import open_secret_box
 from app.base.settings import Settings

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.access.keys.key_text import create_key
+from app.access.keys.queries import create_key
 from app.access.principals import Role
 from app.database.engine import Database
 from app.domain.deployment import Endpoint

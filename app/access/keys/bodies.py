@@ -7,7 +7,7 @@ from pydantic import Field
 from ...web.body import FromText, In, NextPageCursor, Out, PageOut, example
 from ...web.route_declarations import ID_PATTERN, Timestamp
 from ..principals import Permission, Role
-from .key_text import MAX_OVERLAP, USUAL_OVERLAP_HOURS
+from .queries import MAX_OVERLAP, USUAL_OVERLAP_HOURS
 
 _EXPIRES = "The key is refused from then on. Within 10 years; left out for a key that does not expire."
 

@@ -31,7 +31,7 @@ from .bodies import (
     RotationIn,
     RotationOut,
 )
-from .key_text import create_key, key_facts, read_key_id, rotate_key, rotation_facts
+from .queries import create_key, key_facts, read_key_id, rotate_key, rotation_facts
 from .queries import KeyLimits, find_key_limits, get_key, page_keys, put_limits, read_key_use, revoke_key
 
 router = APIRouter(prefix="/v1", tags=["API keys"])

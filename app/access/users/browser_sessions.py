@@ -11,7 +11,7 @@ from ...base.errors import Forbidden, Unauthenticated
 from ...database.engine import Database, current_time
 from ..audit.activity_queries import record_activity
 from ..issuer.issuer_configuration import Identity
-from ..keys.key_text import require_key
+from ..keys.queries import require_key
 from ..keys.queries import note_key_use
 from ..passwords import is_password
 from ..principals import USER, Permission, Principal

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.access.keys.key_text import create_key
+from app.access.keys.queries import create_key
 from app.access.principals import Role
 from app.database.engine import Database
 

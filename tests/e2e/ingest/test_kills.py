@@ -19,7 +19,7 @@ import httpx
 import psycopg
 import pytest
 
-from app.access.keys.key_text import create_key
+from app.access.keys.queries import create_key
 from app.access.principals import Role
 from app.database.embedded.embedded_server import EmbeddedPostgres
 from app.database.embedded.postmaster import find_postmaster

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import text
 
 from app.access.authenticator import Authenticator
-from app.access.keys.key_text import create_key
+from app.access.keys.queries import create_key
 from app.access.principals import Role
 from app.base.errors import Unauthenticated
 from app.database.engine import Database

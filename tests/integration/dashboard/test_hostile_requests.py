@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from app.access.gate.caller import LOG_INS_OF_ADDRESS
-from app.access.keys.key_text import make_key
+from app.access.keys.queries import make_key
 from app.access.passwords import AT_ONCE
 from app.access.principals import Role
 from app.access.throttle import FAILURES

@@ -1,6 +1,6 @@
 import pytest
 
-from app.access.keys.key_text import hash_key, make_key, read_key_id
+from app.access.keys.queries import hash_key, make_key, read_key_id
 from app.access.principals import Permission, Principal, Role
 from app.base.errors import Forbidden
 
