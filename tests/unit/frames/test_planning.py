@@ -6,7 +6,7 @@ import pytest
 
 from app.base.errors import InvalidInput
 from app.library.hours_of_groups import follow_frame
-from app.library.record_plan import plan_frame
+from app.library.unlisted_groups import plan_frame
 from tests.builders.decision_log import COLUMNS, log
 
 
