@@ -24,7 +24,7 @@ from ..sources.stored.window_queries import count_not_stored, match_pending_feed
 from ..sources.tables.own_files import FlagFile
 from ..statistics.measures.labelled_figures import LabelCounts, judge_labels
 from ..statistics.tables.count_table import LabelledCells
-from .ask_model import Calls, Egress, ModelOfCheck, Report, Waiting
+from .subject import Calls, Egress, ModelOfCheck, Report, Waiting
 from .carry_forward import carry_forward, find_earlier_check, make_fingerprint, still_holds
 from .copies.copy_outcomes import describe_repeats, with_not_scored
 from .copies.rescore import Answers, CopySource, FiledCopies, LoggedCopies, rescore

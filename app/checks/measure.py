@@ -32,7 +32,7 @@ from ..statistics.measures.worst_group import AllLimits, judge
 from ..statistics.records.measure_rows import RowData, measure_rows
 from ..statistics.tables.count_table import GroupCounts, LabelledCells, MitigatedLabelledCells
 from ..statistics.tables.record_kinds import CounterfactualCells, MitigatedCells
-from .ask_model import Report
+from .subject import Report
 from .copies.copy_outcomes import subtract_repeats
 from .counting.tabulate import EVERYBODY, OtherRevisions, Table, data_measured_on, explain_nulls
 from .subject import Subject

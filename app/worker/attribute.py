@@ -19,7 +19,7 @@ from ..base.clock import HOUR
 from ..base.errors import InvalidInput, NotFound
 from ..base.values import frozen
 from ..calls.egress_policy import EgressPolicy
-from ..checks.ask_model import Calls, Egress, ModelOfCheck, Report
+from ..checks.subject import Calls, Egress, ModelOfCheck, Report
 from ..checks.window.window import BEGINNING, BoolArray, PayloadWindow
 from ..database.binary_rows import list_column_values, read_row
 from ..database.engine import ArrowReader, Database, Sealer, arrow_reader

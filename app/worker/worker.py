@@ -32,7 +32,7 @@ from ..base.telemetry import prometheus as telemetry
 from ..base.telemetry.traces import check_span, describe_span
 from ..calls.egress_policy import EgressPolicy, read_policy
 from ..calls.pinned_transport import identify
-from ..checks.ask_model import Report, Waiting
+from ..checks.subject import Report, Waiting
 from ..checks.check import perform_check
 from ..checks.lease_queries import CHECK_POLICY, CheckPolicy, claim, finish
 from ..checks.queries import get

@@ -10,7 +10,7 @@ from multiprocessing.process import BaseProcess
 
 from sqlalchemy import text
 
-from app.checks.ask_model import Report
+from app.checks.subject import Report
 from app.checks.lease_queries import finish
 from app.cli.database import stop_signal
 from app.database.engine import Database

@@ -32,7 +32,7 @@ from ...sources.stored.window_queries import read_record_features
 from ...sources.tables.engines import Engine
 from ...sources.tables.own_files import KeptAnswers
 from ...sources.tables.record_files import PayloadFiles
-from ..ask_model import ModelOfCheck, Report
+from ..subject import ModelOfCheck, Report
 from ..subject import Subject
 from ..window.window import PayloadWindow
 from ..window.window_records import CheckEvidence

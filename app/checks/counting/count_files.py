@@ -28,7 +28,7 @@ from ...sources.tables.table_files import FilePiece, PieceReader, pack_table
 from ...statistics.group_labels import IntArray
 from ...statistics.sentences.left_out import CountedRecords
 from ...statistics.tables.count_table import GroupCounts
-from ..ask_model import Report
+from ..subject import Report
 from ..subject import Subject, require_column
 from .left_out_of_check import count_table
 from .tabulate import Tabulated, count_payload

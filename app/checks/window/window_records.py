@@ -31,7 +31,7 @@ from ...statistics.group_labels import NEITHER, FloatArray, IntArray, as_groups
 from ...statistics.intervals.verdicts import Verdict
 from ...statistics.measures.perturbed_data import UNEQUALLY_SAMPLED
 from ...statistics.tables.count_table import LabelledCells
-from ..ask_model import ModelOfCheck
+from ..subject import ModelOfCheck
 from ..copies.copy_outcomes import (
     LABELS_NOT_SCORED,
     NOT_SCORED_BECAUSE,

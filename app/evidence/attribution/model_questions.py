@@ -14,7 +14,7 @@ import numpy as np
 from ...base.errors import InvalidInput
 from ...base.values import Scalar, canonical, frozen_arrays, read_number
 from ...calls.scoring.scoring_client import Refusal
-from ...checks.ask_model import ModelOfCheck
+from ...checks.subject import ModelOfCheck
 from ...database.engine import ArrowReader, Database, arrow_reader
 from ...domain.check import Progress
 from ...domain.deployment import Column, FieldKind

@@ -9,7 +9,7 @@ import pytest
 
 from app.base.errors import InvalidInput
 from app.calls.egress_policy import EgressPolicy
-from app.checks.ask_model import Calls, ModelOfCheck
+from app.checks.subject import Calls, ModelOfCheck
 from app.database.engine import Database, arrow_reader
 from app.domain.check import Span, Trigger
 from app.domain.deployment import Endpoint

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from app.base.errors import LeaseLost
-from app.checks.ask_model import Report
+from app.checks.subject import Report
 from app.checks.lease_queries import CHECK_POLICY
 from app.database.engine import Database
 from app.domain.check import Progress, Span
