@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from ..base.clock import floor_to_hour
 from ..base.values import canonical
-from ..sources.arrays.column_cells import stored_cells
+from ..sources.arrays.favourable_scores import stored_cells
 from ..statistics.group_labels import MISSING
 from .queries.hour_counts import Placed, first_records, store_first_records
 

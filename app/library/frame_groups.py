@@ -23,7 +23,7 @@ from ..domain.groups import (
 )
 from ..domain.monitor import ValueTest
 from ..domain.monitor_rules import INTERSECTION_SIZES, MAX_GROUPS
-from ..sources.arrays.column_cells import in_ranges
+from ..sources.arrays.favourable_scores import in_ranges
 from ..statistics.group_labels import NEITHER, ComparedGroup, Groups, IntArray, Role, cross
 from .frame_columns import (
     Codes,

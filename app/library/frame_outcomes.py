@@ -8,7 +8,7 @@ from pandas import DataFrame
 from ..base.errors import InvalidInput
 from ..base.values import Range, Scalar, canonical, frozen, frozen_arrays, name_value, quote_names
 from ..domain.monitor import Outcome, OutcomeTests, ValueTest, is_numeric, outcome_test
-from ..sources.arrays.column_cells import in_ranges
+from ..sources.arrays.favourable_scores import in_ranges
 from ..statistics.group_labels import BoolArray, FloatArray
 from ..statistics.sentences.left_out import CountedRecords, Marks, count_records
 from . import frame_columns as columns

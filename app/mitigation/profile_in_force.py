@@ -34,7 +34,7 @@ from ..domain.groups import in_order
 from ..domain.mitigation import AttributeProfile, CutOff, MitigationSettings, Profile, StandIn
 from ..domain.monitor import Monitor, Outcome
 from ..domain.repeated_rules import check_names
-from ..sources.arrays.column_cells import outcome_codes
+from ..sources.arrays.favourable_scores import outcome_codes
 from ..sources.arrays.favourable_scores import Scores, favourable_scores
 from ..sources.arrays.read_records import Grouping, group_records, typed_value
 from ..sources.stored.window_queries import WindowQuery, name_values, newest_payload

@@ -26,7 +26,7 @@ from ...domain.deployment import Column, FieldType
 from ...domain.groups import MOST_REFERENCE_VALUES, EverybodyElse, Group
 from ...domain.monitor import Monitor, Outcome, OutcomeRule
 from ...domain.record import Prediction
-from ...sources.arrays.column_cells import format_value, outcome_codes
+from ...sources.arrays.favourable_scores import format_value, outcome_codes
 from ...sources.arrays.read_records import Grouping, typed_value
 from ...sources.stored.copy_answers import TargetKey
 from ...statistics.figure_values import Measured, Undefined, Value

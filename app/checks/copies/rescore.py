@@ -26,7 +26,7 @@ from ...domain.check import Progress, Span
 from ...domain.deployment import Column, Deployment, Endpoint
 from ...domain.monitor import Outcome
 from ...domain.record import Prediction
-from ...sources.arrays.column_cells import OutcomeClassifier, format_value, parse_value
+from ...sources.arrays.favourable_scores import OutcomeClassifier, format_value, parse_value
 from ...sources.stored.copy_answers import CounterfactualLines, TargetKey, reserve_target_number
 from ...sources.stored.window_queries import read_record_features
 from ...sources.tables.engines import Engine

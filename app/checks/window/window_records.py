@@ -23,7 +23,7 @@ from ...domain.deployment import Deployment, ProblemType
 from ...domain.groups import MISSPELLED, NEAR_TWINS, describe_twins
 from ...domain.monitor import Comparison, Outcome, OutcomeRule, outcome_texts
 from ...domain.record import Prediction
-from ...sources.arrays.column_cells import canonical_texts, format_value, outcome_codes, read_answers
+from ...sources.arrays.favourable_scores import canonical_texts, format_value, outcome_codes, read_answers
 from ...sources.arrays.read_records import Grouping, RecordTable
 from ...sources.stored.copy_answers import TargetKey
 from ...sources.stored.window_queries import WindowQuery, feedback_features

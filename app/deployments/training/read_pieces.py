@@ -14,7 +14,7 @@ from ...domain.groups import in_order
 from ...domain.monitor import Monitor
 from ...domain.storage_rules import group_labels
 from ...domain.stored_forms import sent_column
-from ...sources.arrays.column_cells import Cells, Coded, NumberCells
+from ...sources.arrays.favourable_scores import Cells, Coded, NumberCells
 from ...statistics.group_labels import MISSING, Codes
 from .training_limits import BINS, LONGEST_VALUE, MAX_RECORDS, MAX_WEIGHT, MIN_WEIGHT, MOST_VALUES, SAMPLED
 from .typed_column import (

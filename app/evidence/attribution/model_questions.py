@@ -21,7 +21,7 @@ from ...domain.deployment import Column, FieldKind
 from ...domain.monitor import Monitor, Outcome
 from ...domain.monitor_rules import MAX_ATTRIBUTED_ROWS
 from ...sources.arrays.association import measure_strengths
-from ...sources.arrays.column_cells import OutcomeClassifier
+from ...sources.arrays.favourable_scores import OutcomeClassifier
 from ...sources.stored.window_queries import read_record_features
 from ...statistics.attribution.cell_parts import count_cells, divide_difference, resample_parts
 from ...statistics.attribution.hybrid_values import (

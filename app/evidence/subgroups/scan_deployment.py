@@ -18,7 +18,7 @@ from ...deployments.monitor.queries import find_monitor
 from ...domain.check import Span
 from ...domain.deployment import RecordSchema
 from ...domain.monitor import Outcome
-from ...sources.arrays.column_cells import outcome_codes, stored_cells
+from ...sources.arrays.favourable_scores import outcome_codes, stored_cells
 from ...sources.arrays.count_alike import choose_alike
 from ...sources.stored.window_queries import WindowQuery, name_values
 from ...statistics.e_values.nulls import UnfairSide

@@ -33,7 +33,7 @@ from ...domain.record_times import AHEAD, TimeRule
 from ...payloads.model_classes import Classes
 from ...payloads.read_call import CallColumns
 from ...payloads.schema_parts import CELL, Schema, array_of
-from ...sources.arrays.column_cells import OutcomeClassifier
+from ...sources.arrays.favourable_scores import OutcomeClassifier
 from ..writing.write_target import Target
 from .decode_body import is_evidently_strict
 from .protected_values import check_for

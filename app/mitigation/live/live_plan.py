@@ -16,7 +16,7 @@ from ...domain.mitigation import ONLY_DIRECT, AttributeProfile, DetectorUse, Mit
 from ...domain.monitor import Monitor
 from ...intake.logging.ingest_plan import IngestPlan
 from ...intake.logging.service import Ingestion
-from ...sources.arrays.column_cells import OutcomeClassifier
+from ...sources.arrays.favourable_scores import OutcomeClassifier
 from ...sources.arrays.read_records import ListedGroups
 from ..detector.bias_detector import DetectorChooser, LoadedDetectors
 from ..detector.installed import why_missing

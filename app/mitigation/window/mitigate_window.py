@@ -26,7 +26,7 @@ from ...deployments.monitor.queries import picked_on, stored_on
 from ...domain.check import DataSet, Span
 from ...domain.mitigation import AttributeProfile, DetectorUse, FlaggedRecord, Profile, Reading
 from ...domain.monitor import Comparison, Outcome
-from ...sources.arrays.column_cells import outcome_codes
+from ...sources.arrays.favourable_scores import outcome_codes
 from ...sources.arrays.read_records import group_records
 from ...sources.stored.window_queries import (
     VALUE_PREFIX,

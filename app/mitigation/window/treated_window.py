@@ -17,7 +17,7 @@ from ...database.engine import ArrowReader
 from ...domain.check import DataSet, Trigger
 from ...domain.mitigation import AttributeProfile, FlaggedRecord, Mode, Profile
 from ...domain.monitor import Comparison, Outcome
-from ...sources.arrays.column_cells import outcome_codes, parse_value
+from ...sources.arrays.favourable_scores import outcome_codes, parse_value
 from ...sources.arrays.read_records import Grouping
 from ...sources.stored.copy_answers import stored_outcomes
 from ...sources.stored.window_queries import read_record_probabilities

@@ -15,7 +15,7 @@ from ...domain.check import Span
 from ...domain.deployment import Column, Deployment, FieldKind
 from ...domain.groups import NEITHER, GroupWords, list_groups, positions
 from ...domain.monitor import Monitor, MonitoredAttribute, Outcome
-from ...sources.arrays.column_cells import Coded, outcome_codes, stored_cells
+from ...sources.arrays.favourable_scores import Coded, outcome_codes, stored_cells
 from ...sources.arrays.favourable_scores import favourable_scores
 from ...sources.arrays.read_records import group_records
 from ...sources.stored.window_queries import WindowQuery, count_combinations, name_values

@@ -14,7 +14,7 @@ from ...domain.deployment import Column, FieldKind
 from ...domain.groups import GroupWords
 from ...domain.monitor import Outcome
 from ...sources.arrays.association import associate
-from ...sources.arrays.column_cells import outcome_codes, stored_cells
+from ...sources.arrays.favourable_scores import outcome_codes, stored_cells
 from ...sources.stored.window_queries import WindowQuery, name_values, sample_period
 from ...statistics.figure_values import Undefined
 from ...statistics.group_labels import MISSING, Codes, FloatArray

@@ -22,7 +22,7 @@ from ...base.values import frozen
 from ...domain.check import CheckRun
 from ...domain.deployment import PayloadTable
 from ...domain.record import Prediction
-from ..arrays.column_cells import format_value
+from ..arrays.favourable_scores import format_value
 from ..stored.copy_answers import TargetKey
 from .allowed_locations import SUFFIX, Root, is_in_store, location_problems
 from .record_files import TIMES

@@ -12,7 +12,7 @@ from ...base.errors import InvalidInput
 from ...base.values import Scalar, canonical, normalised
 from ...domain.deployment import Column, FieldKind, FieldType
 from ...statistics.group_labels import IntArray
-from ..arrays.column_cells import format_value, holds_numbers, holds_text
+from ..arrays.favourable_scores import format_value, holds_numbers, holds_text
 
 ARROW_TYPES = {
     FieldType.STRING: "string",

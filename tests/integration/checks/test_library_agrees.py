@@ -13,7 +13,7 @@ from app.base.values import Scalar
 from app.database.engine import Database, arrow_reader
 from app.domain.monitor import MonitoredAttribute, Outcome, OutcomeRule, outcome_test
 from app.library.measurements import measure_attributes, measure_frame
-from app.sources.arrays.column_cells import format_value, outcome_codes
+from app.sources.arrays.favourable_scores import format_value, outcome_codes
 from app.sources.stored.record_conditions import RecordFilter, Statement, add_filters
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.outcome_rules import rules, values

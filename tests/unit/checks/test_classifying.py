@@ -17,7 +17,7 @@ from app.deployments.training.typed_column import read_classes
 from app.domain.cells import parse_label
 from app.domain.monitor import Outcome, OutcomeRule, outcome_label, outcome_texts
 from app.library.frame_outcomes import OutcomeLists, classify_outcomes, same_label
-from app.sources.arrays.column_cells import OutcomeClassifier, canonical_texts, format_value, outcome_codes, parse_value, read_answers
+from app.sources.arrays.favourable_scores import OutcomeClassifier, canonical_texts, format_value, outcome_codes, parse_value, read_answers
 from tests.builders.outcome_rules import rules, values
 
 NUMBERS = OutcomeRule(favourable=(1,), unfavourable=(0,))

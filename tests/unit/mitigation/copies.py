@@ -13,7 +13,7 @@ from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.groups import Group
 from app.domain.monitor import Outcome, OutcomeRule
 from app.mitigation.rule import UNKNOWN, CopyAnswers, Judge, Probability, outcomes_as_reference
-from app.sources.arrays.column_cells import outcome_codes
+from app.sources.arrays.favourable_scores import outcome_codes
 from app.sources.arrays.read_records import Grouping
 
 HOME = Column(name="housing", type=FieldType.STRING, kind=FieldKind.CATEGORICAL)

@@ -18,7 +18,7 @@ from app.library.frame_groups import group_records as group_frame
 from app.library.frame_outcomes import OutcomeLists
 from app.library.frame_outcomes import classify_outcomes as outcomes_of_frame
 from app.records.record_list import Lens
-from app.sources.arrays.column_cells import OutcomeClassifier, format_value
+from app.sources.arrays.favourable_scores import OutcomeClassifier, format_value
 from app.sources.arrays.read_records import Grouping, ListedGroups, RecordColumns, read_table
 from app.statistics.tables.count_table import GroupCounts
 from tests.builders.drawn_records import COLUMNS, SCHEMA, Drawn, Found, draw, stored_record

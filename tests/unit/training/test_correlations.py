@@ -13,7 +13,7 @@ from app.deployments.training.queries import AssociationMeasure, Correlated
 from app.deployments.training.read_pieces import Part
 from app.domain.deployment import Column, Deployment, FieldKind, FieldType
 from app.sources.arrays.association import ONE_VALUE
-from app.sources.arrays.column_cells import Coded
+from app.sources.arrays.favourable_scores import Coded
 from tests.builders.page_words import says
 from tests.unit.training.sending import column, deployment, processed
 
