@@ -17,7 +17,7 @@ from ...domain.group_rules import FoundBy, GroupRule
 from ...web.route_declarations import CONFLICT, NumberPaging, name_location, uuid_path
 from .bodies import SubgroupScanIn, SubgroupScanOut, SubgroupScanPage
 from .scan_deployment import check_scan
-from .scan_queries import get_scan, queue_scan, read_scans
+from .scan_deployment import get_scan, queue_scan, read_scans
 from .watch_group import read_found_group, watch_found_group
 
 router = APIRouter(

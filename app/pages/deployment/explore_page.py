@@ -26,7 +26,7 @@ from ...evidence.attribution.attribution import AttributionRun
 from ...evidence.attribution.queries import newest_of_gaps
 from ...evidence.present_state import ComparisonState, DeploymentEvidence, look_at_era, rename_state
 from ...evidence.queries.eras import FollowedDeployment
-from ...evidence.subgroups.scan_queries import SubgroupScan, read_result, read_scans, say_scan
+from ...evidence.subgroups.scan_deployment import SubgroupScan, read_result, read_scans, say_scan
 from ...evidence.subgroups.watch_group import choose_name, find_watched, watching_problem
 from ...evidence.words import list_notes, name_figure, rank_gravity, say_limit
 from ...overview.fleet import look_at_deployment
