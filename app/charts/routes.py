@@ -22,7 +22,7 @@ from ..domain.check import DataSet, Span
 from ..domain.groups import GroupWords
 from ..statistics.catalogue import CATALOGUE
 from ..web.route_declarations import CONFLICT, Answers, FilterText, OptionalMoment, in_utc
-from ..web.uploads import FILE_POLICY
+from ..web.body import FILE_POLICY
 from .figures_csv import csv_file
 from .measurement_routes import check_metric
 from .named_groups import rename_series, rename_shares

@@ -31,7 +31,7 @@ from ..domain.deployment import Deployment
 from ..domain.paging import Paging
 from ..records.csv_streams import CsvAnswer, CsvPiece, send_csv
 from ..web.route_declarations import OptionalMoment, in_utc
-from ..web.uploads import FILE_POLICY
+from ..web.body import FILE_POLICY
 from .document import Made
 from .report_processes import Form, Order, ReportMaker
 from .trace_csv import CHOSEN, MEASURED, trace_csv

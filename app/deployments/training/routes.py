@@ -18,7 +18,7 @@ from ...domain.monitor import Monitor
 from ...web.problems import field_problems
 from ...web.route_declarations import CONFLICT
 from ...web.strict_requests import is_json, takes
-from ...web.uploads import read_apart, sent_type, spooled
+from ...web.body import read_apart, sent_type, spooled
 from ..change_texts import training_data_changes
 from ..deployment_in_address import LockedDeployment, ReadableDeployment, locked, managed
 from ..monitor.queries import find_monitor

@@ -21,7 +21,7 @@ from ...domain.record import Receipt
 from ...web.body import Out, example
 from ...web.problems import KINDS, build_problem_response
 from ...web.strict_requests import is_json, require_parameters
-from ...web.uploads import parse_content_type
+from ...web.body import parse_content_type
 from ..logging.log_request import LogRequest
 from ..logging.service import Ingestion
 from .hot_route import Bodies, HotRequest, HotRoute

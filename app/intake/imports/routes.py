@@ -21,7 +21,7 @@ from ...domain.record import Receipt
 from ...domain.record_times import TimeRule
 from ...web.route_declarations import OptionalMoment, in_utc
 from ...web.strict_requests import takes
-from ...web.uploads import read_apart, sent_type, spooled
+from ...web.body import read_apart, sent_type, spooled
 from ..hot_routes.routes import IngestionIn
 from ..logging.ingest_plan import IngestPlan
 from ..logging.log_request import LogRequest

@@ -16,7 +16,7 @@ from ...intake.logging.ingest_plan import IngestPlan
 from ...payloads.schema_parts import CELL, closed_object
 from ...web.route_declarations import CONFLICT, FilterText, NumberPaging, OptionalMoment, in_utc
 from ...web.strict_requests import takes
-from ...web.uploads import SentType, sent_type, spooled
+from ...web.body import SentType, sent_type, spooled
 from ..feedback.bodies import CorrectionCounts, CorrectionPage, CorrectionReceipt
 from .correct import correct, read_corrections
 from .queries import count_by_day, page

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from app.base.errors import EvenhandError, InvalidInput, Unavailable
 from app.base.turns import Room
 from app.main import is_upload
-from app.web.uploads import spooled
+from app.web.body import spooled
 
 
 def request_of(*messages: dict[str, Any]) -> Request:
@@ -59,7 +59,7 @@ def test_a_full_disk_is_no_fault_of_the_client(monkeypatch: pytest.MonkeyPatch) 
         def write(self, _: bytes) -> int:
             raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("app.web.uploads.TemporaryFile", Full)
+    monkeypatch.setattr("app.web.body.TemporaryFile", Full)
     with pytest.raises(EvenhandError, match="no room on the disk"):
         received(request_of(part(b"a", more=False)))
 
