@@ -28,7 +28,7 @@ from ...web.middleware import SANE_REQUEST_ID
 from ..hot_routes.hot_route import Bodies, HotRequest, HotRoute
 from ..logging.model_call import CapturedBody, Exchange
 from .call_events import EventUnclear, read_events
-from .call_plans import CallPlan, LastAnswers
+from .forward import CallPlan, LastAnswers
 from .forward import PASSED_ON, hold_answer, pick_answer_headers
 from .service import Gateway
 from .spool_entries import CallHalf, CallSide, CallSource, CompleteCall

@@ -14,7 +14,7 @@ from ...base.telemetry.prometheus import spool_entries
 from ...calls.egress_policy import EgressPolicy
 from ...database.engine import Database, Sealer
 from ..logging.service import Ingestion
-from .call_plans import CallPlan, CallPlans
+from .forward import CallPlan, CallPlans
 from .lost_records import Losses
 from .spool import Spool
 from .spool_entries import (

@@ -27,7 +27,7 @@ from ..logging.model_call import CapturedBody, Exchange
 from ..logging.rejection_counts import RejectedPart
 from ..logging.service import Ingestion
 from ..volume.arrival_queries import add_counts
-from .call_plans import CallPlans
+from .forward import CallPlans
 from .spool_entries import CallHalf, CallSide, CallSource, CompleteCall, Entry, IntakeCount, IntakeOutcome
 
 MAX_HALVES, MAX_HALVES_BYTES = 50_000, 256 * 1024 * 1024
