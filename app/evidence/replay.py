@@ -10,7 +10,7 @@ from ..base.errors import NotFound
 from ..base.values import frozen_by_name
 from ..deployments.monitor.queries import find_monitor
 from ..domain.check import Span
-from ..statistics.e_values.change_detector import log_mean
+from ..statistics.e_values.nulls import log_mean
 from ..statistics.e_values.follow import Followed, Together, WeighedHour, follow_together
 from ..statistics.e_values.nulls import UnfairSide
 from .count_hours import FollowedEra

@@ -17,7 +17,7 @@ from ..base.values import frozen_arrays, frozen_by_name, is_number, name_value
 from ..domain.monitor import POOLED_GROUP, UNSAID_DIVISOR
 from ..domain.record_times import LeftOutTimes
 from ..statistics.catalogue import CATALOGUE
-from ..statistics.e_values.change_detector import HOURS_OF_A_YEAR
+from ..statistics.e_values.nulls import HOURS_OF_A_YEAR
 from ..statistics.e_values.confidence import RunningInterval, add_hours
 from ..statistics.e_values.expected_hours import expect_more_hours
 from ..statistics.e_values.follow import (

@@ -27,7 +27,7 @@ import pandas as pd
 from ..base.errors import InvalidInput
 from ..base.values import frozen, is_number
 from ..domain.record_times import LeftOutTimes
-from ..statistics.e_values.change_detector import HOURS_OF_A_YEAR
+from ..statistics.e_values.nulls import HOURS_OF_A_YEAR
 from ..statistics.e_values.expected_hours import Traffic, expect_delay_within
 from ..statistics.e_values.nulls import Limit, Scale, UnfairSide
 from ..statistics.group_labels import of_role

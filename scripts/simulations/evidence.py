@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.statistics.e_values.betting import Past, log_e_values, weigh_claims
-from app.statistics.e_values.change_detector import HOURS_OF_A_YEAR, Detector
+from app.statistics.e_values.nulls import HOURS_OF_A_YEAR, Detector
 from app.statistics.e_values.follow import Episode, Followed, Together, WeighedHour, begin_comparison, follow_together
 from app.statistics.e_values.nulls import SMALLEST_RATE, Hours, Limit, Scale, Side, UnfairSide
 from app.statistics.e_values.onset import Onset

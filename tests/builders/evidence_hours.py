@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from app.statistics.e_values.betting import Past
-from app.statistics.e_values.change_detector import HOURS_OF_A_YEAR
+from app.statistics.e_values.nulls import HOURS_OF_A_YEAR
 from app.statistics.e_values.confidence import RunningInterval, add_hours
 from app.statistics.e_values.follow import Followed, Together, begin_comparison, follow_together
 from app.statistics.e_values.nulls import FloatArray, Hours, Limit, Scale, Side, UnfairSide

@@ -7,7 +7,7 @@ from scipy.special import ndtri
 
 from ...base.values import frozen
 from .betting import project
-from .change_detector import LOG_SHOWN_FAIR
+from .nulls import LOG_SHOWN_FAIR
 from .nulls import Hours, Limit, Null
 from .paired_bets import PairedHours, weigh_pairs
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...base.values import frozen, frozen_arrays
 from .betting import Past, weigh_claims
-from .change_detector import HOURS_OF_A_YEAR, Detector, FairnessProof, log_mean
+from .nulls import HOURS_OF_A_YEAR, Detector, FairnessProof, log_mean
 from .confidence import MIN_MONITORED_RECORDS, MIN_REFERENCE_RECORDS
 from .nulls import FloatArray, Hours, Limit
 from .onset import Onset, find_onset

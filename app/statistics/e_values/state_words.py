@@ -12,7 +12,7 @@ from ..intervals.intervals import Z
 from ..intervals.rate_estimates import ShareComparison
 from ..intervals.verdicts import MINIMUM_GROUP_SIZE, Limits, Verdict, is_inside, verdict
 from ..sentences.rounding import write_minus
-from .change_detector import HOURS_OF_A_YEAR
+from .nulls import HOURS_OF_A_YEAR
 
 SINGLE_CHECKS_ALARM = (
     "Each check is judged by itself, so a rule about verdicts opens alerts on fair models, too: in "

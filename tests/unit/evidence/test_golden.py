@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from app.statistics.e_values.betting import FIRST_RATES, Past, look_back, weigh_claims
-from app.statistics.e_values.change_detector import Detector
+from app.statistics.e_values.nulls import Detector
 from app.statistics.e_values.confidence import GRIDS, RunningInterval, add_hours
 from app.statistics.e_values.follow import Followed, Together, begin_comparison, find_smallest_means, follow_together
 from app.statistics.e_values.nulls import FloatArray, Hours, Limit, Scale, Side, UnfairSide
