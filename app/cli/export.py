@@ -12,7 +12,7 @@ from ..access.secret_box import open_secret_box
 from ..base.errors import InvalidInput, NotFound
 from ..database.engine import arrow_reader
 from ..deployments.queries import Deployments
-from ..domain.arrival import LogKind
+from ..domain.record_times import LogKind
 from ..domain.check import Span
 from ..intake.imports.month_files import ExportHead, write_export
 from ..sources.stored.month_queries import rows_of_month, versions_of_month

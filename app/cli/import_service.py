@@ -13,7 +13,7 @@ import msgspec
 from ..base.errors import FieldProblem, InvalidInput, NotFound, SetupError, Unavailable
 from ..base.strict_json import JsonObject, parse_json
 from ..base.values import frozen
-from ..domain.arrival import LogKind, RecordSource
+from ..domain.record_times import LogKind, RecordSource
 from ..domain.deployment import Endpoint, OutputFields, ProblemType, RecordSchema
 from ..domain.record import Receipt
 from ..intake.imports.run_import import RejectedRow

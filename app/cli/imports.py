@@ -19,7 +19,7 @@ from ..base.apart import limited_memory
 from ..base.clock import HOUR, floor_to_hour, utc_now
 from ..base.errors import InvalidInput, SetupError
 from ..base.strict_json import JsonObject, parse_json
-from ..domain.arrival import LogKind
+from ..domain.record_times import LogKind
 from ..domain.check import CheckState
 from ..domain.record_times import TimeRule, parse_moment
 from ..intake.imports.clarify_files import ClarifyChoices, ClarifyConfig, list_violations

@@ -21,7 +21,7 @@ from ...database.engine import Database, Sealer
 from ...database.tables import CallHalfRow as Row
 from ...database.tables import ErasedIdRow
 from ...deployments.queries import Deployments, find_numbers
-from ...domain.arrival import LogKind, RecordSource, RejectionReason
+from ...domain.record_times import LogKind, RecordSource, RejectionReason
 from ...domain.record import digest_id
 from ..logging.model_call import CapturedBody, Exchange
 from ..logging.rejection_counts import RejectedPart

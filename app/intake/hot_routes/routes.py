@@ -16,7 +16,7 @@ from ...base.encodings import UTF_8
 from ...base.errors import Conflict, EvenhandError, FieldProblem, InvalidInput, UnsupportedMediaType
 from ...base.strict_json import JsonObject
 from ...base.values import BOOLEANS
-from ...domain.arrival import RecordSource, stated_source
+from ...domain.record_times import RecordSource, stated_source
 from ...domain.record import Receipt
 from ...web.body import Out, example
 from ...web.problems import KINDS, build_problem_response

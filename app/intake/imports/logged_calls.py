@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ...base.errors import InvalidInput, ScoringFailed, TooLarge
 from ...base.strict_json import JsonObject, parse_json
 from ...base.values import is_number
-from ...domain.arrival import LogKind
+from ...domain.record_times import LogKind
 from ...payloads.codec import Codec
 from ...payloads.read_call import CallColumns, read_call
 from ...payloads.registry import FINDABLE, bind_codec, codec_for

@@ -16,7 +16,7 @@ from ...base.apart import Apart, SentFile, ask
 from ...base.clock import utc_now
 from ...base.errors import FieldProblem, InvalidInput, UnsupportedMediaType
 from ...base.values import frozen
-from ...domain.arrival import LogKind, RecordSource
+from ...domain.record_times import LogKind, RecordSource
 from ...domain.record import Receipt
 from ...domain.record_times import TimeRule
 from ...web.route_declarations import OptionalMoment, in_utc

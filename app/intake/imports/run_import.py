@@ -19,7 +19,7 @@ from ...base.clock import floor_to_hour
 from ...base.errors import InvalidInput, TooLarge
 from ...base.strict_json import JsonObject
 from ...base.values import frozen
-from ...domain.arrival import LogKind
+from ...domain.record_times import LogKind
 from ...domain.record import Receipt
 from ..logging.ingest_plan import MAX_RECORD_BYTES
 from .flat_tables import ImportLayout

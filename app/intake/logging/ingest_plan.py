@@ -13,7 +13,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from ...base.errors import InvalidInput, TooLarge
 from ...base.values import MAX_TEXT, frozen, frozen_arrays, join_first, nearest, printable, tidy
-from ...domain.arrival import RecordSource
+from ...domain.record_times import RecordSource
 from ...domain.cells import (
     INT64_MAX,
     INT64_MIN,

@@ -13,7 +13,7 @@ from ...base.clock import floor_to_hour
 from ...base.errors import Unavailable
 from ...database.binary_rows import read_row
 from ...database.engine import Database
-from ...domain.arrival import LogKind, RecordSource, RejectionCount, RejectionReason
+from ...domain.record_times import LogKind, RecordSource, RejectionCount, RejectionReason
 from ..volume.arrival_queries import add_rejections
 from ..writing.write_target import Target
 

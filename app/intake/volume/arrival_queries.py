@@ -18,7 +18,7 @@ from ...database.tables import (
     RejectionCountRow,
 )
 from ...deployments.queries import find_numbers
-from ...domain.arrival import KEPT, Arrivals, RejectionCount
+from ...domain.record_times import KEPT, Arrivals, RejectionCount
 from ...domain.check import Span
 from ..gateway.spool_entries import IntakeCount
 

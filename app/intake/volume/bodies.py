@@ -4,7 +4,7 @@ from datetime import datetime
 
 from pydantic import Field
 
-from ...domain.arrival import LogKind, RecordSource, RejectionCount, RejectionReason
+from ...domain.record_times import LogKind, RecordSource, RejectionCount, RejectionReason
 from ...web.body import In, Out, example, read_from
 from ...web.route_declarations import Timestamp
 from ..gateway.spool_entries import IntakeCount, IntakeOutcome

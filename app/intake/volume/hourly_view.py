@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from ...base.clock import HOUR
 from ...base.values import frozen_by_name
-from ...domain.arrival import Arrivals, LogKind, RecordSource, RejectionCount, RejectionReason
+from ...domain.record_times import Arrivals, LogKind, RecordSource, RejectionCount, RejectionReason
 from ...domain.check import Span
 from ..gateway.spool_entries import IntakeCount, IntakeOutcome
 from .arrival_queries import (

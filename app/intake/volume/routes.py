@@ -12,7 +12,7 @@ from ...base.clock import HOUR, floor_to_hour
 from ...base.errors import FieldProblem, InvalidInput, refuse
 from ...base.values import frozen
 from ...deployments.deployment_in_address import LoggableDeployment, ReadableDeployment
-from ...domain.arrival import KEPT
+from ...domain.record_times import KEPT
 from ...domain.check import Span
 from ...domain.record_times import TimeRule
 from ...web.route_declarations import (

@@ -6,7 +6,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from ...base.values import frozen
-from ...domain.arrival import RecordSource
+from ...domain.record_times import RecordSource
 
 
 class Batch(Struct, frozen=True, kw_only=True, eq=False):

@@ -14,7 +14,7 @@ from ...base.errors import Unavailable
 from ...base.telemetry.outage_lines import OutageLog
 from ...base.telemetry.prometheus import flush_records, flush_seconds
 from ...database.tables.records import PayloadRecordRow
-from ...domain.arrival import LogKind
+from ...domain.record_times import LogKind
 from ...sources.stored.minute_counts import KEPT
 from .write_batches import (
     NOTHING_SPECIAL,

@@ -7,7 +7,7 @@ from typing import Final
 import pyarrow as pa
 
 from ...database.engine import ArrowReader
-from ...domain.arrival import LogKind
+from ...domain.record_times import LogKind
 from ...domain.check import Span
 from ...domain.deployment import FieldType, RecordSchema
 from .record_queries import VALUE_COLUMNS, StoredRecord

@@ -7,7 +7,7 @@ from sqlalchemy import text
 
 from app.base.clock import floor_to_hour, utc_now
 from app.database.engine import Database
-from app.domain.arrival import RecordSource
+from app.domain.record_times import RecordSource
 from tests.browsing import DESKTOP, PHONE, visiting
 from tests.builders.bodies import deployment
 from tests.service import running_service

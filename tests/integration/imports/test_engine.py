@@ -10,7 +10,7 @@ import pytest
 
 from app.base.errors import InvalidInput
 from app.cli.import_service import ImportService
-from app.domain.arrival import LogKind
+from app.domain.record_times import LogKind
 from app.domain.record import Receipt
 from app.intake.imports import run_import as engine
 from app.intake.imports.flat_tables import ImportLayout, find_layout

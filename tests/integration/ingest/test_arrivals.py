@@ -12,7 +12,7 @@ from sqlalchemy import text
 from app.base.clock import floor_to_hour, utc_now
 from app.database.engine import Database
 from app.database.reseal import begin_sealing
-from app.domain.arrival import KEPT, LogKind, RecordSource
+from app.domain.record_times import KEPT, LogKind, RecordSource
 from app.domain.check import Span
 from app.intake.volume.arrival_queries import arrivals_in, fold_arrivals, rejections_in, waiting_labels
 from app.intake.writing.group_commit import GroupCommit

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from app.database.engine import Database
-from app.domain.arrival import RecordSource
+from app.domain.record_times import RecordSource
 from app.intake.logging.encode_lines import payload_batch
 from app.intake.logging.ingest_plan import CheckedPayload, StatedTimes, plan_for
 from app.intake.writing.write_batches import StaleTarget

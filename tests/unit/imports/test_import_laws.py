@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.domain.arrival import LogKind
+from app.domain.record_times import LogKind
 from app.domain.deployment import Column, FieldKind, FieldType, RecordSchema
 from app.intake.imports.flat_tables import find_layout
 from app.intake.imports.input_file import InputFile

@@ -6,7 +6,7 @@ import pytest
 
 from app.base.errors import InvalidInput
 from app.base.spreadsheets import find_separator
-from app.domain.arrival import LogKind
+from app.domain.record_times import LogKind
 from app.intake.imports.flat_tables import find_layout
 from tests.builders.vendor_files import input_file, subject
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from app.domain.arrival import LogKind
+from app.domain.record_times import LogKind
 from app.domain.deployment import BodyMapping, Column, Endpoint, FieldKind, FieldType, OutputFields, RecordSchema
 from app.intake.imports.flat_tables import ImportLayout, find_layout
 from app.intake.imports.input_file import ImportRow, ImportSubject, InputFile

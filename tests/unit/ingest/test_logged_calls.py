@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from app.base.errors import InvalidInput, ScoringFailed, TooLarge
-from app.domain.arrival import LogKind
+from app.domain.record_times import LogKind
 from app.domain.deployment import FieldType, OutputFields, ProblemType, RecordSchema
 from app.domain.record_times import TimeRule
 from app.intake.imports.input_file import ImportSubject, RowRefused

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from app.domain import cells
-from app.domain.arrival import RejectionReason
+from app.domain.record_times import RejectionReason
 from app.intake.logging import service
 from app.intake.logging.encode_lines import size_problem
 from app.intake.logging.rejection_counts import find_field, kind_of_reason
