@@ -19,7 +19,7 @@ from ...base.settings import Settings
 from ..database import python_module, service_settings, stop_signal
 from ..service.children import ChildSpec
 from ..service.service import reachable_host, run_service
-from .client import Stopped
+from .story import Stopped
 from .example_key import fresh_key, revoke_keys
 from .model_address import SERVER, model_listener
 from .performance import Performance

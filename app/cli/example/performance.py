@@ -19,7 +19,7 @@ from rich.text import Text
 from ...base.clock import utc_now
 from ...base.values import frozen_by_name
 from .applicants import applicants
-from .client import Evenhand, Http, Stopped, score
+from .story import Evenhand, Http, Stopped, score
 from .console import Steps
 from .story import (
     DEPLOYMENT_ID,

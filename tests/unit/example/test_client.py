@@ -8,7 +8,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from app.base.errors import Unavailable
 from app.cli.example import client
-from app.cli.example.client import Http
+from app.cli.example.story import Http
 from tests.builders.page_words import says
 
 
