@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.cli.example.performance import COLUMNS
+from app.cli.example.command import COLUMNS
 from app.database.engine import Database
 from tests.builders.docs_pages import DOCS, REPOSITORY, TUTORIAL, blocks, steps
 from tests.builders.docs_steps import TOOLS, everything, run, run_and_compare

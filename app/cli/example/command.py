@@ -22,7 +22,230 @@ from ..service.service import reachable_host, run_service
 from .story import Stopped
 from .example_key import fresh_key, revoke_keys
 from .model_address import SERVER, model_listener
-from .performance import Performance
+import contextlib
+import heapq
+import queue
+import threading
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console, JustifyMethod
+from rich.table import Table
+from rich.text import Text
+
+from ...base.clock import utc_now
+from ...base.values import frozen_by_name
+from .applicants import applicants
+from .story import Evenhand, Http, Stopped, score
+from .console import Steps
+from .story import (
+    DEPLOYMENT_ID,
+    Label,
+    Scene,
+    Visit,
+    catch_up,
+    check_now,
+    draw_labels,
+    payload_records,
+    read_measurements,
+    register,
+)
+
+
+Point = Mapping[str, Any]
+
+COLUMNS: tuple[tuple[str, JustifyMethod], ...] = (
+    ("Group", "left"),
+    ("n", "right"),
+    ("Data", "left"),
+    ("Impact\nratio", "right"),
+    ("Interval", "left"),
+    ("Verdict", "left"),
+    ("Perfect\nequality", "right"),
+    ("Accuracy", "right"),
+)
+
+COLOURS = {"fair": "green", "unwatched": "yellow", "suspected": "yellow", "unfair": "red"}
+
+
+IMPACTS = (
+    ("as logged", "disparate_impact", "as_logged"),
+    ("  mitigated", "disparate_impact_after", "mitigated"),
+    ("counterfactual", "disparate_impact", "counterfactual"),
+    ("  mitigated", "counterfactual_disparate_impact_after", "mitigated"),
+)
+
+
+def results_table(check: Mapping[str, Any], measurements: Sequence[Point]) -> Table:
+    figures = {
+        tuple(
+            measurement[member] for member in ("metric", "data", "scope", "attribute", "group")
+        ): measurement
+        for measurement in measurements
+    }
+    records = check["window"]["records"] + check["window"]["additional_records"]
+    accuracy = _format_number(figures.get(("accuracy", "labelled", "overall", None, None)))
+    table = Table(
+        title=f"{check['deployment_id']}: {records:,} records up to {check['to'][:16].replace('T', ' ')} UTC",
+        caption=f"Interval: 95 %. Accuracy over all labelled records: {accuracy}.",
+        caption_justify="left",
+        box=None,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+    )
+    for heading, justify in COLUMNS:
+        table.add_column(heading, justify=justify, no_wrap=heading != "Verdict")
+    last = None
+    for (metric, data, scope, attribute, group), rate in figures.items():
+        if (metric, data, scope) != ("favourable_rate", "as_logged", "group"):
+            continue
+        equality = _format_number(
+            figures.get(("perfect_equality", "openscale", "attribute", attribute, None))
+        )
+        if attribute != last:
+            table.add_row()
+        about = [group if "×" in attribute else f"{attribute} {group}", str(rate["n"])]
+        accuracy = _format_number(figures.get(("accuracy", "labelled", "group", attribute, group)))
+        if ("disparate_impact", "as_logged", "group", attribute, group) not in figures:
+            table.add_row(*about, "", "", "", Text("reference", style="dim"), "", accuracy)
+        for name, impact_metric, of_data in IMPACTS:
+            impact = figures.get((impact_metric, of_data, "group", attribute, group))
+            if impact:
+                shown_equality = equality if name == "counterfactual" and attribute != last else ""
+                table.add_row(*about, name, *_format_impact(impact), shown_equality, accuracy)
+                about = ["", ""]
+                accuracy = ""
+        last = attribute
+    table.add_row()
+    return table
+
+
+def _format_impact(impact: Point) -> list[str | Text]:
+    verdict = str(impact["verdict"] or "")
+    upper = "" if impact["upper"] is None else f"{impact['upper']:.2f}"
+    interval = "" if impact["lower"] is None else f"{impact['lower']:.2f}–{upper}"
+    return [
+        _format_number(impact),
+        interval,
+        Text(verdict.replace("_", " "), style=COLOURS.get(verdict, "dim")),
+    ]
+
+
+def _format_number(point: Point | None) -> str:
+    return "" if point is None or point["value"] is None else f"{point['value']:.2f}"
+
+
+PER_SECOND = 2.0
+LATEST_LABEL = timedelta(minutes=3)
+
+
+class Stream:
+    def __init__(self, evenhand: Evenhand, model: Http) -> None:
+        self._evenhand = evenhand
+        self._model = model
+        self._random = np.random.default_rng()
+        self._expected = queue.SimpleQueue[Label]()
+        self._due = list[Label]()
+        self.logged = 0
+        self.labelled = 0
+
+    def expect(self, labels: Iterable[Label]) -> None:
+        for label in labels:
+            self._expected.put(label)
+
+    def run(self, stop: threading.Event) -> None:
+        while not stop.wait(self._random.exponential(1 / PER_SECOND)):
+            now = utc_now()
+            visits = [Visit(str(uuid.uuid4()), now, applicant) for applicant in applicants(1, self._random)]
+            self._evenhand.log("payload-records", payload_records(visits, self._model))
+            self.logged += 1
+            self.expect(draw_labels(visits, LATEST_LABEL, self._random))
+
+            # Other threads may add labels; only this one reads the heap.
+            while not self._expected.empty():
+                heapq.heappush(self._due, self._expected.get())
+            now = utc_now()
+            due = []
+            while self._due and self._due[0].known_at <= now:
+                due.append(heapq.heappop(self._due))
+            self._evenhand.log("feedback-records", [label.record() for label in due])
+            self.labelled += len(due)
+
+
+TURN_SECONDS = 0.2
+
+
+@frozen_by_name
+class Performance:
+    console: Console
+    stop: threading.Event
+    service_url: str
+    model_url: str
+    log: Path
+
+    def run(self, keys: queue.SimpleQueue[str], hours: int, *, once: bool) -> None:
+        """Once there is a key; with `once` it ends after the results. Raises Unavailable."""
+        steps = Steps(self.console)
+        with steps.bar("Starting the database, the service, a worker and the model"):
+            key = None
+            while key is None:
+                if self.stop.is_set():
+                    raise Stopped
+                with contextlib.suppress(queue.Empty):
+                    key = keys.get(timeout=TURN_SECONDS)
+            service = Http(self.service_url, self.stop, headers={"Authorization": f"Bearer {key}"})
+            model = Http(self.model_url, self.stop)
+            scene = Scene(
+                Evenhand(service, DEPLOYMENT_ID), model, f"{self.model_url}/score", steps, self.stop
+            )
+            scene.evenhand.http.ask("GET", "/health/ready")
+            self._print(
+                f"Pages                      {self.service_url}/  (log in with the key)",
+                f"Key of this run            {key}",
+            )
+            score(scene.model, applicants(1, np.random.default_rng()))
+        steps.done("Started the database, the service, a worker and the model")
+        register(scene)
+        stream = Stream(scene.evenhand, scene.model)
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            streaming = pool.submit(stream.run, self.stop)
+            try:
+                steps.done("Began a live stream of applicants, scored and logged one by one")
+                stream.expect(catch_up(scene, hours, utc_now()))
+                check = check_now(scene)
+                self.console.print("", results_table(check, read_measurements(scene, check)), "", sep="\n")
+                series = "metric=disparate_impact&data=counterfactual&attribute=sex&scope=group&rollup=day"
+                address = f"{self.service_url}/v1/deployments/{DEPLOYMENT_ID}/measurements?{series}"
+                self._print(
+                    f"API and its documentation  {self.service_url}/docs",
+                    f"Model                      {self.model_url}/score",
+                    f"Log                        {self.log}",
+                    "A series, day by day:",
+                    f"  curl -s -H 'Authorization: Bearer {key}' '{address}'",
+                )
+                if not once:
+                    with self.console.status("") as status:
+                        while not (streaming.done() or self.stop.wait(TURN_SECONDS)):
+                            live = (
+                                f"Live: {stream.logged:,} applicants scored and logged, "
+                                f"{stream.labelled:,} labels came later."
+                            )
+                            status.update(f"{live} Every ended hour is checked. Ctrl-C stops everything.")
+            finally:
+                self.stop.set()
+        with contextlib.suppress(Stopped):
+            # Raises the stream's error.
+            streaming.result()
+
+    def _print(self, *lines: str) -> None:
+        for line in lines:
+            self.console.print(line, soft_wrap=True, markup=False)
+
 
 LOG_FILE = "example.log"
 MODEL_HOST = "127.0.0.1"
