@@ -12,7 +12,7 @@ from .groups import describe_too_many
 from .monitor import MIN_FALSE_ALARM_HOURS, Monitor, MonitoredAttribute, display_name_problems
 from .repeated_rules import check_bounds, check_names, number_problem
 from .ruled_attributes import rule_problems
-from .stored_forms import stored_form_problem
+from .deployment import stored_form_problem
 
 MAX_RECORDS = 1_000_000
 MAX_DRAWS = 10

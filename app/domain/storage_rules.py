@@ -7,7 +7,7 @@ from ..base.values import Scalar, name_problem
 from .deployment import Column, FieldKind, FieldType, Storage, StorageKind
 from .groups import NEITHER, Group, positions
 from .monitor_rules import MAX_GROUPS, check_listed
-from .stored_forms import sent_column
+from .deployment import sent_column
 
 
 def group_labels(column: Column) -> Callable[[Scalar], str | None]:

@@ -9,7 +9,7 @@ from ..base.errors import Conflict, FieldProblem, InvalidInput, refuse
 from ..base.values import MAX_TEXT, Scalar, character_problem
 from ..domain.cells import CellRefused
 from ..domain.deployment import Column, StorageKind
-from ..domain.stored_forms import is_pseudonym
+from ..domain.deployment import is_pseudonym
 from ..intake.logging.protected_values import check_for
 from .find_records import meta_places
 from .policy import MAX_ERASED_IDS, MAX_MONTHS, MONTHS, RecordSelector, RetentionPolicy

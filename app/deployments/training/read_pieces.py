@@ -13,7 +13,7 @@ from ...domain.deployment import Column, FieldType, ProblemType, RecordSchema, S
 from ...domain.groups import in_order
 from ...domain.monitor import Monitor
 from ...domain.storage_rules import group_labels
-from ...domain.stored_forms import sent_column
+from ...domain.deployment import sent_column
 from ...sources.arrays.favourable_scores import Cells, Coded, NumberCells
 from ...statistics.group_labels import MISSING, Codes
 from .training_limits import BINS, LONGEST_VALUE, MAX_RECORDS, MAX_WEIGHT, MIN_WEIGHT, MOST_VALUES, SAMPLED

@@ -12,7 +12,7 @@ from ...domain.deployment import Column, Deployment, ProblemType
 from ...domain.monitor import Monitor
 from ...domain.monitor_rules import fits_type
 from ...domain.repeated_rules import number_problem
-from ...domain.stored_forms import stored_form_problem
+from ...domain.deployment import stored_form_problem
 from .from_distributions import require_outcomes
 from .queries import Cell, Distribution, TrainingData, TrainingForm, TrainingSummary
 from .training_limits import LONGEST_VALUE, MOST_COLUMNS, MOST_COUNTED, MOST_PROBLEMS
