@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from ..database.engine import Database
 from ..sources.tables.own_files import NO_PLACES, OwnPlaces, erase_from_files
 from .expire import BATCH_RECORDS, erase_in_batches, finish_aged
-from .find_records import SearchPlace, find_person
+from .record_traces import SearchPlace, find_person
 from .policy import Erasure, ErasureKind, ErasureState
 from .queries import (
     begin_erasure,

@@ -20,7 +20,7 @@ from ..base.telemetry.prometheus import erased_rows
 from ..base.values import frozen
 from ..database.engine import Database, current_time
 from ..sources.tables.own_files import NO_PLACES, FlagFile, OwnPlaces, delete_all, delete_answers
-from .find_records import find_aged
+from .record_traces import find_aged
 from .month_queries import (
     LogMonth,
     attach_month,

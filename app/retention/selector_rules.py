@@ -11,7 +11,7 @@ from ..domain.cells import CellRefused
 from ..domain.deployment import Column, StorageKind
 from ..domain.deployment import is_pseudonym
 from ..intake.logging.protected_values import check_for
-from .find_records import meta_places
+from .record_traces import meta_places
 from .policy import MAX_ERASED_IDS, MAX_MONTHS, MONTHS, RecordSelector, RetentionPolicy
 from .queries import find_hold
 
