@@ -81,9 +81,8 @@ from .reports.report_processes import ReportMaker
 from .retention import routes as retention
 from .web import openapi_document as openapi
 from .web import problems
-from .web.middleware import BodyLimit, RequestContext, refuse_loop
+from .web.middleware import BodyLimit, RequestContext, known_parameters_only, refuse_loop, understood_only
 from .web.route_declarations import answers
-from .web.strict_requests import known_parameters_only, understood_only
 
 _ROUTERS = (
     overview.router,

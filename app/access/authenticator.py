@@ -9,6 +9,7 @@ import asyncio
 import base64
 import binascii
 import hashlib
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -23,14 +24,64 @@ from ..base.clock import monotonic_seconds, utc_now
 from ..base.errors import Forbidden, Unauthenticated, Unavailable
 from ..database.binary_rows import read_row
 from ..database.engine import Database, current_time
+from .audit.activity_queries import record_activity
 from .issuer.issuer import BearerTokens, is_of_issuer
-from .issuer.issuer_configuration import Identity
-from .keys.queries import read_key_id, require_key
-from .keys.queries import USE_NOTED_EVERY, ApiKey, note_key_use
+from .issuer.verify_token import Identity
+from .keys.queries import USE_NOTED_EVERY, ApiKey, note_key_use, read_key_id, require_key
 from .principals import USER, Principal
+from .users import queries as users
 from .users.browser_sessions import TOKEN, token_hash
 from .users.session_queries import find_holder
-from .users.user_rules import admit_user, bound_number
+from .users.user_rules import NAME, admit_user, bound_number
+
+REFUSED = "session.refused"
+UNKNOWN = "unknown"
+"""A name that no user has is not kept: it may be a password in the wrong field."""
+
+MOST_KEPT = 60
+WINDOW_SECONDS = 3600.0
+
+
+class FailureBudget:
+    """Safe to share between threads."""
+
+    def __init__(self, *, clock: Callable[[], float] = monotonic_seconds) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._began = clock()
+        self._kept = 0
+        self._left_out = 0
+
+    def admit(self) -> int | None:
+        with self._lock:
+            if self._clock() - self._began >= WINDOW_SECONDS:
+                self._began, self._kept = self._clock(), 0
+            if self._kept >= MOST_KEPT:
+                self._left_out += 1
+                return None
+            self._kept += 1
+            left_out, self._left_out = self._left_out, 0
+            return left_out
+
+
+class FailedLogIns:
+    """Safe to share between threads."""
+
+    def __init__(self, database: Database, *, clock: Callable[[], float] = monotonic_seconds) -> None:
+        self._database = database
+        self._budget = FailureBudget(clock=clock)
+
+    def note(self, name: str, *, method: str, address: str) -> None:
+        left_out = self._budget.admit()
+        if left_out is None:
+            return
+        details = {"method": method, "address": address} | (
+            {"failures_left_out": left_out} if left_out else {}
+        )
+        with self._database.transaction() as session:
+            is_user = NAME.fullmatch(name) is not None and users.find(session, name) is not None
+            record_activity(session, f"user:{name}" if is_user else UNKNOWN, REFUSED, details=details)
+
 
 CACHE_SECONDS = 5.0
 

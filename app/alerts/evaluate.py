@@ -89,7 +89,7 @@ from .queries import (
     note_reminders,
     open_figures_of_rule,
 )
-from .rules.queries import rule_by_no, rule_nos, try_lock_alerts
+from .rules.rules import rule_by_no, rule_nos, try_lock_alerts
 
 _PASSING = ("08", "40", "53", "57")
 """Classes of Postgres errors that are not the statement's fault."""

@@ -53,7 +53,7 @@ from .queries import (
     open_figures_of_rule,
     resolve_ended,
 )
-from .rules.queries import delete_rule, lock_alerts
+from .rules.rules import delete_rule, lock_alerts
 
 log = structlog.get_logger(__name__)
 

@@ -14,23 +14,22 @@ from ..checks.queries import get
 from ..checks.routes import CheckId
 from ..checks.views.build_views import check_view
 from ..checks.views.view_shapes import CheckView, ViewKind
+from ..deployments.change_texts import exported
 from ..deployments.deployment_in_address import ReadableDeployment
 from ..deployments.monitor.queries import find_monitor
-from ..deployments.noted_exports import exported
 from ..domain.alert import Alert
 from ..domain.check import DataSet, Span
 from ..domain.groups import GroupWords
 from ..statistics.catalogue import CATALOGUE
-from ..web.route_declarations import CONFLICT, Answers, FilterText, OptionalMoment, in_utc
 from ..web.body import FILE_POLICY
+from ..web.route_declarations import CONFLICT, Answers, FilterText, OptionalMoment, in_utc
 from .figures_csv import csv_file
 from .measurement_routes import check_metric
-from .named_groups import rename_series, rename_shares
 from .pictures.drawing import LOOKS, Chart, Theme, as_png
 from .pictures.period_charts import series_chart, volume_chart
 from .pictures.rate_bars import ranges_chart, shares_chart
 from .pictures.twin_tables import ranges_twin, series_twin, shares_twin, volume_twin
-from .series import Series, SeriesWanted, build_series, count_volume
+from .series import Series, SeriesWanted, build_series, count_volume, rename_series, rename_shares
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["charts"])
 

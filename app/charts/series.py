@@ -26,6 +26,7 @@ from ..checks.days.measurement_queries import (
 )
 from ..checks.days.roll_up import Period, period_start, roll_up
 from ..checks.queries import get
+from ..checks.views.view_shapes import AttributeView, CheckView
 from ..checks.views.view_source import counted_check, read_check_source
 from ..database.binary_rows import read_row
 from ..deployments.mitigation_queries import read_mitigation_settings
@@ -34,6 +35,8 @@ from ..domain.check import CheckRun, CheckState, DataSet, Measurement, Scope, Sp
 from ..domain.groups import GroupWords
 from ..domain.monitor import Monitor, list_comparisons
 from ..domain.paging import Paging
+from ..evidence.attribution.attribution import AttributedGap, SideCounts
+from ..evidence.present_state import DeploymentEvidence, rename_state
 from ..evidence.queries.hour_counts import count_logged
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.measures.worst_group import Disadvantaged, disadvantaged
@@ -283,3 +286,55 @@ def _measure_series(
         ):
             if query.lets_through(measurement) and (run.no != last or position > last_position):
                 yield Point(run.no * _MOST_OF_CHECK + position, run.id, measurement)
+
+
+def rename_evidence(names: GroupWords, evidence: DeploymentEvidence | None) -> DeploymentEvidence | None:
+    return evidence and replace(
+        evidence, comparisons=[rename_state(names, state) for state in evidence.comparisons]
+    )
+
+
+def rename_gap(names: GroupWords, gap: AttributedGap) -> AttributedGap:
+    """As a sentence says both sides: `people aged 18–25`."""
+
+    def call(side: SideCounts) -> SideCounts:
+        if side.label is None or not names.is_named(gap.attribute, side.label):
+            return side
+        return replace(side, label=names.role(gap.attribute, side.label))
+
+    return replace(gap, monitored=call(gap.monitored), reference=call(gap.reference))
+
+
+def rename_series(names: GroupWords, series: Series) -> Series:
+    if series.attribute is None:
+        return series
+    attribute = series.attribute
+    groups = (
+        group if group.group is None else replace(group, group=names.label(attribute, group.group))
+        for group in series.groups
+    )
+    return replace(series, groups=tuple(groups))
+
+
+def rename_shares(names: GroupWords, view: AttributeView) -> AttributeView:
+    groups = (
+        group if group.group is None else replace(group, group=names.label(view.attribute, group.group))
+        for group in view.groups
+    )
+    accuracy = (
+        change
+        if change.before.group is None
+        else replace(
+            change, before=replace(change.before, group=names.label(view.attribute, change.before.group))
+        )
+        for change in view.accuracy
+    )
+    return replace(view, groups=tuple(groups), accuracy=tuple(accuracy))
+
+
+def rename_view(names: GroupWords, view: CheckView) -> CheckView:
+    attributes, counterfactual = (
+        tuple(rename_shares(names, attribute) for attribute in views)
+        for views in (view.attributes, view.counterfactual)
+    )
+    return replace(view, attributes=attributes, counterfactual=counterfactual)

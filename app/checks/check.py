@@ -22,9 +22,8 @@ from ..domain.deployment import PayloadTable
 from ..sources.stored.copy_answers import CounterfactualLines, store_targets
 from ..sources.stored.window_queries import count_not_stored, match_pending_feedback, note_changed_hours
 from ..sources.tables.own_files import FlagFile
-from ..statistics.measures.labelled_figures import LabelCounts, judge_labels
+from ..statistics.measures.measure_scores import LabelCounts, judge_labels
 from ..statistics.tables.count_table import LabelledCells
-from .subject import Calls, Egress, ModelOfCheck, Report, Waiting
 from .carry_forward import carry_forward, find_earlier_check, make_fingerprint, still_holds
 from .copies.copy_outcomes import describe_repeats, with_not_scored
 from .copies.rescore import Answers, CopySource, FiledCopies, LoggedCopies, rescore
@@ -34,7 +33,7 @@ from .counting.tabulate import EVERYBODY, Tabulated, data_measured_on, tabulate
 from .lease_queries import CHECK_POLICY, finish
 from .measure import convert_rows, find_gaps, measure_records, measure_table
 from .result_queries import StoredTable, store_label_predictions, store_measurements, store_tables
-from .subject import Subject, read_subject
+from .subject import Calls, Egress, ModelOfCheck, Report, Subject, Waiting, read_subject
 from .window.window import NO_TABLES, FiledRecords, LoggedRecords, TablePlaces
 from .window.window_records import (
     ERASED_RECORDS,

@@ -20,8 +20,8 @@ from ..statistics.catalogue import CATALOGUE, Metric
 from ..statistics.figure_values import Measured, Undefined, Value
 from ..statistics.figure_values import Scope as FigureScope
 from ..statistics.group_labels import FloatArray, IntArray, as_groups
-from ..statistics.measures.labelled_figures import judge_labels
 from ..statistics.measures.measure import measure_as_logged, measure_labelled, measure_training
+from ..statistics.measures.measure_scores import judge_labels
 from ..statistics.measures.perturbed_data import (
     measure_counterfactual,
     measure_mitigated,
@@ -32,10 +32,9 @@ from ..statistics.measures.worst_group import AllLimits, judge
 from ..statistics.records.measure_rows import RowData, measure_rows
 from ..statistics.tables.count_table import GroupCounts, LabelledCells, MitigatedLabelledCells
 from ..statistics.tables.record_kinds import CounterfactualCells, MitigatedCells
-from .subject import Report
 from .copies.copy_outcomes import subtract_repeats
 from .counting.tabulate import EVERYBODY, OtherRevisions, Table, data_measured_on, explain_nulls
-from .subject import Subject
+from .subject import Report, Subject
 from .window.window_records import CheckEvidence, Labelled
 
 NO_ENDPOINT = "the deployment has no endpoint, so copies of its records cannot be scored"

@@ -1,38 +1,28 @@
 """Subject of a check: deployment and monitor as the check starts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import field, replace
 from datetime import datetime
 
-from ..base.errors import InvalidInput, NotFound
-from ..base.values import frozen
-from ..database.engine import Database, Sealer
-from ..deployments.mitigation_queries import newest_profile, read_mitigation_settings
-from ..deployments.monitor.queries import find_monitor
-from ..deployments.queries import Deployments
-from ..deployments.training.queries import Association, Donors, read_associations, read_donors
-from ..deployments.training.unseen_groups import GroupDonors, describe_missing_field, donors_of_groups
-from ..domain.check import CheckRun
-from ..domain.deployment import Column, Deployment, FieldKind
-from ..domain.mitigation import MitigationSettings
-from ..domain.monitor import Comparison, Monitor, MonitoredAttribute, list_comparisons
-from ..sources.arrays.read_records import Grouping
-from .result_queries import EarlierCheck, newest_success_before
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from dataclasses import replace
-
-from ..base.errors import EndpointDown, EndpointRefused, ScoringFailed
+from ..base.errors import EndpointDown, EndpointRefused, InvalidInput, NotFound, ScoringFailed
 from ..base.values import frozen
 from ..calls.egress_policy import EgressPolicy
 from ..calls.scoring.ask_page import name_model
 from ..calls.scoring.scoring_client import OnScored, Scored, ScoringClient
-from ..database.engine import Database
-from ..deployments.queries import record_answer, record_no_answer
-from ..domain.check import Progress, Trigger
-from ..domain.deployment import BreakerState, Deployment, Endpoint
+from ..database.engine import Database, Sealer
+from ..deployments.mitigation_queries import newest_profile, read_mitigation_settings
+from ..deployments.monitor.queries import find_monitor
+from ..deployments.queries import Deployments, record_answer, record_no_answer
+from ..deployments.training.queries import Association, Donors, read_associations, read_donors
+from ..deployments.training.unseen_groups import GroupDonors, describe_missing_field, donors_of_groups
+from ..domain.check import CheckRun, Progress, Trigger
+from ..domain.deployment import BreakerState, Column, Deployment, Endpoint, FieldKind
+from ..domain.mitigation import MitigationSettings
+from ..domain.monitor import Comparison, Monitor, MonitoredAttribute, list_comparisons
 from ..payloads.wire import Rows
-
+from ..sources.arrays.read_records import Grouping
+from .result_queries import EarlierCheck, newest_success_before
 
 EQUAL_CHECKS = "checks_with_equal_answers"
 """Checks in a row in which no record got another answer when it was asked again."""

@@ -12,11 +12,10 @@ from ..access.secret_box import open_secret_box
 from ..base.errors import InvalidInput, NotFound
 from ..database.engine import arrow_reader
 from ..deployments.queries import Deployments
-from ..domain.record_times import LogKind
 from ..domain.check import Span
+from ..domain.record_times import LogKind
 from ..intake.imports.month_files import ExportHead, write_export
-from ..sources.stored.month_queries import rows_of_month, versions_of_month
-from ..sources.stored.record_queries import read_schemas
+from ..sources.stored.record_queries import read_schemas, rows_of_month, versions_of_month
 from .database import command_settings, lower_priority, ready_database
 from .keys import COMMAND_LINE
 

@@ -13,9 +13,9 @@ import msgspec
 from ..base.errors import FieldProblem, InvalidInput, NotFound, SetupError, Unavailable
 from ..base.strict_json import JsonObject, parse_json
 from ..base.values import frozen
-from ..domain.record_times import LogKind, RecordSource
 from ..domain.deployment import Endpoint, OutputFields, ProblemType, RecordSchema
 from ..domain.record import Receipt
+from ..domain.record_times import LogKind, RecordSource
 from ..intake.imports.run_import import RejectedRow
 
 TIMEOUT_SECONDS = 60

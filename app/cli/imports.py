@@ -19,9 +19,8 @@ from ..base.apart import limited_memory
 from ..base.clock import HOUR, floor_to_hour, utc_now
 from ..base.errors import InvalidInput, SetupError
 from ..base.strict_json import JsonObject, parse_json
-from ..domain.record_times import LogKind
 from ..domain.check import CheckState
-from ..domain.record_times import TimeRule, parse_moment
+from ..domain.record_times import LogKind, TimeRule, parse_moment
 from ..intake.imports.clarify_files import ClarifyChoices, ClarifyConfig, list_violations
 from ..intake.imports.flat_tables import ImportLayout, find_layout, is_bento_schema, read_bento_schema
 from ..intake.imports.input_file import ColumnNames, ImportSubject, InputFile

@@ -12,13 +12,16 @@ from ..access.keys.queries import (
     MAX_LIFE,
     MAX_OVERLAP,
     USUAL_OVERLAP_HOURS,
+    ApiKey,
     create_key,
+    get_key,
     key_facts,
+    page_keys,
     read_key_id,
+    revoke_key,
     rotate_key,
     rotation_facts,
 )
-from ..access.keys.queries import ApiKey, get_key, page_keys, revoke_key
 from ..access.principals import Role
 from ..base.clock import HOUR, utc_now
 from ..base.errors import NotFound

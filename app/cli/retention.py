@@ -10,11 +10,10 @@ from ..access.secret_box import open_secret_box
 from ..base.errors import Conflict, InvalidInput, NotFound
 from ..base.strict_json import parse_json
 from ..deployments.queries import Deployments
-from ..retention.erase import perform_erasures
+from ..retention.erase import check_selector, perform_erasures, require_no_hold
 from ..retention.expire import apply_policies
 from ..retention.policy import Erasure, RecordSelector, hash_receipt, receipt_document
 from ..retention.queries import get_erasure, request_erasure
-from ..retention.selector_rules import check_selector, require_no_hold
 from ..sources.tables.own_files import OwnPlaces
 from ..worker.looks import POLICIES, alone
 from .database import command_settings, lower_priority, ready_database, ready_session

@@ -5,7 +5,7 @@ SQLAlchemy's.
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import is_dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
 from functools import cache
 from typing import Any, Generic, TypeVar, cast, get_args, get_origin, get_type_hints
@@ -13,11 +13,14 @@ from typing import Any, Generic, TypeVar, cast, get_args, get_origin, get_type_h
 import msgspec
 import psycopg
 from psycopg.rows import namedtuple_row
-from sqlalchemy import ColumnElement, Select
+from sqlalchemy import ColumnElement, Select, case, func, literal, text, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from ..base.values import frozen
+from ..base.errors import LeaseLost
+from ..base.values import frozen, frozen_by_name
 from ..domain.paging import Paging
+from .tables import AttributionRow, CheckRow
+from .tables.base import QueuedRow
 
 T = TypeVar("T")
 
@@ -130,3 +133,89 @@ def fill_page(items: Iterable[Item], size_of: Callable[[Item], int]) -> Page[Ite
         page.append(item)
         room -= size_of(item)
     return Page(page, is_cut=False)
+
+
+Column = TypeVar("Column")
+
+
+@frozen_by_name
+class HeldRow:
+    table: type[QueuedRow]
+    no: int
+    token: str | None
+    if_lost: str
+
+
+def lease_row(
+    session: Session,
+    table: type[QueuedRow],
+    no: int,
+    *,
+    token: str,
+    lease: timedelta,
+    **values: Any,  # noqa: ANN401 - columns
+) -> None:
+    """Counts an attempt. The transaction has locked the row."""
+    leased = {
+        "attempts": table.attempts + 1,
+        "lease_token": token,
+        "claimable_at": func.now() + lease,
+        **values,
+    }
+    session.execute(update(table).where(table.no == no).values(leased))
+
+
+def write_held(
+    session: Session, held: HeldRow, values: dict[str, Any], returning: InstrumentedAttribute[Column]
+) -> Column:
+    """Locks the row until the commit; the only function that writes for a holder.
+
+    Raises LeaseLost if its token is no longer the stored one; nothing was written.
+    """
+    # The row of a holder that was too slow has another token.
+    if held.token is not None:
+        owned = (held.table.no == held.no, held.table.lease_token == held.token)
+        statement = update(held.table).where(*owned).values(values).returning(returning)
+        written = session.execute(statement).one_or_none()
+        if written is not None:
+            return written[0]
+    raise LeaseLost(held.if_lost)
+
+
+_IS_AHEAD = "claimable_at > now() + interval '1 hour'"
+
+
+def shorten_waits(session: Session) -> None:
+    """Ends waits, leases and sessions that began while the database's clock was ahead: no wait lasts an hour,
+    no session a day.
+    """
+    # The hours come again.
+    session.execute(
+        text(
+            "DELETE FROM checks WHERE claimable_at > now() AND span_end > now() AND trigger = 'schedule' "
+            "AND state = 'queued'"
+        )
+    )
+    for table in QueuedRow.__subclasses__():
+        session.execute(update(table).where(text(_IS_AHEAD)).values(claimable_at=func.now()))
+    session.execute(
+        text(
+            "UPDATE sessions SET expires_at = now() + interval '12 hours' WHERE expires_at > now() + "
+            "interval '1 day'"
+        )
+    )
+
+
+def returned_values(table: type[CheckRow] | type[AttributionRow]) -> dict[str, Any]:
+    """Does not count the attempt; cancelled work ends."""
+    # The row as it is now: a cancellation may have come since.
+    cancelled = table.cancel_requested
+    return {
+        "state": case((cancelled, literal("cancelled")), else_=literal("queued")),
+        "claimable_at": case((cancelled, None), else_=func.now()),
+        "finished_at": case((cancelled, func.now()), else_=None),
+        "attempts": table.attempts - 1,
+        "lease_token": None,
+        "progress": None,
+        "started_at": None,
+    }

@@ -3,10 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ..access.audit.activity_queries import changes_between
+from fastapi import Request
+from fastapi.params import Depends as Dependency
+
+from ..access.audit.activity_queries import changes_between, record_activity
+from ..access.gate.caller import Reader, SessionIn
 from ..base.strict_json import JsonObject
 from ..domain.monitor import Monitor
 from .bodies import definition_json
+from .deployment_in_address import ReadableDeployment
 from .monitor.bodies import MonitorIn, MonitorOut
 from .queries import Definition
 from .training.queries import TrainingSummary
@@ -66,3 +71,23 @@ def _summary_facts(summary: TrainingSummary | None) -> Mapping[str, Any]:
         "schema_version": summary.schema_version,
         "processed_at": summary.processed_at.isoformat(),
     }
+
+
+_FILES = frozenset({"csv", "html", "pdf", "json"})
+
+_MAX_QUERY = 200
+
+
+def exported(what: str) -> Dependency:
+    """Notes who fetches a file. One of single records needs `READS_RECORDS` before it."""
+
+    def note(request: Request, principal: Reader, session: SessionIn, deployment: ReadableDeployment) -> None:
+        form = request.path_params.get("form", "csv")
+        if form in _FILES:
+            check_id: str | None = request.path_params.get("check_id")
+            details = {"form": form, "query": str(request.query_params)[:_MAX_QUERY]}
+            record_activity(
+                session, principal.actor, f"{what}.exported", deployment, subject=check_id, details=details
+            )
+
+    return Dependency(note)

@@ -16,7 +16,7 @@ from ..domain.deployment import (
     FieldType,
     ProblemType,
 )
-from ..domain.repeated_rules import check_bounds
+from ..domain.ruled_attributes import check_bounds
 from ..domain.storage_rules import storage_problems
 from .queries import Definition
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, ConfigDict, Field
 
 from ..base.strict_json import JsonObject
-from ..calls.certificates import MAX_PEM_BYTES, describe_certificates
+from ..calls.pinned_transport import MAX_PEM_BYTES, describe_certificates
 from ..domain.deployment import BreakerState, Credentials, CredentialsKind, Endpoint, EndpointSource
 from ..payloads.registry import PayloadFormat
 from ..web.body import FromText, In, Out, Patch, read_from

@@ -12,9 +12,9 @@ from ..access.gate.caller import Manager, Reader, Services, ServicesIn, SessionI
 from ..access.principals import Principal
 from ..base.errors import Conflict, EndpointRefused, FieldProblem, Forbidden, InvalidInput, refuse
 from ..base.strict_json import JsonObject
-from ..calls.certificates import tls_problems
 from ..calls.egress_policy import check_url, parse_url
 from ..calls.model_uris import check_model
+from ..calls.pinned_transport import tls_problems
 from ..domain.deployment import Endpoint
 from ..payloads.registry import codec_for
 from ..sources.tables.allowed_locations import location_problems

@@ -1,15 +1,12 @@
 """A deployment: the watched model, the columns of its records, and its endpoint."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from datetime import date, datetime, timedelta
 from enum import StrEnum
 
 from ..base.values import GroupValue, Scalar, frozen, frozen_by_name
-import re
-
-from ..base.values import GroupValue
-
 
 OPENS_AFTER = 3
 

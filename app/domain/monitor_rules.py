@@ -7,12 +7,10 @@ from itertools import combinations, product
 
 from ..base.errors import FieldProblem
 from ..base.values import TOGETHER, GroupValue, Range, Scalar, canonical, name_problem, name_value, nearest
-from .deployment import Column, FieldKind, FieldType, ProblemType, RecordSchema
+from .deployment import Column, FieldKind, FieldType, ProblemType, RecordSchema, stored_form_problem
 from .groups import describe_too_many
 from .monitor import MIN_FALSE_ALARM_HOURS, Monitor, MonitoredAttribute, display_name_problems
-from .repeated_rules import check_bounds, check_names, number_problem
-from .ruled_attributes import rule_problems
-from .deployment import stored_form_problem
+from .ruled_attributes import check_bounds, check_names, number_problem, rule_problems
 
 MAX_RECORDS = 1_000_000
 MAX_DRAWS = 10

@@ -12,12 +12,6 @@ from typing import NamedTuple
 
 from ..base.errors import InvalidInput
 from ..base.values import frozen_by_name
-from datetime import datetime, timedelta
-from enum import StrEnum
-
-from ..base.errors import InvalidInput
-from ..base.values import frozen_by_name
-
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

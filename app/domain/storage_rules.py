@@ -4,10 +4,9 @@ from collections.abc import Callable, Iterator
 
 from ..base.errors import FieldProblem
 from ..base.values import Scalar, name_problem
-from .deployment import Column, FieldKind, FieldType, Storage, StorageKind
+from .deployment import Column, FieldKind, FieldType, Storage, StorageKind, sent_column
 from .groups import NEITHER, Group, positions
 from .monitor_rules import MAX_GROUPS, check_listed
-from .deployment import sent_column
 
 
 def group_labels(column: Column) -> Callable[[Scalar], str | None]:

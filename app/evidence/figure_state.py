@@ -24,7 +24,16 @@ from ..statistics.e_values.betting import (
     repeat_hours,
     weigh_claims,
 )
-from ..statistics.e_values.confidence import RunningInterval, add_hours
+from ..statistics.e_values.confidence import (
+    STAKES,
+    Kind,
+    PairedHours,
+    RunningInterval,
+    RunningPairedInterval,
+    add_hours,
+    pair_hours,
+    weigh_pairs,
+)
 from ..statistics.e_values.follow import (
     FindOnset,
     FollowedComparison,
@@ -35,14 +44,6 @@ from ..statistics.e_values.follow import (
 )
 from ..statistics.e_values.nulls import FloatArray, Hours, Limit, Side, UnfairSide, join_hours
 from ..statistics.e_values.onset import ONSET_HOURS, Onset, find_onset
-from ..statistics.e_values.paired_bets import (
-    STAKES,
-    Kind,
-    PairedHours,
-    RunningPairedInterval,
-    pair_hours,
-    weigh_pairs,
-)
 from ..statistics.group_labels import IntArray
 from .queries.hour_counts import Cells
 from .watched_figures import RateDefinition, WatchedMetric

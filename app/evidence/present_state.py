@@ -19,9 +19,8 @@ from ..domain.groups import GroupWords
 from ..domain.monitor import POOLED_GROUP, Monitor
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.e_values.betting import UNSTEADINESS_HOURS
-from ..statistics.e_values.nulls import QUIET_HOURS, is_quiet
 from ..statistics.e_values.expected_hours import EvidenceProgress, expect_more_hours, expect_more_paired_hours
-from ..statistics.e_values.nulls import Hours, Limit, Scale, UnfairSide
+from ..statistics.e_values.nulls import QUIET_HOURS, Hours, Limit, Scale, UnfairSide, is_quiet
 from ..statistics.e_values.onset import Onset
 from ..statistics.e_values.state_words import (
     DAY,
@@ -40,7 +39,7 @@ from ..statistics.e_values.state_words import (
 from ..statistics.e_values.tell_figure import EndedHours, tell_figure
 from ..statistics.group_labels import IntArray
 from ..statistics.intervals.verdicts import Verdict
-from ..statistics.measures.labelled_figures import LabelCounts
+from ..statistics.measures.measure_scores import LabelCounts
 from ..statistics.sentences.left_out import CountedRecords
 from .count_hours import FollowedEra, explain_vanished, sum_records
 from .figure_state import (

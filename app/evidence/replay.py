@@ -10,9 +10,8 @@ from ..base.errors import NotFound
 from ..base.values import frozen_by_name
 from ..deployments.monitor.queries import find_monitor
 from ..domain.check import Span
-from ..statistics.e_values.nulls import log_mean
 from ..statistics.e_values.follow import Followed, Together, WeighedHour, follow_together
-from ..statistics.e_values.nulls import UnfairSide
+from ..statistics.e_values.nulls import UnfairSide, log_mean
 from .count_hours import FollowedEra
 from .figure_state import (
     Course,

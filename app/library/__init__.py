@@ -15,9 +15,8 @@ from .compared_rates import explain_change
 from .frame_report import Report
 from .hours_of_groups import follow_frame
 from .measurements import measure_frame
-from .unlisted_groups import plan_frame
 from .selections import report_selections
-from .unlisted_groups import find_groups
+from .unlisted_groups import find_groups, plan_frame
 
 __all__ = [
     "CATALOGUE",

@@ -10,7 +10,7 @@ from ..statistics.catalogue import CATALOGUE
 from ..statistics.figure_values import Measured, Undefined, Value
 from ..statistics.group_labels import Role
 from ..statistics.intervals.verdicts import Verdict
-from ..statistics.measures.labelled_figures import LabelCounts
+from ..statistics.measures.measure_scores import LabelCounts
 from ..statistics.measures.worst_group import judge
 from ..statistics.sentences.left_out import CountedRecords
 from ..statistics.sentences.statements import JudgedFigure, figure_sentence, gap_statement, limit_statement

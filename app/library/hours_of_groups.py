@@ -17,7 +17,6 @@ from ..base.values import frozen_arrays, frozen_by_name, is_number, name_value
 from ..domain.monitor import POOLED_GROUP, UNSAID_DIVISOR
 from ..domain.record_times import LeftOutTimes
 from ..statistics.catalogue import CATALOGUE
-from ..statistics.e_values.nulls import HOURS_OF_A_YEAR
 from ..statistics.e_values.confidence import RunningInterval, add_hours
 from ..statistics.e_values.expected_hours import expect_more_hours
 from ..statistics.e_values.follow import (
@@ -27,7 +26,7 @@ from ..statistics.e_values.follow import (
     begin_comparison,
     follow_together,
 )
-from ..statistics.e_values.nulls import Hours, Limit, Scale, Side, UnfairSide
+from ..statistics.e_values.nulls import HOURS_OF_A_YEAR, Hours, Limit, Scale, Side, UnfairSide
 from ..statistics.e_values.onset import Onset
 from ..statistics.e_values.state_words import (
     DAY,
@@ -45,7 +44,7 @@ from ..statistics.e_values.state_words import (
 from ..statistics.e_values.tell_figure import EndedHours, own_side, tell_figure
 from ..statistics.group_labels import BoolArray, FloatArray, IntArray, of_role
 from ..statistics.intervals.verdicts import Verdict
-from ..statistics.measures.labelled_figures import LabelCounts
+from ..statistics.measures.measure_scores import LabelCounts
 from ..statistics.sentences.left_out import CountedRecords
 from .frame_columns import check_frame, require_column
 from .frame_groups import FrameGrouping, group_records

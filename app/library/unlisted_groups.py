@@ -7,36 +7,20 @@ import numpy as np
 import pandas as pd
 
 from ..base.errors import InvalidInput
-from ..base.values import frozen
-from ..statistics.e_values.nulls import UnfairSide
-from ..statistics.group_labels import NEITHER, BoolArray, Codes
+from ..base.values import frozen, is_number
+from ..domain.record_times import LeftOutTimes
+from ..statistics.e_values.expected_hours import Traffic, expect_delay_within
+from ..statistics.e_values.nulls import HOURS_OF_A_YEAR, Limit, Scale, UnfairSide
+from ..statistics.group_labels import NEITHER, BoolArray, Codes, of_role
 from ..statistics.scan.scan_results import MAX_VALUES, Bins, SearchResult, search_groups
 from ..statistics.scan.search_subgroup import MAX_FEATURES, MIN_RECORDS
 from ..statistics.sentences.left_out import CountedRecords, count_records
 from .frame_columns import Column, convert_numbers, encode, is_numeric, require_column
-from .frame_hours import first_of_each, read_hours
-from .frame_outcomes import FAVOURABLE, UNCLASSIFIED, OutcomeLists, read_outcomes
-from .hours_of_groups import check_arguments
-from .measurements import encode_strata
-from collections.abc import Sequence
-from datetime import date
-
-import numpy as np
-import pandas as pd
-
-from ..base.errors import InvalidInput
-from ..base.values import frozen, is_number
-from ..domain.record_times import LeftOutTimes
-from ..statistics.e_values.nulls import HOURS_OF_A_YEAR
-from ..statistics.e_values.expected_hours import Traffic, expect_delay_within
-from ..statistics.e_values.nulls import Limit, Scale, UnfairSide
-from ..statistics.group_labels import of_role
-from ..statistics.sentences.left_out import CountedRecords
 from .frame_groups import group_records
-from .frame_hours import DAY_HOURS, read_hours
-from .frame_outcomes import OutcomeLists, count_left_out, read_outcomes
+from .frame_hours import DAY_HOURS, first_of_each, read_hours
+from .frame_outcomes import FAVOURABLE, UNCLASSIFIED, OutcomeLists, count_left_out, read_outcomes
 from .hours_of_groups import RECENT_HOURS, check_arguments, choose_divisor, count_group_hours, list_figures
-
+from .measurements import encode_strata
 
 MAX_STRATA = 50
 

@@ -33,9 +33,8 @@ from ..domain.deployment import Deployment, FieldType
 from ..domain.groups import in_order
 from ..domain.mitigation import AttributeProfile, CutOff, MitigationSettings, Profile, StandIn
 from ..domain.monitor import Monitor, Outcome
-from ..domain.repeated_rules import check_names
-from ..sources.arrays.favourable_scores import outcome_codes
-from ..sources.arrays.favourable_scores import Scores, favourable_scores
+from ..domain.ruled_attributes import check_names
+from ..sources.arrays.favourable_scores import Scores, favourable_scores, outcome_codes
 from ..sources.arrays.read_records import Grouping, group_records, typed_value
 from ..sources.stored.window_queries import WindowQuery, name_values, newest_payload
 from ..statistics.group_labels import IntArray

@@ -18,8 +18,7 @@ import pyarrow as pa
 from ..base.values import Range, frozen, frozen_arrays
 from ..domain.mitigation import CutOff, Mode, Profile, Reading
 from ..domain.monitor import Outcome, OutcomeRule
-from ..sources.arrays.favourable_scores import NumberCells, classify_cells
-from ..sources.arrays.favourable_scores import read_scores
+from ..sources.arrays.favourable_scores import NumberCells, classify_cells, read_scores
 from ..statistics.group_labels import FloatArray, IntArray
 
 BoolArray = npt.NDArray[np.bool_]

@@ -4,7 +4,7 @@ from functools import cache
 
 from fastapi import Depends, FastAPI
 
-from ..web.strict_requests import known_parameters_only
+from ..web.middleware import known_parameters_only
 from . import assets
 from . import check_page as checks
 from . import error_pages as failures

@@ -16,9 +16,9 @@ from ..access.gate.caller import NowIn, Reader, SessionIn
 from ..alerts.queries import present_alerts
 from ..base.errors import NotFound
 from ..charts.forest import build_past_forest
-from ..charts.named_groups import rename_shares
 from ..charts.pictures.drawing import PAGE
 from ..charts.pictures.rate_bars import ranges_chart, shares_chart
+from ..charts.series import rename_shares
 from ..charts.time_ranges import RangePreset
 from ..checks import queries as checks
 from ..checks.advice.advice import advice_on_check, read_outlook

@@ -7,8 +7,7 @@ from ..base.strict_json import JsonObject
 from ..domain.groups import GroupWords, Role
 from ..domain.mitigation import ONLY_DIRECT
 from ..web.body import Out, example
-from .record_list import Change, OutcomeWord, name_cells
-from .record_list import RecordSummary
+from .record_list import Change, OutcomeWord, RecordSummary, name_cells
 from .second_look.bodies import FLAG, LOGGED, FlagOut
 
 _RECORD = {

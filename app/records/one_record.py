@@ -15,8 +15,7 @@ from ..sources.stored.copy_answers import TargetKey
 from ..sources.stored.record_queries import find_record, read_copies
 from .bodies import CounterfactualOut, ObservedOut
 from .feedback.queries import find_feedback
-from .record_list import WORDS, CopyKind, compare_outcomes, open_lens
-from .record_list import RecordSummary, summaries
+from .record_list import WORDS, CopyKind, RecordSummary, compare_outcomes, open_lens, summaries
 
 DONORS_REPLACED = "The training data that the values of the copy were taken from have been replaced."
 

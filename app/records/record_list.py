@@ -1,20 +1,34 @@
 """Lists payload records in the words of the present monitor."""
 
+import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from sqlalchemy.orm import Session
 
 from ..base.errors import Conflict, InvalidInput
-from ..base.values import TOGETHER, frozen_by_name, name_value, quote_names
+from ..base.values import TOGETHER, Range, frozen, frozen_by_name, name_value, quote_names
 from ..checks.views.view_source import CheckWindow, WindowPart, window_of_check
 from ..database.binary_rows import read_row
+from ..deployments.monitor.queries import find_monitor
+from ..deployments.training.queries import read_donor_digests
 from ..domain.deployment import Column, FieldKind, RecordSchema
-from ..domain.groups import group_test
+from ..domain.groups import Role, group_test, list_groups
 from ..domain.mitigation import FlaggedRecord
-from ..domain.monitor import MonitoredAttribute, ValueTest, find_comparison, list_comparisons, split_group
+from ..domain.monitor import (
+    Monitor,
+    MonitoredAttribute,
+    Outcome,
+    ValueTest,
+    find_comparison,
+    list_comparisons,
+    split_group,
+)
+from ..sources.arrays.read_records import ListedGroups
+from ..sources.stored.copy_answers import TargetKey
 from ..sources.stored.record_conditions import (
     ColumnPlace,
     GapPlace,
@@ -31,27 +45,12 @@ from ..sources.stored.record_queries import (
     find_by_gap,
     find_records,
     read_copies,
+    read_copy_targets,
     read_flags,
+    read_schemas,
     shown_record,
 )
 from .second_look.words import known_gap
-import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Literal
-
-from sqlalchemy.orm import Session
-
-from ..base.values import Range, frozen, name_value
-from ..deployments.monitor.queries import find_monitor
-from ..deployments.training.queries import read_donor_digests
-from ..domain.deployment import Column, FieldKind, RecordSchema
-from ..domain.groups import Role, list_groups
-from ..domain.monitor import Monitor, Outcome
-from ..sources.arrays.read_records import ListedGroups
-from ..sources.stored.copy_answers import TargetKey
-from ..sources.stored.record_queries import StoredCopy, StoredRecord, read_copy_targets, read_schemas
-
 
 OutcomeWord = Literal["favourable", "unfavourable", "unclassified"]
 Change = Literal["gained", "lost", "none"]

@@ -9,9 +9,9 @@ from fastapi import APIRouter, Depends, Path, Query
 from sqlalchemy.orm import Session
 
 from ..access.gate.caller import READS_RECORDS, ServicesIn, SessionIn
+from ..deployments.change_texts import exported
 from ..deployments.deployment_in_address import NEEDS_LOGGED, ReadableDeployment
 from ..deployments.monitor.queries import find_monitor
-from ..deployments.noted_exports import exported
 from ..domain.deployment import RecordSchema
 from ..domain.groups import GroupWords
 from ..domain.mitigation import ONLY_DIRECT
@@ -31,8 +31,14 @@ from ..web.route_declarations import (
 from .bodies import PayloadRecordDetailsOut, PayloadRecordOut, PayloadRecordPage
 from .csv_streams import CsvAnswer, CsvPiece, Raw, RowLimit, send_csv
 from .one_record import record_details
-from .record_list import OutcomeWord, name_values
-from .record_list import ChangedFilter, RecordSummary, RecordsWanted, list_matching_records
+from .record_list import (
+    ChangedFilter,
+    OutcomeWord,
+    RecordSummary,
+    RecordsWanted,
+    list_matching_records,
+    name_values,
+)
 from .second_look.flagged_csv import name_columns, write_cell
 
 router = APIRouter(

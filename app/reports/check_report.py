@@ -9,8 +9,8 @@ from sqlalchemy.orm import Session
 from ..base.values import TOGETHER
 from ..charts.forest import ForestRow, is_on_ratios
 from ..charts.forest_headline import SHARED_RECORDS, capitalise, word_forest
-from ..charts.named_groups import rename_evidence, rename_view
 from ..charts.pictures.ratio_pictures import RatioMark, axis_svg, row_svg
+from ..charts.series import rename_evidence, rename_view
 from ..checks.views.build_views import CARRIED, check_view
 from ..checks.views.headlines import DATA_NAMES, VERDICT_WORDS, headlines, summary
 from ..checks.views.view_shapes import CheckView, ViewKind

@@ -13,7 +13,6 @@ from ..alerts.ended_check_queries import checks_waiting_for_alerts
 from ..alerts.queries import alerts_between
 from ..base.values import frozen, frozen_by_name
 from ..charts.forest import Forest, build_past_forest
-from ..charts.named_groups import rename_series
 from ..charts.pictures.period_charts import heading, series_chart, volume_chart
 from ..charts.series import (
     Series,
@@ -23,6 +22,7 @@ from ..charts.series import (
     count_period,
     count_volume,
     disadvantaged_at,
+    rename_series,
 )
 from ..charts.timeline import group_by_step
 from ..checks.days.measurement_queries import EndedRun, ended_runs

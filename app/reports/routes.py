@@ -24,14 +24,14 @@ from ..checks.queries import get
 from ..checks.result_queries import read_measurements
 from ..checks.routes import CheckId
 from ..checks.views.measurement_bodies import derive_members
+from ..deployments.change_texts import exported
 from ..deployments.deployment_in_address import ReadableDeployment
-from ..deployments.noted_exports import exported
 from ..domain.check import CheckRun, Measurement, Span
 from ..domain.deployment import Deployment
 from ..domain.paging import Paging
 from ..records.csv_streams import CsvAnswer, CsvPiece, send_csv
-from ..web.route_declarations import OptionalMoment, in_utc
 from ..web.body import FILE_POLICY
+from ..web.route_declarations import OptionalMoment, in_utc
 from .document import Made
 from .report_processes import Form, Order, ReportMaker
 from .trace_csv import CHOSEN, MEASURED, trace_csv

@@ -7,8 +7,8 @@ from pydantic import Field
 
 from ..web.body import NOT_BLANK, FromText, In, Out, PageOut, example, read_from
 from ..web.value_bodies import ScalarJson
+from .erase import MAX_REASON
 from .policy import MAX_ERASED_IDS, MAX_MONTHS, ErasureKind, ErasureState, RetentionPreset
-from .selector_rules import MAX_REASON
 
 _HOLD = {"reason": "Case 26-118", "placed_by": "user:ada", "placed_at": "2026-11-20T15:20:00Z"}
 _ERASURE = {

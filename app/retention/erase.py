@@ -3,27 +3,153 @@
 Figures and series stay, and digests of the ids: a copy still in a spool is refused when it arrives.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import structlog
 from sqlalchemy.orm import Session
 
+from ..base.errors import Conflict, FieldProblem, InvalidInput, refuse
+from ..base.values import MAX_TEXT, Scalar, character_problem
 from ..database.engine import Database
+from ..domain.cells import CellRefused
+from ..domain.deployment import Column, StorageKind, is_pseudonym
+from ..intake.logging.protected_values import check_for
 from ..sources.tables.own_files import NO_PLACES, OwnPlaces, erase_from_files
 from .expire import BATCH_RECORDS, erase_in_batches, finish_aged
-from .record_traces import SearchPlace, find_person
-from .policy import Erasure, ErasureKind, ErasureState
+from .policy import (
+    MAX_ERASED_IDS,
+    MAX_MONTHS,
+    MONTHS,
+    Erasure,
+    ErasureKind,
+    ErasureState,
+    RecordSelector,
+    RetentionPolicy,
+)
 from .queries import (
     begin_erasure,
     count_erased,
+    find_hold,
     has_settled,
     lock_open,
     open_erasures,
     payload_tables,
     read_selector,
 )
-from .record_traces import erase_people, forget_quotations, remember_ids
+from .record_traces import (
+    SearchPlace,
+    erase_people,
+    find_person,
+    forget_quotations,
+    meta_places,
+    remember_ids,
+)
+
+MAX_REASON = 1000
+
+
+def complete_policy(sent: RetentionPolicy) -> RetentionPolicy:
+    stated = {name: value for name in MONTHS if (value := getattr(sent, name)) is not None}
+    months = None if sent.preset is None else sent.preset.months
+    policy = replace(sent, **dict.fromkeys(MONTHS, months) | stated)
+    problems = [
+        FieldProblem(name, f"must lie between 1 and {MAX_MONTHS} months, found {value}")
+        for name, value in stated.items()
+        if not 1 <= value <= MAX_MONTHS
+    ]
+    if sent.preset is not None:
+        least = sent.preset.months
+        requirement = f"must be at least the {least} months of the preset {sent.preset.value}, found "
+        problems += [
+            FieldProblem(name, f"{requirement}{value}")
+            for name, value in stated.items()
+            if 1 <= value < least
+        ]
+    refuse(problems)
+    longest = policy.records_months
+    if longest is not None and policy.answers_months is not None and policy.answers_months > longest:
+        raise InvalidInput(
+            "answers_months",
+            "must not exceed records_months: the model's answers to copies go with their record at the "
+            "latest",
+        )
+    return policy
+
+
+def check_reason(reason: str) -> str:
+    text = reason.strip()
+    problem = "must not be blank" if not text else character_problem(text)
+    if len(text) > MAX_REASON:
+        problem = f"must have at most {MAX_REASON:,} characters, found {len(text):,}"
+    if problem:
+        raise InvalidInput("reason", problem)
+    return text
+
+
+def check_selector(
+    session: Session, deployment_no: int, selector: RecordSelector, column_key: bytes | None
+) -> RecordSelector:
+    """Each id once, with its value as stored; `column_key` is that of protected columns."""
+    if (selector.field is None) == (not selector.record_ids):
+        raise InvalidInput("record_ids", "name either record_ids, or field and value")
+    if selector.field is None:
+        ids = selector.record_ids
+        if len(ids) > MAX_ERASED_IDS:
+            raise InvalidInput(
+                "record_ids",
+                f"must have at most {MAX_ERASED_IDS:,} ids, found {len(ids):,}; send the others in "
+                "another request",
+            )
+        if any(not record_id or len(record_id) > MAX_TEXT or _is_broken(record_id) for record_id in ids):
+            raise InvalidInput("record_ids", "must be ids of records: texts that are not empty")
+        return replace(selector, record_ids=tuple(sorted(set(ids))))
+    if selector.value is None:
+        raise InvalidInput("value", "is required with a field")
+    if isinstance(selector.value, str) and (len(selector.value) > MAX_TEXT or _is_broken(selector.value)):
+        raise InvalidInput("value", f"must be text of at most {MAX_TEXT:,} characters that a record may hold")
+    meta_columns = [] if _is_broken(selector.field) else meta_places(session, deployment_no, selector.field)
+    if not meta_columns:
+        raise InvalidInput(
+            "field",
+            "is not a meta field of this deployment; a person is found by a meta field or by record ids",
+        )
+    return _in_stored_form(
+        selector, selector.value, [meta_column.column for meta_column in meta_columns], column_key
+    )
+
+
+def _in_stored_form(
+    selector: RecordSelector, value: Scalar, columns: Sequence[Column], column_key: bytes | None
+) -> RecordSelector:
+    kinds = {column.storage.kind if column.storage else None for column in columns}
+    if StorageKind.GROUPS in kinds:
+        raise InvalidInput(
+            "field",
+            "is stored as groups, so everybody in the person's group would be erased; name the "
+            "person's record_ids",
+        )
+    if StorageKind.PSEUDONYM not in kinds or is_pseudonym(value):
+        return selector
+    newest = next(column for column in reversed(columns) if column.storage)
+    try:
+        pseudonym = check_for(newest, column_key)(value)
+    except CellRefused as error:
+        raise InvalidInput("value", str(error)) from error
+    # The plain value is stored with the request only while records hold it, too.
+    return replace(selector, pseudonym=pseudonym) if None in kinds else replace(selector, value=pseudonym)
+
+
+def require_no_hold(session: Session, deployment_no: int, deployment_id: str, action: str) -> None:
+    if find_hold(session, deployment_no) is not None:
+        raise Conflict(f"{deployment_id} is on legal hold, so {action}. An admin can release the hold.")
+
+
+def _is_broken(text: str) -> bool:
+    return "\0" in text or any("\ud800" <= character <= "\udfff" for character in text)
+
 
 LOOKED_THROUGH = 5000
 

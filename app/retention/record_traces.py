@@ -7,14 +7,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import text
-from sqlalchemy.orm import Session
-
-from ..base.values import frozen
-from ..domain.record import digest_id
-from collections.abc import Sequence
-from datetime import datetime
-
 import msgspec
 from sqlalchemy import text
 from sqlalchemy.orm import Session
@@ -23,8 +15,8 @@ from ..base.values import frozen
 from ..database.binary_rows import read_row
 from ..database.tables import DeploymentSchemaRow
 from ..domain.deployment import Column, RecordSchema
+from ..domain.record import digest_id
 from .policy import RecordSelector
-
 
 ERASED_WITH_A_RECORD = {
     "payload_records": "the record",

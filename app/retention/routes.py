@@ -17,6 +17,7 @@ from ..deployments.deployment_in_address import (
 from ..deployments.queries import Deployments
 from ..web.route_declarations import CONFLICT, NumberPaging, name_location
 from .bodies import ErasureIn, ErasureOut, ErasurePage, LegalHoldIn, LegalHoldOut, RetentionIn, RetentionOut
+from .erase import check_reason, check_selector, complete_policy, require_no_hold
 from .policy import RecordSelector, RetentionPolicy
 from .queries import (
     DELETED_TABLE,
@@ -29,7 +30,6 @@ from .queries import (
     release_hold,
     request_erasure,
 )
-from .selector_rules import check_reason, check_selector, complete_policy, require_no_hold
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["retention"])
 

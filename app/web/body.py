@@ -3,36 +3,30 @@
 A docstring below a member is its description in the OpenAPI document.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from operator import attrgetter
-from typing import Annotated, Any, Self, TypeVar, get_args
-
-import msgspec
-from pydantic import AliasPath, BaseModel, ConfigDict, Field
-
-from ..base.strict_json import JsonObject
-from ..base.values import frozen
-from ..domain.paging import Paging
-from .route_declarations import cut
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from email.message import Message
 from email.utils import collapse_rfc2231_value
+from operator import attrgetter
 from tempfile import TemporaryFile
-from typing import Any, BinaryIO
+from typing import Annotated, Any, BinaryIO, Self, TypeVar, get_args
 
+import msgspec
 from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
+from pydantic import AliasPath, BaseModel, ConfigDict, Field
 from starlette.requests import ClientDisconnect
 
 from ..base.apart import Apart
 from ..base.encodings import UTF_8, find_encoding
 from ..base.errors import InvalidInput, TooLarge, Unavailable, UnsupportedMediaType
+from ..base.strict_json import JsonObject
 from ..base.turns import Room
 from ..base.values import frozen
-from .strict_requests import is_json
-
+from ..domain.paging import Paging
+from .middleware import is_json
+from .route_declarations import cut
 
 FILE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"
 

@@ -15,8 +15,8 @@ from ..base.clock import monotonic_seconds
 from ..base.errors import CheckCancelled, CheckTooLong, EvenhandError, LeaseLost, Unavailable
 from ..base.polling import join_threads, work_until
 from ..base.values import frozen
-from ..checks.subject import Report
 from ..checks.lease_queries import CHECK_POLICY, release, renew
+from ..checks.subject import Report
 from ..database.engine import Database
 from ..domain.check import CheckRun, Progress
 from ..evidence.attribution.attribution import AttributionRun, AttributionTrigger

@@ -27,8 +27,8 @@ from ..checks.queries import queue_scheduled
 from ..checks.schedule.missed_hours import queue_missed
 from ..checks.schedule.worker_queries import BEAT_SECONDS, record_beat
 from ..checks.window.window import NO_TABLES, TablePlaces
+from ..database.binary_rows import shorten_waits
 from ..database.engine import Database, Sealer, current_time
-from ..database.leased_rows import shorten_waits
 from ..database.partitions import ensure_coming_months
 from ..deployments.listed_file_queries import (
     PAYLOAD,
@@ -55,8 +55,7 @@ from ..reports.kept.queries import queue_due_reports
 from ..reports.kept.schedules import SETTLING
 from ..retention.erase import perform_erasures
 from ..retention.expire import apply_policies
-from ..sources.stored.minute_counts import fold_counts
-from ..sources.stored.window_queries import note_changed_hours
+from ..sources.stored.window_queries import fold_counts, note_changed_hours
 from ..sources.tables.allowed_locations import Root
 from ..sources.tables.own_files import NO_PLACES, OwnPlaces
 

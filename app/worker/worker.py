@@ -32,16 +32,16 @@ from ..base.telemetry import prometheus as telemetry
 from ..base.telemetry.traces import check_span, describe_span
 from ..calls.egress_policy import EgressPolicy, read_policy
 from ..calls.pinned_transport import identify
-from ..checks.subject import Report, Waiting
 from ..checks.check import perform_check
 from ..checks.lease_queries import CHECK_POLICY, CheckPolicy, claim, finish
 from ..checks.queries import get
 from ..checks.schedule.worker_queries import exposed_on, name_installation
+from ..checks.subject import Report, Waiting
 from ..checks.window.window import TablePlaces
 from ..database.engine import Database
 from ..domain.check import CheckRun, CheckState, Failure
 from ..mitigation.window.mitigate_window import mitigate_window
-from ..sources.tables.engines import open_engine
+from ..sources.tables.table_files import open_engine
 from .attribute import perform_attribution
 from .attributor import ATTRIBUTORS, Attributor, HeldWork, leased_check
 from .looks import MAX_JOBS, look_for_reports, start_ticker

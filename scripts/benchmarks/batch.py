@@ -28,8 +28,8 @@ from app.checks.subject import Subject
 from app.domain.check import CheckRun, CheckState, Span, Trigger
 from app.domain.deployment import Deployment, FieldType, OutputFields, PayloadColumns, PayloadTable, ProblemType, RecordSchema
 from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
-from app.sources.tables.engines import Engine, open_engine
 from app.sources.tables.record_files import PayloadFiles
+from app.sources.tables.table_files import Engine, open_engine
 from scripts.benchmarks.lines import Line, show_lines
 from scripts.benchmarks.staging import columns_of
 from scripts.trials.spark_processes import ExecutorMemory, peak_megabytes

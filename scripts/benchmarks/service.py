@@ -21,7 +21,7 @@ import psutil
 import psycopg
 from sqlalchemy import text
 
-from app.cli.service.service import api_specs, listening
+from app.cli.service.serve import api_specs, listening
 from app.database.engine import Database
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from app.statistics.e_values.betting import Past, log_e_values, weigh_claims
-from app.statistics.e_values.nulls import HOURS_OF_A_YEAR, Detector
+from app.statistics.e_values.confidence import PairedHours, weigh_pairs
 from app.statistics.e_values.follow import Episode, Followed, Together, WeighedHour, begin_comparison, follow_together
-from app.statistics.e_values.nulls import SMALLEST_RATE, Hours, Limit, Scale, Side, UnfairSide
+from app.statistics.e_values.nulls import HOURS_OF_A_YEAR, SMALLEST_RATE, Detector, Hours, Limit, Scale, Side, UnfairSide
 from app.statistics.e_values.onset import Onset
-from app.statistics.e_values.paired_bets import PairedHours, weigh_pairs
 from tests.builders.evidence_hours import ABOVE, BELOW, follow, follow_interval, follow_months, simulate
 from tests.builders.exact_e_values import exact_terms
 from tests.builders.hours import count_hours

@@ -30,7 +30,7 @@ PROTOCOLS = {
 
 SPEAKERS = {
     "app/web/http_protocol.py": {"uvicorn.protocols"},  # bounds of connections, before a key is read
-    "app/cli/service/service.py": {"http.client"},  # whether the service is ready, without loading httpx
+    "app/cli/service/serve.py": {"http.client"},  # whether the service is ready, without loading httpx
     "app/cli/example/model_http.py": {"http.server"},  # models of others, for the example and the how-to pages
     "app/calls/call_failures.py": {"http.client"},  # the names of statuses
     "app/calls/pinned_transport.py": {"httpcore"},  # addresses are pinned in its pool
@@ -45,7 +45,7 @@ SHARED_BY_ROUTES = {
     "access/gate/gate.py",
     "charts/figures_csv.py",
     "deployments/deployment_in_address.py",
-    "deployments/noted_exports.py",
+    "deployments/change_texts.py",
     "deployments/validate_only.py",
     "intake/hot_routes/hot_route.py",
     "records/csv_streams.py",

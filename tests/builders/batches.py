@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from app.database.engine import Database
 from app.deployments.queries import Definition, Deployments
-from app.domain.record_times import RecordSource
 from app.domain.deployment import Column, FieldKind, FieldType, OutputFields, ProblemType
+from app.domain.record_times import RecordSource
 from app.intake.logging.log_request import LogRequest
 from app.intake.logging.service import Ingestion
 from app.intake.writing.group_commit import GroupCommit

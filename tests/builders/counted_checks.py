@@ -10,8 +10,8 @@ from multiprocessing.process import BaseProcess
 
 from sqlalchemy import text
 
-from app.checks.subject import Report
 from app.checks.lease_queries import finish
+from app.checks.subject import Report
 from app.cli.database import stop_signal
 from app.database.engine import Database
 from app.domain.check import CheckRun, CheckState, Progress

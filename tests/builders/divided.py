@@ -16,7 +16,7 @@ from app.checks.window.window import TablePlaces
 from app.database.engine import Database
 from app.domain.deployment import Endpoint
 from app.domain.monitor import MonitoredAttribute
-from app.sources.tables.engines import Engine
+from app.sources.tables.table_files import Engine
 from app.statistics.catalogue import CATALOGUE
 from tests.builders.applicants import AGE, APPLICANT, monitor_of
 from tests.builders.lakes import Lake, lake_of

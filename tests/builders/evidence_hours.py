@@ -6,10 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from app.statistics.e_values.betting import Past
-from app.statistics.e_values.nulls import HOURS_OF_A_YEAR
 from app.statistics.e_values.confidence import RunningInterval, add_hours
 from app.statistics.e_values.follow import Followed, Together, begin_comparison, follow_together
-from app.statistics.e_values.nulls import FloatArray, Hours, Limit, Scale, Side, UnfairSide
+from app.statistics.e_values.nulls import HOURS_OF_A_YEAR, FloatArray, Hours, Limit, Scale, Side, UnfairSide
 
 BELOW = Limit(Scale.RATIO, UnfairSide.BELOW, 0.8, 1.25)
 ABOVE = Limit(Scale.RATIO, UnfairSide.ABOVE, 1.25, 0.8)

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from app.sources.tables.engines import Engine, open_engine
+from app.sources.tables.table_files import Engine, open_engine
 
 SPARK_URL = os.environ.get("EVENHAND_TEST_SPARK_URL", "local[2]")
 """The cluster that scripts/trial spark started, or a session in this process."""

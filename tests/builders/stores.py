@@ -23,7 +23,7 @@ from app.checks.window.window import TablePlaces
 from app.deployments.monitor.queries import put_monitor
 from app.deployments.queries import Deployments, build_definition
 from app.sources.tables import allowed_locations as locations
-from app.sources.tables.engines import Engine, LocalEngine
+from app.sources.tables.table_files import Engine, LocalEngine
 from tests.builders.lakes import Lake
 from tests.ports import free_port
 from tests.scenes import PlainSealer, Scene

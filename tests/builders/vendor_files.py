@@ -11,9 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from app.domain.record_times import LogKind
 from app.domain.deployment import Column, FieldKind, FieldType, OutputFields, RecordSchema
-from app.domain.record_times import TimeRule
+from app.domain.record_times import LogKind, TimeRule
 from app.intake.imports.input_file import ImportSubject, InputFile
 
 SCHEMA = RecordSchema(

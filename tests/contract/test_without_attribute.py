@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from app.cli.reports.report import command
 from app.reports import pdf_file as pdf
 from app.statistics.selections.category_people import CategoryMapping
-from app.statistics.selections.probability_bounds import bound_categories
+from app.statistics.selections.lending_sheet import bound_categories
 from tests.golden import golden
 
 SEX = CategoryMapping(attribute="sex", weights={"p_female": "Female", "p_male": "Male"}, reference="Male")

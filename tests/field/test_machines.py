@@ -17,7 +17,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.engine import make_url
 
-from app.cli.service.service import listening
+from app.cli.service.serve import listening
 from app.database.embedded.system_account import unprivileged_account
 from app.database.engine import Database
 from tests.crashes.service import Service

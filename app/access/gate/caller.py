@@ -28,11 +28,10 @@ from ...web.middleware import NO_ROUTE, name_route
 from ...web.route_declarations import ID_PATTERN
 from .. import passwords
 from ..audit.event_queries import ORIGIN, AuditOutcome, insert_event
-from ..authenticator import READING, Authenticator
-from ..failed_log_ins import UNKNOWN, FailedLogIns
+from ..authenticator import READING, UNKNOWN, Authenticator, FailedLogIns
 from ..issuer.issuer import BearerTokens, Issuer
-from ..issuer.issuer_configuration import read_configuration
 from ..issuer.issuer_log_in import OidcLogIns, make_transport
+from ..issuer.verify_token import read_configuration
 from ..keys.limit_keeper import LimitKeeper
 from ..principals import Permission, Principal
 from ..secret_box import SecretBox, open_secret_box

@@ -15,10 +15,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ...base.errors import EvenhandError, Forbidden, Unauthenticated, Unavailable
 from ...web.problems import problem_response
 from ..audit.event_queries import ORIGIN
-from ..authenticator import READING, is_from_our_page, require_own_page
-from ..failed_log_ins import FailureBudget
+from ..authenticator import READING, FailureBudget, is_from_our_page, require_own_page
 from ..issuer import pending_log_ins as pending
-from ..issuer.issuer_configuration import BACK_CHANNEL, CALLBACK
+from ..issuer.verify_token import BACK_CHANNEL, CALLBACK
 from ..principals import Principal
 from ..users.browser_sessions import COOKIE, TOKEN
 from .caller import (

@@ -18,8 +18,16 @@ from ...base.errors import EndpointRefused, SetupError, Unauthenticated, Unavail
 from ...base.strict_json import JsonObject
 from ...base.values import frozen
 from ...calls.credentials import read_body
-from .issuer_configuration import Identity, OidcConfiguration, identify, require_secure_url
-from .verify_token import MAX_TOKEN_CHARACTERS, UnknownKey, require_access_token, verify_token
+from .verify_token import (
+    MAX_TOKEN_CHARACTERS,
+    Identity,
+    OidcConfiguration,
+    UnknownKey,
+    identify,
+    require_access_token,
+    require_secure_url,
+    verify_token,
+)
 
 FRESH_SECONDS = 3600.0
 

@@ -14,15 +14,21 @@ from ...calls.egress_policy import EgressPolicy
 from ...calls.pinned_transport import PinnedTransport
 from ...database.engine import Database
 from ..audit.activity_queries import record_activity
-from ..failed_log_ins import FailedLogIns
+from ..authenticator import FailedLogIns
 from ..secret_box import SecretBox
 from ..users import browser_sessions as sessions
 from ..users import queries as users
 from ..users.session_queries import find_id_token, use_state
 from . import pending_log_ins as pending
 from .issuer import Issuer
-from .issuer_configuration import Identity, OidcConfiguration, identify
-from .verify_token import LEEWAY_SECONDS, require_id_token, require_logout_token
+from .verify_token import (
+    LEEWAY_SECONDS,
+    Identity,
+    OidcConfiguration,
+    identify,
+    require_id_token,
+    require_logout_token,
+)
 
 CONNECTIONS = 4
 

@@ -1,14 +1,194 @@
 """Verification of the issuer's signed tokens: signature, issuer, audience, times, nonce."""
 
+import hashlib
 import hmac
 import re
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 import jwt
+import msgspec
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
-from ...base.errors import Unauthenticated
+from ...base.errors import Forbidden, SetupError, Unauthenticated
+from ...base.settings import Settings
+from ...base.values import frozen, frozen_by_name
+from ...calls.egress_policy import parse_address
+from ..principals import Role
+
+CALLBACK = "/login/oidc/callback"
+BACK_CHANNEL = "/login/oidc/back-channel-logout"
+
+
+class ClaimRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Gives `role` to those whose `claim` is, or contains, `value`, for one deployment or all.
+
+    `claim` is a name, or a path with dots to a member (`realm_access.roles`).
+    """
+
+    claim: str
+    value: str
+    role: Role
+    deployment: str | None = None
+
+
+@frozen_by_name
+class OidcConfiguration:
+    """`audience` is that of bearer tokens; None where none are accepted."""
+
+    issuer: str
+    client_id: str
+    client_secret: str | None
+    audience: str | None
+    scopes: str
+    name_claim: str
+    rules: tuple[ClaimRule, ...]
+    public_url: str
+    session: timedelta
+
+    @property
+    def redirect_uri(self) -> str:
+        return f"{self.public_url}{CALLBACK}"
+
+
+def read_configuration(settings: Settings) -> OidcConfiguration | None:
+    """None where no issuer is set. Raises SetupError."""
+    if not settings.oidc_issuer:
+        return None
+    for name, value in (
+        ("EVENHAND_OIDC_CLIENT_ID", settings.oidc_client_id),
+        ("EVENHAND_PUBLIC_URL", settings.public_url),
+    ):
+        if not value:
+            raise SetupError(f"EVENHAND_OIDC_ISSUER is set, so {name} must be set, too.")
+    require_secure_url("EVENHAND_OIDC_ISSUER", settings.oidc_issuer)
+    require_secure_url("EVENHAND_PUBLIC_URL", settings.public_url)
+    return OidcConfiguration(
+        issuer=settings.oidc_issuer,
+        client_id=settings.oidc_client_id,
+        client_secret=None
+        if settings.oidc_client_secret is None
+        else settings.oidc_client_secret.get_secret_value(),
+        audience=settings.oidc_audience or None,
+        scopes=" ".join(dict.fromkeys(["openid", *settings.oidc_scopes.split()])),
+        name_claim=settings.oidc_name_claim,
+        rules=_read_rules(settings.oidc_roles),
+        public_url=settings.public_url.rstrip("/"),
+        session=timedelta(minutes=settings.oidc_session_minutes),
+    )
+
+
+def require_secure_url(name: str, url: str) -> None:
+    """Raises SetupError unless it is of HTTPS or this machine, without query and fragment."""
+    try:
+        split_url = urlsplit(url)
+        host = split_url.hostname or ""
+    except ValueError:
+        raise SetupError(f"{name} is not an address.") from None
+    address = parse_address(host)
+    is_here = host == "localhost" or (address is not None and address.is_loopback)
+    if (
+        not host
+        or split_url.query
+        or split_url.fragment
+        or "@" in split_url.netloc
+        or split_url.scheme not in ({"https", "http"} if is_here else {"https"})
+    ):
+        raise SetupError(
+            f"{name} must be an https:// address without a query, found {url!r}. Plain http:// is for this "
+            "machine only."
+        )
+
+
+def _read_rules(text: str) -> tuple[ClaimRule, ...]:
+    example = '[{"claim": "groups", "value": "fairness-admins", "role": "admin"}]'
+    try:
+        rules = msgspec.json.decode(text or "[]", type=tuple[ClaimRule, ...])
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise SetupError(f"EVENHAND_OIDC_ROLES must be a JSON list such as {example}: {error}.") from error
+    if not rules:
+        raise SetupError(
+            "EVENHAND_OIDC_ISSUER is set, and nobody would have a role: set EVENHAND_OIDC_ROLES, such as "
+            f"{example}."
+        )
+    for rule in rules:
+        if rule.role is Role.ADMIN and rule.deployment is not None:
+            raise SetupError(
+                "EVENHAND_OIDC_ROLES binds an admin to a deployment, which would only look like a limit: "
+                "use the role manage."
+            )
+    return rules
+
+
+_ORDER = (Role.INGEST, Role.AGGREGATES, Role.READ, Role.MANAGE, Role.ADMIN)
+_OTHER = re.compile(r"[^a-z0-9._@-]+", re.ASCII)
+_LONGEST_NAME = 48
+
+
+@frozen
+class Grant:
+    role: Role
+    deployment_id: str | None
+
+
+@frozen_by_name
+class Identity:
+    """`subject` is unique at the issuer and never given to anybody else; `name` is neither."""
+
+    issuer: str
+    subject: str
+    name: str
+    grant: Grant
+
+    @property
+    def distinct_name(self) -> str:
+        return f"{self.name}-{hashlib.sha256(f'{len(self.issuer)} {self.issuer}{self.subject}'.encode()).hexdigest()[:12]}"
+
+
+def identify(claims: Mapping[str, Any], configuration: OidcConfiguration, *, for_pages: bool) -> Identity:
+    """The highest role counts; of rules that give it, one for all deployments.
+
+    Raises Forbidden if no rule gives a role, or rules give it for several deployments and none for all.
+    """
+    matching = [rule for rule in configuration.rules if rule.value in read_claim(claims, rule.claim)]
+    if for_pages:
+        matching = [rule for rule in matching if rule.role is not Role.INGEST]
+    if not matching:
+        raise Forbidden(
+            "The issuer says who you are, and nothing that gives you a role here. Ask an admin for the "
+            "group or role that does."
+        )
+    subject = str(claims["sub"])
+    sent = min(read_claim(claims, configuration.name_claim), default="") or subject
+    name = _OTHER.sub("-", sent.lower()).strip("._@-")[:_LONGEST_NAME] or "unnamed"
+    return Identity(issuer=configuration.issuer, subject=subject, name=name, grant=_choose(matching))
+
+
+def read_claim(claims: Mapping[str, Any], name: str) -> frozenset[str]:
+    claim: object = claims.get(name)
+    if claim is None:
+        claim = claims
+        for step in name.split("."):
+            claim = claim.get(step) if isinstance(claim, Mapping) else None
+    several = claim if isinstance(claim, list | tuple) else [claim]
+    return frozenset(text for text in several if isinstance(text, str))
+
+
+def _choose(rules: list[ClaimRule]) -> Grant:
+    highest = max((rule.role for rule in rules), key=_ORDER.index)
+    deployments = {rule.deployment for rule in rules if rule.role is highest}
+    if None in deployments:
+        return Grant(highest, None)
+    if len(deployments) > 1:
+        named = ", ".join(sorted(str(deployment) for deployment in deployments))
+        raise Forbidden(
+            f"Your groups give you the role {highest.value} for several deployments ({named}). A person is "
+            "bound to one, or to none."
+        )
+    return Grant(highest, deployments.pop())
+
 
 LEEWAY_SECONDS = 60
 

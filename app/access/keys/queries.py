@@ -1,32 +1,24 @@
 """API keys, their limits and their use: never the key itself."""
 
+import hashlib
+import re
+import secrets
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 from sqlalchemy import delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from ...base.errors import require_present
+from ...base.clock import utc_now
+from ...base.errors import Conflict, InvalidInput, Unauthenticated, require_present
+from ...base.strict_json import JsonObject
 from ...base.values import frozen_by_name
 from ...database.binary_rows import list_column_values, page_oldest, read_row
 from ...database.tables import ApiKeyRow, DeploymentRow, KeyLimitsRow, KeyUseRow
 from ...domain.paging import Paging
 from ..principals import Role
-import hashlib
-import re
-import secrets
-from datetime import UTC, datetime, timedelta
-
-from sqlalchemy.orm import Session
-
-from ...base.clock import utc_now
-from ...base.errors import Conflict, InvalidInput, Unauthenticated
-from ...base.strict_json import JsonObject
-from ...base.values import frozen_by_name
-from ..principals import Role
-
 
 BURST_SECONDS = 2.0
 

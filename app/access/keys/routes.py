@@ -31,8 +31,20 @@ from .bodies import (
     RotationIn,
     RotationOut,
 )
-from .queries import create_key, key_facts, read_key_id, rotate_key, rotation_facts
-from .queries import KeyLimits, find_key_limits, get_key, page_keys, put_limits, read_key_use, revoke_key
+from .queries import (
+    KeyLimits,
+    create_key,
+    find_key_limits,
+    get_key,
+    key_facts,
+    page_keys,
+    put_limits,
+    read_key_id,
+    read_key_use,
+    revoke_key,
+    rotate_key,
+    rotation_facts,
+)
 
 router = APIRouter(prefix="/v1", tags=["API keys"])
 

@@ -10,9 +10,8 @@ from sqlalchemy.orm import Session
 from ...base.errors import Forbidden, Unauthenticated
 from ...database.engine import Database, current_time
 from ..audit.activity_queries import record_activity
-from ..issuer.issuer_configuration import Identity
-from ..keys.queries import require_key
-from ..keys.queries import note_key_use
+from ..issuer.verify_token import Identity
+from ..keys.queries import note_key_use, require_key
 from ..passwords import is_password
 from ..principals import USER, Permission, Principal
 from . import queries as users

@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 from ...base.errors import Conflict, FieldProblem, Forbidden, Unauthenticated, refuse
 from ...domain.paging import Paging
 from ..audit.activity_queries import changes_between, record_activity
-from ..issuer.issuer_configuration import Identity
+from ..issuer.verify_token import Identity
 from ..passwords import hash_password, password_problem
 from ..principals import USER, Permission, Role
 from . import queries as users

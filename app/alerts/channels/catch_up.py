@@ -4,7 +4,7 @@ from sqlalchemy.orm import Session
 
 from ...base.errors import NotFound
 from ...domain.alert import Event
-from ..rules.queries import lock_alerts
+from ..rules.rules import lock_alerts
 from .bodies import OpenAlertsSentOut
 from .channel import Channel
 from .notification_queries import concerned_deployments, count_open, lock_open_alerts, queue_alerts

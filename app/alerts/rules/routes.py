@@ -15,8 +15,7 @@ from ..channels.catch_up import send_open_alerts
 from ..channels.queries import get_channel
 from ..lifecycle import settle, withdraw
 from .bodies import AlertRuleIn, AlertRuleOut, AlertRulePage, rule_json
-from .queries import find_rule, get_rule, lock_alerts, put_rule, rules_page, unknown_channels
-from .rules import rule_problems
+from .rules import find_rule, get_rule, lock_alerts, put_rule, rule_problems, rules_page, unknown_channels
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/alert-rules", tags=["alerts"])
 

@@ -29,11 +29,10 @@ from ...domain.record import Prediction
 from ...sources.arrays.favourable_scores import OutcomeClassifier, format_value, parse_value
 from ...sources.stored.copy_answers import CounterfactualLines, TargetKey, reserve_target_number
 from ...sources.stored.window_queries import read_record_features
-from ...sources.tables.engines import Engine
 from ...sources.tables.own_files import KeptAnswers
 from ...sources.tables.record_files import PayloadFiles
-from ..subject import ModelOfCheck, Report
-from ..subject import Subject
+from ...sources.tables.table_files import Engine
+from ..subject import ModelOfCheck, Report, Subject
 from ..window.window import PayloadWindow
 from ..window.window_records import CheckEvidence
 from .copy_outcomes import (

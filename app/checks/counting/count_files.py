@@ -21,15 +21,13 @@ from ...domain.groups import NEAR_TWINS, NearTwin, describe_twins
 from ...domain.monitor import Comparison, Monitor, MonitoredAttribute, Outcome, list_comparisons
 from ...sources.arrays.read_records import RecordColumns, RecordTable, divide, group_records, read_table
 from ...sources.stored.window_queries import VALUE_PREFIX, WindowQuery, name_values
-from ...sources.tables.engines import Done, Engine
 from ...sources.tables.record_files import TIMES, PayloadFiles, PayloadForm
 from ...sources.tables.stored_columns import merge_equal
-from ...sources.tables.table_files import FilePiece, PieceReader, pack_table
+from ...sources.tables.table_files import Done, Engine, FilePiece, PieceReader, pack_table
 from ...statistics.group_labels import IntArray
 from ...statistics.sentences.left_out import CountedRecords
 from ...statistics.tables.count_table import GroupCounts
-from ..subject import Report
-from ..subject import Subject, require_column
+from ..subject import Report, Subject, require_column
 from .left_out_of_check import count_table
 from .tabulate import Tabulated, count_payload
 

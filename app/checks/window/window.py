@@ -30,10 +30,9 @@ from ...sources.stored.window_queries import (
     newest_payload,
 )
 from ...sources.tables.allowed_locations import Root
-from ...sources.tables.engines import Engine, LocalEngine
 from ...sources.tables.own_files import KeptAnswers, own_folder
 from ...sources.tables.record_files import ALL_TIMES, FeedbackFiles, PayloadFiles, name_columns_of_labels
-from ...sources.tables.table_files import TablePart
+from ...sources.tables.table_files import Engine, LocalEngine, TablePart
 from ...statistics.group_labels import FloatArray, IntArray
 
 BoolArray = npt.NDArray[np.bool_]

@@ -31,7 +31,6 @@ from ...statistics.group_labels import NEITHER, FloatArray, IntArray, as_groups
 from ...statistics.intervals.verdicts import Verdict
 from ...statistics.measures.perturbed_data import UNEQUALLY_SAMPLED
 from ...statistics.tables.count_table import LabelledCells
-from ..subject import ModelOfCheck
 from ..copies.copy_outcomes import (
     LABELS_NOT_SCORED,
     NOT_SCORED_BECAUSE,
@@ -46,7 +45,7 @@ from ..copies.copy_outcomes import (
     probability_text,
     target_key,
 )
-from ..subject import Subject
+from ..subject import ModelOfCheck, Subject
 from .window import BoolArray, PayloadWindow, Window, WindowSource, read_payload_window, read_window
 
 CHUNK = 10_000

@@ -1,52 +1,43 @@
 """`evenhand example`: the whole service, a model next to it, and a story about the two."""
 
 import contextlib
+import heapq
 import os
 import queue
 import socket
 import sys
 import threading
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Annotated
-
-from rich.console import Console
-from typer import Exit, Option, Typer
-
-from ...base.errors import EvenhandError, SetupError
-from ...base.settings import Settings
-from ..database import python_module, service_settings, stop_signal
-from ..service.children import ChildSpec
-from ..service.service import reachable_host, run_service
-from .story import Stopped
-from .example_key import fresh_key, revoke_keys
-from .model_address import SERVER, model_listener
-import contextlib
-import heapq
-import queue
-import threading
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
+from typer import Exit, Option, Typer
 
 from ...base.clock import utc_now
+from ...base.errors import EvenhandError, SetupError
+from ...base.settings import Settings
 from ...base.values import frozen_by_name
+from ..database import python_module, service_settings, stop_signal
+from ..service.children import ChildSpec
+from ..service.serve import reachable_host, run_service
 from .applicants import applicants
-from .story import Evenhand, Http, Stopped, score
 from .console import Steps
+from .example_key import fresh_key, revoke_keys
+from .model_address import SERVER, model_listener
 from .story import (
     DEPLOYMENT_ID,
+    Evenhand,
+    Http,
     Label,
     Scene,
+    Stopped,
     Visit,
     catch_up,
     check_now,
@@ -54,8 +45,8 @@ from .story import (
     payload_records,
     read_measurements,
     register,
+    score,
 )
-
 
 Point = Mapping[str, Any]
 

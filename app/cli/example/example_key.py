@@ -1,7 +1,6 @@
 """The example's API key. Only hashes are stored, so each run creates a new one."""
 
-from ...access.keys.queries import create_key
-from ...access.keys.queries import page_keys, revoke_key
+from ...access.keys.queries import create_key, page_keys, revoke_key
 from ...access.principals import Role
 from ...database.engine import Database
 from ...domain.paging import Paging

@@ -9,24 +9,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+import httpx
 import numpy as np
 
 from ...base.clock import HOUR, floor_to_hour
-from ...base.errors import SetupError
+from ...base.errors import SetupError, Unavailable
 from ...base.strict_json import JsonObject
 from ...base.values import frozen
 from .applicants import BAD, DECISION, FEATURES, GOOD, Applicant, applicants, outcomes, training_data
 from .console import Steps
 from .model_address import OUTPUTS
-import threading
-from collections.abc import Sequence
-from typing import Any
-
-import httpx
-
-from ...base.errors import SetupError, Unavailable
-from .applicants import FEATURES, Applicant
-
 
 TIMEOUT_SECONDS = 30
 PAUSES = (0.2, 0.5, 1, 2, 4, 8, 8, 8)

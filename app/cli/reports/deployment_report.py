@@ -10,7 +10,7 @@ from typer import echo
 
 from ...access.audit.activity_queries import record_activity
 from ...access.secret_box import open_secret_box
-from ...alerts.rules.queries import unknown_channels
+from ...alerts.rules.rules import unknown_channels
 from ...base.clock import utc_now
 from ...base.errors import InvalidInput
 from ...deployments.queries import Deployments

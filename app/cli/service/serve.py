@@ -1,18 +1,178 @@
 """`evenhand serve`."""
 
+import contextlib
 import shlex
+import socket
 import sysconfig
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated
 
+import structlog
 import typer
 
 from ...access.keys.queries import page_keys
+from ...access.secret_box import open_secret_box
+from ...base.errors import SetupError
 from ...base.settings import Settings
+from ...base.telemetry.prometheus import SHARED_FOLDER
+from ...database.embedded.embedded_server import EmbeddedPostgres
 from ...database.engine import Database
+from ...deployments.queries import Deployments
 from ...domain.paging import Paging
-from ..database import service_settings, stop_signal
-from .service import run_service
+from ..database import migrate, python_module, service_settings, stop_signal, warn_of_foreign_tables
+from .children import ChildSpec
+from .supervisor import Supervisor
+
+BACKLOG = 2048
+
+READY_POLL_SECONDS = 0.05
+
+READY_TIMEOUT_SECONDS = 5.0
+
+_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104 - looked up, not bound
+
+_COMMANDS = __package__.rpartition(".")[0]
+
+log = structlog.get_logger()
+
+
+def run_service(
+    settings: Settings,
+    stop: threading.Event,
+    *,
+    with_worker: bool = True,
+    companions: Callable[[str], Sequence[ChildSpec]] = lambda _url: (),
+    prepare: Callable[[Database], None] = lambda _database: None,
+    conclude: Callable[[Database], None] = lambda _database: None,
+    greet: Callable[[], None] = lambda: None,
+    environment: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """Call it from the main thread. After `stop` every process that was started has ended.
+
+    `prepare` is called with the migrated database before anything serves, `conclude` after everything has
+    served, `greet` once the service is ready. `companions` returns, for the database's URL, further processes
+    to run; `environment` is for all of them.
+    """
+    with (
+        listening(settings.host, settings.port, processes=settings.api_processes) as listeners,
+        tempfile.TemporaryDirectory(prefix="evenhand-counters-") as counters,
+    ):
+        postgres = None if settings.database_url else EmbeddedPostgres(settings.data_dir)
+        try:
+            named = settings.database_url.get_secret_value() if settings.database_url else ""
+            url = postgres.start() if postgres else named
+            _prepare_database(url, settings, prepare)
+            shared = {"DATABASE_URL": url, SHARED_FOLDER: counters, **environment}
+            alone = shared | {"EVENHAND_METRICS_PORT": "0"}
+            worker = ChildSpec(name="worker", command=python_module(_COMMANDS, "worker"), environment=alone)
+            specs = [
+                *api_specs(listeners, environment=shared),
+                *([worker] if with_worker else []),
+                *companions(url),
+            ]
+            try:
+                with _greet_when_ready(settings, stop, greet):
+                    Supervisor(specs, foundation=postgres).run(stop)
+            finally:
+                with contextlib.closing(Database(url, pool_size=1)) as database:
+                    conclude(database)
+        finally:
+            if postgres:
+                postgres.stop()
+
+
+def api_specs(listeners: Sequence[socket.socket], *, environment: Mapping[str, str]) -> list[ChildSpec]:
+    return [
+        ChildSpec(
+            name="api" if len(listeners) == 1 else f"api-{number}",
+            command=python_module(f"{__package__}.api_process", str(listener.fileno())),
+            environment=environment,
+            inherited_files=(listener.fileno(),),
+        )
+        for number, listener in enumerate(listeners, 1)
+    ]
+
+
+def _prepare_database(url: str, settings: Settings, prepare: Callable[[Database], None]) -> None:
+    with contextlib.closing(Database(url, pool_size=1)) as database:
+        migrate(database)
+        with database.transaction() as session:
+            # Now, and once: the API would find this error too, but only to die and be restarted again and
+            # again.
+            Deployments(session, open_secret_box(settings)).verify_sealer()
+        warn_of_foreign_tables(database)
+        prepare(database)
+
+
+@contextlib.contextmanager
+def _greet_when_ready(settings: Settings, stop: threading.Event, greet: Callable[[], None]) -> Iterator[None]:
+    def wait_and_greet() -> None:
+        while not _is_ready(settings):
+            if stop.wait(READY_POLL_SECONDS):
+                return
+        greet()
+
+    waiting = threading.Thread(target=wait_and_greet, name="greeting")
+    waiting.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        waiting.join()
+
+
+def _is_ready(settings: Settings) -> bool:
+    connection = HTTPConnection(reachable_host(settings.host), settings.port, timeout=READY_TIMEOUT_SECONDS)
+    try:
+        connection.request("GET", "/health/ready")
+        return connection.getresponse().status == HTTPStatus.OK
+    except (OSError, HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+def reachable_host(host: str) -> str:
+    return _EVERYWHERE.get(host, host)
+
+
+@contextlib.contextmanager
+def listening(host: str, port: int, *, processes: int) -> Iterator[list[socket.socket]]:
+    """One for each process, all on one address, among which the system spreads connections. `::` is IPv4 as
+    well.
+
+    Opened here, so that a taken port is reported at once, and callers wait while a process starts again.
+    """
+    with contextlib.ExitStack() as opened:
+        try:
+            family, _, _, _, address = socket.getaddrinfo(
+                host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            )[0]
+            is_dual = host == "::" and socket.has_dualstack_ipv6()
+            listen = partial(socket.create_server, family=family, backlog=BACKLOG, dualstack_ipv6=is_dual)
+            alone = opened.enter_context(listen(address[:2]))
+            listeners = [alone]
+            if processes > 1:
+                # The first socket only found out that the address is free: with another service of several
+                # processes it would be shared.
+                address = alone.getsockname()
+                alone.close()
+                listeners = [
+                    opened.enter_context(listen(address[:2], reuse_port=True)) for _ in range(processes)
+                ]
+        except OSError as error:
+            raise SetupError(
+                f"Cannot listen on {host}:{port}: {error.strerror}. Set EVENHAND_HOST or EVENHAND_PORT."
+            ) from error
+        yield listeners
+
 
 command = typer.Typer(add_completion=False)
 

@@ -88,7 +88,7 @@ class PayloadRecordRow(Row):
 class RecordCountRow(Row):
     """Rows of one write; several may be of one minute.
 
-    Kept for hours; added up by `sources/stored/minute_counts.py`. Inserted, never updated, so that no write
+    Kept for hours; added up by `sources/stored/window_queries.py`. Inserted, never updated, so that no write
     waits. No foreign key, as in `payload_records`.
     """
 

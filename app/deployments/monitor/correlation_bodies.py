@@ -3,8 +3,7 @@
 from pydantic import Field
 
 from ...web.body import Out, example
-from ..training.queries import AssociationMeasure
-from ..training.training_limits import LEAST_STRENGTH
+from ..training.queries import LEAST_STRENGTH, AssociationMeasure
 
 _FEATURES = [
     {

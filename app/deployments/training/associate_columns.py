@@ -11,9 +11,8 @@ from ...sources.arrays.association import AbsolutePearson, AssociationCounts, Co
 from ...statistics.figure_values import Undefined
 from ...statistics.group_labels import MISSING, Codes
 from ...statistics.tables.strata_counts import count_keys
-from .queries import Association, AssociationMeasure, Cell
+from .queries import MOST_CELLS, MOST_PAIR_CELLS, MOST_PAIRS, Association, AssociationMeasure, Cell
 from .read_pieces import Layout, Part, Piece, Survey
-from .training_limits import MOST_CELLS, MOST_PAIR_CELLS, MOST_PAIRS
 from .typed_column import Numbers, is_quantity
 
 TOO_MANY_PAIRS = (

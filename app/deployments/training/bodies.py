@@ -13,8 +13,7 @@ from ...domain.monitor import Monitor
 from ...web.body import In, Out, example, read_from
 from ...web.value_bodies import RANGE_SCHEMA, read_group_value
 from .from_distributions import FEWEST_SHOWN, find_unclassified, merge_rare
-from .queries import Cell, Distribution, TrainingForm, TrainingSummary
-from .training_limits import LONGEST_VALUE, MOST_COLUMNS
+from .queries import LONGEST_VALUE, MOST_COLUMNS, Cell, Distribution, TrainingForm, TrainingSummary
 
 _COUNTS = [
     {"values": ["female"], "label": "No Risk", "records": 1113},

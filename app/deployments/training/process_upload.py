@@ -17,8 +17,8 @@ from ...base.values import frozen_by_name, normalised
 from ...domain.deployment import Column, Deployment, RecordSchema
 from ...domain.groups import EVERYBODY_ELSE, Group, NamedGroup, combine_groups, list_groups
 from ...domain.monitor import Monitor
-from ...sources.arrays.favourable_scores import Coded, classify_cells
 from ...sources.arrays.count_alike import mix_bits
+from ...sources.arrays.favourable_scores import Coded, classify_cells
 from ...sources.arrays.read_records import place
 from ...statistics.group_labels import MISSING, Codes, as_groups, cross
 from ...statistics.tables.count_table import GroupCounts
@@ -26,6 +26,14 @@ from ...statistics.tables.strata_counts import RecordStrata
 from .associate_columns import Axis, Correlations, CountedBins, Tally, Values
 from .from_distributions import require_outcomes
 from .queries import (
+    BINS,
+    DONORS,
+    LEAST_STRENGTH,
+    MOST_CELLS,
+    MOST_DONOR_GROUPS,
+    MOST_DONOR_PLACES,
+    MOST_DONOR_VALUES,
+    MOST_DONOR_VALUES_TOGETHER,
     Correlated,
     CountedBy,
     Distribution,
@@ -39,16 +47,6 @@ from .queries import (
     watched,
 )
 from .read_pieces import LABEL, Layout, Part, Piece, Seen, Survey, find_layout, read_pieces, survey_file
-from .training_limits import (
-    BINS,
-    DONORS,
-    LEAST_STRENGTH,
-    MOST_CELLS,
-    MOST_DONOR_GROUPS,
-    MOST_DONOR_PLACES,
-    MOST_DONOR_VALUES,
-    MOST_DONOR_VALUES_TOGETHER,
-)
 from .typed_column import CsvFile, ParquetFile, TrainingFile, is_quantity
 
 Hashes = npt.NDArray[np.uint64]

@@ -9,14 +9,13 @@ import pyarrow as pa
 
 from ...base.errors import FieldProblem, InvalidInput, TooLarge, refuse
 from ...base.values import Scalar, canonical, frozen, frozen_by_name, quote_names
-from ...domain.deployment import Column, FieldType, ProblemType, RecordSchema, StorageKind
+from ...domain.deployment import Column, FieldType, ProblemType, RecordSchema, StorageKind, sent_column
 from ...domain.groups import in_order
 from ...domain.monitor import Monitor
 from ...domain.storage_rules import group_labels
-from ...domain.deployment import sent_column
 from ...sources.arrays.favourable_scores import Cells, Coded, NumberCells
 from ...statistics.group_labels import MISSING, Codes
-from .training_limits import BINS, LONGEST_VALUE, MAX_RECORDS, MAX_WEIGHT, MIN_WEIGHT, MOST_VALUES, SAMPLED
+from .queries import BINS, LONGEST_VALUE, MAX_RECORDS, MAX_WEIGHT, MIN_WEIGHT, MOST_VALUES, SAMPLED
 from .typed_column import (
     Numbers,
     TrainingFile,

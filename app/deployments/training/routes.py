@@ -15,17 +15,20 @@ from ...base.errors import Conflict, InvalidInput, UnsupportedMediaType
 from ...base.strict_json import require_strict
 from ...domain.deployment import Deployment
 from ...domain.monitor import Monitor
+from ...web.body import read_apart, sent_type, spooled
+from ...web.middleware import is_json, takes
 from ...web.problems import field_problems
 from ...web.route_declarations import CONFLICT
-from ...web.strict_requests import is_json, takes
-from ...web.body import read_apart, sent_type, spooled
 from ..change_texts import training_data_changes
 from ..deployment_in_address import LockedDeployment, ReadableDeployment, locked, managed
 from ..monitor.queries import find_monitor
 from ..queries import Deployments
 from .bodies import TrainingDataOut, TrainingDistributionsIn, TrainingSummaryOut
+from .from_distributions import process_distributions
 from .process_upload import Upload, process_file
 from .queries import (
+    MAX_DISTRIBUTION_BYTES,
+    MAX_FILE_BYTES,
     TrainingData,
     TrainingForm,
     delete_training_data,
@@ -34,8 +37,6 @@ from .queries import (
     require_summary,
     store_training_data,
 )
-from .ready_distribution import process_distributions
-from .training_limits import MAX_DISTRIBUTION_BYTES, MAX_FILE_BYTES
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/training-data", tags=["training data"])
 

@@ -22,7 +22,7 @@ from ...domain.cells import CHECKS, CellRefused, parse_label, parse_text, scalar
 from ...domain.deployment import Column, FieldKind, FieldType
 from ...sources.arrays.favourable_scores import Coded, holds_numbers, holds_text, read_codes
 from ...statistics.group_labels import MISSING
-from .training_limits import BATCH_ROWS, LONGEST_VALUE, MAX_LINE_BYTES
+from .queries import BATCH_ROWS, LONGEST_VALUE, MAX_LINE_BYTES
 
 Numbers = npt.NDArray[np.float64]
 

@@ -12,8 +12,16 @@ from sqlalchemy.orm import Session
 
 from ...base.errors import Conflict, require_present
 from ...base.values import frozen
-from ...database.binary_rows import equal, list_column_values, page_newest, read_row
-from ...database.leased_rows import HeldRow, lease_row, returned_values, write_held
+from ...database.binary_rows import (
+    HeldRow,
+    equal,
+    lease_row,
+    list_column_values,
+    page_newest,
+    read_row,
+    returned_values,
+    write_held,
+)
 from ...database.tables import AttributionAnswerRow, AttributionRow, DeploymentRow
 from ...domain.check import Progress, Span
 from ...domain.paging import Paging

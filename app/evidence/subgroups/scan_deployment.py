@@ -2,52 +2,42 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from functools import reduce
+from typing import Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from sqlalchemy import func, select, update
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ...base.clock import HOUR
-from ...base.errors import Conflict, InvalidInput
-from ...base.values import Scalar, canonical, frozen_arrays
+from ...base.errors import Conflict, InvalidInput, require_present
+from ...base.values import Scalar, canonical, frozen_arrays, frozen_by_name
+from ...database.binary_rows import HeldRow, lease_row, page_newest, read_row, write_held
 from ...database.engine import ArrowReader, Database, arrow_reader
+from ...database.tables import SubgroupScanRow
 from ...deployments.monitor.queries import find_monitor
 from ...domain.check import Span
 from ...domain.deployment import RecordSchema
 from ...domain.monitor import Outcome
-from ...sources.arrays.favourable_scores import outcome_codes, stored_cells
+from ...domain.paging import Paging
 from ...sources.arrays.count_alike import choose_alike
+from ...sources.arrays.favourable_scores import outcome_codes, stored_cells
 from ...sources.stored.window_queries import WindowQuery, name_values
 from ...statistics.e_values.nulls import UnfairSide
 from ...statistics.group_labels import MISSING as NO_VALUE
 from ...statistics.group_labels import NEITHER, Codes
-from ...statistics.scan.scan_results import Bins, search_groups
+from ...statistics.scan.scan_results import Bins, SearchResult, say_search, search_groups
 from ...statistics.scan.search_subgroup import MAX_FEATURES, MIN_RECORDS
 from ...statistics.sentences.left_out import CountedRecords, count_records
 from ..count_hours import FollowedEra, number_hours
 from ..first_records import ChoosesRecords, FirstRecords
 from ..queries.eras import find_era, followed_deployment
 from ..queries.hour_counts import count_logged, records_between
-from collections.abc import Sequence
-from datetime import datetime, timedelta
-from typing import Any
-
-import msgspec
-from sqlalchemy import func, select, update
-from sqlalchemy.dialects.postgresql import insert
-from sqlalchemy.orm import Session
-
-from ...base.errors import require_present
-from ...base.values import frozen_by_name
-from ...database.binary_rows import page_newest, read_row
-from ...database.leased_rows import HeldRow, lease_row, write_held
-from ...database.tables import SubgroupScanRow
-from ...domain.paging import Paging
-from ...statistics.scan.scan_results import SearchResult, say_search
-
 
 LEASE = timedelta(minutes=15)
 MAX_ATTEMPTS = 3

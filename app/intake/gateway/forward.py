@@ -1,37 +1,28 @@
 """Passes a request on to a model and its answer back."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
 from http import HTTPStatus
+from typing import Generic, TypeVar
 
 import httpx
 
 from ...base.clock import monotonic_seconds
-from ...base.errors import EndpointDown, ScoringFailed
+from ...base.errors import Conflict, EndpointDown, EvenhandError, ScoringFailed, Unavailable
 from ...base.telemetry.prometheus import model_calls, model_seconds
 from ...base.telemetry.traces import model_span, with_place
+from ...base.values import frozen_arrays
 from ...calls.call_failures import CallFailure, failure_of_error
 from ...calls.credentials import TokenSource, build_auth_header, encode_header, redact_secrets
 from ...calls.egress_policy import EgressPolicy, parse_url
 from ...calls.pinned_transport import PinnedTransport
-from ...domain.deployment import Endpoint
-from ...payloads.codec import Headers
-import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import Generic, TypeVar
-
-from ...base.clock import monotonic_seconds
-from ...base.errors import Conflict, EvenhandError, ScoringFailed, Unavailable
-from ...base.values import frozen_arrays
-from ...calls.egress_policy import EgressPolicy
 from ...database.engine import Database, Sealer
 from ...deployments.queries import Deployments
 from ...domain.deployment import Deployment, Endpoint
-from ...payloads.codec import Codec
+from ...payloads.codec import Codec, Headers
 from ...payloads.registry import bind_codec
-
 
 CONNECTIONS = 256
 

@@ -27,11 +27,9 @@ from ...payloads.codec import Headers
 from ...web.middleware import SANE_REQUEST_ID
 from ..hot_routes.hot_route import Bodies, HotRequest, HotRoute
 from ..logging.model_call import CapturedBody, Exchange
-from .call_events import EventUnclear, read_events
-from .forward import CallPlan, LastAnswers
-from .forward import PASSED_ON, hold_answer, pick_answer_headers
+from .call_events import CallHalf, CallSide, CallSource, CompleteCall, EventUnclear, read_events
+from .forward import PASSED_ON, CallPlan, LastAnswers, hold_answer, pick_answer_headers
 from .service import Gateway
-from .spool_entries import CallHalf, CallSide, CallSource, CompleteCall
 
 PREDICTIONS = "predictions"
 

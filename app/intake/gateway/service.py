@@ -14,10 +14,7 @@ from ...base.telemetry.prometheus import spool_entries
 from ...calls.egress_policy import EgressPolicy
 from ...database.engine import Database, Sealer
 from ..logging.service import Ingestion
-from .forward import CallPlan, CallPlans
-from .lost_records import Losses
-from .spool import Spool
-from .spool_entries import (
+from .call_events import (
     CallSource,
     CompleteCall,
     Entry,
@@ -26,6 +23,9 @@ from .spool_entries import (
     decode_entry,
     encode_entry,
 )
+from .forward import CallPlan, CallPlans
+from .lost_records import Losses
+from .spool import Spool
 from .store_calls import CallStore
 
 BATCH_BYTES = 1024 * 1024

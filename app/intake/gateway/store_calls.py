@@ -21,14 +21,14 @@ from ...database.engine import Database, Sealer
 from ...database.tables import CallHalfRow as Row
 from ...database.tables import ErasedIdRow
 from ...deployments.queries import Deployments, find_numbers
-from ...domain.record_times import LogKind, RecordSource, RejectionReason
 from ...domain.record import digest_id
+from ...domain.record_times import LogKind, RecordSource, RejectionReason
 from ..logging.model_call import CapturedBody, Exchange
 from ..logging.rejection_counts import RejectedPart
 from ..logging.service import Ingestion
 from ..volume.arrival_queries import add_counts
+from .call_events import CallHalf, CallSide, CallSource, CompleteCall, Entry, IntakeCount, IntakeOutcome
 from .forward import CallPlans
-from .spool_entries import CallHalf, CallSide, CallSource, CompleteCall, Entry, IntakeCount, IntakeOutcome
 
 MAX_HALVES, MAX_HALVES_BYTES = 50_000, 256 * 1024 * 1024
 

@@ -12,9 +12,9 @@ from ...base.errors import (
     UnsupportedMediaType,
 )
 from ...base.values import MAX_TEXT
-from ...domain.record_times import STATED_SOURCES
 from ...domain.cells import MAX_ID_CHARACTERS
 from ...domain.deployment import OutputFields
+from ...domain.record_times import STATED_SOURCES
 from ...payloads.registry import PAIRED, PayloadFormat
 from ...payloads.request_pairs import LoggedTable
 from ...payloads.schema_parts import (

@@ -16,12 +16,11 @@ from ...base.encodings import UTF_8
 from ...base.errors import Conflict, EvenhandError, FieldProblem, InvalidInput, UnsupportedMediaType
 from ...base.strict_json import JsonObject
 from ...base.values import BOOLEANS
-from ...domain.record_times import RecordSource, stated_source
 from ...domain.record import Receipt
-from ...web.body import Out, example
+from ...domain.record_times import RecordSource, stated_source
+from ...web.body import Out, example, parse_content_type
+from ...web.middleware import is_json, require_parameters
 from ...web.problems import KINDS, build_problem_response
-from ...web.strict_requests import is_json, require_parameters
-from ...web.body import parse_content_type
 from ..logging.log_request import LogRequest
 from ..logging.service import Ingestion
 from .hot_route import Bodies, HotRequest, HotRoute

@@ -19,9 +19,8 @@ from ...base.errors import InvalidInput, TooLarge
 from ...base.strict_json import JsonObject
 from ...base.values import frozen_by_name, printable
 from ...deployments.training.typed_column import ParquetFile
-from ...domain.record_times import LogKind
 from ...domain.deployment import Endpoint, OutputFields, RecordSchema
-from ...domain.record_times import Impossible, TimeRule, TimeTally
+from ...domain.record_times import Impossible, LogKind, TimeRule, TimeTally
 from ..logging.decode_body import decoded_json, require_decodable
 from ..logging.ingest_plan import RecordRefused
 

@@ -15,8 +15,8 @@ from msgspec import Struct
 from ...base.durable_files import write_through
 from ...base.errors import InvalidInput, SetupError
 from ...base.strict_json import JsonObject
-from ...domain.record_times import LogKind
 from ...domain.deployment import OutputFields, ProblemType, RecordSchema, StorageKind
+from ...domain.record_times import LogKind
 from ..logging.ingest_plan import OPTIONAL_COLUMNS
 from .input_file import ImportRow, ImportSubject, InputFile, RowRefused, quoted, read_time
 from .logged_calls import read_rows

@@ -16,12 +16,11 @@ from ...base.apart import Apart, SentFile, ask
 from ...base.clock import utc_now
 from ...base.errors import FieldProblem, InvalidInput, UnsupportedMediaType
 from ...base.values import frozen
-from ...domain.record_times import LogKind, RecordSource
 from ...domain.record import Receipt
-from ...domain.record_times import TimeRule
-from ...web.route_declarations import OptionalMoment, in_utc
-from ...web.strict_requests import takes
+from ...domain.record_times import LogKind, RecordSource, TimeRule
 from ...web.body import read_apart, sent_type, spooled
+from ...web.middleware import takes
+from ...web.route_declarations import OptionalMoment, in_utc
 from ..hot_routes.routes import IngestionIn
 from ..logging.ingest_plan import IngestPlan
 from ..logging.log_request import LogRequest

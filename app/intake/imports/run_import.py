@@ -19,8 +19,8 @@ from ...base.clock import floor_to_hour
 from ...base.errors import InvalidInput, TooLarge
 from ...base.strict_json import JsonObject
 from ...base.values import frozen
-from ...domain.record_times import LogKind
 from ...domain.record import Receipt
+from ...domain.record_times import LogKind
 from ..logging.ingest_plan import MAX_RECORD_BYTES
 from .flat_tables import ImportLayout
 from .input_file import ImportRow, ImportSubject, InputFile, RowRefused, quoted

@@ -10,7 +10,7 @@ import msgspec
 
 from ...base.clock import floor_to_hour, floor_to_minute
 from ...domain.record import Rejection
-from ...sources.stored.minute_counts import is_counted
+from ...sources.stored.window_queries import is_counted
 from ..writing.write_batches import Batch, PayloadBatch
 from ..writing.writer import FEEDBACK_COLUMNS, KEY_COLUMNS, RECORD_COLUMNS
 from .ingest_plan import MAX_RECORD_BYTES, OPTIONAL_COLUMNS, Checked, CheckedPayload, IngestPlan, StatedTimes

@@ -13,7 +13,6 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from ...base.errors import InvalidInput, TooLarge
 from ...base.values import MAX_TEXT, frozen, frozen_arrays, join_first, nearest, printable, tidy
-from ...domain.record_times import RecordSource
 from ...domain.cells import (
     INT64_MAX,
     INT64_MIN,
@@ -29,7 +28,7 @@ from ...domain.cells import (
 )
 from ...domain.deployment import Column, FieldType, ProblemType, has_protected
 from ...domain.record import Rejection
-from ...domain.record_times import AHEAD, TimeRule
+from ...domain.record_times import AHEAD, RecordSource, TimeRule
 from ...payloads.model_classes import Classes
 from ...payloads.read_call import CallColumns
 from ...payloads.schema_parts import CELL, Schema, array_of

@@ -12,12 +12,12 @@ from ...base.encodings import UTF_8, decode_parts
 from ...base.errors import InvalidInput
 from ...base.strict_json import JsonObject
 from ...base.values import Range, Scalar, name_value, nearest, quote_names
-from ...domain.record_times import RecordSource
 from ...domain.cells import Json, parse_label, parse_probability, parse_text, shown
 from ...domain.deployment import Column
 from ...domain.groups import normalize_look
 from ...domain.monitor import Outcome
 from ...domain.record import ReceiptWarning
+from ...domain.record_times import RecordSource
 from .decode_body import MAX_BODY_BYTES, decoded_json, decompressed, require_decodable
 from .ingest_plan import Checked, CheckedPayload, IngestPlan, RecordRefused, StatedTimes, check_count
 from .model_call import check_pairs

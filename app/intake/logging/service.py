@@ -17,8 +17,8 @@ from ...base.turns import Turns
 from ...base.values import frozen_by_name
 from ...database.engine import Database, Sealer
 from ...database.partitions import ensure_coming_months, ensure_months
-from ...domain.record_times import LogKind, RecordSource, RejectionReason
 from ...domain.record import Receipt, RecordConflict, digest_id
+from ...domain.record_times import LogKind, RecordSource, RejectionReason
 from ...payloads.codec import Codec
 from ..writing.group_commit import GroupCommit
 from ..writing.record_numbers import RecordNumbers

@@ -18,9 +18,9 @@ from ...database.tables import (
     RejectionCountRow,
 )
 from ...deployments.queries import find_numbers
-from ...domain.record_times import KEPT, Arrivals, RejectionCount
 from ...domain.check import Span
-from ..gateway.spool_entries import IntakeCount
+from ...domain.record_times import KEPT, Arrivals, RejectionCount
+from ..gateway.call_events import IntakeCount
 
 
 @frozen_by_name

@@ -7,7 +7,7 @@ from pydantic import Field
 from ...domain.record_times import LogKind, RecordSource, RejectionCount, RejectionReason
 from ...web.body import In, Out, example, read_from
 from ...web.route_declarations import Timestamp
-from ..gateway.spool_entries import IntakeCount, IntakeOutcome
+from ..gateway.call_events import IntakeCount, IntakeOutcome
 from .hourly_view import IngestionHour, IngestionView, describe_rejection, find_remedy
 
 MAX_HOURS = 1000

@@ -9,9 +9,9 @@ from sqlalchemy.orm import Session
 
 from ...base.clock import HOUR
 from ...base.values import frozen_by_name
-from ...domain.record_times import Arrivals, LogKind, RecordSource, RejectionCount, RejectionReason
 from ...domain.check import Span
-from ..gateway.spool_entries import IntakeCount, IntakeOutcome
+from ...domain.record_times import Arrivals, LogKind, RecordSource, RejectionCount, RejectionReason
+from ..gateway.call_events import IntakeCount, IntakeOutcome
 from .arrival_queries import (
     MOST_WAITING,
     MissingHour,

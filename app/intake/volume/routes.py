@@ -12,9 +12,8 @@ from ...base.clock import HOUR, floor_to_hour
 from ...base.errors import FieldProblem, InvalidInput, refuse
 from ...base.values import frozen
 from ...deployments.deployment_in_address import LoggableDeployment, ReadableDeployment
-from ...domain.record_times import KEPT
 from ...domain.check import Span
-from ...domain.record_times import TimeRule
+from ...domain.record_times import KEPT, TimeRule
 from ...web.route_declarations import (
     Limit,
     OptionalMoment,

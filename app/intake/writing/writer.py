@@ -15,7 +15,7 @@ from ...base.telemetry.outage_lines import OutageLog
 from ...base.telemetry.prometheus import flush_records, flush_seconds
 from ...database.tables.records import PayloadRecordRow
 from ...domain.record_times import LogKind
-from ...sources.stored.minute_counts import KEPT
+from ...sources.stored.window_queries import KEPT
 from .write_batches import (
     NOTHING_SPECIAL,
     Batch,

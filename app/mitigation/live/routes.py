@@ -12,8 +12,8 @@ from ...base.errors import InvalidInput, ScoringFailed
 from ...intake.hot_routes.hot_route import Bodies, ClientGone
 from ...intake.hot_routes.openapi_entries import ENCODING
 from ...payloads.registry import PayloadFormat
+from ...web.middleware import takes
 from ...web.route_declarations import CONFLICT, answers
-from ...web.strict_requests import takes
 from .openapi_entries import ANSWER, BODY, OTHER_MEDIA
 from .service import FACTS_HEADER, ActiveMitigation, LiveRequest
 

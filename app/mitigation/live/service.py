@@ -30,7 +30,9 @@ from ...intake.writing.write_batches import StaleTarget, WriteOutcome
 from ...payloads.codec import JSON, Form
 from ...payloads.read_predictions import Answer
 from ...payloads.wire import decode_answer
-from .live_cases import (
+from .live_plan import (
+    ActivePlan,
+    ActivePlans,
     Case,
     Roles,
     copy_rows,
@@ -41,7 +43,6 @@ from .live_cases import (
     pick_early_copies,
     split_answers,
 )
-from .live_plan import ActivePlan, ActivePlans
 from .live_request import Asked, read_asked
 from .substitute import Mitigated, MitigationResult
 

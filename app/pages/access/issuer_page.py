@@ -10,9 +10,8 @@ from starlette.responses import Response
 from ...access.gate.caller import NowIn, ServicesIn
 from ...access.gate.gate import OIDC_LOG_IN, is_over_https, pending_cookie, pending_log_in
 from ...access.issuer import pending_log_ins as pending
-from ...access.issuer.issuer_configuration import BACK_CHANNEL, CALLBACK
 from ...access.issuer.issuer_log_in import CallbackIn
-from ...access.issuer.verify_token import MAX_TOKEN_CHARACTERS
+from ...access.issuer.verify_token import BACK_CHANNEL, CALLBACK, MAX_TOKEN_CHARACTERS
 from ...base.errors import EvenhandError, NotFound, Unauthenticated
 from ...web.client_address import name_client
 from .login_page import lead_on, own_path, refuse_log_in

@@ -4,8 +4,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from ...access.gate.caller import NowIn, Reader, SessionIn
-from ...access.keys.queries import USUAL_OVERLAP_HOURS
-from ...access.keys.queries import page_keys, read_key_use
+from ...access.keys.queries import USUAL_OVERLAP_HOURS, page_keys, read_key_use
 from ...access.principals import Permission, Role
 from ...access.users import queries as users
 from ...access.users.user_rules import ROLES

@@ -19,7 +19,7 @@ from ...alerts.channels.channel import ChannelKind
 from ...alerts.channels.notification_queries import Unsent, notification_page
 from ...alerts.channels.queries import channel_page
 from ...alerts.queries import AlertFilter
-from ...alerts.rules.queries import rules_page
+from ...alerts.rules.rules import rules_page
 from ...base.values import frozen
 from ...charts.time_ranges import RangePreset
 from ...deployments.deployment_in_address import Watched

@@ -13,7 +13,7 @@ from ...alerts.channels.notification_queries import named_channels
 from ...alerts.channels.queries import channel_page
 from ...base.errors import NotFound
 from ...base.values import GroupValue, Range, canonical
-from ...calls.certificates import CertificateFacts, describe_certificates
+from ...calls.pinned_transport import CertificateFacts, describe_certificates
 from ...checks.queries import under_way
 from ...deployments.deployment_in_address import Watched
 from ...deployments.mitigation_queries import read_mitigation_settings

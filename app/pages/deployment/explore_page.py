@@ -10,7 +10,7 @@ from starlette.responses import Response
 from ...access.gate.caller import NowIn, SessionIn
 from ...alerts.queries import present_alerts
 from ...base.values import frozen_by_name
-from ...charts.named_groups import rename_gap
+from ...charts.series import rename_gap
 from ...charts.time_ranges import RangeChoice
 from ...charts.timeline import choose_range
 from ...checks.days.roll_up import Period

@@ -17,8 +17,8 @@ from ...charts.forest_headline import (
     word_figure,
     word_forest,
 )
-from ...charts.named_groups import rename_gap
 from ...charts.pictures.forest_picture import draw_forest, strip_runs
+from ...charts.series import rename_gap
 from ...checks.views.explain_figure import Explanation, explain
 from ...checks.views.headlines import NOT_TOGETHER, read_together
 from ...checks.views.headlines import word_figure as worded

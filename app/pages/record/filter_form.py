@@ -20,8 +20,7 @@ from ...domain.check import CheckState, DataSet
 from ...domain.groups import EVERYBODY_ELSE
 from ...domain.monitor import Monitor
 from ...domain.paging import Paging
-from ...records.record_list import OutcomeWord
-from ...records.record_list import ChangedFilter, RecordsWanted
+from ...records.record_list import ChangedFilter, OutcomeWord, RecordsWanted
 from ...sources.stored.record_conditions import RecordSort
 from ...web.route_declarations import Timestamp, in_utc, read_record_cursor
 

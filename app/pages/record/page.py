@@ -17,7 +17,7 @@ from ...domain.check import WindowCounts
 from ...domain.groups import GroupWords
 from ...domain.mitigation import ONLY_DIRECT
 from ...domain.paging import Paging
-from ...records.corrections.queries import page as page_corrections
+from ...records.corrections.correct import page as page_corrections
 from ...records.one_record import record_details
 from ...records.record_list import Records, list_matching_records
 from ...records.second_look.words import list_flip_totals, pick_labels

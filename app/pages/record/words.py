@@ -12,8 +12,7 @@ from ...domain.groups import Role
 from ...domain.monitor import Monitor, Outcome
 from ...records.bodies import CounterfactualOut as Counterfactual
 from ...records.one_record import RecordDetails
-from ...records.record_list import WORDS, Change, OutcomeWord, RecordGroup
-from ...records.record_list import RecordSummary
+from ...records.record_list import WORDS, Change, OutcomeWord, RecordGroup, RecordSummary
 from ...sources.stored.record_queries import StoredRecord
 from ..words import ABSENT
 

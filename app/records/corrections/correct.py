@@ -1,19 +1,152 @@
 """Corrections of stored labels and predictions."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
 
+from psycopg.types.json import Jsonb
+from sqlalchemy import Row, text
 from sqlalchemy.orm import Session
 
+from ...access.audit.event_queries import insert_event
 from ...base.encodings import decode_parts
 from ...base.errors import InvalidInput
 from ...checks.result_queries import Corrected, Correction
 from ...domain.cells import Json, parse_label, record_id, shown, string
-from ...domain.record import Receipt, RecordConflict, Rejection
+from ...domain.paging import Paging
+from ...domain.record import Receipt, RecordConflict, Rejection, digest_id
 from ...intake.logging.decode_body import decoded_json, require_decodable
 from ...intake.logging.ingest_plan import MAX_RECORDS, Checked, IngestPlan, RecordRefused, checked_cell
 from ...intake.logging.log_request import find_warnings, read_lines
 from ...intake.logging.native_records import read_members, read_optional
-from .queries import MAX_CORRECTIONS, store_correction
+from ...intake.writing.write_target import Target
+
+MAX_CORRECTIONS = 1_000
+
+# `earlier` is the correction of the same id or, without an id, the newest one of this value.
+_CORRECT = text("""
+    WITH stored AS (
+        SELECT r.logged_at AS record_at, r.record_no, f.record_no AS labelled_no, f.usable_at,
+               coalesce(r.logged_at, f.record_logged_at) AS logged_at,
+               CASE WHEN :what = 'label' THEN f.label ELSE coalesce(r.label, r.prediction) END AS value,
+               CAST(:old AS jsonb) AS old, CAST(:new AS jsonb) AS new,
+               (SELECT records_months || CASE records_months WHEN 1 THEN ' month' ELSE ' months' END
+                FROM retention_policies WHERE deployment_no = :no) AS retention
+        FROM (SELECT) one
+        LEFT JOIN payload_keys k ON k.deployment_no = :no AND k.record_id = :record_id
+        LEFT JOIN payload_records r ON r.deployment_no = :no AND r.logged_at = k.logged_at
+            AND r.record_no = k.record_no
+        LEFT JOIN feedback_records f ON f.deployment_no = :no AND f.feedback_id = :record_id
+    ), chain AS (
+        SELECT count(*) AS corrections, max(made_at) AS previous_at
+        FROM corrections WHERE deployment_no = :no AND record_id = :record_id AND what = :what
+    ), earlier AS (
+        SELECT record_id = :record_id AND what = :what AND reason = :reason AND coalesce(new,
+            'null') = CAST(:new AS jsonb) AS is_same
+        FROM (
+            SELECT * FROM corrections WHERE deployment_no = :no AND id = :id
+            UNION ALL
+            (SELECT * FROM corrections
+             WHERE CAST(:id AS text) IS NULL AND deployment_no = :no AND record_id = :record_id
+                 AND what = :what
+             ORDER BY number DESC LIMIT 1))
+    ), judged AS (
+        SELECT *, CASE
+            WHEN EXISTS (SELECT FROM erased_ids WHERE deployment_no = :no AND digest = :digest) THEN 'erased'
+            WHEN value IS NULL AND record_no IS NOT NULL THEN 'without_label'
+            WHEN value IS NULL AND retention IS NOT NULL AND labelled_no IS NOT NULL THEN 'gone'
+            WHEN value IS NULL AND retention IS NOT NULL THEN 'past_retention'
+            WHEN value IS NULL THEN 'not_stored'
+            WHEN (SELECT is_same FROM earlier) THEN 'duplicate'
+            WHEN CAST(:id AS text) IS NOT NULL AND EXISTS (SELECT FROM earlier) THEN 'other_content'
+            WHEN old NOT IN ('null', value) THEN 'other_value'
+            WHEN new = value THEN 'unchanged'
+            WHEN corrections >= :most THEN 'too_many'
+            ELSE 'corrected' END AS outcome
+        FROM stored, chain
+    ), due AS (
+        SELECT * FROM judged WHERE outcome = 'corrected'
+    ), label AS (
+        UPDATE feedback_records f SET label = due.new FROM due
+        WHERE :what = 'label' AND f.deployment_no = :no AND f.feedback_id = :record_id
+    ), prediction AS (
+        UPDATE payload_records r SET label = CASE WHEN r.label IS NOT NULL THEN due.new END,
+            prediction = CASE WHEN r.label IS NULL OR due.new = 'null' THEN due.new ELSE r.prediction END
+        FROM due
+        WHERE :what = 'prediction' AND r.deployment_no = :no AND r.logged_at = due.record_at
+            AND r.record_no = due.record_no
+    ), hour AS (
+        INSERT INTO changed_hours (deployment_no, hour)
+        SELECT :no, date_trunc('hour', logged_at, 'UTC') FROM due WHERE logged_at IS NOT NULL
+    ), made AS (
+        INSERT INTO corrections (deployment_no, id, record_id, what, number, old, new, reason, made_by,
+            previous_at, logged_at, usable_at)
+        SELECT :no, :id, :record_id, :what, corrections + 1, nullif(value, 'null'), nullif(new, 'null'),
+            :reason, :by, previous_at,
+               logged_at, usable_at
+        FROM due
+    )
+    SELECT outcome, value, retention FROM judged
+""")
+_PAGE = text("""
+    SELECT no, id, record_id AS record, what, number, old, new, reason, made_by AS corrected_by, made_at
+        AS corrected_at FROM corrections
+    WHERE deployment_no = :no AND record_id IS NOT NULL AND (CAST(:record AS text) IS NULL
+        OR record_id = :record)
+      AND (CAST(:what AS text) IS NULL OR what = :what) AND (CAST(:since AS timestamptz) IS NULL
+          OR made_at >= :since)
+      AND (:after = 0 OR no < :after)
+    ORDER BY no DESC LIMIT :limit
+""")
+_COUNT = text("""
+    SELECT coalesce(json_object_agg(day, counts ORDER BY day DESC), '{}')
+    FROM (SELECT day, json_object_agg(what, corrections) AS counts
+          FROM (SELECT date(made_at AT TIME ZONE 'UTC') AS day, what, count(*) AS corrections FROM corrections
+                WHERE deployment_no = :no GROUP BY 1, 2)
+          GROUP BY day)
+""")
+
+
+def store_correction(session: Session, target: Target, correction: Correction, *, by: str) -> Row[Any]:
+    """Notes the hour as changed, and an audit event without a value, unless something speaks against it.
+
+    Returns the outcome, the value that was stored, and for how long records are kept. The deployment is
+    locked.
+    """
+    digest = digest_id(correction.record_id)
+    values = asdict(correction) | {"old": Jsonb(correction.old), "new": Jsonb(correction.new)}
+    values |= {"no": target.no, "digest": digest, "by": by, "most": MAX_CORRECTIONS}
+    result = session.execute(_CORRECT, values).one()
+    if result.outcome == "corrected":
+        insert_event(
+            session,
+            actor=by,
+            action="record.corrected",
+            deployment_id=target.id,
+            subject=digest.hex(),
+            details={"what": correction.what, "reason": correction.reason},
+        )
+    return result
+
+
+def page(
+    session: Session,
+    deployment_no: int,
+    paging: Paging,
+    *,
+    record: str | None = None,
+    what: Corrected | None = None,
+    since: datetime | None = None,
+) -> Sequence[Any]:
+    values = asdict(paging) | {"no": deployment_no, "record": record, "what": what, "since": since}
+    return session.execute(_PAGE, values).all()
+
+
+def count_by_day(session: Session, deployment_no: int) -> Any:  # noqa: ANN401 - JSON
+    """Numbers by kind for each day (UTC), the newest first; erased records are among them."""
+    return session.scalar(_COUNT, {"no": deployment_no})
+
 
 MAX_REASON = 500
 

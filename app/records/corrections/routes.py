@@ -14,12 +14,11 @@ from ...intake.hot_routes.routes import IngestionIn, receipt_members, refuse_all
 from ...intake.logging.decode_body import MAX_BODY_BYTES
 from ...intake.logging.ingest_plan import IngestPlan
 from ...payloads.schema_parts import CELL, closed_object
-from ...web.route_declarations import CONFLICT, FilterText, NumberPaging, OptionalMoment, in_utc
-from ...web.strict_requests import takes
 from ...web.body import SentType, sent_type, spooled
+from ...web.middleware import takes
+from ...web.route_declarations import CONFLICT, FilterText, NumberPaging, OptionalMoment, in_utc
 from ..feedback.bodies import CorrectionCounts, CorrectionPage, CorrectionReceipt
-from .correct import correct, read_corrections
-from .queries import count_by_day, page
+from .correct import correct, count_by_day, page, read_corrections
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/corrections", tags=["records"], responses=CONFLICT)
 

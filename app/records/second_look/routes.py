@@ -8,9 +8,9 @@ from sqlalchemy.orm import Session
 
 from ...access.gate.caller import READS_RECORDS, ServicesIn, SessionIn
 from ...base.errors import Conflict
+from ...deployments.change_texts import exported
 from ...deployments.deployment_in_address import NEEDS_LOGGED, ReadableDeployment
 from ...deployments.monitor.queries import find_monitor
-from ...deployments.noted_exports import exported
 from ...domain.groups import GroupWords
 from ...domain.mitigation import ONLY_DIRECT
 from ...mitigation.window.flag_queries import FlaggedFilter, FlaggedPayload, FlagPlace, flagged_page

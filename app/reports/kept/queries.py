@@ -10,8 +10,15 @@ from sqlalchemy.orm import Session
 
 from ...alerts.channels.queries import lock_channels
 from ...base.errors import Conflict, require_present
-from ...database.binary_rows import list_column_values, page_newest, page_oldest, read_row
-from ...database.leased_rows import HeldRow, lease_row, write_held
+from ...database.binary_rows import (
+    HeldRow,
+    lease_row,
+    list_column_values,
+    page_newest,
+    page_oldest,
+    read_row,
+    write_held,
+)
 from ...database.tables import (
     AlertChannelRow,
     KeptReportFileRow,

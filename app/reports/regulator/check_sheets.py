@@ -5,8 +5,7 @@ from dataclasses import asdict
 from datetime import datetime
 
 from ...base.values import frozen
-from ...charts.named_groups import rename_evidence
-from ...charts.series import measure_requested
+from ...charts.series import measure_requested, rename_evidence
 from ...domain.check import DataSet, Measurement
 from ...evidence.words import list_figures, name_figure
 from ...statistics.e_values.state_words import NOT_COVERED

@@ -15,8 +15,7 @@ from ...domain.check import Span
 from ...domain.deployment import Column, Deployment, FieldKind
 from ...domain.groups import NEITHER, GroupWords, list_groups, positions
 from ...domain.monitor import Monitor, MonitoredAttribute, Outcome
-from ...sources.arrays.favourable_scores import Coded, outcome_codes, stored_cells
-from ...sources.arrays.favourable_scores import favourable_scores
+from ...sources.arrays.favourable_scores import Coded, favourable_scores, outcome_codes, stored_cells
 from ...sources.arrays.read_records import group_records
 from ...sources.stored.window_queries import WindowQuery, count_combinations, name_values
 from ...statistics.group_labels import MISSING, Codes, IntArray
@@ -28,7 +27,7 @@ from ...statistics.selections.category_people import (
     divide_numbers,
     has_many_numbers,
 )
-from ...statistics.selections.probability_bounds import bound_categories
+from ...statistics.selections.lending_sheet import bound_categories
 from ..document import Json
 from .clauses import ToolKind
 

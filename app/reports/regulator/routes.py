@@ -11,14 +11,14 @@ from sqlalchemy.orm import Session
 
 from ...access.audit.activity_queries import changes_between, record_activity
 from ...access.gate.caller import Manager, NowIn, Reader, SessionIn
-from ...alerts.rules.queries import unknown_channels
+from ...alerts.rules.rules import unknown_channels
 from ...base.errors import FieldProblem, InvalidInput, refuse
 from ...base.values import frozen
 from ...charts.routes import describe_files
 from ...database.engine import current_time
+from ...deployments.change_texts import exported
 from ...deployments.deployment_in_address import LockedDeployment, ReadableDeployment
 from ...deployments.monitor.queries import find_monitor
-from ...deployments.noted_exports import exported
 from ...domain.check import Span
 from ...domain.deployment import Deployment
 from ...retention.queries import read_retention_policy

@@ -3,34 +3,24 @@
 Predictions show which number it is. Where they do not, there are no scores.
 """
 
-from collections.abc import Sequence
-from functools import reduce
-from operator import add
-
-import msgspec
-import numpy as np
-import pyarrow as pa
-
-from ...base.values import Range, Scalar, canonical, frozen_arrays
-from ...domain.mitigation import Reading
-from ...domain.monitor import Outcome, OutcomeRule
-from ...statistics.group_labels import FloatArray, IntArray
 import json
 import math
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import add
 from typing import Protocol
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ...base.values import Scalar, canonical, frozen_arrays, normalised
+from ...base.values import Range, Scalar, canonical, frozen_arrays, normalised
 from ...domain.deployment import Column
 from ...domain.groups import typed
+from ...domain.mitigation import Reading
 from ...domain.monitor import Outcome, OutcomeRule, ValueTest
-from ...statistics.group_labels import MISSING, Codes, FloatArray
-
+from ...statistics.group_labels import MISSING, Codes, FloatArray, IntArray
 
 Mask = npt.NDArray[np.bool_]
 

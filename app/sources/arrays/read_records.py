@@ -30,8 +30,16 @@ from ...domain.groups import (
 from ...domain.monitor import Comparison, Monitor, MonitoredAttribute
 from ...statistics.group_labels import MISSING, Codes, IntArray, cross
 from ...statistics.tables.strata_counts import MOST_STRATA
-from .favourable_scores import Cells, Mask, are_ranges, in_ranges, outcome_codes, stored_cells
-from .favourable_scores import Scores, favourable_scores
+from .favourable_scores import (
+    Cells,
+    Mask,
+    Scores,
+    are_ranges,
+    favourable_scores,
+    in_ranges,
+    outcome_codes,
+    stored_cells,
+)
 
 
 @frozen

@@ -30,7 +30,7 @@ from ...base.errors import (
     SetupError,
 )
 from ...base.telemetry.mask_secrets import without_secrets
-from .engines import POLL_SECONDS, Done, Task
+from .table_files import POLL_SECONDS, Done, Task
 
 PACKAGE = Path(__file__).resolve().parents[2]
 

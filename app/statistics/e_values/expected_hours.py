@@ -7,9 +7,8 @@ from scipy.special import ndtri
 
 from ...base.values import frozen
 from .betting import project
-from .nulls import LOG_SHOWN_FAIR
-from .nulls import Hours, Limit, Null
-from .paired_bets import PairedHours, weigh_pairs
+from .confidence import PairedHours, weigh_pairs
+from .nulls import LOG_SHOWN_FAIR, Hours, Limit, Null
 
 FURTHEST_HOURS = 87_600.0
 

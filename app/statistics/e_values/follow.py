@@ -14,9 +14,8 @@ import numpy as np
 
 from ...base.values import frozen, frozen_arrays
 from .betting import Past, weigh_claims
-from .nulls import HOURS_OF_A_YEAR, Detector, FairnessProof, log_mean
 from .confidence import MIN_MONITORED_RECORDS, MIN_REFERENCE_RECORDS
-from .nulls import FloatArray, Hours, Limit
+from .nulls import HOURS_OF_A_YEAR, Detector, FairnessProof, FloatArray, Hours, Limit, log_mean
 from .onset import Onset, find_onset
 from .state_words import EvidenceState
 

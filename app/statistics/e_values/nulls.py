@@ -1,19 +1,14 @@
 """Claims that evidence is collected against, and the rates it bets on instead."""
 
 from collections.abc import Sequence
-from dataclasses import InitVar, field
+from dataclasses import InitVar, dataclass, field
 from enum import StrEnum
+from math import exp, fsum, inf, isnan, log, log1p
 
 import numpy as np
 import numpy.typing as npt
 
 from ...base.values import frozen, frozen_arrays
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from math import exp, fsum, inf, isnan, log, log1p
-
-import numpy as np
-
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -12,9 +12,8 @@ from ..intervals.rate_estimates import DRAWS, LABELLED, PARTS, RATES, Words
 from ..tables.count_table import GroupCounts, LabelledCells
 from ..tables.score_table import ScoreTable
 from .composites import measure_across, measure_cells, measure_strata
-from .labelled_figures import judge_labels
 from .measure_rates import measure_comparison, measure_counts, measure_rate, omit_repeats, with_caution
-from .measure_scores import measure_scores
+from .measure_scores import judge_labels, measure_scores
 from .worst_group import NO_LIMITS, AllLimits, mark_worst
 
 Keys = Collection[str] | None

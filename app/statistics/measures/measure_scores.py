@@ -1,18 +1,228 @@
 """Measures probabilities: every figure of scores in each of its scopes."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from enum import StrEnum
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from ...base.values import frozen
 from ...domain.check import Details
+from ..catalogue import CATALOGUE, Metric
+from ..catalogue.metric import ComparedRate, CountOf, RateOf
 from ..figure_values import Measured, Undefined, Value
 from ..formulas.score_distances import EQUALIZED_ODDS, GAPS
 from ..formulas.score_figures import COUNTS, FIGURES, MOST_ERROR, TOO_CLOSE, Figures
-from ..group_labels import AnyArray, Groups
+from ..group_labels import AnyArray, Groups, IntArray
 from ..intervals.intervals import Interval, IntervalEnds
+from ..intervals.rate_estimates import Share
+from ..tables.count_table import LabelledCells
 from ..tables.score_table import ScoreSums, ScoreTable
-from .measure_rates import Member, build_result, build_value, members, monitored, reference, with_caution
+from .measure_rates import (
+    Member,
+    build_result,
+    build_value,
+    members,
+    monitored,
+    reference,
+    significance,
+    with_caution,
+)
+
+FEWEST, LEAST_OF_OTHER, LEAST_OF_EVEN, CERTAIN = 10, 0.02, 0.8, 0.01
+"""Labels of a decision; its share of labels, against the other decision's, for any figure and for an even
+state; p value of uneven.
+"""
+
+_RATES_OF_DECISION = {
+    "favourable": {"positive_predictive", "false_discovery"},
+    "unfavourable": {"negative_predictive", "false_omission"},
+}
+
+
+class LabelState(StrEnum):
+    """The worst first."""
+
+    NONE = "none"
+    ONE_DECISION = "one_decision"
+    UNEVEN = "uneven"
+    EVEN = "even"
+    ALL = "all"
+
+
+@frozen
+class DecidedLabels:
+    """Records with one prediction whose label could be there, and those that have one."""
+
+    decision: str
+    records: int
+    labelled: int
+
+    @property
+    def share(self) -> float:
+        return self.labelled / self.records
+
+
+class LabelCounts(NamedTuple):
+    favourable: DecidedLabels
+    unfavourable: DecidedLabels
+
+    @classmethod
+    def of(cls, counts: IntArray) -> Self:
+        """From counts [unfavourable, favourable][records, labelled]."""
+        unfavourable, favourable = (tuple(map(int, row)) for row in counts)
+        return cls(DecidedLabels("favourable", *favourable), DecidedLabels("unfavourable", *unfavourable))
+
+    @property
+    def labelled(self) -> int:
+        return self.favourable.labelled + self.unfavourable.labelled
+
+    @property
+    def records(self) -> int:
+        return self.favourable.records + self.unfavourable.records
+
+    @property
+    def decided(self) -> list[DecidedLabels]:
+        return sorted((side for side in self if side.records), key=lambda side: side.share)
+
+    @property
+    def lacking(self) -> list[str]:
+        decided = self.decided
+        apart = bool(decided) and decided[0].share < LEAST_OF_OTHER * decided[-1].share
+        return [
+            side.decision
+            for side in decided
+            if side.labelled < min(FEWEST, side.records) or (apart and side is decided[0])
+        ]
+
+    @property
+    def state(self) -> LabelState:
+        if not self.labelled:
+            return LabelState.NONE
+        if self.labelled == self.records:
+            return LabelState.ALL
+        if self.lacking:
+            return LabelState.ONE_DECISION
+        low = self.decided[0]
+        is_uneven = low.share < LEAST_OF_EVEN * self.decided[-1].share and self.p_value < CERTAIN
+        return LabelState.UNEVEN if is_uneven else LabelState.EVEN
+
+    @property
+    def p_value(self) -> float:
+        """That both decisions have the same share of labels; 1 where only one has records."""
+        shares = [Share(side.labelled, side.records, side.records) for side in self]
+        is_open = all(share.total for share in shares) and 0 < self.labelled < self.records
+        return significance(*shares, pairs=1).p_value if is_open else 1.0
+
+    def allows(self, metric: Metric) -> bool:
+        """Whether the figure can be known, at least of the labelled."""
+        how = metric.measure
+        if self.state is not LabelState.ONE_DECISION or isinstance(how, CountOf):
+            return self.state is not LabelState.NONE
+        present = [side.decision for side in self.decided if side.decision not in self.lacking]
+        if len(present) != 1:
+            return False
+        is_calibration = metric.key in {"calibration_gap", "calibration_error"}
+        return is_calibration or (
+            isinstance(how, RateOf | ComparedRate) and how.rate in _RATES_OF_DECISION[present[0]]
+        )
+
+    def explain(self, metric: Metric) -> str:
+        if self.state is LabelState.NONE:
+            return "no label"
+        decisions = " and ".join(f"{side.labelled:,} of {side.records:,} {side.decision}" for side in self)
+        name = f"{metric.title[:1].lower()}{metric.title[1:]}"
+        return f"labels exist for {decisions} predictions: no {name} can be known from labels of one decision"
+
+    @property
+    def headline(self) -> str | None:
+        if self.state in {LabelState.NONE, LabelState.ALL}:
+            return None
+        larger = max(self, key=lambda side: side.labelled)
+        of_these = "all of them" if larger.labelled == self.labelled else f"{larger.labelled:,} of them"
+        return (
+            f"Labels of some: {self.labelled:,} of {self.records:,} records have a label, {of_these} "
+            f"{larger.decision}."
+        )
+
+    def to_json(self) -> dict[str, int]:
+        counts = {side.decision: side.records for side in self} | {
+            f"labelled_{side.decision}": side.labelled for side in self
+        }
+        return {"records": self.records, **counts}
+
+
+def describe_mark(labels: Mapping[str, Any]) -> tuple[str, str]:
+    """End of a sentence, and the caution after it, from `Details.labels`."""
+    mark = f", of the {labels['labelled']:,} with a label"
+    counted = {name: labels.get(f"labelled_{name}", 0) for name in ("favourable", "unfavourable")}
+    if labels.get("state") == LabelState.ONE_DECISION:
+        larger = max(counted, key=counted.__getitem__)
+        smaller = sum(counted.values()) - counted[larger]
+        count = (
+            "all"
+            if not smaller
+            else f"{counted[larger]:,}"
+            if sum(counted.values()) == labels["labelled"]
+            else "most"
+        )
+        return f"{mark}, {count} of them {'approved' if larger == 'favourable' else 'refused'}", ""
+    if labels.get("state") != LabelState.UNEVEN:
+        return mark, ""
+    shares = {name: 100 * count / labels[name] if labels[name] else 0.0 for name, count in counted.items()}
+    decisions = " and ".join(f"{share:.0f} of 100 {name}" for name, share in shares.items())
+    leaning = f"figures of the labelled lean towards the {max(shares, key=shares.__getitem__)} ones"
+    return mark, f" Caution: {decisions} predictions have a label: {leaning}."
+
+
+def judge_labels(results: Iterable[Measured], table: LabelledCells) -> list[Measured]:
+    """Marks figures as of the labelled; a number that labels of one decision cannot give gets a reason."""
+    return [_judge(result, table) for result in results]
+
+
+def _judge(result: Measured, table: LabelledCells) -> Measured:
+    metric = CATALOGUE[result.metric]
+    sides = _find_sides(result, table.groups)
+    columns = sorted({column for side in sides for column in side})
+    mark = {"of": "labelled", "labelled": int(table.confusion[columns].sum())}
+    if table.cohort is None:
+        return replace(result, details=result.details.changed(labels=mark))
+    counted = [LabelCounts.of(table.cohort[list(side)].sum(0)) for side in sides]
+    worst = min((side.state for side in counted), key=list(LabelState).index)
+    if worst is LabelState.ALL:
+        return result
+    together = LabelCounts.of(table.cohort[columns].sum(0))
+    details = result.details.changed(labels=mark | {"state": worst.value} | together.to_json())
+    forbidding = next((side for side in counted if not side.allows(metric)), None)
+    if forbidding is None:
+        return replace(result, details=details)
+    return replace(
+        result,
+        number=Undefined(forbidding.explain(metric), result.number.n)
+        if isinstance(result.number, Value)
+        else result.number,
+        for_choice=None,
+        details=details.changed(p_value=None, chosen_p_value=None),
+    )
+
+
+def _find_sides(result: Measured, groups: Groups) -> list[Sequence[int]]:
+    metric = CATALOGUE[result.metric]
+    if result.scope == "worst_pair":
+        names = (result.details.monitored, result.details.reference)
+        return [(position,) for position, group in enumerate(groups) if group.label in names]
+    columns = next(
+        member.columns for member in members((result.scope,), groups) if member.label == result.group
+    )
+    if result.scope == "attribute":
+        return [(column,) for column in columns]
+    return (
+        [columns, reference(groups).columns]
+        if "reference" not in metric.scopes and result.scope in {"group", "pooled"}
+        else [columns]
+    )
 
 
 def measure_scores(table: ScoreTable, groups: Groups, formulas: Mapping[str, str]) -> list[Measured]:

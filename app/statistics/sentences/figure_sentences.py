@@ -9,7 +9,7 @@ from ..catalogue import CATALOGUE, Metric
 from ..catalogue.metric import ComparedRate, CountOf, RateOf
 from ..intervals.rate_estimates import PARTS, RATES, REVERSED_DIFFERENCE
 from ..intervals.verdicts import MINIMUM_GROUP_SIZE, TOLERANCE
-from ..measures.labelled_figures import describe_mark
+from ..measures.measure_scores import describe_mark
 from .rounding import MINUS, MOST_OF_GAP, RoundedGap, round_gap, write_minus
 
 SMALLEST = 1e-9

@@ -11,8 +11,8 @@ from syrupy.assertion import SnapshotAssertion
 from app.alerts.channels.channel import ChannelContent, ChannelKind
 from app.alerts.channels.notification import Delivered, NotificationState
 from app.alerts.channels.notification_queries import ClaimedNotification, get_notification, queue_alerts, queue_notifications, queue_test
-from app.checks.subject import Report
 from app.checks.lease_queries import finish
+from app.checks.subject import Report
 from app.database.engine import Database
 from app.domain.alert import Event
 from app.domain.check import CheckRun, CheckState

@@ -8,8 +8,7 @@ from sqlalchemy import select, text
 
 from app.access import authenticator
 from app.access.authenticator import Authenticator
-from app.access.keys.queries import create_key, read_key_id
-from app.access.keys.queries import USE_NOTED_EVERY, get_key, note_key_use
+from app.access.keys.queries import USE_NOTED_EVERY, create_key, get_key, note_key_use, read_key_id
 from app.access.principals import Role
 from app.access.users.browser_sessions import log_in_with_key
 from app.base.errors import Forbidden, Unauthenticated

@@ -15,7 +15,7 @@ from app.intake.hot_routes.openapi_entries import ingestion_paths
 from app.intake.hot_routes.routes import PARAMETERS
 from app.main import _create_api
 from app.pages.application import create_pages
-from app.web.strict_requests import declared_parameters
+from app.web.middleware import declared_parameters
 from tests.builders.bodies import deployment, monitor
 from tests.builders.open_routes import FOR_EVERYBODY
 from tests.service import RunningService

@@ -18,8 +18,7 @@ from app.base.errors import LeaseLost
 from app.cli.library.groups import command as groups
 from app.deployments.queries import Deployments
 from app.evidence.subgroups import scan_deployment as scanning
-from app.evidence.subgroups.scan_deployment import run_next_scan
-from app.evidence.subgroups.scan_deployment import ABANDONED, FOUND_BEFORE, MAX_ATTEMPTS, claim_scan
+from app.evidence.subgroups.scan_deployment import ABANDONED, FOUND_BEFORE, MAX_ATTEMPTS, claim_scan, run_next_scan
 from app.evidence.update import update_deployment
 from tests.builders.page_words import says
 from tests.scenes import PlainSealer, Scene

@@ -14,7 +14,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from app.access.principals import Role
 from app.deployments.training import routes as training_data
-from app.web import uploads
+from app.web import body as uploads
 from tests.builders.bodies import deployment, monitor
 from tests.builders.page_words import says
 from tests.service import RunningService

@@ -13,7 +13,7 @@ from app.checks.window.window import TablePlaces
 from app.database.engine import Database
 from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
-from app.sources.tables.engines import Engine, LocalEngine
+from app.sources.tables.table_files import Engine, LocalEngine
 from tests.builders.lakes import lake_of
 from tests.builders.spark_engines import SPARK_WARNINGS, spark_engine
 from tests.golden import golden

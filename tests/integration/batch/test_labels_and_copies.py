@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from app.database.engine import Database
 from app.domain.deployment import Endpoint
 from app.sources.tables import table_files
-from app.sources.tables.engines import LocalEngine
+from app.sources.tables.table_files import LocalEngine
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.divided import FEW, DividedRecords, assert_same_everywhere, records_with_nulls
 from tests.builders.lakes import lake_of

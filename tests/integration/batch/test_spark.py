@@ -28,7 +28,7 @@ from app.database.engine import Database
 from app.domain.check import Failure
 from app.domain.deployment import Endpoint, EndpointSource, TableFormat
 from app.domain.monitor import MonitoredAttribute
-from app.sources.tables.engines import Engine
+from app.sources.tables.table_files import Engine
 from app.statistics.catalogue import CATALOGUE
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.builders.divided import DividedRecords, assert_same_everywhere, records_with_nulls

@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from app.base.errors import SetupError
-from app.sources.tables.engines import Engine
+from app.sources.tables.table_files import Engine
 from tests.builders.spark_engines import SPARK_URL, SPARK_WARNINGS, require_spark, spark_engine
 
 require_spark()

@@ -8,8 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from app.access.issuer.issuer_configuration import BACK_CHANNEL
-from app.access.issuer.verify_token import LOGOUT_EVENT
+from app.access.issuer.verify_token import BACK_CHANNEL, LOGOUT_EVENT
 from app.database.engine import Database
 from tests.builders.issuers import AUDIENCE, CLIENT, LocalIssuer, running_issuer, sign
 from tests.builders.issuers import begin_log_in as begin

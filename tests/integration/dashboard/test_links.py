@@ -15,7 +15,7 @@ from app.access.gate.gate import ASSETS, is_of_programs
 from app.database.engine import Database
 from app.domain.deployment import Endpoint
 from app.pages import application as pages
-from app.web.strict_requests import declared_parameters
+from app.web.middleware import declared_parameters
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.builders.training import put_training
 from tests.models.rules import RuleScorer

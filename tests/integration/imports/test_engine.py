@@ -10,8 +10,8 @@ import pytest
 
 from app.base.errors import InvalidInput
 from app.cli.import_service import ImportService
-from app.domain.record_times import LogKind
 from app.domain.record import Receipt
+from app.domain.record_times import LogKind
 from app.intake.imports import run_import as engine
 from app.intake.imports.flat_tables import ImportLayout, find_layout
 from app.intake.imports.input_file import InputFile

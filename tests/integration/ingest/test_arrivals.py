@@ -12,8 +12,8 @@ from sqlalchemy import text
 from app.base.clock import floor_to_hour, utc_now
 from app.database.engine import Database
 from app.database.reseal import begin_sealing
-from app.domain.record_times import KEPT, LogKind, RecordSource
 from app.domain.check import Span
+from app.domain.record_times import KEPT, LogKind, RecordSource
 from app.intake.volume.arrival_queries import arrivals_in, fold_arrivals, rejections_in, waiting_labels
 from app.intake.writing.group_commit import GroupCommit
 from tests.builders.batches import batch, make_target, with_commits

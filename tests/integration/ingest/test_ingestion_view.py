@@ -10,7 +10,7 @@ from syrupy.assertion import SnapshotAssertion
 from app.base.clock import floor_to_hour, utc_now
 from app.database.engine import Database
 from app.domain.record_times import LogKind, RecordSource, RejectionCount, RejectionReason
-from app.intake.gateway.spool_entries import IntakeCount, IntakeOutcome
+from app.intake.gateway.call_events import IntakeCount, IntakeOutcome
 from app.intake.volume.arrival_queries import add_counts, add_rejections
 from app.intake.volume.hourly_view import REASONS, SOURCE_WORDS
 from tests.builders.page_words import says

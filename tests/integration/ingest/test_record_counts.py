@@ -13,8 +13,8 @@ from app.base.clock import utc_now
 from app.database.engine import Database
 from app.intake.writing.group_commit import GroupCommit
 from app.intake.writing.write_batches import WriteOutcome
-from app.sources.stored import minute_counts as counts
-from app.sources.stored.minute_counts import fold_counts
+from app.sources.stored import window_queries as counts
+from app.sources.stored.window_queries import fold_counts
 from tests.builders.batches import batch, make_target, with_commits
 from tests.builders.bodies import deployment
 from tests.builders.queries import rows

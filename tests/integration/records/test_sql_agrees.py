@@ -8,8 +8,7 @@ from sqlalchemy import Connection, text
 
 from app.database.engine import Database
 from app.domain.monitor import Monitor, Outcome
-from app.records.record_list import Lens
-from app.records.record_list import RecordsWanted, build_record_filter
+from app.records.record_list import Lens, RecordsWanted, build_record_filter
 from app.sources.stored.record_conditions import Statement, add_filters
 from tests.builders.drawn_records import SCHEMA, Drawn, draw, stored_record
 

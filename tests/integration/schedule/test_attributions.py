@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import text
 
 from app.base.errors import LeaseLost
-from app.checks.subject import Report
 from app.checks.lease_queries import CHECK_POLICY
+from app.checks.subject import Report
 from app.database.engine import Database
 from app.domain.check import Progress, Span
 from app.domain.deployment import Endpoint

@@ -11,9 +11,9 @@ from structlog.testing import capture_logs
 from syrupy.assertion import SnapshotAssertion
 
 from app.base.errors import LeaseLost, NotFound, ScoringFailed, Unavailable
-from app.checks.subject import Report
 from app.checks.lease_queries import CHECK_POLICY, CheckPolicy
 from app.checks.queries import get, page, read_model_answer, request_cancel
+from app.checks.subject import Report
 from app.database.engine import Database
 from app.domain.check import CheckRun, CheckState, Progress
 from app.domain.paging import Paging

@@ -4,7 +4,7 @@ import pytest
 
 from app.alerts.evaluate import evaluate_evidence
 from app.alerts.queries import AlertFilter, alerts_page
-from app.alerts.rules.queries import rules_page
+from app.alerts.rules.rules import rules_page
 from app.database.engine import Database
 from app.domain.alert import RuleKind
 from app.domain.paging import Paging

@@ -13,7 +13,7 @@ from app.alerts.channels.channel import ChannelContent, ChannelKind
 from app.alerts.channels.queries import create_channel
 from app.alerts.evaluate import evaluate_evidence
 from app.alerts.queries import AlertFilter, alerts_page
-from app.alerts.rules.queries import put_rule
+from app.alerts.rules.rules import put_rule
 from app.alerts.words import facts, headline, sentence
 from app.database.engine import Database, arrow_reader
 from app.database.tables import NotificationRow

@@ -10,8 +10,7 @@ import pytest
 from app.base.values import Range
 from app.domain.monitor import OutcomeRule
 from app.sources.arrays import favourable_scores as scores
-from app.sources.arrays.favourable_scores import outcome_codes
-from app.sources.arrays.favourable_scores import Scores, favourable_scores
+from app.sources.arrays.favourable_scores import Scores, favourable_scores, outcome_codes
 
 APPROVED = OutcomeRule(favourable=("yes",), unfavourable=("no",))
 GRADES = OutcomeRule(favourable=("a", "b"), unfavourable=("c", "d"))

@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from app.base.errors import SetupError
-from app.cli.service.service import listening
+from app.cli.service.serve import listening
 
 HOST = "127.0.0.1"
 CONNECTIONS = 64

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from app.statistics.e_values.nulls import is_quiet
 from app.statistics.e_values.follow import FollowedComparison, Follower, Together, WeighedHour
+from app.statistics.e_values.nulls import is_quiet
 from app.statistics.e_values.onset import Onset
 
 

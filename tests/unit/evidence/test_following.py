@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from app.statistics.e_values.betting import measure_unsteadiness, weigh_claims
-from app.statistics.e_values.nulls import Detector
-from app.statistics.e_values.nulls import Hours, Limit, Scale, Side, UnfairSide
+from app.statistics.e_values.nulls import Detector, Hours, Limit, Scale, Side, UnfairSide
 from app.statistics.e_values.onset import find_onset
 from tests.builders.evidence_hours import ABOVE, BELOW, follow, follow_interval, follow_months, simulate
 from tests.builders.hours import count_hours

@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 
 from app.statistics.e_values.betting import FIRST_RATES, Past, look_back, weigh_claims
-from app.statistics.e_values.nulls import Detector
-from app.statistics.e_values.confidence import GRIDS, RunningInterval, add_hours
+from app.statistics.e_values.confidence import GRIDS, RunningInterval, add_hours, pair_hours, weigh_pairs
 from app.statistics.e_values.follow import Followed, Together, begin_comparison, find_smallest_means, follow_together
-from app.statistics.e_values.nulls import FloatArray, Hours, Limit, Scale, Side, UnfairSide
+from app.statistics.e_values.nulls import Detector, FloatArray, Hours, Limit, Scale, Side, UnfairSide
 from app.statistics.e_values.onset import find_onset
-from app.statistics.e_values.paired_bets import pair_hours, weigh_pairs
 from app.statistics.e_values.state_words import EvidenceState, FigureFacts, RatesCompared, choose_row, describe_figure
 from app.statistics.intervals.verdicts import Verdict
 from tests.builders.evidence_hours import ABOVE, BELOW, follow, follow_interval

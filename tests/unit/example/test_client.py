@@ -7,7 +7,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from app.base.errors import Unavailable
-from app.cli.example import client
+from app.cli.example import story as client
 from app.cli.example.story import Http
 from tests.builders.page_words import says
 

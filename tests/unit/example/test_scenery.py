@@ -9,8 +9,8 @@ from rich.console import Console
 
 from app.base.clock import HOUR
 from app.cli.example.applicants import FEATURES, GOOD, applicants, outcomes
-from app.cli.example.model_server import train
 from app.cli.example.command import results_table
+from app.cli.example.model_server import train
 from app.cli.example.story import hour_of_visits
 
 MIDDAY = datetime(2030, 1, 1, 13, tzinfo=UTC)

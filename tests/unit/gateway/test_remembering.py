@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from app.base.errors import NotFound, Unavailable
-from app.intake.gateway import call_plans as remembering
+from app.intake.gateway import forward as remembering
 from app.intake.gateway.forward import MAX_AGE_SECONDS, QUIET_SECONDS, LastAnswers
 from tests.builders.fake_time import FakeTime
 

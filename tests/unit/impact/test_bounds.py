@@ -7,7 +7,7 @@ import pytest
 
 from app.base.errors import InvalidInput
 from app.statistics.selections.category_people import CategoryMapping
-from app.statistics.selections.probability_bounds import bound_categories
+from app.statistics.selections.lending_sheet import bound_categories
 
 PAIR = CategoryMapping(attribute="race", weights={"p_a": "a", "p_b": "b"}, reference="b")
 

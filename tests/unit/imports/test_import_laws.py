@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.domain.record_times import LogKind
 from app.domain.deployment import Column, FieldKind, FieldType, RecordSchema
+from app.domain.record_times import LogKind
 from app.intake.imports.flat_tables import find_layout
 from app.intake.imports.input_file import InputFile
 from app.payloads.csv_text import write_csv

@@ -10,8 +10,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from app.base.errors import InvalidInput
-from app.domain.record_times import LogKind
 from app.domain.deployment import Column, FieldKind, FieldType, OutputFields, RecordSchema
+from app.domain.record_times import LogKind
 from app.intake.imports.flat_tables import ImportLayout, find_layout
 from app.intake.imports.input_file import ImportRow, ImportSubject, InputFile
 from tests.builders.vendor_files import (

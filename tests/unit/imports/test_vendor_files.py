@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from app.domain.record_times import LogKind
 from app.domain.deployment import BodyMapping, Column, Endpoint, FieldKind, FieldType, OutputFields, RecordSchema
+from app.domain.record_times import LogKind
 from app.intake.imports.flat_tables import ImportLayout, find_layout
 from app.intake.imports.input_file import ImportRow, ImportSubject, InputFile
 from app.intake.imports.run_import import encode_record

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from app.base.errors import InvalidInput, ScoringFailed, TooLarge
-from app.domain.record_times import LogKind
 from app.domain.deployment import FieldType, OutputFields, ProblemType, RecordSchema
-from app.domain.record_times import TimeRule
+from app.domain.record_times import LogKind, TimeRule
 from app.intake.imports.input_file import ImportSubject, RowRefused
 from app.intake.imports.logged_calls import LoggedCallReader
 from app.intake.logging import model_call as exchanges

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from app.domain.record import Rejection
-from app.intake.gateway.call_events import STRUCTURED, ReportedHalf, read_events
-from app.intake.gateway.spool_entries import CallSide
+from app.intake.gateway.call_events import STRUCTURED, CallSide, ReportedHalf, read_events
 from app.intake.imports.input_file import ImportRow
 from app.intake.imports.logged_calls import LoggedCallReader
 from app.intake.imports.run_import import encode_record

@@ -6,7 +6,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
 
-from app.calls.certificates import add_certificates, describe_certificates, tls_problems
+from app.calls.pinned_transport import add_certificates, describe_certificates, tls_problems
 from app.domain.deployment import EndpointTls
 from tests.models.certificates import Authority
 

@@ -11,7 +11,7 @@ import pytest
 
 from app.access.issuer import issuer as issuers
 from app.access.issuer.issuer import Issuer
-from app.access.issuer.issuer_configuration import OidcConfiguration
+from app.access.issuer.verify_token import OidcConfiguration
 from app.base.errors import Unauthenticated, Unavailable
 from tests.builders.issuers import public_jwk, sign
 

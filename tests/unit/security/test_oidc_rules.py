@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from app.access.issuer import pending_log_ins as pending
-from app.access.issuer.issuer_configuration import Grant, OidcConfiguration, identify, read_claim, read_configuration
+from app.access.issuer.verify_token import Grant, OidcConfiguration, identify, read_claim, read_configuration
 from app.access.principals import Role
 from app.access.secret_box import SecretBox
 from app.base.errors import Forbidden, SetupError, Unauthenticated

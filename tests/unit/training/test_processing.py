@@ -8,10 +8,9 @@ from syrupy.assertion import SnapshotAssertion
 from app.base.errors import InvalidInput, TooLarge
 from app.base.values import Range
 from app.deployments.training import read_pieces as pieces
-from app.deployments.training import training_limits as limits
+from app.deployments.training import queries as limits
 from app.deployments.training.from_distributions import Unclassified, find_unclassified, present_tables
-from app.deployments.training.queries import TrainingData
-from app.deployments.training.training_limits import BINS, MOST_VALUES
+from app.deployments.training.queries import BINS, MOST_VALUES, TrainingData
 from app.deployments.training.typed_column import ParquetFile
 from app.domain.deployment import FieldType, ProblemType
 from app.domain.monitor import OutcomeRule

@@ -3,9 +3,8 @@ from syrupy.assertion import SnapshotAssertion
 
 from app.base.errors import InvalidInput
 from app.base.values import GroupValue, Range
-from app.deployments.training.from_distributions import present_tables
+from app.deployments.training.from_distributions import present_tables, process_distributions
 from app.deployments.training.queries import Cell, Distribution
-from app.deployments.training.ready_distribution import process_distributions
 from app.domain.deployment import FieldType, ProblemType
 from tests.builders.page_words import says
 from tests.unit.training.sending import AGE, COLUMNS, NOON, SEX, deployment, monitor

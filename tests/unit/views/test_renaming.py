@@ -2,7 +2,7 @@
 
 from syrupy.assertion import SnapshotAssertion
 
-from app.charts.named_groups import rename_gap
+from app.charts.series import rename_gap
 from app.domain.groups import GroupWords
 from app.domain.monitor import DisplayNames, GroupName
 from app.evidence.attribution.attribution import AttributedGap, SideCounts
