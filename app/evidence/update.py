@@ -172,13 +172,12 @@ def _rewind(session: Session, followed: FollowedEra, latest: datetime) -> Follow
     era = followed.era
     no = followed.deployment.no
     horizon = followed.horizon
-    if era.counted_until is None or era.counted_until <= current_time(session):
+    reached = era.counted_until
+    if reached is None or reached <= latest or reached <= current_time(session):
         return followed
     labels_until = era.labels_until and min(era.labels_until, floor_to_hour(latest - horizon))
     rewound = replace(era, counted_until=latest, labels_until=labels_until)
-    late = count_late_labels(
-        session, no, era, Span(start=latest, end=era.counted_until), horizon, arrived=True
-    )
+    late = count_late_labels(session, no, era, Span(start=latest, end=reached), horizon, arrived=True)
     if late:
         hours = Span(start=min(late), end=max(late) + HOUR)
         replace_late_labels(
@@ -188,9 +187,7 @@ def _rewind(session: Session, followed: FollowedEra, latest: datetime) -> Follow
     followed = replace(followed, era=rewound)
     starts = dict.fromkeys((comparison.label for comparison in list_comparisons(followed.monitor)), BEGINNING)
     for data in (DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL, DataSet.LABELLED):
-        span = Span(
-            start=labels_until or latest if data is DataSet.LABELLED else latest, end=era.counted_until
-        )
+        span = Span(start=labels_until or latest if data is DataSet.LABELLED else latest, end=reached)
         replace_hours(session, era.no, data, span, (), starts)
         figures = known_figures(session, era.no)
         settle_figures(session, followed, figures, data, span, ())

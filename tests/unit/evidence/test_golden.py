@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.statistics.e_values.betting import FIRST_RATES, Past, look_back, weigh_claims
+from app.statistics.e_values.betting import FIRST_RATES, Past, estimate_rates, look_back, weigh_claims
 from app.statistics.e_values.change_detector import Detector
 from app.statistics.e_values.confidence import GRIDS, RunningInterval, add_hours
 from app.statistics.e_values.follow import Followed, Together, begin_comparison, find_smallest_means, follow_together
@@ -77,7 +77,8 @@ def test_reference_rates_wherever_the_series_is_cut(values: dict[str, Any]) -> N
     assert all(map(is_close, look_back(hours).reference, expected))
     for cut in range(1, len(blocks)):
         older = [(place - cut, *block) for place, block in enumerate(blocks[:cut]) if block[1]]
-        assert all(map(is_close, look_back(hours.between(cut, len(hours)), older).reference, expected[cut:]))
+        assert all(map(is_close, estimate_rates(hours.between(cut, len(hours)).reference, older), expected[cut:]))
+        assert all(map(is_close, estimate_rates(hours.reference, start=cut), expected[cut:]))
 
 
 def test_unsteady_hours(values: dict[str, Any]) -> None:
