@@ -274,15 +274,17 @@ def corrections(runs: int, seed: int) -> Iterator[Trial]:
 def decade(runs: int, seed: int) -> Iterator[Trial]:
     """Ten years: 87,600 looks."""
     looks = 87_600
-    for ratio in (0.85, 0.90):
+    for ratio in (0.80, 0.85, 0.90):
         for threshold in (87_600.0, 8_760.0):
             several = min(runs, 40)
             alarms = sum(
                 _reaches(weigh_claims(simulate([ratio] * looks, seed + run), BELOW)[0].tolist(), math.log(threshold))
                 for run in range(several)
             )
-            is_good = threshold < looks or alarms <= 0.2 * several
-            yield Trial(f"ten years at {ratio:.2f}, A = {threshold:,.0f}", f"{alarms} of {several} runs", "≤ 20 % with 87,600", is_good)
+            is_judged = threshold == looks and ratio > BELOW.value
+            expected = "at most 20 %" if is_judged else "reported only"
+            is_good = not is_judged or alarms <= 0.2 * several
+            yield Trial(f"ten years at {ratio:.2f}, A = {threshold:,.0f}", f"{alarms} of {several} runs", expected, is_good)
 
 
 def labels(runs: int, seed: int) -> Iterator[Trial]:
