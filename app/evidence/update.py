@@ -27,7 +27,8 @@ from ..sources.stored.window_queries import match_pending_feedback, note_changed
 from ..statistics.e_values.follow import SomeGroup
 from ..statistics.tables.record_kinds import CounterfactualCells
 from .count_files import HoursInFiles
-from .count_hours import FollowedEra, count_labels, count_pairs, count_payload
+from .count_hours import FollowedEra, count_labels, count_payload
+from .count_pairs import count_pairs, read_first_pairs
 from .figure_state import number_hour
 from .first_records import FirstRecords
 from .queries.eras import (
@@ -307,6 +308,8 @@ class _Step:
             )
             add_late_labels(self.session, era.no, late)
         self._note_progress(counted_until=until, problem=None)
+        if era.persons[-1][1] is not None:
+            self._count_counterfactual(Span(start=start, end=until))
         return True
 
     def _note_progress(self, **reached: Any) -> None:  # noqa: ANN401 - columns of the row
@@ -389,12 +392,30 @@ class _Step:
         return counted
 
     def _count_counterfactual(self, span: Span) -> None:
-        # Checks count every record of a person.
         for hours, number in self._era.split_by_person(span):
-            if self._era.persons[number][1] is None:
+            person = self._era.persons[number][1]
+            if person is None:
                 self._count_tables(hours)
+            elif self._era.counted_until is not None and hours.start < self._era.counted_until:
+                # Whose first record is where is known once the hour's records are counted.
+                self._count_tables(
+                    replace(hours, end=min(hours.end, self._era.counted_until)), person, number
+                )
 
-    def _count_tables(self, span: Span) -> None:
+    def _count_tables(self, span: Span, person: str | None = None, number: int = 0) -> None:
+        tables = counterfactual_tables(self.session, self.followed.deployment.no, self._era, span)
+        cells_of = {
+            (table.hour, table.attribute): CounterfactualCells.from_json(table.cells) for table in tables
+        }
+        if person is not None:
+            followed = self.followed.with_person(person)
+            people = FirstRecords(self.session, self._era.no, remembers=False, number=number)
+            with arrow_reader(self.database) as reader:
+                cells_of = {
+                    (hour, attribute): cells
+                    for hour in sorted({table.hour for table in tables})
+                    for attribute, cells in read_first_pairs(self.session, reader, followed, hour, people)
+                }
         counted = [
             CountedHour(
                 place=CountedPlace(DataSet.COUNTERFACTUAL, table.attribute),
@@ -402,9 +423,9 @@ class _Step:
                 cells=cells,
                 check_no=table.check_no,
             )
-            for table in counterfactual_tables(self.session, self.followed.deployment.no, self._era, span)
-            for cells in (count_pairs(CounterfactualCells.from_json(table.cells)),)
-            if cells
+            for table in tables
+            if (table.hour, table.attribute) in cells_of
+            and (cells := count_pairs(cells_of[table.hour, table.attribute]))
         ]
         self._store(DataSet.COUNTERFACTUAL, span, counted)
 
