@@ -21,7 +21,14 @@ from .count_hours import FollowedEra, count_payload
 from .first_records import FirstOfSpan
 from .present_state import RECENT_HOURS
 from .queries.eras import Era, find_era, followed_deployment
-from .queries.hour_counts import Cells, count_logged, hours_between, newest_hours, next_record_hour
+from .queries.hour_counts import (
+    Cells,
+    count_logged,
+    find_recent_hour,
+    hours_between,
+    newest_hours,
+    next_record_hour,
+)
 from .watched_figures import WatchedMetric, watched_metrics
 
 MOST_RECORDS = 20_000
@@ -117,17 +124,19 @@ def plan_from_records(
     detection: WantedDetection,
     until: datetime,
 ) -> EvidencePlan:
-    """Plan from the records of the last days before `until`; the monitor need not be stored.
+    """Plan from the records of the last days before `until`, or of the newest blocks where these reach further
+    back; the monitor need not be stored.
 
     Raises:
         InvalidInput: the monitor cannot be applied to what was logged.
     """
     deployment = followed_deployment(session, deployment_no)
-    span = Span(start=until - RECENT_HOURS * HOUR, end=until)
-    first_hour = next_record_hour(session, deployment_no, span)
+    first_hour = find_recent_hour(session, deployment_no, until, MIN_BLOCKS)
     if first_hour is None:
-        return _plan(monitor, {}, span, detection)
-    span = Span(start=first_hour, end=until)
+        return _plan(monitor, {}, Span(start=until, end=until), detection)
+    recent = Span(start=until - RECENT_HOURS * HOUR, end=until)
+    earlier = next_record_hour(session, deployment_no, recent) or first_hour
+    span = Span(start=min(first_hour, earlier), end=until)
     records = count_logged(session, deployment_no, span)
     if records > MOST_RECORDS:
         hours = max(1, (span.end - span.start) // HOUR * MOST_RECORDS // records)
@@ -158,10 +167,11 @@ def _plan(
         for group, role, favourable, records in chain.from_iterable(hours.values()):
             sums[label][group, role] += GroupCount(favourable, records)
     monitored = {label: [key for key in groups if key[1] == "monitored"] for label, groups in sums.items()}
-    # Every metric of a group has its part of the budget, whether labels and checks exist yet or not.
+    # Every metric of a group has its part of the budget, whether labels and checks exist yet or not; several
+    # groups together are one more.
+    groups_of = {label: len(groups) + (len(groups) > 1) for label, groups in monitored.items()}
     shared_by = sum(
-        len(metric.limits) * len(monitored.get(metric.comparison.label, ()))
-        for metric in watched_metrics(monitor)
+        len(metric.limits) * groups_of.get(metric.comparison.label, 0) for metric in watched_metrics(monitor)
     )
     threshold = float(monitor.evidence.false_alarm_hours * max(shared_by, 1))
     comparisons = []

@@ -28,7 +28,8 @@ import psycopg
 from scripts.benchmarks.service import ROOT, START_SECONDS, await_answer, install
 from scripts.benchmarks.staging import own_postgres
 
-RELEASE = "7ba0896"
+OLDEST = "3c3822ce"
+"""First commit whose processes run on newer schemas; those of 0.1 must be stopped before."""
 
 DEPLOYMENT = "upgraded"
 
@@ -152,7 +153,7 @@ class Callers:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--from", dest="commit", default=RELEASE)
+    parser.add_argument("--from", dest="commit", default=OLDEST)
     parser.add_argument("--rate", type=float, default=100)
     parser.add_argument("--seconds", type=float, default=6)
     parser.add_argument("--long-read", type=float, default=4, help="seconds for which one session reads the log when the migration begins")
