@@ -2,14 +2,13 @@
 whose record each is, of each person's first record alone.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime
 
 import numpy as np
 from sqlalchemy.orm import Session
 
 from ..base.clock import HOUR
+from ..base.errors import InvalidInput
 from ..checks.copies.copy_outcomes import plan_copies
 from ..checks.counting.tabulate import count_copies
 from ..checks.window.window import LoggedRecords, read_payload_window
@@ -26,6 +25,7 @@ from ..statistics.measures.perturbed_data import COUNTERFACTUAL
 from ..statistics.tables.record_kinds import CounterfactualCells
 from .count_hours import FollowedEra
 from .first_records import FirstRecords
+from .queries.eras import CounterfactualTable
 from .queries.hour_counts import COUNTED, Cells
 
 
@@ -68,51 +68,44 @@ def count_pairs(table: CounterfactualCells) -> Cells:
     ]
 
 
-def read_first_pairs(
-    session: Session, reader: ArrowReader, followed: FollowedEra, hour: datetime, people: FirstRecords
-) -> Iterator[tuple[str, CounterfactualCells]]:
-    """Yields each attribute's table of the records that a check of the hour read, as the present model has
-    answered their copies; of each person the first record alone.
+def count_first_pairs(
+    session: Session,
+    reader: ArrowReader,
+    followed: FollowedEra,
+    table: CounterfactualTable,
+    people: FirstRecords,
+) -> Cells:
+    """The same of the records that the table's check read, as their copies are answered by now, of each
+    person the first record alone.
     """
     deployment = followed.deployment
     schema = deployment.schema
-    monitor = followed.monitor.within(schema)
-    person = monitor.evidence.person
-    if person is None or schema.column(person) is None:
-        return
-    names = [name for attribute in monitor.attributes for name in attribute.columns]
-    query = WindowQuery(deployment.no, schema, tuple(dict.fromkeys([*names, person])))
+    within = followed.monitor.within(schema)
+    person = within.evidence.person
+    attribute = next((each for each in within.attributes if each.feature == table.attribute), None)
+    if attribute is None or person is None or schema.column(person) is None:
+        return []
+    monitor = replace(within, attributes=(attribute,), intersections=(), min_records=0)
     source = LoggedRecords(reader, deployment.no)
-    window = read_payload_window(
-        source, query, Span(start=hour, end=hour + HOUR), replace(monitor, min_records=0)
-    )
+    query = WindowQuery(deployment.no, schema, (*attribute.columns, person))
+    window = read_payload_window(source, query, Span(start=table.hour, end=table.hour + HOUR), monitor)
     if not len(window):
-        return
-    read = window.read("outcome", schema, monitor)
+        return []
     revision = followed.era.model_revision
+    read = window.read("outcome", schema, monitor)
     is_counted = window.is_of(revision) & people.choose(window.values()[person], window.rows)
-    correlated = [attribute.feature for attribute in monitor.attributes if attribute.correlated_features]
-    donors = read_donors(session, deployment.no, correlated)
-    features = {column.name for column in schema.features}
-    for attribute, grouping in zip(monitor.attributes, read.groupings, strict=True):
-        name = attribute.feature
-        if attribute.rule is not None or (
-            (correlated_features := attribute.correlated_features) and name not in donors
-        ):
-            continue
-        copies = plan_copies(
-            replace(grouping, codes=np.where(is_counted, grouping.codes, NEITHER)),
-            read.outcomes,
-            monitor,
-            seen_by_model=name in features,
-            donors=donors_of_groups(
-                donors[name], grouping.groups, grouping.column, schema, correlated_features
-            )
-            if correlated_features
-            else None,
-        )
-        read_answers_so_far(source, window, copies, schema, monitor, revision)
-        for target, records in copies.missing():
-            copies.refused[records, target] = True  # it is in no table of the check either
-        copies.leave_out_refused()
-        yield name, count_copies(copies, read.outcomes, window)
+    grouping = replace(read.groupings[0], codes=np.where(is_counted, read.groupings[0].codes, NEITHER))
+    donors = None
+    try:
+        if features := attribute.correlated_features:
+            of_field = read_donors(session, deployment.no, [table.attribute])[table.attribute]
+            donors = donors_of_groups(of_field, grouping.groups, grouping.column, schema, features)
+        is_feature = any(column.name == table.attribute for column in schema.features)
+        copies = plan_copies(grouping, read.outcomes, monitor, seen_by_model=is_feature, donors=donors)
+    except (InvalidInput, KeyError):  # the training data were changed since the check
+        return []
+    read_answers_so_far(source, window, copies, schema, monitor, revision)
+    for target, records in copies.missing():
+        copies.refused[records, target] = True  # it is in no table of the check either
+    copies.leave_out_refused()
+    return count_pairs(count_copies(copies, read.outcomes, window))

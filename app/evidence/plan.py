@@ -27,7 +27,6 @@ from .queries.hour_counts import (
     find_recent_hour,
     hours_between,
     newest_hours,
-    next_record_hour,
 )
 from .watched_figures import WatchedMetric, watched_metrics
 
@@ -131,12 +130,9 @@ def plan_from_records(
         InvalidInput: the monitor cannot be applied to what was logged.
     """
     deployment = followed_deployment(session, deployment_no)
+    recent = until - RECENT_HOURS * HOUR
     first_hour = find_recent_hour(session, deployment_no, until, MIN_BLOCKS)
-    if first_hour is None:
-        return _plan(monitor, {}, Span(start=until, end=until), detection)
-    recent = Span(start=until - RECENT_HOURS * HOUR, end=until)
-    earlier = next_record_hour(session, deployment_no, recent) or first_hour
-    span = Span(start=min(first_hour, earlier), end=until)
+    span = Span(start=min(recent, first_hour or recent), end=until)
     records = count_logged(session, deployment_no, span)
     if records > MOST_RECORDS:
         hours = max(1, (span.end - span.start) // HOUR * MOST_RECORDS // records)
@@ -222,25 +218,14 @@ def _describe(
         return replace(
             comparison, words=f"{figure} is not beyond a limit that is set, so no alarm would be raised."
         )
-    lacking = (
-        "monitored"
-        if not comparison.monitored.records
-        else "reference"
-        if not comparison.reference.records
-        else None
-    )
+    lacking = None if comparison.reference.records else "the reference group"
+    if not comparison.monitored.records:
+        lacking = comparison.group or "a monitored group"
     span = pace.span
     if lacking is not None or span is None:
-        side = (
-            "a monitored group"
-            if comparison.group is None
-            else comparison.group
-            if lacking == "monitored"
-            else "the reference group"
-        )
         return replace(
             comparison,
-            words=f"No record of {side} was logged in the last {RECENT_HOURS} hours, so no time can be "
+            words=f"No record of {lacking} was logged in the last {RECENT_HOURS} hours, so no time can be "
             "given.",
         )
     rate = (comparison.reference.favourable + 0.5) / (comparison.reference.records + 1)

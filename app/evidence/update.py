@@ -28,7 +28,7 @@ from ..statistics.e_values.follow import SomeGroup
 from ..statistics.tables.record_kinds import CounterfactualCells
 from .count_files import HoursInFiles
 from .count_hours import FollowedEra, count_labels, count_payload
-from .count_pairs import count_pairs, read_first_pairs
+from .count_pairs import count_first_pairs, count_pairs
 from .figure_state import number_hour
 from .first_records import FirstRecords
 from .queries.eras import (
@@ -392,42 +392,33 @@ class _Step:
         return counted
 
     def _count_counterfactual(self, span: Span) -> None:
-        for hours, number in self._era.split_by_person(span):
-            person = self._era.persons[number][1]
-            if person is None:
-                self._count_tables(hours)
-            elif self._era.counted_until is not None and hours.start < self._era.counted_until:
+        era = self._era
+        for part, number in era.split_by_person(span):
+            hours, person = part, era.persons[number][1]
+            if person is not None:
                 # Whose first record is where is known once the hour's records are counted.
-                self._count_tables(
-                    replace(hours, end=min(hours.end, self._era.counted_until)), person, number
+                hours = replace(part, end=max(part.start, min(part.end, era.counted_until or BEGINNING)))
+            tables = counterfactual_tables(self.session, self.followed.deployment.no, era, hours)
+            if person is None:
+                several = [count_pairs(CounterfactualCells.from_json(table.cells)) for table in tables]
+            else:
+                followed = self.followed.with_person(person)
+                people = FirstRecords(self.session, era.no, remembers=False, number=number)
+                with arrow_reader(self.database) as reader:
+                    several = [
+                        count_first_pairs(self.session, reader, followed, table, people) for table in tables
+                    ]
+            counted = [
+                CountedHour(
+                    place=CountedPlace(DataSet.COUNTERFACTUAL, table.attribute),
+                    hour=table.hour,
+                    cells=cells,
+                    check_no=table.check_no,
                 )
-
-    def _count_tables(self, span: Span, person: str | None = None, number: int = 0) -> None:
-        tables = counterfactual_tables(self.session, self.followed.deployment.no, self._era, span)
-        cells_of = {
-            (table.hour, table.attribute): CounterfactualCells.from_json(table.cells) for table in tables
-        }
-        if person is not None:
-            followed = self.followed.with_person(person)
-            people = FirstRecords(self.session, self._era.no, remembers=False, number=number)
-            with arrow_reader(self.database) as reader:
-                cells_of = {
-                    (hour, attribute): cells
-                    for hour in sorted({table.hour for table in tables})
-                    for attribute, cells in read_first_pairs(self.session, reader, followed, hour, people)
-                }
-        counted = [
-            CountedHour(
-                place=CountedPlace(DataSet.COUNTERFACTUAL, table.attribute),
-                hour=table.hour,
-                cells=cells,
-                check_no=table.check_no,
-            )
-            for table in tables
-            if (table.hour, table.attribute) in cells_of
-            and (cells := count_pairs(cells_of[table.hour, table.attribute]))
-        ]
-        self._store(DataSet.COUNTERFACTUAL, span, counted)
+                for table, cells in zip(tables, several, strict=True)
+                if cells
+            ]
+            self._store(DataSet.COUNTERFACTUAL, hours, counted)
 
     def _store(self, data: DataSet, span: Span, counted: list[CountedHour]) -> None:
         starts_at = self.followed.starts_at or BEGINNING

@@ -89,11 +89,6 @@ class Past(NamedTuple):
     unsteadiness: FloatArray
 
 
-def look_back(hours: Hours) -> Past:
-    """Past of each hour; nothing is known of earlier ones."""
-    return Past(estimate_rates(hours.reference), measure_unsteadiness(hours))
-
-
 def estimate_rates(
     reference: Side, older: Sequence[tuple[int, float, float]] = (), start: int = 0
 ) -> FloatArray:
@@ -127,7 +122,7 @@ def weigh_claims(
     NaN for a skipped hour. Without `past`, it is that of `hours`. A `divisor` [H] above 1 lets records that
     may be of one person count for less: a power below 1 of an e-value is an e-value.
     """
-    rates, unsteadiness = past or look_back(hours)
+    rates, unsteadiness = past or (estimate_rates(hours.reference), measure_unsteadiness(hours))
     divisors = np.broadcast_to(unsteadiness * divisor, rates.shape)
     return (
         _weigh(hours, limit.inside, limit.bet_outside, rates, divisors),
