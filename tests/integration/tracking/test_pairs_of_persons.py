@@ -63,9 +63,7 @@ def test_evidence_is_that_of_the_first_records_alone(databases: Databases) -> No
     # In the second and third hour half of the former ones come again, with other incomes.
     again = [application(no, people[no]["sex"], int(rng.integers(1_000)), number=1) for no in range(80)]
     with databases.lent() as one, databases.lent() as other, row_server(approve) as server:
-        by_person, of_firsts = (
-            stage_of(Database(url), server, evidence) for url, evidence in ((one, BY_PERSON), (other, ANOTHER_EACH))
-        )
+        by_person, of_firsts = (stage_of(Database(url), server, evidence) for url, evidence in ((one, BY_PERSON), (other, ANOTHER_EACH)))
         check_hours(by_person, [(0, people[:40]), (1, again[:20] + people[40:80]), (2, people[80:] + again[40:60])])
         # A record that arrives late is earlier than its person's first one in the third hour.
         by_person.log([people[80] | {"id": "late", "income": 999, "prediction": 1}], START)
