@@ -123,8 +123,8 @@ def plan_from_records(
     detection: WantedDetection,
     until: datetime,
 ) -> EvidencePlan:
-    """Plan from the records of the last days before `until`, or of the newest blocks where these reach further
-    back; the monitor need not be stored.
+    """Plan from the records of the last days before `until`, or of the newest blocks where these reach
+    further back; the monitor need not be stored.
 
     Raises:
         InvalidInput: the monitor cannot be applied to what was logged.
