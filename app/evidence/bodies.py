@@ -412,7 +412,7 @@ class EvidencePlanOut(Out):
     ratio: float
     chance: float
     since: datetime | None
-    """The start of the hours whose traffic is assumed; null if nothing was logged in the last 168."""
+    """The start of the hours whose traffic is assumed; null if nothing was logged."""
 
     until: datetime | None
     traffic_hours: int
@@ -420,7 +420,7 @@ class EvidencePlanOut(Out):
 
     false_alarm_comparisons: int
     """Comparisons that share the budget of false alarms: each metric with a limit, of each group with
-    records, on each side."""
+    records and of several together, on each side."""
 
     threshold: float
     """Evidence that raises the alarm: the budget in hours times these comparisons, at least one."""

@@ -22,20 +22,17 @@ from ..database.binary_rows import plain_json
 from ..database.engine import ArrowReader
 from ..domain.check import DataSet, Span
 from ..domain.groups import GroupWords
-from ..domain.monitor import POOLED_GROUP, Monitor, MonitoredAttribute, Outcome, list_comparisons
+from ..domain.monitor import Monitor, MonitoredAttribute, Outcome, list_comparisons
 from ..sources.arrays.read_records import RecordColumns, RecordTable, read_table
 from ..sources.stored.window_queries import WindowQuery, name_values
 from ..statistics.e_values.state_words import MINUTE
-from ..statistics.group_labels import ComparedGroup, FloatArray, Groups, IntArray, of_role, union
-from ..statistics.measures.paired_rates import Paired
-from ..statistics.measures.perturbed_data import COUNTERFACTUAL
+from ..statistics.group_labels import ComparedGroup, FloatArray, Groups, IntArray, union
 from ..statistics.sentences.left_out import UNCLASSIFIED, CountedRecords
 from ..statistics.tables.count_table import OUTCOMES
-from ..statistics.tables.record_kinds import CounterfactualCells
 from .first_records import ChoosesRecords
 from .queries.eras import Era, FollowedDeployment
 from .queries.figure_states import KnownFigure
-from .queries.hour_counts import COUNTED, Cells, CountedHour, CountedPlace, labels_between, records_between
+from .queries.hour_counts import COUNTED, CountedHour, CountedPlace, labels_between, records_between
 from .watched_figures import WatchedMetric, watched_metrics
 
 Definition = dict[str, Any]
@@ -223,44 +220,6 @@ def tabulate_labels(batch: ReadRecords, followed: FollowedEra, span: Span) -> It
                 if counts[-1]
             ]
             yield CountedHour(place=place, hour=span.start + int(hour) * HOUR, cells=cells)
-
-
-def count_pairs(table: CounterfactualCells) -> Cells:
-    """Pairs of outcomes of each monitored group, and how many records have each; records in any pair.
-
-    Empty without counterfactuals, or if some records represent more: the bet is only proved for records that
-    count alike.
-    """
-    if not table.copies_classified.any() or table.has_unequal_weights:
-        return []
-    paired = Paired(COUNTERFACTUAL, table)
-    references = of_role(table.groups, "reference")
-    cells: Cells = []
-    is_counted = np.zeros(len(table.count), np.bool_)
-    monitored_groups = [[position] for position in of_role(table.groups, "monitored")]
-    if len(monitored_groups) > 1:
-        monitored_groups.append([position for [position] in monitored_groups])
-    for positions in monitored_groups:
-        kinds: dict[tuple[float, float], int] = {}
-        figures = paired.figures(positions, references)
-        is_counted |= ~np.isnan(figures[0])
-        for monitored, reference, count in zip(*figures, table.count, strict=True):
-            if not np.isnan(monitored):
-                key = (float(monitored), float(reference))
-                kinds[key] = kinds.get(key, 0) + int(count)
-        if kinds:
-            cells.append(
-                [
-                    POOLED_GROUP if len(positions) > 1 else table.groups[positions[0]].label,
-                    "monitored",
-                    [[*key, count] for key, count in sorted(kinds.items())],
-                ]
-            )
-    counted = replace(table, count=table.count * is_counted).outcomes.tolist()
-    return cells and cells + [
-        [label, f"{role} {COUNTED}", favourable, unfavourable + favourable]
-        for (label, role), (unfavourable, favourable) in zip(table.groups, counted, strict=True)
-    ]
 
 
 def _read(

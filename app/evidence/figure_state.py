@@ -20,7 +20,8 @@ from ..statistics.e_values.betting import (
     RATE_HOURS,
     UNSTEADINESS_HOURS,
     Past,
-    look_back,
+    estimate_rates,
+    measure_unsteadiness,
     repeat_hours,
     weigh_claims,
 )
@@ -74,21 +75,28 @@ Older = list[tuple[int, float, float]]
 
 @frozen_arrays
 class RateSeries:
-    """From the hour of number `first` on."""
+    """Counts of a monitored group and the reference from the hour of number `first` on. Groups share the
+    `rates` of their reference, metrics the `pasts`.
+    """
 
     first: int
     hours: Hours
+    rates: dict[object, FloatArray] = field(default_factory=dict)
     pasts: dict[object, Past] = field(default_factory=dict)
 
     @property
     def end(self) -> int:
         return self.first + len(self.hours)
 
-    def look_back(self, older: Older) -> Past:
-        key = tuple(older)
-        if key not in self.pasts:
+    def look_back(self, older: Older, start: int) -> Past:
+        """Past of each hour from number `start` on."""
+        key = (start, *older)
+        at = start - self.first
+        if key not in self.rates:
             before = [(hour - self.first, favourable, records) for hour, favourable, records in older]
-            self.pasts[key] = look_back(self.hours, before)
+            self.rates[key] = estimate_rates(self.hours.reference, before, at)
+        if key not in self.pasts:
+            self.pasts[key] = Past(self.rates[key], measure_unsteadiness(self.hours, at))
         return self.pasts[key]
 
     def between(self, start: int, end: int) -> Hours:
@@ -136,33 +144,31 @@ def read_series(
         return [PairSeries(first, of_group) for of_group in kinds]
     columns = list(zip(*chain.from_iterable(counted.values()), strict=True))
     labels, roles, *numbers = columns or [()] * (2 + max(definition.part, definition.whole) + 1)
-    # The last place but one is that of all reference groups together, the last one that of all others.
+    # After the groups come all reference groups together, other monitored groups, and records that are left
+    # out.
     of_reference = len(groups)
-    of_others = len(groups) + 1
-    # Other roles are those of records that are left out.
     at_groups = [
         of_reference
         if role == "reference"
-        else position_of.get(label, of_others)
+        else position_of.get(label, of_reference + 1)
         if role == "monitored"
-        else of_others
+        else of_reference + 2
         for label, role in zip(labels, roles, strict=True)
     ]
     at_hours = np.repeat(
         [number_hour(hour) - first for hour in counted], [len(cells) for cells in counted.values()]
     )
-    at_hours = np.asarray(at_hours, np.intp)
-    at = np.array(at_groups, np.intp) * size + at_hours
-    summands = (numbers[definition.part], numbers[definition.whole])
-    sums = [np.bincount(at, column, (len(groups) + 2) * size).reshape(-1, size)[:-1] for column in summands]
+    at = np.array(at_groups, np.intp) * size + np.asarray(at_hours, np.intp)
+    sums = [
+        np.bincount(at, numbers[column], (len(groups) + 3) * size).reshape(-1, size)
+        for column in (definition.part, definition.whole)
+    ]
     if POOLED_GROUP in position_of:
-        is_monitored = np.asarray(roles, np.str_) == "monitored"
-        for summed, column in zip(sums, summands, strict=True):
-            summed[position_of[POOLED_GROUP]] = np.bincount(
-                at_hours[is_monitored], np.asarray(column, np.float64)[is_monitored], size
-            )
-    *monitored, reference = [Side(favourable, records) for favourable, records in zip(*sums, strict=True)]
-    return [RateSeries(first, Hours(side, reference)) for side in monitored]
+        for summed in sums:
+            summed[position_of[POOLED_GROUP]] = summed[:of_reference].sum(axis=0) + summed[of_reference + 1]
+    sides = [Side(favourable, records) for favourable, records in zip(*sums, strict=True)]
+    rates: dict[object, FloatArray] = {}
+    return [RateSeries(first, Hours(side, sides[of_reference]), rates) for side in sides[:of_reference]]
 
 
 Interval = RunningInterval | RunningPairedInterval
@@ -310,9 +316,9 @@ class Course:
     def known(self, hours: IntArray) -> tuple[Hours, Past]:
         """Counts of these hours, and what was known before each."""
         assert isinstance(self.series, RateSeries), "counts of rates"  # noqa: S101 - pairs need no rate
-        past = self.series.look_back(self.state.older)
-        at = hours - self.series.first
-        return repeat_hours(self.series.hours, at, 1), Past(*(column[at] for column in past))
+        past = self.series.look_back(self.state.older, self.start)
+        known = Past(*(column[hours - self.start] for column in past))
+        return repeat_hours(self.series.hours, hours - self.series.first, 1), known
 
     def finish(self) -> None:
         """Ends what ends after the last hour so far, without another one."""

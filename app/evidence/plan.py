@@ -21,7 +21,13 @@ from .count_hours import FollowedEra, count_payload
 from .first_records import FirstOfSpan
 from .present_state import RECENT_HOURS
 from .queries.eras import Era, find_era, followed_deployment
-from .queries.hour_counts import Cells, count_logged, hours_between, newest_hours, next_record_hour
+from .queries.hour_counts import (
+    Cells,
+    count_logged,
+    find_recent_hour,
+    hours_between,
+    newest_hours,
+)
 from .watched_figures import WatchedMetric, watched_metrics
 
 MOST_RECORDS = 20_000
@@ -115,17 +121,16 @@ def plan_from_records(
     detection: WantedDetection,
     until: datetime,
 ) -> EvidencePlan:
-    """Records of the last days before `until`; the monitor need not be stored.
+    """Plan from the records of the last days before `until`, or of the newest blocks where these reach
+    further back; the monitor need not be stored.
 
     Raises:
         InvalidInput: the monitor cannot be applied to what was logged.
     """
     deployment = followed_deployment(session, deployment_no)
-    span = Span(start=until - RECENT_HOURS * HOUR, end=until)
-    first_hour = next_record_hour(session, deployment_no, span)
-    if first_hour is None:
-        return _plan(monitor, {}, span, detection)
-    span = Span(start=first_hour, end=until)
+    recent = until - RECENT_HOURS * HOUR
+    first_hour = find_recent_hour(session, deployment_no, until, MIN_BLOCKS)
+    span = Span(start=min(recent, first_hour or recent), end=until)
     records = count_logged(session, deployment_no, span)
     if records > MOST_RECORDS:
         hours = max(1, (span.end - span.start) // HOUR * MOST_RECORDS // records)
@@ -156,10 +161,11 @@ def _plan(
         for group, role, favourable, records in chain.from_iterable(hours.values()):
             sums[label][group, role] += GroupCount(favourable, records)
     monitored = {label: [key for key in groups if key[1] == "monitored"] for label, groups in sums.items()}
-    # Every metric of a group has its part of the budget, whether labels and checks exist yet or not.
+    # Every metric of a group has its part of the budget, whether labels and checks exist yet or not; several
+    # groups together are one more.
+    groups_of = {label: len(groups) + (len(groups) > 1) for label, groups in monitored.items()}
     shared_by = sum(
-        len(metric.limits) * len(monitored.get(metric.comparison.label, ()))
-        for metric in watched_metrics(monitor)
+        len(metric.limits) * groups_of.get(metric.comparison.label, 0) for metric in watched_metrics(monitor)
     )
     threshold = float(monitor.evidence.false_alarm_hours * max(shared_by, 1))
     comparisons = []
@@ -208,25 +214,14 @@ def _describe(
         return replace(
             comparison, words=f"{figure} is not beyond a limit that is set, so no alarm would be raised."
         )
-    lacking = (
-        "monitored"
-        if not comparison.monitored.records
-        else "reference"
-        if not comparison.reference.records
-        else None
-    )
+    lacking = None if comparison.reference.records else "the reference group"
+    if not comparison.monitored.records:
+        lacking = comparison.group or "a monitored group"
     span = pace.span
     if lacking is not None or span is None:
-        side = (
-            "a monitored group"
-            if comparison.group is None
-            else comparison.group
-            if lacking == "monitored"
-            else "the reference group"
-        )
         return replace(
             comparison,
-            words=f"No record of {side} was logged in the last {RECENT_HOURS} hours, so no time can be "
+            words=f"No record of {lacking} was logged in the last {RECENT_HOURS} hours, so no time can be "
             "given.",
         )
     rate = (comparison.reference.favourable + 0.5) / (comparison.reference.records + 1)

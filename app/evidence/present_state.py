@@ -367,8 +367,6 @@ def _explain_absence(watched: WatchedMetric, followed: FollowedEra) -> str:
             f"no counted record of a monitored group has a label yet whose horizon of {hours:,} hours "
             "has passed"
         )
-    if data is DataSet.COUNTERFACTUAL and settings.person is not None:
-        return "checks count every record of a person, so counterfactual figures cannot count only the first"
     if data is DataSet.COUNTERFACTUAL and not followed.deployment.has_endpoint:
         return "the deployment has no endpoint that scores copies"
     if followed.era.counted_until is None:

@@ -71,24 +71,24 @@ def settle_figures(
     Another number of comparisons in an hour that states contain makes these stale, too: all share one budget.
     """
     lag = count_lag_hours(data, followed.monitor)
-    seen_hours: dict[tuple[CountedPlace, str], set[datetime]] = defaultdict(set)
+    seen_hours: dict[CountedPlace, dict[str, set[datetime]]] = defaultdict(lambda: defaultdict(set))
     for hour in counted:
         for label, role, *_ in hour.cells:
             if role == "monitored":
-                seen_hours[hour.place, label].add(hour.hour)
+                seen_hours[hour.place][label].add(hour.hour)
     new = {
         FigureKey(metric=metric.definition.metric, data=data, attribute=place.attribute, group=group): first
         for metric in followed.metrics
-        if metric.definition.data is data
-        for (place, group), hours in seen_hours.items()
-        if place == metric.place and (first := _find_first(hours, followed.starts_at)) is not None
+        if (place := metric.place) in seen_hours
+        for group, hours in seen_hours[place].items()
+        if (first := _find_first(hours, followed.starts_at)) is not None
     }
     of_data = [figure for figure in stored if figure.place.data is data]
     for figure in of_data:
         new.pop(figure.key, None)
     firsts: dict[FigureKey, datetime | None] = {}
     for figure in of_data:
-        hours = seen_hours[figure.place, figure.group]
+        hours = seen_hours[figure.place][figure.group]
         first = _find_first(hours, figure.starts_at)
         if first is None or first >= figure.first_hour:
             first = figure.first_hour
@@ -99,7 +99,8 @@ def settle_figures(
                 )
         firsts[figure.key] = first
     _pool(firsts, new, followed)
-    add_figures(session, followed.era.no, new, followed.definitions, starts_at=followed.starts_at)
+    if new:
+        add_figures(session, followed.era.no, new, followed.definitions, starts_at=followed.starts_at)
     births = [number_hour(first) + lag for first in new.values()]
     for figure in of_data:
         first = firsts[figure.key]

@@ -27,7 +27,8 @@ from ..sources.stored.window_queries import match_pending_feedback, note_changed
 from ..statistics.e_values.follow import SomeGroup
 from ..statistics.tables.record_kinds import CounterfactualCells
 from .count_files import HoursInFiles
-from .count_hours import FollowedEra, count_labels, count_pairs, count_payload
+from .count_hours import FollowedEra, count_labels, count_payload
+from .count_pairs import count_first_pairs, count_pairs
 from .figure_state import number_hour
 from .first_records import FirstRecords
 from .queries.eras import (
@@ -169,13 +170,12 @@ def _rewind(session: Session, followed: FollowedEra, latest: datetime) -> Follow
     era = followed.era
     no = followed.deployment.no
     horizon = followed.horizon
-    if era.counted_until is None or era.counted_until <= current_time(session):
+    reached = era.counted_until
+    if reached is None or reached <= latest or reached <= current_time(session):
         return followed
     labels_until = era.labels_until and min(era.labels_until, floor_to_hour(latest - horizon))
     rewound = replace(era, counted_until=latest, labels_until=labels_until)
-    late = count_late_labels(
-        session, no, era, Span(start=latest, end=era.counted_until), horizon, arrived=True
-    )
+    late = count_late_labels(session, no, era, Span(start=latest, end=reached), horizon, arrived=True)
     if late:
         hours = Span(start=min(late), end=max(late) + HOUR)
         replace_late_labels(
@@ -185,9 +185,7 @@ def _rewind(session: Session, followed: FollowedEra, latest: datetime) -> Follow
     followed = replace(followed, era=rewound)
     starts = dict.fromkeys((comparison.label for comparison in list_comparisons(followed.monitor)), BEGINNING)
     for data in (DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL, DataSet.LABELLED):
-        span = Span(
-            start=labels_until or latest if data is DataSet.LABELLED else latest, end=era.counted_until
-        )
+        span = Span(start=labels_until or latest if data is DataSet.LABELLED else latest, end=reached)
         replace_hours(session, era.no, data, span, (), starts)
         figures = known_figures(session, era.no)
         settle_figures(session, followed, figures, data, span, ())
@@ -305,6 +303,8 @@ class _Step:
             )
             add_late_labels(self.session, era.no, late)
         self._note_progress(counted_until=until, problem=None)
+        if era.persons[-1][1] is not None:
+            self._count_counterfactual(Span(start=start, end=until))
         return True
 
     def _note_progress(self, **reached: Any) -> None:  # noqa: ANN401 - columns of the row
@@ -385,24 +385,33 @@ class _Step:
         return counted
 
     def _count_counterfactual(self, span: Span) -> None:
-        # Checks count every record of a person.
-        for hours, number in self._era.split_by_person(span):
-            if self._era.persons[number][1] is None:
-                self._count_tables(hours)
-
-    def _count_tables(self, span: Span) -> None:
-        counted = [
-            CountedHour(
-                place=CountedPlace(DataSet.COUNTERFACTUAL, table.attribute),
-                hour=table.hour,
-                cells=cells,
-                check_no=table.check_no,
-            )
-            for table in counterfactual_tables(self.session, self.followed.deployment.no, self._era, span)
-            for cells in (count_pairs(CounterfactualCells.from_json(table.cells)),)
-            if cells
-        ]
-        self._store(DataSet.COUNTERFACTUAL, span, counted)
+        era = self._era
+        for part, number in era.split_by_person(span):
+            hours, person = part, era.persons[number][1]
+            if person is not None:
+                # Whose first record is where is known once the hour's records are counted.
+                hours = replace(part, end=max(part.start, min(part.end, era.counted_until or BEGINNING)))
+            tables = counterfactual_tables(self.session, self.followed.deployment.no, era, hours)
+            if person is None:
+                several = [count_pairs(CounterfactualCells.from_json(table.cells)) for table in tables]
+            else:
+                followed = self.followed.with_person(person)
+                people = FirstRecords(self.session, era.no, remembers=False, number=number)
+                with arrow_reader(self.database) as reader:
+                    several = [
+                        count_first_pairs(self.session, reader, followed, table, people) for table in tables
+                    ]
+            counted = [
+                CountedHour(
+                    place=CountedPlace(DataSet.COUNTERFACTUAL, table.attribute),
+                    hour=table.hour,
+                    cells=cells,
+                    check_no=table.check_no,
+                )
+                for table, cells in zip(tables, several, strict=True)
+                if cells
+            ]
+            self._store(DataSet.COUNTERFACTUAL, hours, counted)
 
     def _store(self, data: DataSet, span: Span, counted: list[CountedHour]) -> None:
         starts_at = self.followed.starts_at or BEGINNING

@@ -26,7 +26,8 @@ import psycopg
 from scripts.benchmarks.service import ROOT, Checkout, install
 from scripts.benchmarks.staging import own_postgres
 
-RELEASE = "7ba0896"
+OLDEST = "3c3822ce"
+"""First commit whose processes run on newer schemas; those of 0.1 must be stopped before."""
 
 DEPLOYMENT = "upgraded"
 
@@ -108,7 +109,7 @@ class Callers:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--from", dest="commit", default=RELEASE)
+    parser.add_argument("--from", dest="commit", default=OLDEST)
     parser.add_argument("--rate", type=float, default=100)
     parser.add_argument("--seconds", type=float, default=6)
     parser.add_argument("--long-read", type=float, default=4, help="seconds for which one session reads the log when the migration begins")

@@ -21,7 +21,7 @@ from app.base.errors import Unavailable
 from app.database.engine import Database
 from app.database.partitions import ensure_months
 from app.sources.stored.window_queries import note_changed_hours
-from app.statistics.e_values.betting import Past, look_back
+from app.statistics.e_values.betting import Past, estimate_rates, measure_unsteadiness
 from app.statistics.e_values.follow import Followed, Together, begin_comparison, follow_together
 from app.statistics.e_values.nulls import Hours, Limit, Scale, UnfairSide
 from tests.builders.hours import count_hours
@@ -255,7 +255,8 @@ def _follow(
         return count_hours(*several)
 
     months = [hour.year * 12 + hour.month for hour in hours]
-    past = Past(*(column[len(every) - len(hours) :] for column in look_back(sides(every))))
+    known, start = sides(every), len(every) - len(hours)
+    past = Past(estimate_rates(known.reference, start=start), measure_unsteadiness(known, start))
     several = []
     for row in rows:
         of_metric = [one for one in rows if one["metric"] == row["metric"]]

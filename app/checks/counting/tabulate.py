@@ -396,19 +396,25 @@ def _divide(
 
 def _count_counterfactual(evidence: CheckEvidence, copies: CopyOutcomes) -> Tabulated:
     periods = [
-        CounterfactualCells.from_records(
-            as_groups(copies.grouping.named),
-            copies.codes[selected],
-            outcome=evidence.outcomes[selected],
-            copies_favourable=copies.favourable[selected],
-            copies_classified=copies.classified[selected],
-            weights=evidence.window.weights(selected),
-        )
+        count_copies(copies, evidence.outcomes, evidence.window, selected)
         for selected in evidence.window.parts()
     ]
     comparison = Comparison((copies.grouping.column.name,))
     return Tabulated(
         DataSet.COUNTERFACTUAL, comparison, periods, revisions=tabulate_revisions(evidence, copies)
+    )
+
+
+def count_copies(
+    copies: CopyOutcomes, outcomes: IntArray, window: Window, selected: Part = slice(None)
+) -> CounterfactualCells:
+    return CounterfactualCells.from_records(
+        as_groups(copies.grouping.named),
+        copies.codes[selected],
+        outcome=outcomes[selected],
+        copies_favourable=copies.favourable[selected],
+        copies_classified=copies.classified[selected],
+        weights=window.weights(selected),
     )
 
 

@@ -45,8 +45,8 @@ _QUEUE = text(f"""
     FROM (
         SELECT missed.*, row_number() OVER (PARTITION BY deployment_no ORDER BY span_start) AS place,
                (SELECT e.failure IS NULL FROM checks e
-                WHERE e.deployment_no = missed.deployment_no AND e.span_start >= missed.first
-                    AND e.state IN ('succeeded', 'failed')
+                WHERE e.deployment_no = missed.deployment_no AND e.state IN ('succeeded', 'failed')
+                    AND (e.span_start >= missed.first OR e.trigger = 'model')
                 ORDER BY e.finished_at DESC NULLS LAST LIMIT 1) AS answers
         FROM (
             SELECT DISTINCT p.*, min(span_start) OVER (PARTITION BY deployment_no) AS first

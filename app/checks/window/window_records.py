@@ -19,9 +19,9 @@ from ...database.engine import Database
 from ...deployments.monitor.monitor_fit import describe_doubts
 from ...deployments.monitor.queries import is_needed, picked_on
 from ...domain.check import DataSet, Measurement, Progress
-from ...domain.deployment import Deployment, ProblemType
+from ...domain.deployment import Deployment, ProblemType, RecordSchema
 from ...domain.groups import MISSPELLED, NEAR_TWINS, describe_twins
-from ...domain.monitor import Comparison, Outcome, OutcomeRule, outcome_texts
+from ...domain.monitor import Comparison, Monitor, Outcome, OutcomeRule, outcome_texts
 from ...domain.record import Prediction
 from ...sources.arrays.favourable_scores import canonical_texts, format_value, outcome_codes, read_answers
 from ...sources.arrays.read_records import Grouping, RecordTable
@@ -284,17 +284,27 @@ def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
         deployment.model_revision,
         source.labels_without_record,
     )
-    record_nos = window.record_nos()
     for outcomes in (*copies, evidence.repeats):
-        for position, target in enumerate(outcomes.targets if outcomes.needed.any() else ()):
-            key = target_key(
-                target, model_revision=deployment.model_revision, schema_version=deployment.schema.version
-            )
-            stored = source.answers(key, record_nos, with_probabilities=outcomes.keeps(position))
-            if stored is not None:
-                fill_stored(outcomes, position, stored, record_nos=record_nos, rule=monitor.outcomes)
+        read_answers_so_far(source, window, outcomes, deployment.schema, monitor, deployment.model_revision)
     draw_repeats(evidence.repeats, copies, subject)
     return evidence
+
+
+def read_answers_so_far(
+    source: WindowSource,
+    window: PayloadWindow,
+    copies: CopyOutcomes,
+    schema: RecordSchema,
+    monitor: Monitor,
+    revision: str,
+) -> None:
+    """Adds what that model revision has answered to copies of the window's records."""
+    record_nos = window.record_nos()
+    for position, target in enumerate(copies.targets if copies.needed.any() else ()):
+        key = target_key(target, model_revision=revision, schema_version=schema.version)
+        stored = source.answers(key, record_nos, with_probabilities=copies.keeps(position))
+        if stored is not None:
+            fill_stored(copies, position, stored, record_nos=record_nos, rule=monitor.outcomes)
 
 
 ROUNDED_PROBABILITIES = "rounded_probabilities"

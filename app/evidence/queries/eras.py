@@ -294,26 +294,22 @@ MOST_NOTES = 10_000
 
 
 def changed_hours(session: Session, deployment_no: int, era: Era) -> list[tuple[int, datetime]]:
-    """The first MOST_NOTES notes for the present era, a number and an hour each. Drops those of erased
-    records.
+    """Returns the first MOST_NOTES notes for the present era, a number and an hour each, by hour. Drops
+    those of erased records: what was erased cannot be counted again, so the counts stay.
     """
-    if era.counted_until is not None:
-        # What was erased cannot be counted again: the counts stay.
-        session.execute(
-            text(
-                """DELETE FROM changed_hours c USING erased_hours e
-                   WHERE c.deployment_no = :no AND e.deployment_no = c.deployment_no AND e.hour = c.hour
-                       AND c.hour < :counted_until
-                     AND (c.era_no IS NULL OR c.era_no = :era)"""
-            ),
-            {"no": deployment_no, "era": era.no, "counted_until": era.counted_until},
-        )
     rows = session.execute(
         text(
-            """SELECT no, hour FROM changed_hours WHERE deployment_no = :no AND (era_no IS NULL OR era_no = :era)
+            """WITH erased AS (
+                   DELETE FROM changed_hours c USING erased_hours e
+                   WHERE c.deployment_no = :no AND e.deployment_no = c.deployment_no AND e.hour = c.hour
+                     AND c.hour < :counted_until AND (c.era_no IS NULL OR c.era_no = :era)
+                   RETURNING c.no)
+               SELECT no, hour FROM changed_hours
+               WHERE deployment_no = :no AND (era_no IS NULL OR era_no = :era)
+                 AND no NOT IN (SELECT no FROM erased)
                ORDER BY hour, no LIMIT :most"""
         ),
-        {"no": deployment_no, "era": era.no, "most": MOST_NOTES},
+        {"no": deployment_no, "era": era.no, "counted_until": era.counted_until, "most": MOST_NOTES},
     )
     return [(no, hour) for no, hour in rows]
 

@@ -164,9 +164,8 @@ def known_figures(session: Session, era_no: int) -> list[KnownFigure]:
 
 
 def read_figure_states(session: Session, nos: Collection[int]) -> Mapping[int, bytes]:
-    rows = session.execute(
-        select(EvidenceFigureRow.no, EvidenceFigureRow.state).where(EvidenceFigureRow.no.in_(nos))
-    )
+    statement = text("SELECT no, state FROM evidence_figures WHERE no = ANY(:nos)")
+    rows = session.execute(statement, {"nos": list(nos)})
     return {no: state for no, state in rows}  # noqa: C416 - rows are no pairs to mypy
 
 
@@ -269,8 +268,7 @@ def add_figures(
         }
         for key, first_hour in first_hours.items()
     ]
-    if rows:
-        session.execute(insert(EvidenceFigureRow), rows)
+    session.execute(insert(EvidenceFigureRow), rows)
 
 
 def remove_figure(session: Session, figure: KnownFigure) -> None:

@@ -245,6 +245,24 @@ def next_record_hour(session: Session, deployment_no: int, span: Span) -> dateti
     return hour
 
 
+def find_recent_hour(session: Session, deployment_no: int, until: datetime, most: int) -> datetime | None:
+    """Returns the earliest of the `most` newest hours before `until` with records."""
+    hour: datetime | None = session.scalar(
+        text(
+            """WITH RECURSIVE newest (hour, number) AS (
+                   SELECT date_trunc('hour', max(logged_at), 'UTC'), 1 FROM payload_records
+                   WHERE deployment_no = :no AND logged_at < :until
+                   UNION ALL
+                   SELECT (SELECT date_trunc('hour', max(logged_at), 'UTC') FROM payload_records
+                           WHERE deployment_no = :no AND logged_at < newest.hour), number + 1
+                   FROM newest WHERE hour IS NOT NULL AND number < :most)
+               SELECT min(hour) FROM newest"""
+        ),
+        {"no": deployment_no, "until": until, "most": most},
+    )
+    return hour
+
+
 def count_logged(session: Session, deployment_no: int, span: Span) -> int:
     records: int = session.execute(
         text(

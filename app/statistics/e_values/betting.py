@@ -24,13 +24,14 @@ MIN_TERMS = 24
 TOLERATED = 1.3
 
 
-def measure_unsteadiness(hours: Hours) -> FloatArray:
-    """Divisor [H] of ln E from the hours before: 1, or the factor by which hours vary more than chance
-    allows.
+def measure_unsteadiness(hours: Hours, start: int = 0) -> FloatArray:
+    """Divisor [H] of ln E of each hour from `start` on, from the hours before it: 1, or the factor by which
+    hours vary more than chance allows.
 
     A power below 1 of an e-value is an e-value, so a divisor known before the hour keeps the bound.
     """
-    divisors = np.ones(len(hours))
+    every = np.arange(start, len(hours))
+    divisors = np.ones(len(every))
     usable = np.flatnonzero(np.all([side.favourable >= MIN_FAVOURABLE for side in hours.sides], axis=0))
     if len(usable) <= MIN_TERMS:
         return divisors
@@ -42,12 +43,11 @@ def measure_unsteadiness(hours: Hours) -> FloatArray:
     terms, at = np.minimum(np.diff(logs) ** 2 / (variances[1:] + variances[:-1]), LARGEST_TERM), usable[1:]
     # A divisor that reads its own hour would not keep the bound. Both hours of a term are among the last
     # `UNSTEADINESS_HOURS`.
-    every = np.arange(len(hours))
-    start, end = np.searchsorted(usable[:-1], every - UNSTEADINESS_HOURS), np.searchsorted(at, every)
-    count = np.maximum(end - start, 0)
+    first, end = np.searchsorted(usable[:-1], every - UNSTEADINESS_HOURS), np.searchsorted(at, every)
+    count = np.maximum(end - first, 0)
     # Each sum by itself: running sums would depend on where the series begins. The last 0 is for empty
     # ranges.
-    bounds = np.column_stack([start, np.maximum(end, start)]).ravel()
+    bounds = np.column_stack([first, np.maximum(end, first)]).ravel()
     sums = np.add.reduceat(np.append(terms, 0.0), bounds)[::2]
     means = np.where(count > 0, sums, 0.0) / np.maximum(count, 1)
     return np.where((count >= MIN_TERMS) & (means > TOLERATED), means, divisors)
@@ -80,27 +80,28 @@ class Past(NamedTuple):
     unsteadiness: FloatArray
 
 
-def look_back(hours: Hours, older: Sequence[tuple[int, float, float]] = ()) -> Past:
-    """`older` are a position below 0, favourable and all reference records before."""
+def estimate_rates(
+    reference: Side, older: Sequence[tuple[int, float, float]] = (), start: int = 0
+) -> FloatArray:
+    """Reference rate before each hour from `start` on, NaN with too few records; `older` are a position below
+    0, favourable and all reference records before.
+    """
     before = np.array(older, np.float64).reshape(-1, 3)
-    filled = np.flatnonzero(hours.reference.records)
+    filled = np.flatnonzero(reference.records)
     at = np.concatenate([before[:, 0], filled])
     favourable, records = (
         np.concatenate([[0.0], np.cumsum(np.concatenate([earlier, counts[filled]]))])
-        for earlier, counts in (
-            (before[:, 1], hours.reference.favourable),
-            (before[:, 2], hours.reference.records),
-        )
+        for earlier, counts in ((before[:, 1], reference.favourable), (before[:, 2], reference.records))
     )
-    every = np.arange(len(hours))
+    every = np.arange(start, len(reference.records))
     end = np.searchsorted(at, every)
     recent = np.searchsorted(at, every - RATE_HOURS)
     enough = np.searchsorted(records, records[end] - MIN_RECENT_REFERENCE_RECORDS, side="right") - 1
-    start = np.maximum(np.minimum(enough, recent), np.maximum(recent - MOST_OLDER_HOURS, 0))
-    total = records[end] - records[start]
-    rates = (favourable[end] - favourable[start] + 0.5) / (total + 1)
+    first = np.maximum(np.minimum(enough, recent), np.maximum(recent - MOST_OLDER_HOURS, 0))
+    total = records[end] - records[first]
+    rates = (favourable[end] - favourable[first] + 0.5) / (total + 1)
     clipped = np.clip(rates, SMALLEST_RATE, 1 - SMALLEST_RATE)
-    return Past(np.where(total < MIN_RECENT_REFERENCE_RECORDS, np.nan, clipped), measure_unsteadiness(hours))
+    return np.where(total < MIN_RECENT_REFERENCE_RECORDS, np.nan, clipped)
 
 
 def weigh_claims(
@@ -110,7 +111,7 @@ def weigh_claims(
 
     A `divisor` [H] above 1 lets records that may be of one person count for less.
     """
-    rates, unsteadiness = past or look_back(hours)
+    rates, unsteadiness = past or (estimate_rates(hours.reference), measure_unsteadiness(hours))
     divisors = np.broadcast_to(unsteadiness * divisor, rates.shape)
     return (
         _weigh(hours, limit.inside, limit.bet_outside, rates, divisors),

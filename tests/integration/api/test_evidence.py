@@ -127,6 +127,45 @@ def test_a_plan_can_be_read_before_and_after_a_monitor_is_set(service: RunningSe
     assert wrong["errors"][0]["field"].startswith(("favourable", "unfavourable"))
 
 
+def test_who_scores_monthly_plans_and_sets_the_budget_before_the_first_block(service: RunningService) -> None:
+    client, path = service.client, f"{PATH}/plan"
+    client.post("/v1/deployments", json=DEPLOYMENT).raise_for_status()
+    start = floor_to_hour(datetime.now(UTC)) - timedelta(days=12 * 30)
+    for month in range(12):  # 400 records a month: 51 of 120 women and 140 of 280 men
+        records = [
+            {
+                "id": f"{month}-{no}",
+                "features": {"sex": "female" if no < 120 else "male"},
+                "prediction": int(no < 57 or no >= 260),
+                "scored_at": (start + timedelta(days=30 * month)).isoformat(),
+            }
+            for no in range(400)
+        ]
+        sent = client.post("/v1/deployments/loans/payload-records?historical=true", content=json.dumps({"records": records}), headers=TYPE)
+        assert sent.status_code < 300, sent.text
+    said = {"each_record_another_person": True}
+    planned = {
+        hours: client.post(
+            path, json={**MONITOR, "evidence": {**said, "false_alarm_hours": hours}}, params={"ratio": 0.6, "chance": 0.5}
+        ).json()
+        for hours in (8_760, 240)
+    }
+    months = [round(plan["comparisons"][0]["hours"] / 720) for plan in planned.values()]
+
+    assert [plan["false_alarm_comparisons"] for plan in planned.values()] == [4, 4]
+    assert (months[0] in {6, 7}, months[1] < months[0]) == (True, True), months
+    assert f"{planned[8_760]['comparisons'][0]['hours'] / 730:.0f} months" in planned[8_760]["comparisons"][0]["words"]
+    monitor = "/v1/deployments/loans/fairness-monitor"
+    assert client.put(monitor, json={**MONITOR, "evidence": {**said, "false_alarm_hours": 19}}).status_code == 422
+    assert client.put(monitor, json={**MONITOR, "evidence": {**said, "false_alarm_hours": 240}}).status_code == 200
+    while update_evidence(service.database, grace=timedelta(seconds=0)):
+        pass
+    assert client.get(path, params={"ratio": 0.6, "chance": 0.5}).json()["comparisons"] == planned[240]["comparisons"]
+    assert "in 240 blocks" in client.get(PATH).json()["guarantee"]
+    fixed = client.put(monitor, json={**MONITOR, "evidence": {**said, "false_alarm_hours": 8_760}})
+    assert (fixed.status_code, fixed.json()["errors"][0]["field"]) == (422, "evidence.false_alarm_hours")
+
+
 def test_a_column_that_says_whose_record_it_is_stays_as_long_as_the_monitor_names_it(
     service: RunningService, snapshot: SnapshotAssertion
 ) -> None:

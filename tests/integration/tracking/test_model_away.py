@@ -147,6 +147,19 @@ def test_the_evidence_after_six_hours_without_the_model_is_that_of_a_run_with_it
         away.database.close()
 
 
+def test_once_the_oldest_missed_hour_is_scored_all_others_follow_at_once(database: Database, model: LeavingModel) -> None:
+    stage = stage_of(database, model)
+    model.is_away = True
+    for hour in range(4):
+        log(stage, hour)
+        stage.check(hour_of(hour))
+    assert [check.span.start for check in work(stage)] == [hour_of(0)]
+    model.is_away = False
+
+    # No later hour is checked in between.
+    assert [[check.span.start for check in work(stage)] for _ in range(3)] == [[hour_of(0)], [hour_of(1), hour_of(2), hour_of(3)], []]
+
+
 def test_missed_hours_of_a_revision_that_was_changed_stay_missing(database: Database, model: LeavingModel) -> None:
     stage = stage_of(database, model)
     for hour in range(3):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.statistics.e_values.betting import FIRST_RATES, Past, look_back, weigh_claims
+from app.statistics.e_values.betting import FIRST_RATES, Past, estimate_rates, measure_unsteadiness, weigh_claims
 from app.statistics.e_values.confidence import GRIDS, RunningInterval, add_hours, pair_hours, weigh_pairs
 from app.statistics.e_values.follow import Followed, Together, begin_comparison, find_smallest_means, follow_together
 from app.statistics.e_values.nulls import Detector, FloatArray, Hours, Limit, Scale, Side, UnfairSide
@@ -72,14 +72,15 @@ def test_reference_rates_wherever_the_series_is_cut(values: dict[str, Any]) -> N
     hours = hours_of([[0, 0, *block] for block in blocks])
     expected = [None if used is None else (used[0] + 0.5) / (used[1] + 1) for used in values["history"]["used"]]
 
-    assert all(map(is_close, look_back(hours).reference, expected))
+    assert all(map(is_close, estimate_rates(hours.reference), expected))
     for cut in range(1, len(blocks)):
         older = [(place - cut, *block) for place, block in enumerate(blocks[:cut]) if block[1]]
-        assert all(map(is_close, look_back(hours.between(cut, len(hours)), older).reference, expected[cut:]))
+        assert all(map(is_close, estimate_rates(hours.between(cut, len(hours)).reference, older), expected[cut:]))
+        assert all(map(is_close, estimate_rates(hours.reference, start=cut), expected[cut:]))
 
 
 def test_unsteady_hours(values: dict[str, Any]) -> None:
-    divisors = look_back(hours_of(values["phi"]["counts"])).unsteadiness
+    divisors = measure_unsteadiness(hours_of(values["phi"]["counts"]))
 
     assert all(is_close(divisor, expected) for divisor, (_, _, expected) in zip(divisors, values["phi"]["terms_mean_divisor"], strict=True))
 

@@ -7,8 +7,8 @@ from syrupy.assertion import SnapshotAssertion
 
 from app.base.errors import InvalidInput, TooLarge
 from app.base.values import Range
-from app.deployments.training import read_pieces as pieces
 from app.deployments.training import queries as limits
+from app.deployments.training import read_pieces as pieces
 from app.deployments.training.from_distributions import Unclassified, find_unclassified, present_tables
 from app.deployments.training.queries import BINS, MOST_VALUES, TrainingData
 from app.deployments.training.typed_column import ParquetFile

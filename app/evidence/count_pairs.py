@@ -1,0 +1,111 @@
+"""Counts pairs of records and their counterfactuals: by the table of the hour's check or, where a column says
+whose record each is, of each person's first record alone.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from sqlalchemy.orm import Session
+
+from ..base.clock import HOUR
+from ..base.errors import InvalidInput
+from ..checks.copies.copy_outcomes import plan_copies
+from ..checks.counting.tabulate import count_copies
+from ..checks.window.window import LoggedRecords, read_payload_window
+from ..checks.window.window_records import read_answers_so_far
+from ..database.engine import ArrowReader
+from ..deployments.training.queries import read_donors
+from ..deployments.training.unseen_groups import donors_of_groups
+from ..domain.check import Span
+from ..domain.monitor import POOLED_GROUP
+from ..sources.stored.window_queries import WindowQuery
+from ..statistics.group_labels import NEITHER, of_role
+from ..statistics.measures.paired_rates import Paired
+from ..statistics.measures.perturbed_data import COUNTERFACTUAL
+from ..statistics.tables.record_kinds import CounterfactualCells
+from .count_hours import FollowedEra
+from .first_records import FirstRecords
+from .queries.eras import CounterfactualTable
+from .queries.hour_counts import COUNTED, Cells
+
+
+def count_pairs(table: CounterfactualCells) -> Cells:
+    """Each monitored group's kinds of records of a counterfactual table: pairs of outcomes, and how many have
+    each; records in any pair.
+
+    Empty without counterfactuals, or if some records represent more: the bet is only proved for records
+    that count alike.
+    """
+    if not table.copies_classified.any() or table.has_unequal_weights:
+        return []
+    paired = Paired(COUNTERFACTUAL, table)
+    references = of_role(table.groups, "reference")
+    cells: Cells = []
+    is_counted = np.zeros(len(table.count), np.bool_)
+    monitored_groups = [[position] for position in of_role(table.groups, "monitored")]
+    if len(monitored_groups) > 1:
+        monitored_groups.append([position for [position] in monitored_groups])
+    for positions in monitored_groups:
+        kinds: dict[tuple[float, float], int] = {}
+        figures = paired.figures(positions, references)
+        is_counted |= ~np.isnan(figures[0])
+        for monitored, reference, count in zip(*figures, table.count, strict=True):
+            if not np.isnan(monitored):
+                key = (float(monitored), float(reference))
+                kinds[key] = kinds.get(key, 0) + int(count)
+        if kinds:
+            cells.append(
+                [
+                    POOLED_GROUP if len(positions) > 1 else table.groups[positions[0]].label,
+                    "monitored",
+                    [[*key, count] for key, count in sorted(kinds.items())],
+                ]
+            )
+    counted = replace(table, count=table.count * is_counted).outcomes.tolist()
+    return cells and cells + [
+        [label, f"{role} {COUNTED}", favourable, unfavourable + favourable]
+        for (label, role), (unfavourable, favourable) in zip(table.groups, counted, strict=True)
+    ]
+
+
+def count_first_pairs(
+    session: Session,
+    reader: ArrowReader,
+    followed: FollowedEra,
+    table: CounterfactualTable,
+    people: FirstRecords,
+) -> Cells:
+    """The same of the records that the table's check read, as their copies are answered by now, of each
+    person the first record alone.
+    """
+    deployment = followed.deployment
+    schema = deployment.schema
+    within = followed.monitor.within(schema)
+    person = within.evidence.person
+    attribute = next((each for each in within.attributes if each.feature == table.attribute), None)
+    if attribute is None or person is None or schema.column(person) is None:
+        return []
+    monitor = replace(within, attributes=(attribute,), intersections=(), min_records=0)
+    source = LoggedRecords(reader, deployment.no)
+    query = WindowQuery(deployment.no, schema, (*attribute.columns, person))
+    window = read_payload_window(source, query, Span(start=table.hour, end=table.hour + HOUR), monitor)
+    if not len(window):
+        return []
+    revision = followed.era.model_revision
+    read = window.read("outcome", schema, monitor)
+    is_counted = window.is_of(revision) & people.choose(window.values()[person], window.rows)
+    grouping = replace(read.groupings[0], codes=np.where(is_counted, read.groupings[0].codes, NEITHER))
+    donors = None
+    try:
+        if features := attribute.correlated_features:
+            of_field = read_donors(session, deployment.no, [table.attribute])[table.attribute]
+            donors = donors_of_groups(of_field, grouping.groups, grouping.column, schema, features)
+        is_feature = any(column.name == table.attribute for column in schema.features)
+        copies = plan_copies(grouping, read.outcomes, monitor, seen_by_model=is_feature, donors=donors)
+    except (InvalidInput, KeyError):  # the training data were changed since the check
+        return []
+    read_answers_so_far(source, window, copies, schema, monitor, revision)
+    for target, records in copies.missing():
+        copies.refused[records, target] = True  # it is in no table of the check either
+    copies.leave_out_refused()
+    return count_pairs(count_copies(copies, read.outcomes, window))
