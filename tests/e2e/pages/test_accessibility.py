@@ -7,6 +7,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.browsing import DESKTOP, HEIGHTS, Scheme, Visit, visiting
 from tests.example_run import Example
+from tests.examples import QUICK
 from tests.page_list import DEPLOYMENT, pages
 
 NARROW = 320
@@ -14,6 +15,13 @@ PAPER = {"width": 794, "height": 1123}
 SPACED = """* { line-height: 1.5 !important; letter-spacing: .12em !important; word-spacing: .16em !important }
     p { margin-bottom: 2em !important }"""
 MOST_STOPS = 400
+
+TABLE_WITH_PALE_CELLS = """<html lang="en"><title>A table</title><main><h1>A table</h1><style>
+    td { color: black } .hidden { display: none } .pale { color: #bbb } .grey { background: #555 }</style><table>
+    <tr class="hidden"><td class="pale">hidden</td></tr><tr><td class="pale">x</td></tr>
+    <tr><td>first</td></tr><tr><td>second</td></tr><tr><td>third</td></tr>
+    <tr class="grey"><td id="on-grey">fourth</td></tr><tr class="grey"><td>fifth</td></tr>
+    <tr><td class="pale" id="pale">sixth</td></tr><tr><td class="pale">seventh</td></tr></table></main>"""
 
 _ADD_STYLE = "(text) => { const one = new CSSStyleSheet(); one.replaceSync(text); document.adoptedStyleSheets = [one]; }"
 _FOCUSED = """() => {
@@ -33,6 +41,21 @@ def test_the_tab_key_reaches_the_end_of_a_page_and_every_stop_is_seen(browser: B
             unseen[path] = [stop["name"] for stop in _stops(page) if not stop["outline"]]
 
     assert {path: stops for path, stops in unseen.items() if stops} == {}
+
+
+def test_a_pale_text_is_found_among_others_of_its_kind(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(QUICK, raising=False)
+    with visiting(browser, "http://127.0.0.1") as visit:
+        visit.page.set_content(TABLE_WITH_PALE_CELLS)
+
+        each = visit.serious_findings()
+        monkeypatch.setenv(QUICK, "1")
+        of_each_kind = visit.serious_findings()
+
+    assert [finding.partition(":")[0] for finding in each] == ["color-contrast"]
+    assert "#on-grey" in of_each_kind[0]
+    assert "#pale" in of_each_kind[0]
+    assert len(of_each_kind[0]) < len(each[0])
 
 
 def test_a_figure_opens_over_the_page_and_closing_it_leads_back_to_its_link(visit: Visit, example: Example) -> None:
