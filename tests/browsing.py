@@ -48,8 +48,8 @@ WINDOWS = (
 
 _COLOURS_SETTLE = """async () => {
   await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
-  const passing = document.getAnimations().filter((one) => one.effect.getComputedTiming().endTime !== Infinity);
-  await Promise.allSettled(passing.map((one) => one.finished));
+  const passing = document.getAnimations().filter((change) => change.effect.getComputedTiming().endTime !== Infinity);
+  await Promise.allSettled(passing.map((change) => change.finished));
 }"""
 """A page hears of other colours before it draws its next frame, and may go from one to the other little by little."""
 
