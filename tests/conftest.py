@@ -100,9 +100,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> MixedFiles |
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
-    """Spares the garbage collector the modules, which stay to the end: looking through them took a tenth of the processor time."""
+    """Spares the garbage collector the modules, which stay to the end: looking through them took a tenth of the processor time.
+
+    It looks less often, too: looks after every 700 objects took a fifteenth.
+    """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.hookimpl(wrapper=True)

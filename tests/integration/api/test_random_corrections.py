@@ -13,6 +13,8 @@ from tests.examples import many
 from tests.scenes import HOUR, Result, Scene
 from tests.service import RunningService
 
+pytestmark = pytest.mark.thorough
+
 HOURS, RECORDS = 3, 120
 """Each record has a random sequence of corrections."""
 

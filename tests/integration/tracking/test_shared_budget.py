@@ -26,6 +26,8 @@ from tests.connections import connect
 from tests.golden import golden
 from tests.scenes import HOUR, Scene
 
+pytestmark = pytest.mark.thorough
+
 IMPACT = ("disparate_impact",)
 
 
