@@ -180,7 +180,9 @@ def test_figures_that_stay_are_the_same_and_others_are_in_a_row_that_stays(bare:
         }
         assert row["verdict"] == before[no]["verdict"] or (before[no]["verdict"], row["verdict"]) == ("fair", "undecided")
     for row in (before[no] for no in before.keys() - after.keys()):
-        same = [one for one in after.values() if all(one[name] == row[name] for name in ("check_no", "metric", "data", "attribute"))]
+        same = [
+            figure for figure in after.values() if all(figure[name] == row[name] for name in ("check_no", "metric", "data", "attribute"))
+        ]
         is_on_request = row["data"].startswith("mitigated") and row["metric"] not in MITIGATED
         if is_on_request or row["metric"] in {"flip_rate_gained", "flip_rate_lost"}:
             assert not same
@@ -197,7 +199,7 @@ def test_figures_that_stay_are_the_same_and_others_are_in_a_row_that_stays(bare:
             )
         else:
             assert row["scope"] in {"pooled", "reference"}
-            assert any(one["value"] == row["value"] and one["n"] == row["n"] for one in same)
+            assert any(figure["value"] == row["value"] and figure["n"] == row["n"] for figure in same)
     for no, day in left.items():
         assert day == {**days[no], "undecided": day["undecided"], "fair": days[no]["fair"] - day["undecided"]}
     assert {row["data"] for row in left.values()} >= {"as_logged", "counterfactual", "labelled"}
