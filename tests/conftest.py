@@ -16,6 +16,7 @@ import hypothesis
 import pytest
 import structlog
 from xdist.scheduler import LoadFileScheduling
+from xdist.workermanage import WorkerController
 
 from app.database.embedded.embedded_server import TUNING, EmbeddedPostgres
 from app.database.engine import Database
@@ -48,6 +49,10 @@ hypothesis.settings.register_profile("unhurried", deadline=None, max_examples=ma
 hypothesis.settings.load_profile("unhurried")
 
 PAGES = "tests/e2e/pages/"
+WAITING = ("tests/contract/", "tests/e2e/", "tests/field/")
+"""Folders of tests that mostly wait for services."""
+WAITING_FILES = 2
+"""Files of these folders that run at once, in addition to the pages."""
 
 LOGGING: dict[str, Any] = {
     "processors": [
@@ -65,24 +70,43 @@ LOGGING: dict[str, Any] = {
 structlog.configure = partial(structlog.configure, cache_logger_on_first_use=False)
 
 
-class PagesTogether(LoadFileScheduling):  # type: ignore[misc]
-    """Gives each file to one process, and all tests of pages to one: their example takes half a minute to start."""
+class MixedFiles(LoadFileScheduling):  # type: ignore[misc]
+    """Gives each file to one process, and all tests of pages to one: their example takes half a minute to start.
+
+    Pages come first, because they take longest. Of the other files that mostly wait for services only two run at once, next to
+    files that mostly compute: together they keep the processors busy, one kind after the other would leave them idle.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
         file: str = super()._split_scope(nodeid)
         return PAGES if file.startswith(PAGES) else file
 
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        self.workqueue.move_to_end(self._choose_file(), last=False)
+        super()._assign_work_unit(node)
+
+    def _choose_file(self) -> str:
+        if PAGES in self.workqueue:
+            return PAGES
+        running = [file for files in self.assigned_work.values() for file, tests in files.items() if not all(tests.values())]
+        may_wait = sum(file.startswith(WAITING) and file != PAGES for file in running) < WAITING_FILES
+        return next((file for file in self.workqueue if file.startswith(WAITING) == may_wait), next(iter(self.workqueue)))
+
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> PagesTogether | None:  # noqa: ANN401 - of xdist
-    return PagesTogether(config, log) if config.getoption("dist") == "loadfile" else None
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> MixedFiles | None:  # noqa: ANN401 - of xdist
+    return MixedFiles(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
-    """Spares the garbage collector the modules, which stay to the end: looking through them took a tenth of the processor time."""
+    """Spares the garbage collector the modules, which stay to the end: looking through them took a tenth of the processor time.
+
+    It looks less often, too: looks after every 700 objects took a fifteenth.
+    """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.hookimpl(wrapper=True)

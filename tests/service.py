@@ -65,14 +65,14 @@ class RunningService:
 class Application(httpx.BaseTransport):
     """An application and its lifespan, on an event loop in a thread of its own. It is also the transport that calls it."""
 
-    def __init__(self, app: ASGIApp, listener: socket.socket) -> None:
+    def __init__(self, app: ASGIApp, settings: Settings, listener: socket.socket) -> None:
         self.address = f"http://127.0.0.1:{listener.getsockname()[1]}"
         self._app = app
         self._listener = listener
         self._asgi = httpx.ASGITransport(app, raise_app_exceptions=False)
         self._loop = asyncio.new_event_loop()
         self._server = uvicorn.Server(
-            uvicorn.Config(app, log_config=None, access_log=False, lifespan="off", timeout_keep_alive=Settings().keep_alive_seconds)
+            uvicorn.Config(app, log_config=None, access_log=False, lifespan="off", timeout_keep_alive=settings.keep_alive_seconds)
         )
         self._serving: asyncio.Task[None] | None = None
         self._lock = threading.Lock()
@@ -141,12 +141,13 @@ def running_service(database: Database, data_dir: Path, **settings: object) -> I
     if not (data_dir / KEY_FILE).exists():
         data_dir.mkdir(parents=True, exist_ok=True)
         (data_dir / KEY_FILE).write_text(SECRET)
-    app = create_app(Settings(data_dir=data_dir, **settings), database.url)  # type: ignore[arg-type]
+    given = Settings(data_dir=data_dir, **settings)  # type: ignore[arg-type]
+    app = create_app(given, database.url)
     with ExitStack() as stack:
         # Without the protocol's number asyncio leaves Nagle's algorithm on, and each answer with a body waits 40 ms.
         listener = stack.enter_context(closing(socket.socket(proto=socket.IPPROTO_TCP)))
         listener.bind(("127.0.0.1", 0))  # without listening: who calls before anybody asked for `base_url` is refused and does not hang
-        application = Application(app, listener)
+        application = Application(app, given, listener)
         stack.enter_context(application.running())
         with database.transaction() as session:
             key = create_key(session, role=Role.ADMIN, name="tests")

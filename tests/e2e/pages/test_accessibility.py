@@ -7,6 +7,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.browsing import DESKTOP, HEIGHTS, Scheme, Visit, visiting
 from tests.example_run import Example
+from tests.examples import QUICK
 from tests.page_list import DEPLOYMENT, pages
 
 NARROW = 320
@@ -15,11 +16,18 @@ SPACED = """* { line-height: 1.5 !important; letter-spacing: .12em !important; w
     p { margin-bottom: 2em !important }"""
 MOST_STOPS = 400
 
-_ADD_STYLE = "(text) => { const one = new CSSStyleSheet(); one.replaceSync(text); document.adoptedStyleSheets = [one]; }"
+TABLE_WITH_PALE_CELLS = """<html lang="en"><title>A table</title><main><h1>A table</h1><style>
+    td { color: black } .hidden { display: none } .pale { color: #bbb } .grey { background: #555 }</style><table>
+    <tr class="hidden"><td class="pale">hidden</td></tr><tr><td class="pale">x</td></tr>
+    <tr><td>first</td></tr><tr><td>second</td></tr><tr><td>third</td></tr>
+    <tr class="grey"><td id="on-grey">fourth</td></tr><tr class="grey"><td>fifth</td></tr>
+    <tr><td class="pale" id="pale">sixth</td></tr><tr><td class="pale">seventh</td></tr></table></main>"""
+
+_ADD_STYLE = "(text) => { const sheet = new CSSStyleSheet(); sheet.replaceSync(text); document.adoptedStyleSheets = [sheet]; }"
 _FOCUSED = """() => {
-    const one = document.activeElement, style = getComputedStyle(one);
-    return { body: one === document.body, outline: style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2,
-             name: `${one.tagName} ${one.id || one.innerText || one.name || ""}`.slice(0, 60) };
+    const focused = document.activeElement, style = getComputedStyle(focused);
+    return { body: focused === document.body, outline: style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2,
+             name: `${focused.tagName} ${focused.id || focused.innerText || focused.name || ""}`.slice(0, 60) };
 }"""
 
 
@@ -33,6 +41,21 @@ def test_the_tab_key_reaches_the_end_of_a_page_and_every_stop_is_seen(browser: B
             unseen[path] = [stop["name"] for stop in _stops(page) if not stop["outline"]]
 
     assert {path: stops for path, stops in unseen.items() if stops} == {}
+
+
+def test_a_pale_text_is_found_among_others_of_its_kind(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(QUICK, raising=False)
+    with visiting(browser, "http://127.0.0.1") as visit:
+        visit.page.set_content(TABLE_WITH_PALE_CELLS)
+
+        each = visit.serious_findings()
+        monkeypatch.setenv(QUICK, "1")
+        of_each_kind = visit.serious_findings()
+
+    assert [finding.partition(":")[0] for finding in each] == ["color-contrast"]
+    assert "#on-grey" in of_each_kind[0]
+    assert "#pale" in of_each_kind[0]
+    assert len(of_each_kind[0]) < len(each[0])
 
 
 def test_a_figure_opens_over_the_page_and_closing_it_leads_back_to_its_link(visit: Visit, example: Example) -> None:
@@ -71,10 +94,10 @@ def test_with_colours_of_the_readers_own_the_current_page_and_verdicts_still_sta
     try:
         page = _logged_in(context, example).go(DEPLOYMENT)
 
-        current = page.locator(".tabs a[aria-current]").evaluate("(one) => getComputedStyle(one).borderBottomColor")
-        other = page.locator(".tabs a:not([aria-current])").first.evaluate("(one) => getComputedStyle(one).borderBottomColor")
+        current = page.locator(".tabs a[aria-current]").evaluate("(element) => getComputedStyle(element).borderBottomColor")
+        other = page.locator(".tabs a:not([aria-current])").first.evaluate("(element) => getComputedStyle(element).borderBottomColor")
         assert current != other
-        assert page.locator(".badge").first.evaluate("(one) => getComputedStyle(one).borderTopWidth") == "1px"
+        assert page.locator(".badge").first.evaluate("(element) => getComputedStyle(element).borderTopWidth") == "1px"
     finally:
         context.close()
 
@@ -87,10 +110,10 @@ def test_what_a_dark_page_prints_is_dark_on_white_and_fits_the_paper(browser: Br
         page.set_viewport_size({"width": PAPER["width"], "height": PAPER["height"]})
         visit.settle()
 
-        colour = page.locator("h1").evaluate("(one) => getComputedStyle(one).color")
-        assert max(int(part) for part in re.findall(r"\d+", colour)[:3]) < 0x60
+        colour = page.locator("h1").evaluate("(element) => getComputedStyle(element).color")
+        assert max(int(channel) for channel in re.findall(r"\d+", colour)[:3]) < 0x60
         assert page.locator("header.top").is_hidden()
-        assert page.locator(".time-frame").first.evaluate("(one) => one.getBoundingClientRect().right") <= PAPER["width"]
+        assert page.locator(".time-frame").first.evaluate("(element) => element.getBoundingClientRect().right") <= PAPER["width"]
 
 
 def test_what_was_typed_stays_when_the_session_ends_in_the_middle_of_a_form(browser: Browser, example: Example) -> None:

@@ -13,6 +13,8 @@ from tests.examples import many
 from tests.scenes import HOUR, Result, Scene
 from tests.service import RunningService
 
+pytestmark = pytest.mark.thorough
+
 HOURS, RECORDS = 3, 120
 """Each record has a random sequence of corrections."""
 
@@ -86,8 +88,8 @@ def test_the_tables_are_those_of_the_final_values(service: RunningService, seed:
     checks = []
     for hour, records in enumerate(posted):
         log(stage, records, first_no=1 + hour * RECORDS)
-        for place, record in enumerate(records):
-            name = f"{1 + hour * RECORDS}-{place}"
+        for position, record in enumerate(records):
+            name = f"{1 + hour * RECORDS}-{position}"
             world.values |= {(name, "prediction"): record.approved, (name, "label"): record.label}
         for _ in range(draw.randint(2, 8)):
             post(service, world)
@@ -111,7 +113,7 @@ def test_the_tables_are_those_of_the_final_values(service: RunningService, seed:
 
     logged_right = watched(service.database, deployment_id="another")
     for hour, records in enumerate(posted):
-        names = [f"{1 + hour * RECORDS}-{place}" for place in range(RECORDS)]
+        names = [f"{1 + hour * RECORDS}-{position}" for position in range(RECORDS)]
         right = [
             Logged(record.hour, record.sex, world.values[name, "prediction"], world.values[name, "label"])
             for name, record in zip(names, records, strict=True)

@@ -162,8 +162,8 @@ LISTINGS = {
     "deep": "cannot be listed: .*DEPTH",
     "bomb": "cannot be listed: .*&a9;",
 }
-MARKS = {"other-folder": (), "endless-body": pytest.mark.thorough, "same-page": pytest.mark.thorough}
-"""One of each kind is tried more often than every night; two wait for a time to be over."""
+MARKS = dict.fromkeys(("other-folder", "endless-body", "same-page"), pytest.mark.thorough)
+"""One of each kind is tried more often than every night."""
 
 
 @pytest.mark.parametrize("lie", [pytest.param(lie, marks=MARKS.get(lie, pytest.mark.nightly)) for lie in LISTINGS])
@@ -183,11 +183,13 @@ def test_answers_that_are_no_http_are_repeated_and_then_said(lie: str) -> None:
         list_files(PayloadTable(location=FOLDER), [FOLDER], "payload")
 
 
+@pytest.mark.thorough
 def test_names_that_lead_out_of_the_folder_are_not_listed() -> None:
     with lying("up"):
         assert list_files(PayloadTable(location=FOLDER), [FOLDER], "payload") == []
 
 
+@pytest.mark.thorough
 def test_a_file_that_is_not_what_its_listing_says_is_refused() -> None:
     with lying("wrong-file"), pytest.raises(InvalidInput, match="cannot be read as Parquet"):
         TableFiles(PayloadTable(location=FOLDER), [FOLDER], "payload", WHOLE)

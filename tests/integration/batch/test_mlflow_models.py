@@ -103,6 +103,7 @@ def test_a_process_that_ends_is_replaced_once_and_then_the_check_fails_and_keeps
     assert sum(rows_asked(model)) == asked + 1  # one of two unchanged answers was stored, and counts only with the other
 
 
+@pytest.mark.thorough
 def test_a_model_that_cannot_be_loaded_says_what_to_install(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put_mlflow_on_path(tmp_path, monkeypatch, is_installed=False)
     lake = lake_with(database, tmp_path, loaded(rule_model(tmp_path / "models" / "rule")), "loaded")

@@ -203,6 +203,7 @@ def test_only_plain_addresses_below_the_allowed_ones_are_read(location: str) -> 
     )
 
 
+@pytest.mark.thorough
 def test_an_object_store_needs_a_folder_for_answers(database: Database, store: Store, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="only reads"):
         Settings(table_roots=f"/lake,s3://{BUCKET}/allowed")
@@ -239,6 +240,7 @@ def test_keys_that_the_store_does_not_know_are_said_by_name(store: Store, tmp_pa
     assert len(list_files(table, ROOTS, "payload")) == 1
 
 
+@pytest.mark.thorough
 def test_what_is_not_there_is_said_by_name(store: Store, tmp_path: Path) -> None:
     for location in (f"s3://{BUCKET}/allowed/none", "s3://nobody/none"):
         with pytest.raises(InvalidInput, match=f"there is nothing at {location}|{location} cannot be listed"):

@@ -67,6 +67,7 @@ def test_a_file_that_takes_more_memory_than_allowed_is_refused_and_the_next_one_
     assert read.status_code == 200
 
 
+@pytest.mark.thorough
 def test_an_import_of_too_many_rows_is_refused_in_each_form(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(imports, "MAX_IMPORT_ROWS", 3)
     line = b'{"features":{"age":1,"sex":"male"},"prediction":1,"scored_at":"2026-11-20T10:00:00Z"}\n'

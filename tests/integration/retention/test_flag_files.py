@@ -20,6 +20,8 @@ from tests.models.rules import RuleScorer
 from tests.models.serving import serve
 from tests.scenes import HOUR, NOON, scene
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture
 def lake(database: Database, tmp_path: Path) -> Iterator[Lake]:

@@ -24,6 +24,8 @@ from tests.models.rules import RuleScorer
 from tests.models.serving import serve
 from tests.scenes import HOUR, NOON, PlainSealer, scene
 
+pytestmark = pytest.mark.thorough
+
 KEPT = 63
 """Of the older check: 60 copies, and 3 records that were asked again."""
 

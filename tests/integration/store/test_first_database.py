@@ -22,6 +22,8 @@ from app.statistics.catalogue import CATALOGUE
 from tests.builders.commit_7ba08965 import create_filled, create_schema, read_fixture
 from tests.progress import wait_until
 
+pytestmark = pytest.mark.thorough
+
 WENT = {
     *("archived_months", "audit_sinks", "subgroup_candidates", "subgroup_hours", "subgroup_settings"),
     *("openscale_data_marts", "openscale_definitions", "openscale_imports", "openscale_instances"),
@@ -91,7 +93,6 @@ def test_migrated_it_has_the_schema_of_a_new_database(bare: Database, database: 
     assert dump_schema(bare) == dump_schema(database)
 
 
-@pytest.mark.thorough
 def test_every_row_stays_but_those_of_what_went(bare: Database) -> None:
     create_filled(bare)
     before = read_renamed(bare)
@@ -126,7 +127,6 @@ def test_every_row_stays_but_those_of_what_went(bare: Database) -> None:
         assert all(row in of_both[1] for row in of_both[0]), table
 
 
-@pytest.mark.thorough
 def test_rules_stay_of_the_present_kinds_and_each_deployment_has_those_on_failed_checks_and_missing_records(bare: Database) -> None:
     create_filled(bare)
     before = read_rows(bare)
@@ -146,7 +146,6 @@ def test_rules_stay_of_the_present_kinds_and_each_deployment_has_those_on_failed
     assert "failed-checks" not in own
 
 
-@pytest.mark.thorough
 def test_mitigation_in_parity_mode_becomes_lift_only_and_is_in_the_audit(bare: Database) -> None:
     create_filled(bare)
     upgrade(bare)
@@ -162,7 +161,6 @@ def test_mitigation_in_parity_mode_becomes_lift_only_and_is_in_the_audit(bare: D
     ]
 
 
-@pytest.mark.thorough
 def test_figures_that_stay_are_the_same_and_others_are_in_a_row_that_stays(bare: Database) -> None:
     create_filled(bare)
     before = {row["no"]: row for row in read_renamed(bare)["measurements"]}
@@ -182,7 +180,9 @@ def test_figures_that_stay_are_the_same_and_others_are_in_a_row_that_stays(bare:
         }
         assert row["verdict"] == before[no]["verdict"] or (before[no]["verdict"], row["verdict"]) == ("fair", "undecided")
     for row in (before[no] for no in before.keys() - after.keys()):
-        same = [one for one in after.values() if all(one[name] == row[name] for name in ("check_no", "metric", "data", "attribute"))]
+        same = [
+            figure for figure in after.values() if all(figure[name] == row[name] for name in ("check_no", "metric", "data", "attribute"))
+        ]
         is_on_request = row["data"].startswith("mitigated") and row["metric"] not in MITIGATED
         if is_on_request or row["metric"] in {"flip_rate_gained", "flip_rate_lost"}:
             assert not same
@@ -199,7 +199,7 @@ def test_figures_that_stay_are_the_same_and_others_are_in_a_row_that_stays(bare:
             )
         else:
             assert row["scope"] in {"pooled", "reference"}
-            assert any(one["value"] == row["value"] and one["n"] == row["n"] for one in same)
+            assert any(figure["value"] == row["value"] and figure["n"] == row["n"] for figure in same)
     for no, day in left.items():
         assert day == {**days[no], "undecided": day["undecided"], "fair": days[no]["fair"] - day["undecided"]}
     assert {row["data"] for row in left.values()} >= {"as_logged", "counterfactual", "labelled"}
@@ -290,7 +290,6 @@ def test_a_migration_that_gave_way_after_its_figures_goes_on(bare: Database, mon
     assert len(read_rows(bare)["measurements"]) == 95
 
 
-@pytest.mark.thorough
 def test_metrics_that_went_are_taken_out_of_figures_and_settings(bare: Database) -> None:
     create_filled(bare)
     with psycopg.connect(bare.url) as connection:
@@ -323,7 +322,6 @@ def test_metrics_that_went_are_taken_out_of_figures_and_settings(bare: Database)
     assert (metrics["some"], metrics["none"]) == (["disparate_impact"], [])
 
 
-@pytest.mark.thorough
 def test_a_monitor_of_metrics_that_went_has_the_usual_ones(bare: Database) -> None:
     create_filled(bare)
     with psycopg.connect(bare.url) as connection:
@@ -378,7 +376,6 @@ def test_migrating_ends_with_the_newest_revision(bare: Database) -> None:
         assert read_revision(connection) == newest_revision()
 
 
-@pytest.mark.thorough
 def test_facts_of_the_openscale_sdk_are_moved_into_one_table(bare: Database) -> None:
     create_schema(bare)
     statements = (

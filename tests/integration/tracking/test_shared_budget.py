@@ -26,14 +26,16 @@ from tests.connections import connect
 from tests.golden import golden
 from tests.scenes import HOUR, Scene
 
+pytestmark = pytest.mark.thorough
+
 IMPACT = ("disparate_impact",)
 
 
 def look(stage: Scene) -> DeploymentEvidence:
     with stage.database.transaction() as session:
-        found = look_at_evidence(session, stage.deployment.no)
-    assert found is not None
-    return found
+        evidence = look_at_evidence(session, stage.deployment.no)
+    assert evidence is not None
+    return evidence
 
 
 def below(stage: Scene, group: str = "female") -> ComparisonState:
@@ -47,8 +49,8 @@ def below(stage: Scene, group: str = "female") -> ComparisonState:
 
 def alerts(stage: Scene) -> list[Alert]:
     with stage.database.transaction() as session:
-        found = alerts_page(session, AlertFilter(deployment_no=stage.deployment.no), Paging(100))
-    return [one for one in reversed(found) if one.find(RuleKind.EVIDENCE) is not None]
+        page = alerts_page(session, AlertFilter(deployment_no=stage.deployment.no), Paging(100))
+    return [alert for alert in reversed(page) if alert.find(RuleKind.EVIDENCE) is not None]
 
 
 def declare(stage: Scene, *, is_another: bool) -> None:
@@ -81,12 +83,12 @@ def test_the_first_hour_counts_and_opens_the_alert_at_the_first_look(database: D
     update(stage, START + HOUR)
     evaluate_evidence(database)
 
-    found = below(stage)
+    comparison = below(stage)
     (alert,) = alerts(stage)
-    statement = found.statement
+    statement = comparison.statement
     assert statement is not None
     assert (statement.row, statement.state, statement.interval_kind) == (1, "Unfair", "since the onset")
-    assert (found.since, found.alarm_at) == (START, START + HOUR)
+    assert (comparison.since, comparison.alarm_at) == (START, START + HOUR)
     assert statement.sentence.startswith(
         "Records with sex female get the favourable outcome 96 % less often than records with sex male (1.0 against 25 of 100) since"
     )
@@ -108,8 +110,8 @@ def test_what_is_declared_later_holds_from_the_next_block_on(database: Database)
     declare(stage, is_another=True)
     update(stage, START + 4 * HOUR)
 
-    found, era = below(stage), look(stage).era
-    assert found.figure_id == before.figure_id
+    comparison, era = below(stage), look(stage).era
+    assert comparison.figure_id == before.figure_id
     assert [divisor for _, divisor in era.divisors] == [10, 1]
     start = era.divisors[0][0]
     assert era.divisors_at(np.array([start, era.divisors[1][0] - 1, era.divisors[1][0]])).tolist() == [10, 10, 1]
@@ -121,12 +123,12 @@ ETHNICITY = MonitoredAttribute(feature="sex", monitored=("a", "b", "c"), referen
 def hours_of(shares: Sequence[float], hours: int, first: int, records: int = 40) -> list[Logged]:
     """Groups a, b, c with these shares of the reference's rate of one half."""
     rng = np.random.default_rng(first)
-    found = []
+    logged = []
     for hour in range(first, first + hours):
         counts = {"male": (int(rng.binomial(100, 0.5)), 100)}
         counts |= {name: (int(rng.binomial(records, 0.5 * share)), records) for name, share in zip("abc", shares, strict=True)}
-        found += records_of(counts, hour)
-    return found
+        logged += records_of(counts, hour)
+    return logged
 
 
 def test_monitored_groups_together_are_one_more_comparison_and_may_be_named(database: Database) -> None:
@@ -192,11 +194,11 @@ def test_some_group_is_unfair_before_it_is_clear_which(database: Database) -> No
     assert (alarm.end, alarm.ended) == ("named", alarm.opened + named - case["some_group_at"])
     assert below(stage, "c").state is State.UNFAIR
     update(stage, START + hours * HOUR)
-    found = {comparison.group: comparison.alarm_at for comparison in look(stage).comparisons if comparison.figure_id}
+    alarms = {comparison.group: comparison.alarm_at for comparison in look(stage).comparisons if comparison.figure_id}
     expected = {
         name: None if at is None else START + (at + 1) * HOUR for name, at in zip([*"abcd", POOLED_GROUP], case["named_at"], strict=True)
     }
-    assert found == expected
+    assert alarms == expected
 
 
 def follow(stage: Scene, hour: int) -> Alert:
@@ -247,7 +249,7 @@ def test_some_group_that_is_closed_by_hand_begins_all_evidence_again(database: D
 
     assert (closed.resolution, closed.closed_by) == (Resolution.CLOSED, "user:ada")
     assert evidence.era.alarms[-1].end == "closed"
-    assert {one.log_evidence for one in evidence.comparisons} == {0.0}
+    assert {comparison.log_evidence for comparison in evidence.comparisons} == {0.0}
     assert follow(stage, unclear.named).resolution is Resolution.CLOSED
 
 
@@ -284,13 +286,13 @@ def test_corrections_do_not_withdraw_an_alert_and_it_is_under_review(database: D
     correct(stage, "male", 0, 1)
     update(stage, START + HOUR)
     evaluate_evidence(database)
-    found = below(stage)
+    comparison = below(stage)
 
-    assert (found.since, found.alarm_at, found.log_evidence) == (opened.since, opened.alarm_at, opened.log_evidence)
-    assert found.statement is not None
-    assert (found.statement.row, found.statement.state) == (2, "Unfair, under review")
-    assert found.statement.sentence.startswith(f"The alert of {START:%Y-%m-%d} is open; past hours have changed since")
-    assert found.log_evidence_now == 0.0
+    assert (comparison.since, comparison.alarm_at, comparison.log_evidence) == (opened.since, opened.alarm_at, opened.log_evidence)
+    assert comparison.statement is not None
+    assert (comparison.statement.row, comparison.statement.state) == (2, "Unfair, under review")
+    assert comparison.statement.sentence.startswith(f"The alert of {START:%Y-%m-%d} is open; past hours have changed since")
+    assert comparison.log_evidence_now == 0.0
     assert [alert.resolved_at for alert in alerts(stage)] == [None]
 
 
@@ -304,11 +306,11 @@ def test_an_alarm_that_only_corrections_raise_opens_now_and_says_so(database: Da
     correct(stage, "female", 0, 2)
     update(stage, START + 3 * HOUR)
     evaluate_evidence(database)
-    found = below(stage)
+    comparison = below(stage)
 
-    assert (found.state, found.since) == (State.UNFAIR, START)
-    assert found.found_at == START + 3 * HOUR
-    assert found.found_corrections == 0
+    assert (comparison.state, comparison.since) == (State.UNFAIR, START)
+    assert comparison.found_at == START + 3 * HOUR
+    assert comparison.found_corrections == 0
     with connect(database.url) as connection:
         for number in range(3):
             connection.execute(
