@@ -104,8 +104,7 @@ class ForestFigure:
         return counts.get("favourable"), counts.get("n")
 
     def rate(self, side: Side) -> float | None:
-        favourable, records = self.count(side)
-        return favourable / records if favourable is not None and records else None
+        return find_rate(*self.count(side))
 
     @property
     def gravity(self) -> tuple[int, float]:
@@ -113,6 +112,10 @@ class ForestFigure:
         metric = CATALOGUE[self.measurement.metric]
         beyond = 0.0 if self.value is None else how_far_out(self.value, metric, self.limits)
         return GRAVEST.index(self.verdict), -beyond
+
+
+def find_rate(favourable: float | None, records: float | None) -> float | None:
+    return favourable / records if favourable is not None and records else None
 
 
 @frozen_by_name

@@ -11,7 +11,7 @@ from markupsafe import Markup, escape
 from ..base.values import isolate
 from ..charts.forest_headline import capitalise
 from ..checks.views.headlines import VERDICT_WORDS
-from ..statistics.sentences.rounding import write_minus
+from ..statistics.sentences.rounding import say_percent, write_minus
 from ..statistics.sentences.statements import limits_in_words
 
 ABSENT = "–"
@@ -27,7 +27,6 @@ _DATA_SETS = {
 }
 # Nothing within a longer word: ids have digits next to hyphens, too.
 _RANGE = re.compile(r"(?<![\w-])\d{1,6}(?:\.\d{1,6})?(?:[–-]\d{1,6}(?:\.\d{1,6})?)+(?![\w-])")
-_TENTH = 0.1
 _MINUTE, _HOUR, _DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
 
@@ -134,7 +133,7 @@ def whole(number: float | None) -> str:
 
 def percent(rate: float | None) -> str:
     """`37 %`; below 10 % with one decimal."""
-    return ABSENT if rate is None else f"{100 * rate:.{0 if rate >= _TENTH or not rate else 1}f} %"
+    return ABSENT if rate is None else f"{say_percent(rate)} %"
 
 
 FILTERS = {
