@@ -23,6 +23,7 @@ from .configure import registration_page as registering
 from .configure import retention_page as retention
 from .deployment import explore_page as exploring
 from .deployment import page as fairness
+from .range_bar import read_zone_of_reader
 from .record import page as transactions
 from .record import second_look_page as second_look
 
@@ -59,7 +60,7 @@ def create_pages() -> FastAPI:
         redoc_url=None,
         openapi_url=None,
         redirect_slashes=False,
-        dependencies=[Depends(known_parameters_only)],
+        dependencies=[Depends(known_parameters_only), Depends(read_zone_of_reader)],
     )
     failures.install(pages)
     for router in _ROUTERS:

@@ -63,13 +63,39 @@ def moment(at: datetime | None) -> str:
     return ABSENT if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
-def moment_in_zone(at: datetime | None, zone: ZoneInfo) -> str:
-    """`2026-11-22 10:00 UTC+01:00`."""
-    if at is None or zone.key == "UTC":
-        return moment(at)
-    there = at.astimezone(zone)
-    offset = f"{there:%z}"
-    return f"{there:%Y-%m-%d %H:%M} UTC{offset[:3]}:{offset[3:5]}"
+# Texts of people, values of forms and what programs read stay; a day may be kept in one line.
+_MOMENT = re.compile(
+    r"<(code|pre|textarea|option|svg|bdi)\b(?! class=\"whole\")[^>]*>.*?</\1>"
+    r'|\b(?:value|href|datetime|data-[a-z-]+)="[^"]*"'
+    r"|(?P<day>\d{4}-\d\d-\d\d)(?:</bdi>)? (?P<time>\d\d:\d\d(?::\d\d)?)\b(?: (?:to|–) (?P<end>\d\d:\d\d)\b)?"
+    r"(?! UTC[+-])(?: UTC)?",
+    re.DOTALL,
+)
+
+
+def put_in_zone(page: str, zone: ZoneInfo) -> str:
+    """Writes the moments of a page, which are in UTC, as `2026-11-22 10:00 UTC+01:00`."""
+    if zone.key == "UTC":
+        return page
+
+    def write(match: re.Match[str]) -> str:
+        if match["day"] is None:
+            return match[0]
+        try:
+            moments = [
+                datetime.fromisoformat(f"{match['day']}T{time}+00:00").astimezone(zone)
+                for time in (match["time"], match["end"])
+                if time
+            ]
+        except (ValueError, OverflowError):
+            return match[0]
+        closing = "</bdi>" if "</bdi>" in match[0] else ""
+        offset = f"{moments[0]:%z}"
+        end = "" if match["end"] is None else f" to {moments[1]:%H:%M}"
+        clock = moments[0].strftime("%H:%M:%S"[: len(match["time"])])
+        return f"{moments[0]:%Y-%m-%d}{closing} {clock}{end} UTC{offset[:3]}:{offset[3:5]}"
+
+    return _MOMENT.sub(write, page)
 
 
 def moment_of_text(at: object) -> str:

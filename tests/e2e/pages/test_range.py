@@ -109,21 +109,20 @@ def test_the_page_has_no_serious_finding_and_no_overflow(browser: Browser, examp
     assert (wide, found) == ([], ([], False, []))
 
 
-def test_local_time_is_offered_and_shown_on_hover(browser: Browser, example: Example) -> None:
+def test_the_readers_zone_is_chosen_on_one_page_and_kept_for_all(browser: Browser, example: Example) -> None:
     context = browser.new_context(timezone_id="Europe/Berlin")
     context.set_default_timeout(0)
     visit = Visit(context.new_page(), example.base_url)
     visit.log_in(example.key)
-    visit.go(DAY)
-    visit.page.locator(".range-custom > summary").click()
-    visit.page.locator("main time").first.hover()
-    title = visit.page.locator("time[title*='Europe/Berlin']").first.get_attribute("title")
-    visit.page.get_by_role("link", name="local time (Europe/Berlin)").click()
+    page = visit.go("/alerts")
+    page.locator(".clock > summary").click()
+    page.get_by_role("button", name="Europe/Berlin").click()
     visit.settle()
 
-    assert title is not None
-    assert query(visit.page) == {"range": ["day"], "zone": ["Europe/Berlin"]}
-    expect(visit.page.get_by_text(re.compile(r"[\d-]+ [\d:]+ UTC\+0[12]:00")).first).to_be_visible()
+    assert query(page) == {}
+    for path in ("/alerts", DAY, "/activity"):
+        expect(visit.go(path).locator("main").get_by_text(re.compile(r"[\d-]+ [\d:]+ UTC\+0[12]:00")).first).to_be_attached()
+    assert visit.faults == []
     context.close()
 
 

@@ -269,7 +269,7 @@ def test_the_figure_of_several_groups_has_the_interval_that_allows_for_the_choic
     assert f"As the worst of 3 comparisons its 95 % interval is {lower:.2f} to {upper:.2f}" in words(table)
     assert own in words(table)
     assert f'/checks/{worst["check_id"]}"' in table
-    assert own.replace(' to ', '–') in headline
+    assert own.replace(" to ", "–") in headline
     assert f"{lower:.2f}–{upper:.2f}" in html.unescape(re.sub("</?bdi[^>]*>", "", page))
     assert words(table) == snapshot(name="overview")
     assert headline == snapshot(name="page")
