@@ -19,7 +19,7 @@ from ..domain.monitor import Monitor
 from ..evidence.present_state import ComparisonState, DeploymentEvidence
 from ..evidence.words import find_leading
 from ..statistics.catalogue import CATALOGUE
-from ..statistics.e_values.state_words import FigureLabel, FigureStatement
+from ..statistics.e_values.state_words import FigureStatement
 from ..statistics.intervals.verdicts import GRAVEST, Limits, Verdict
 from ..statistics.measures.worst_group import how_far_out, is_ratio
 
@@ -40,16 +40,6 @@ class StripPoint:
     is_topped_up: bool
 
 
-_JUDGED_AS = {
-    FigureLabel.UNFAIR: Verdict.UNFAIR,
-    FigureLabel.UNDER_REVIEW: Verdict.UNFAIR,
-    FigureLabel.SUSPECTED: Verdict.SUSPECTED,
-    FigureLabel.CONFIRMED_FAIR: Verdict.FAIR,
-    FigureLabel.FAIR: Verdict.FAIR,
-}
-"""Verdict as grave as a state of the evidence; all others are undecided."""
-
-
 @frozen
 class ForestFigure:
     """`statement` is that of the evidence, where the figure is shown by all its hours; else the check's
@@ -66,7 +56,7 @@ class ForestFigure:
         of_check = None if self.measurement.verdict is None else Verdict(self.measurement.verdict)
         if self.statement is None:
             return of_check
-        verdict = _JUDGED_AS.get(self.statement.state, Verdict.UNDECIDED)
+        verdict = self.statement.verdict
         return of_check if verdict is Verdict.FAIR and of_check is Verdict.UNWATCHED else verdict
 
     @property

@@ -15,7 +15,7 @@ export function prepare(root = document) {
     if (table.tBodies.length !== 1 || table.tBodies[0].rows.length < 2 || table.matches(".entry") || prepared.has(table)) return;
     prepared.add(table);
     const heads = [...(table.tHead?.rows[0]?.cells ?? [])];
-    heads.filter((head) => head.textContent.trim() && !head.querySelector("svg, input")).forEach(addButton);
+    heads.filter((head) => head.textContent.trim() && !head.matches("[data-unsorted]") && !head.querySelector("svg, input")).forEach(addButton);
     if (Number(chosen?.[1]) === no && heads[Number(chosen[2])]) sort(table, heads[Number(chosen[2])], chosen[3]);
     roam(table, table.querySelector("[aria-sort] button.order"));
     if (table.parentElement.matches(".scroll")) widths.observe(table.parentElement);

@@ -139,12 +139,26 @@ class FigureStatement:
     compared: RatesCompared | None = None
 
     @property
+    def verdict(self) -> Verdict:
+        """Verdict as grave as the state."""
+        return VERDICTS.get(self.state, Verdict.UNDECIDED)
+
+    @property
     def records(self) -> tuple[int, int] | None:
         """Monitored and reference records of the interval."""
         if self.compared is None:
             return None
         return round(self.compared.monitored[1]), round(self.compared.reference[1])
 
+
+VERDICTS = {
+    FigureLabel.UNFAIR: Verdict.UNFAIR,
+    FigureLabel.UNDER_REVIEW: Verdict.UNFAIR,
+    FigureLabel.SUSPECTED: Verdict.SUSPECTED,
+    FigureLabel.CONFIRMED_FAIR: Verdict.FAIR,
+    FigureLabel.FAIR: Verdict.FAIR,
+}
+"""Verdict as grave as a state; all others are undecided."""
 
 _STATES = {
     1: FigureLabel.UNFAIR,

@@ -116,7 +116,8 @@ def test_the_readers_zone_is_chosen_on_one_page_and_kept_for_all(browser: Browse
     visit.log_in(example.key)
     page = visit.go("/alerts")
     page.locator(".clock > summary").click()
-    page.get_by_role("button", name="Europe/Berlin").click()
+    with page.expect_navigation():
+        page.get_by_role("button", name="Europe/Berlin").click()
     visit.settle()
 
     assert query(page) == {}
