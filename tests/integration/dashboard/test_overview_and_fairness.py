@@ -154,7 +154,7 @@ def test_the_page_of_a_deployment_shows_headlines_charts_and_their_exports(reade
     charts = [html.unescape(found) for found in re.findall(r'href="([^"]*[.]svg[?][^"]*)"', summed_up)]
     tables = [html.unescape(found) for found in re.findall(r'data-table="([^"]*)"', explored)]
 
-    assert says(words(text), "sex", "female", "0.20", "sex", "male")
+    assert says(words(text), "sex", "female", "80 % less", "sex", "male")
     assert [chart.partition("?")[0].rpartition("/")[2] for chart in charts] == ["series.svg", "volume.svg", "series.svg"]
     assert summed_up.count('class="time-panel"') == explored.count('class="time-panel"')
     assert len(tables) == 3
