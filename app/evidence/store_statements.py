@@ -2,6 +2,7 @@
 
 from sqlalchemy.orm import Session
 
+from ..checks.advice.deployment_facts import Compared
 from ..domain.monitor import list_comparisons
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.e_values.nulls import UnfairSide
@@ -52,9 +53,14 @@ def _summarise(figure: ComparisonState, limits: Limits, reference: str | None) -
         lower=low,
         upper=high,
         interval_kind=statement.interval_kind,
-        reference_group=reference,
-        monitored=None if compared is None else compared.monitored,
-        reference=None if compared is None else compared.reference,
+        verdict=statement.verdict,
+        n=sum(statement.records or ()),
+        compared=Compared(
+            reference=reference,
+            monitored_records=None if compared is None else round(compared.monitored[1]),
+            reference_records=None if compared is None else round(compared.reference[1]),
+            reference_favourable=None if compared is None else compared.reference[0],
+        ),
         lower_limit=limits[0],
         upper_limit=limits[1],
     )

@@ -12,7 +12,7 @@ from ..database.binary_rows import read_row
 from ..domain.check import DataSet, Details, Measurement, Scope
 from ..evidence.queries.figure_states import LeadingFigure
 from ..statistics.catalogue import CATALOGUE
-from ..statistics.e_values.state_words import VERDICTS, IntervalKind
+from ..statistics.e_values.state_words import IntervalKind
 from ..statistics.figure_values import Value
 from ..statistics.intervals.verdicts import GRAVEST, ON_FAIRNESS, Limits, Verdict, verdict
 from ..statistics.measures.worst_group import Disadvantaged, distance_under, widen_for_choice
@@ -112,33 +112,16 @@ class WorstGroup(GroupFigure, frozen=True, kw_only=True):
 
 def read_evidence(leading: LeadingFigure, success: Success) -> WorstGroup:
     """The leading figure of the evidence, measured up to the newest check."""
-    monitored = None if leading.monitored is None else round(leading.monitored[1])
-    favourable, records = leading.reference or (None, None)
-    return WorstGroup(
+    return read_row(
+        WorstGroup,
+        leading,
         no=0,
-        data=leading.data,
-        attribute=leading.attribute,
-        group=leading.group,
-        value=leading.value,
-        lower=leading.lower,
-        upper=leading.upper,
-        n=round((monitored or 0) + (records or 0)),
-        verdict=VERDICTS.get(leading.state, Verdict.UNDECIDED),
         reason=None,
-        lower_limit=leading.lower_limit,
-        upper_limit=leading.upper_limit,
-        compared=Compared(
-            reference=leading.reference_group,
-            monitored_records=monitored,
-            reference_records=None if records is None else round(records),
-            reference_favourable=favourable,
-        ),
-        metric=leading.metric,
         beyond=min(max(leading.beyond, -FURTHEST), FURTHEST),
         measured_at=success.measured_at,
         carried_forward=False,
         check_id=success.id,
-        interval_kind=leading.interval_kind,
+        for_choice=None,
     )
 
 

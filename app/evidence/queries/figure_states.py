@@ -11,11 +11,13 @@ from sqlalchemy.orm import Session
 
 from ...base.errors import require_present
 from ...base.values import frozen, frozen_by_name
+from ...checks.advice.deployment_facts import Compared
 from ...database.binary_rows import read_row
 from ...database.tables import EvidenceClosureRow, EvidenceEraRow, EvidenceFigureRow
 from ...domain.check import DataSet, FigureKey, Scope
 from ...statistics.e_values.nulls import UnfairSide
 from ...statistics.e_values.state_words import FigureLabel, IntervalKind
+from ...statistics.intervals.verdicts import Verdict
 from .eras import SELECT_ERA, Era
 from .hour_counts import CountedPlace
 
@@ -51,9 +53,8 @@ class LimitSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StoredStatement(msgspec.Struct, frozen=True, kw_only=True):
-    """A `FigureStatement` in numbers: favourable and all records, and the gravity of its verdict, 0 first.
-
-    `beyond` is the distance beyond the limits.
+    """A `FigureStatement` in numbers: `gravity` is that of its verdict, 0 first, `beyond` the distance beyond
+    the limits.
     """
 
     state: FigureLabel
@@ -63,9 +64,9 @@ class StoredStatement(msgspec.Struct, frozen=True, kw_only=True):
     lower: float | None
     upper: float | None
     interval_kind: IntervalKind | None
-    reference_group: str | None
-    monitored: tuple[float, float] | None
-    reference: tuple[float, float] | None
+    verdict: Verdict
+    n: int
+    compared: Compared
     lower_limit: float | None
     upper_limit: float | None
 
