@@ -16,6 +16,7 @@ from ..base.errors import InvalidInput
 from ..base.values import frozen_by_name
 from ..charts.time_ranges import LENGTHS, MAX_ZONE, Earlier, RangeChoice, RangePreset, read_choice, read_zone
 from ..domain.check import Span
+from ..web.strict_requests import declared_parameters, require_parameters
 
 MAX_MOMENT = 40
 """Max characters of a moment in an address."""
@@ -65,6 +66,17 @@ def read_zone_of_reader(
         chosen = ZoneInfo("UTC")
     request.state.zone = chosen
     return chosen
+
+
+async def known_page_parameters_only(
+    request: Request, _zone: Annotated[ZoneInfo, Depends(read_zone_of_reader)]
+) -> None:
+    """Refuses unknown parameters; every page has those of `read_zone_of_reader`."""
+    names = [name for name, _ in request.query_params.multi_items() if name not in _OF_EVERY_PAGE]
+    require_parameters(names, declared_parameters(request.scope["route"]))
+
+
+_OF_EVERY_PAGE = frozenset({"clock", "zone", "order"})
 
 
 def find_zone(request: Request) -> ZoneInfo:
