@@ -233,7 +233,7 @@ def word_figure(
 
 
 def _say_rates(measurement: Measurement, ratio: float, *, is_turned: bool) -> str:
-    """Both rates, those of the side at a disadvantage first; empty unless the stored counts make the ratio."""
+    """Both rates, of the side at a disadvantage first; empty unless the stored counts make the ratio."""
     sides = map(measurement.details.counts_of, SIDES)
     rates = [find_rate(counts.get(_FAVOURED), counts.get("n")) for counts in sides]
     rate, reference = reversed(rates) if is_turned else rates

@@ -248,7 +248,8 @@ _RECORDS = """
 """
 
 _TRENDS = f"""
-    SELECT wanted.place, t.definition, t.at, t.value, t.verdict, t.lower_limit, t.upper_limit, t.lower, t.upper
+    SELECT wanted.place, t.definition, t.at, t.value, t.verdict, t.lower_limit, t.upper_limit,
+           t.lower, t.upper
     FROM unnest(%(deployment_nos)s::int[], %(metrics)s::text[], %(datas)s::text[], %(attributes)s::text[],
                 %(groups)s::text[]) WITH ORDINALITY AS wanted(deployment_no, metric, data, attribute, "group",
                     place)

@@ -67,7 +67,8 @@ def moment(at: datetime | None) -> str:
 _MOMENT = re.compile(
     r"<(code|pre|textarea|option|svg|bdi)\b(?! class=\"whole\")[^>]*>.*?</\1>"
     r'|\b(?:value|href|datetime|data-[a-z-]+)="[^"]*"'
-    r"|(?P<day>\d{4}-\d\d-\d\d)(?:</bdi>)? (?P<time>\d\d:\d\d(?::\d\d)?)\b(?: (?:to|–) (?P<end>\d\d:\d\d)\b)?"
+    r"|(?P<day>\d{4}-\d\d-\d\d)(?:</bdi>)? (?P<time>\d\d:\d\d(?::\d\d)?)\b"
+    r"(?: (?:to|–) (?P<end>\d\d:\d\d)\b)?"
     r"(?! UTC[+-])(?: UTC)?",
     re.DOTALL,
 )
