@@ -37,6 +37,7 @@ from ..evidence.queries.figure_states import (
     find_era_figures,
     replace_state,
 )
+from ..evidence.store_statements import store_statements
 from ..evidence.summarise import summarise
 from ..evidence.watched_figures import WatchedMetric
 from .alert_facts import CLOSED, Facts, join_recovery
@@ -168,6 +169,7 @@ def _close_alarms(session: Session, alert: Alert) -> None:
         else:
             continue
         replace_state(session, figure, state.encode(), summarise(watched, state))
+    store_statements(session, alert.deployment_no)
 
 
 def _close_alarm(

@@ -19,7 +19,7 @@ from ..domain.monitor import Monitor
 from ..evidence.present_state import ComparisonState, DeploymentEvidence
 from ..evidence.words import find_leading
 from ..statistics.catalogue import CATALOGUE
-from ..statistics.e_values.state_words import FigureLabel, FigureStatement
+from ..statistics.e_values.state_words import FigureStatement
 from ..statistics.intervals.verdicts import GRAVEST, Limits, Verdict
 from ..statistics.measures.worst_group import how_far_out, is_ratio
 
@@ -39,15 +39,6 @@ class StripPoint:
     is_topped_up: bool
 
 
-_JUDGED_AS = {
-    FigureLabel.UNFAIR: Verdict.UNFAIR,
-    FigureLabel.UNDER_REVIEW: Verdict.UNFAIR,
-    FigureLabel.SUSPECTED: Verdict.SUSPECTED,
-    FigureLabel.CONFIRMED_FAIR: Verdict.FAIR,
-    FigureLabel.FAIR: Verdict.FAIR,
-}
-
-
 @frozen
 class ForestFigure:
     measurement: Measurement
@@ -60,7 +51,7 @@ class ForestFigure:
         of_check = None if self.measurement.verdict is None else Verdict(self.measurement.verdict)
         if self.statement is None:
             return of_check
-        verdict = _JUDGED_AS.get(self.statement.state, Verdict.UNDECIDED)
+        verdict = self.statement.verdict
         return of_check if verdict is Verdict.FAIR and of_check is Verdict.UNWATCHED else verdict
 
     @property
@@ -96,8 +87,7 @@ class ForestFigure:
         return counts.get("favourable"), counts.get("n")
 
     def rate(self, side: Side) -> float | None:
-        favourable, records = self.count(side)
-        return favourable / records if favourable is not None and records else None
+        return find_rate(*self.count(side))
 
     @property
     def gravity(self) -> tuple[int, float]:
@@ -105,6 +95,10 @@ class ForestFigure:
         metric = CATALOGUE[self.measurement.metric]
         beyond = 0.0 if self.value is None else how_far_out(self.value, metric, self.limits)
         return GRAVEST.index(self.verdict), -beyond
+
+
+def find_rate(favourable: float | None, records: float | None) -> float | None:
+    return favourable / records if favourable is not None and records else None
 
 
 @frozen_by_name

@@ -1,5 +1,6 @@
 """Headline of a forest in one sentence: who, by how much, how sure, since when."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -7,7 +8,7 @@ from itertools import chain
 
 from ..base.values import frozen_by_name
 from ..checks.views.explain_figure import describe_measurement, judged_figure
-from ..domain.check import DataSet
+from ..domain.check import SIDES, DataSet, Measurement
 from ..domain.groups import GroupWords
 from ..evidence.words import rank_gravity, say_state
 from ..statistics.catalogue import CATALOGUE
@@ -16,14 +17,14 @@ from ..statistics.figure_values import Value
 from ..statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Verdict
 from ..statistics.measures.worst_group import Disadvantaged, is_ratio, mirror_limits, turned, widen_for_choice
 from ..statistics.sentences.figure_sentences import format_figure
-from ..statistics.sentences.rounding import digits_apart
-from .forest import STRIP_CHECKS, Forest, ForestFigure, ForestRow, StripPoint
+from ..statistics.sentences.rounding import digits_apart, say_how_often, say_of_100
+from .forest import STRIP_CHECKS, Forest, ForestFigure, ForestRow, StripPoint, find_rate
 
 NO_FIGURES = "No check has measured anything yet"
 
 _HUNDREDTHS = 2
 _FAVOURED = "favourable"
-"""Its ratio says how many times as often a group gets the favourable outcome."""
+"""Rate whose ratio says how often a group gets the favourable outcome."""
 
 SHARED_RECORDS = "Checks share records: hours with few are topped up with earlier ones."
 """They are no independent measurements."""
@@ -59,8 +60,7 @@ class ForestHeadline:
 
     @property
     def text(self) -> str:
-        lead = f"{self.lead} ({self.interval})" if self.interval else self.lead
-        return " · ".join((lead, *self.parts))
+        return " · ".join((self.lead, *([self.interval] if self.interval else []), *self.parts))
 
 
 @frozen_by_name
@@ -169,7 +169,7 @@ def allow_for_choice(forest: Forest, row: ForestRow) -> Clause:
     if clause.interval:
         return replace(
             shown,
-            note=f"95 % interval, made wider because {chosen}; the figure's own is {shown.own_interval}. "
+            note=f"95 % interval, made wider because {chosen}; the figure by itself: {shown.own_interval}. "
             f"{OF_ATTRIBUTE}",
         )
     # The sentence of such a figure has its own interval.
@@ -211,20 +211,34 @@ def word_figure(
         marks = [1 / mark for mark in marks if mark > 0]
     shown = [end for end in (value, *chain(*intervals)) if end is not None]
     digits = max(digits_apart(end, (0.0, 1.0, *marks), _HUNDREDTHS) for end in shown)
-    times = f"{value:.{digits}f} times as often as" if value else "0 times as often as"
     texts = [
-        f"{lower or 0:.{digits}f}{' and more' if upper is None else f'–{upper:.{digits}f}'}"
+        f"ratio {value:.{digits}f} ({lower or 0:.{digits}f}"
+        f"{' and more' if upper is None else f'–{upper:.{digits}f}'})"
         for lower, upper in intervals
     ]
     interval = texts[-1]
     own_interval = "" if ends is None else texts[0]
+    often = say_how_often(value)
+    counts = _say_rates(measurement, value, is_turned=bool(mirrored))
     if is_counterfactual:
         first, second = (names.role(row.attribute, group) for group in groups)
-        text = f"scored as {first}, the same records {names.favourable} {times} when scored as {second}"
+        text = (
+            f"scored as {first}, the same records {names.favourable} {often} when scored as {second}{counts}"
+        )
     else:
         first, second = (names.subject(row.attribute, group) for group in groups)
-        text = f"{first} {names.favourable} {times} {second}"
+        text = f"{first} {names.favourable} {often} {second}{counts}"
     return Clause(text=text, interval=interval, own_interval=own_interval)
+
+
+def _say_rates(measurement: Measurement, ratio: float, *, is_turned: bool) -> str:
+    """Both rates, of the side at a disadvantage first; empty unless the stored counts make the ratio."""
+    sides = map(measurement.details.counts_of, SIDES)
+    rates = [find_rate(counts.get(_FAVOURED), counts.get("n")) for counts in sides]
+    rate, reference = reversed(rates) if is_turned else rates
+    if rate is None or not reference or not math.isclose(rate / reference, ratio):
+        return ""
+    return f" {say_of_100(rate, reference)}"
 
 
 def say_windows(forest: Forest, row: ForestRow) -> Iterator[str]:

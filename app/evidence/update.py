@@ -60,6 +60,7 @@ from .queries.hour_counts import (
 )
 from .random_order import in_random_order
 from .settle import settle_figures, take_forward
+from .store_statements import store_statements
 
 MOST_HOURS = 24
 
@@ -122,6 +123,8 @@ def update_deployment(
             steps += step.take()
             if followed.era.figures_due is step.is_complete:
                 note_progress(session, followed.era.no, figures_due=not step.is_complete)
+            if step.is_complete and steps:
+                store_statements(session, deployment_no)
         if step.is_complete:
             return steps
 

@@ -9,6 +9,7 @@ from ..checks.views.measurement_bodies import DISADVANTAGED, DISADVANTAGED_GROUP
 from ..domain.check import CheckState, DataSet
 from ..domain.groups import GroupWords
 from ..statistics.catalogue import CATALOGUE
+from ..statistics.e_values.state_words import FigureLabel, IntervalKind
 from ..statistics.measures.worst_group import Disadvantaged, disadvantaged
 from ..web.body import Out, example
 from .fleet import DeploymentOverview, DeploymentState
@@ -66,6 +67,16 @@ _ENTRY = {
         "undecided": 6,
         "unfair_since": "2026-11-19T13:00:00Z",
         "counted_until": "2026-11-20T15:00:00Z",
+        "leading": {
+            "metric": "disparate_impact",
+            "data": "as_logged",
+            "attribute": "Sex",
+            "group": "female",
+            "state": "Unfair",
+            "value": 0.61,
+            "interval": [0.53, 0.7],
+            "interval_kind": "since the onset",
+        },
     },
 }
 
@@ -161,6 +172,19 @@ class LastCheckOut(Out):
     reason: str | None
 
 
+class LeadingFigureOut(Out):
+    """State of one figure, as `…/evidence` says it, with its leading interval."""
+
+    metric: str
+    data: DataSet
+    attribute: str
+    group: str
+    state: FigureLabel
+    value: float | None
+    interval: tuple[float | None, float | None] | None
+    interval_kind: IntervalKind | None
+
+
 class EvidenceCountsOut(Out):
     """Evidence over the hours: the number of figures with records that are unfair, confirmed fair, or
     neither. `…/evidence` has each of them.
@@ -175,6 +199,9 @@ class EvidenceCountsOut(Out):
     counted_until: datetime | None
     """The end of the last hour whose records are counted."""
 
+    leading: LeadingFigureOut | None
+    """The gravest figure, which `worst` shows: of those that are not unfair, one of disparate impact."""
+
 
 class OverviewEntryOut(Out):
     """One deployment."""
@@ -188,8 +215,8 @@ class OverviewEntryOut(Out):
 
     state: DeploymentState
     """`unfair`, `suspected`, `unwatched`, `fair`: the gravest verdict on a group; `unwatched` is beyond a
-    side that has no limit. Once evidence has begun, it decides on `unfair`, and one unfair check is
-    `suspected`. `undecided`: that verdict is, or no group can be judged. `failing`: the last
+    side that has no limit. Once evidence has begun, it decides. `undecided`: that verdict is, or no group can
+    be judged. `failing`: the last
     check failed. `stale`: nothing new was measured for a day. `waiting`: too few records yet.
     `no_monitor`: none is set."""
 
@@ -201,7 +228,8 @@ class OverviewEntryOut(Out):
     """The step to take next, where something is missing."""
 
     worst: WorstOut | None
-    """Null where nothing was measured yet. It may be older than the last check."""
+    """Null where nothing was measured yet. Once evidence has begun, the value, interval and verdict of its
+    leading figure, with the interval of its records; before, of the newest check that measured."""
 
     notes: list[str]
     """Values of the last measured records that look like another one, in words."""
@@ -221,8 +249,8 @@ class OverviewEntryOut(Out):
 
     open_alerts: int
     evidence: EvidenceCountsOut | None
-    """Evidence under the present monitor version and model revision; null before it has begun. It does
-    not change `state`."""
+    """Evidence under the present monitor version and model revision; null before it has begun. Its leading
+    figure decides `state`, unless the newest check failed or is old."""
 
     @classmethod
     def of(cls, entry: DeploymentOverview) -> "OverviewEntryOut":

@@ -30,8 +30,8 @@ from ..domain.check import CheckState, Measurement
 from ..domain.groups import GroupWords
 from ..domain.monitor import Schedule
 from ..evidence.queries.figure_states import EvidenceCounts, evidence_counts
-from ..statistics.intervals.verdicts import ON_FAIRNESS
-from .judge import NOTHING_JUDGED, JudgedBy, WorstGroup, judge, judge_measured
+from ..statistics.intervals.verdicts import ON_FAIRNESS, Verdict
+from .judge import NOTHING_JUDGED, JudgedBy, WorstGroup, judge, judge_measured, read_evidence
 from .queries import GroupKey, TrendPoint, count_records, overview_entries, trends
 
 TREND_POINTS = 30
@@ -283,6 +283,12 @@ def _describe(
     worst = by.worst
     last = entry.last
     success = entry.success
+    leading = None if evidence is None else evidence.leading
+    if leading is not None and success is not None and success.monitor_version == entry.monitor_version:
+        of_check, worst = worst, read_evidence(leading, success)
+        # Evidence watches only sides that have a limit.
+        if worst.verdict == Verdict.FAIR and of_check is not None and of_check.verdict == Verdict.UNWATCHED:
+            worst = of_check
     state = DeploymentState.WAITING
     if entry.monitor_version is None:
         state = DeploymentState.NO_MONITOR
@@ -301,14 +307,11 @@ def _describe(
             if worst is None
             else _JUDGED.get(worst.verdict, DeploymentState.UNDECIDED)
         )
-        # Once evidence has begun, one check alone is a suspicion.
         if evidence is not None and evidence.unfair:
             state = DeploymentState.UNFAIR
-        elif evidence is not None and evidence.compared and state is DeploymentState.UNFAIR:
-            state = DeploymentState.SUSPECTED
         if success.monitor_version != entry.monitor_version:
             because = Because(cause=Cause.MONITOR_CHANGED, outlook=outlook)
-        elif state is DeploymentState.UNDECIDED:
+        elif state is DeploymentState.UNDECIDED and worst is by.worst:
             because = of_figures(worst, success, outlook)
         else:
             cause = Cause.SIDE_UNWATCHED if state is DeploymentState.UNWATCHED else Cause.MEASURED

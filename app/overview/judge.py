@@ -10,7 +10,9 @@ from sqlalchemy.orm import Session
 from ..checks.advice.deployment_facts import Compared, GroupFigure, OverviewEntry, Success
 from ..database.binary_rows import read_row
 from ..domain.check import DataSet, Details, Measurement, Scope
+from ..evidence.queries.figure_states import LeadingFigure
 from ..statistics.catalogue import CATALOGUE
+from ..statistics.e_values.state_words import IntervalKind
 from ..statistics.figure_values import Value
 from ..statistics.intervals.verdicts import GRAVEST, ON_FAIRNESS, Limits, Verdict, verdict
 from ..statistics.measures.worst_group import Disadvantaged, distance_under, widen_for_choice
@@ -38,7 +40,11 @@ _JUDGED_ON = {
 
 
 class WorstGroup(GroupFigure, frozen=True, kw_only=True):
-    """Group with the gravest verdict, of several the furthest out."""
+    """Group with the gravest verdict, of several the furthest out.
+
+    Its value and interval are those of the evidence, of the records that `interval_kind` names, or else of
+    the newest check, where that is None.
+    """
 
     metric: str
     beyond: float
@@ -47,6 +53,7 @@ class WorstGroup(GroupFigure, frozen=True, kw_only=True):
     measured_at: datetime
     carried_forward: bool
     check_id: str
+    interval_kind: IntervalKind | None = None
     for_choice: Value | None = None
     """With an interval valid although the figure was chosen; None for one figure."""
 
@@ -95,12 +102,27 @@ class WorstGroup(GroupFigure, frozen=True, kw_only=True):
 
     def allow_for_choice(self, chosen_from: int) -> "WorstGroup":
         """Adds the interval for a choice from so many figures."""
-        if self.value is None or chosen_from <= 1:
+        if self.value is None or chosen_from <= 1 or self.interval_kind is not None:
             return self
         alone = Value(self.value, self.lower, self.upper, "", self.n)
         return msgspec.structs.replace(
             self, for_choice=widen_for_choice(CATALOGUE[self.metric], alone, chosen_from)
         )
+
+
+def read_evidence(leading: LeadingFigure, success: Success) -> WorstGroup:
+    """The leading figure of the evidence, measured up to the newest check."""
+    return read_row(
+        WorstGroup,
+        leading,
+        no=0,
+        reason=None,
+        beyond=min(max(leading.beyond, -FURTHEST), FURTHEST),
+        measured_at=success.measured_at,
+        carried_forward=False,
+        check_id=success.id,
+        for_choice=None,
+    )
 
 
 class JudgedBy(msgspec.Struct, frozen=True, kw_only=True):

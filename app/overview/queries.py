@@ -209,6 +209,8 @@ class TrendPoint(NamedTuple):
     verdict: str | None
     lower_limit: float | None
     upper_limit: float | None
+    lower: float | None = None
+    upper: float | None = None
 
 
 # The index of series: by check_no every other metric would be read, too.
@@ -246,12 +248,14 @@ _RECORDS = """
 """
 
 _TRENDS = f"""
-    SELECT wanted.place, t.definition, t.at, t.value, t.verdict, t.lower_limit, t.upper_limit
+    SELECT wanted.place, t.definition, t.at, t.value, t.verdict, t.lower_limit, t.upper_limit,
+           t.lower, t.upper
     FROM unnest(%(deployment_nos)s::int[], %(metrics)s::text[], %(datas)s::text[], %(attributes)s::text[],
                 %(groups)s::text[]) WITH ORDINALITY AS wanted(deployment_no, metric, data, attribute, "group",
                     place)
     CROSS JOIN LATERAL (
-        SELECT DISTINCT ON (m.at) m.at, m.value, m.verdict, m.lower_limit, m.upper_limit, m.definition
+        SELECT DISTINCT ON (m.at) m.at, m.value, m.verdict, m.lower_limit, m.upper_limit, m.lower, m.upper,
+               m.definition
         FROM measurements m JOIN checks c ON c.no = m.check_no
         WHERE m.deployment_no = wanted.deployment_no AND m.metric = wanted.metric AND m.data = wanted.data
           AND m.attribute = wanted.attribute AND m."group" = wanted."group" AND m.scope = 'group'

@@ -4,7 +4,6 @@ from functools import cache
 
 from fastapi import Depends, FastAPI
 
-from ..web.middleware import known_parameters_only
 from . import assets
 from . import check_page as checks
 from . import error_pages as failures
@@ -23,6 +22,7 @@ from .configure import registration_page as registering
 from .configure import retention_page as retention
 from .deployment import explore_page as exploring
 from .deployment import page as fairness
+from .range_bar import known_page_parameters_only
 from .record import page as transactions
 from .record import second_look_page as second_look
 
@@ -59,7 +59,7 @@ def create_pages() -> FastAPI:
         redoc_url=None,
         openapi_url=None,
         redirect_slashes=False,
-        dependencies=[Depends(known_parameters_only)],
+        dependencies=[Depends(known_page_parameters_only)],
     )
     failures.install(pages)
     for router in _ROUTERS:

@@ -50,7 +50,7 @@ VIEWS = {
     ),
     ViewKind.AS_LOGGED: (
         "As logged",
-        ("How often each group got the favourable outcome, whatever else differs between the groups."),
+        "How often each group got the favourable outcome.",
     ),
     ViewKind.TRAINING: (
         "Training data",

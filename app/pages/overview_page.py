@@ -11,18 +11,22 @@ from starlette.responses import Response
 
 from ..access.gate.caller import NowIn, Reader, SessionIn
 from ..access.principals import Permission
-from ..base.clock import floor_to_minute
+from ..base.clock import HOUR, floor_to_minute
 from ..base.values import frozen_by_name
 from ..charts.pictures.axes import LogAxis
+from ..charts.pictures.timeline_picture import PanelPicture, TimeAxis, draw_panel, level_axis
+from ..charts.timeline import TimePanel, TimeStep
 from ..checks.schedule.worker_queries import choose_notice
-from ..evidence.queries.figure_states import EvidenceCounts
+from ..domain.check import DataSet, Scope, Span
 from ..overview.fleet import DeploymentState, OverviewSort, OverviewWanted, overview
 from ..overview.judge import HEADLINE, WorstGroup
 from ..overview.needs import lasting, list_needs
 from ..overview.queries import LAST_HOUR, TrendPoint
 from ..statistics.catalogue import CATALOGUE
+from ..statistics.intervals.verdicts import Verdict
 from ..statistics.measures.worst_group import both_sides, is_ratio
 from .header import STATES
+from .range_bar import find_zone
 from .render import page
 from .words import verdict
 
@@ -33,9 +37,8 @@ WIDTH = 120.0
 CHECKS = 24
 """Checks in a strip."""
 
-_CELL = 5
-_HEIGHTS = {"unfair": 16, "suspected": 11, "unwatched": 11, "undecided": 8, "fair": 6}
-"""Heights in a strip of 16, so that colour does not carry the meaning alone; other verdicts are a line."""
+FEW = 8
+"""Deployments from which on rows are low."""
 
 
 @frozen_by_name
@@ -55,8 +58,8 @@ class Glyph:
 
 
 @frozen_by_name
-class Strip:
-    paths: tuple[tuple[str, str], ...]
+class Trend:
+    picture: PanelPicture
     words: str
 
 
@@ -80,22 +83,41 @@ def glyph(worst: WorstGroup) -> Glyph | None:
     )
 
 
-def strip(trend: Sequence[TrendPoint], *, about: str) -> Strip | None:
-    """Points are oldest first, at the right end of the strip; None without any."""
+def draw_trend(worst: WorstGroup, trend: Sequence[TrendPoint], *, about: str, height: float) -> Trend | None:
+    """Newest points, oldest first; None without any."""
     if not trend:
         return None
-    bars: dict[str, list[str]] = {}
-    for position, point in enumerate(trend, CHECKS - len(trend)):
-        kind = point.verdict if point.verdict in _HEIGHTS else "none"
-        height = _HEIGHTS.get(kind, 2)
-        bars.setdefault(kind, []).append(
-            f"M{position * _CELL} {16 - height}h{_CELL - 1}v{height}h{1 - _CELL}z"
+    steps = tuple(
+        TimeStep(
+            start=point.at - HOUR,
+            end=point.at,
+            at=point.at,
+            figures=1,
+            carried=0,
+            verdicts={None if point.verdict is None else Verdict(point.verdict): 1},
+            value=point.value,
+            lowest=point.value,
+            highest=point.value,
+            lower=point.lower,
+            upper=point.upper,
+            n=0,
+            limits=(point.lower_limit, point.upper_limit),
+            definition=0,
+            reason=None,
+            check_no=None,
         )
+        for point in trend
+    )
+    panel = TimePanel(
+        attribute=worst.attribute, group=worst.group, scope=Scope.GROUP, name=about, steps=steps
+    )
+    levels = level_axis(worst.metric, [panel], height=height)
+    axis = TimeAxis(Span(start=steps[0].start, end=steps[-1].end))
     counted = Counter(verdict(point.verdict) if point.verdict else "no verdict" for point in trend)
     counts = ", ".join(f"{count} {name}" for name, count in counted.items())
     subject = "The last check" if len(trend) == 1 else f"The last {len(trend)} checks"
-    return Strip(
-        paths=tuple((kind, "".join(paths)) for kind, paths in bars.items()),
+    return Trend(
+        picture=draw_panel(panel, worst.metric, axis, levels),
         words=f"{subject} that measured {about}: {counts}.",
     )
 
@@ -111,12 +133,6 @@ SHOWN = 50
 
 MOST_SHOWN = 1000
 """Max deployments on one page."""
-
-SORTS = {
-    OverviewSort.SEVERITY: "most urgent first",
-    OverviewSort.NAME: "by name",
-    OverviewSort.LAST_CHECK: "last check first",
-}
 
 
 class ChosenOrder(BaseModel):
@@ -148,9 +164,7 @@ def overview_page(
     )
     listing = overview(session, overview_query, now=now)
     listed = listing.deployments[: chosen.shown]
-    query = {"sort": chosen.sort.value, "text": chosen.text} | (
-        {"owner": chosen.owner} if chosen.owner else {}
-    )
+    query = {"text": chosen.text} | ({"owner": chosen.owner} if chosen.owner else {})
     longer = query | {
         "state": [state.value for state in chosen.state],
         "shown": min(chosen.shown + SHOWN, MOST_SHOWN),
@@ -169,9 +183,11 @@ def overview_page(
         "glyphs": {
             deployment.no: glyph(deployment.worst) for deployment in listed if deployment.worst is not None
         },
-        "strips": {
-            deployment.no: strip(
+        "trends": {
+            deployment.no: draw_trend(
+                deployment.worst,
                 deployment.trend,
+                height=56 if len(listed) < FEW else 28,
                 about=f"{deployment.worst.attribute}: "
                 f"{deployment.words.label(deployment.worst.attribute, deployment.worst.group)}",
             )
@@ -190,14 +206,14 @@ def overview_page(
             key=str.casefold,
         ),
         "every_state": "/?" + urlencode(query),
-        "evidence_words": evidence_words,
         "rates_of": find_rates,
         "total": sum(listing.counts.values()),
         "more": f"/?{urlencode(longer, doseq=True)}"
         if len(listing.deployments) > len(listed) and chosen.shown < MOST_SHOWN
         else None,
         "states": STATES,
-        "sorts": SORTS,
+        "is_short": len(listed) < FEW,
+        "day_of": lambda at: f"{at.astimezone(find_zone(request)):%-d %b %Y}".removesuffix(f" {now.year}"),
         "now": now,
         "since": floor_to_minute(now - LAST_HOUR),
         "lasting": lasting,
@@ -205,18 +221,12 @@ def overview_page(
     return page(request, "overview.html", values)
 
 
-def evidence_words(counts: EvidenceCounts | None) -> str:
-    """Evidence next to the state; nothing where it adds nothing. Fair only if every comparison is."""
-    if counts is None or not counts.compared:
-        return ""
-    if counts.unfair and counts.unfair_since is not None:
-        return f"since {counts.unfair_since.day} {counts.unfair_since:%b %Y}"
-    return "confirmed fair" if counts.confirmed_fair == counts.compared else ""
-
-
 def find_rates(worst: WorstGroup | None) -> tuple[float | None, float | None]:
     """Favourable rates of both sides of a disparate impact; of another metric they do not make the figure."""
     if worst is None or worst.metric != HEADLINE or not worst.compared.reference_records:
+        return None, None
+    # A check counts favourable copies, but records without copies.
+    if worst.data is DataSet.COUNTERFACTUAL and worst.interval_kind is None:
         return None, None
     favourable = worst.compared.reference_favourable
     reference = None if favourable is None else favourable / worst.compared.reference_records

@@ -11,9 +11,12 @@ from zoneinfo import ZoneInfo
 
 from fastapi import Depends, Query, Request
 
+from ..access.gate.gate import CLOCK_COOKIE
+from ..base.errors import InvalidInput
 from ..base.values import frozen_by_name
-from ..charts.time_ranges import LENGTHS, MAX_ZONE, Earlier, RangeChoice, RangePreset, read_choice
+from ..charts.time_ranges import LENGTHS, MAX_ZONE, Earlier, RangeChoice, RangePreset, read_choice, read_zone
 from ..domain.check import Span
+from ..web.middleware import declared_parameters, require_parameters
 
 MAX_MOMENT = 40
 """Max characters of a moment in an address."""
@@ -42,20 +45,60 @@ _OF_FILTERS = frozenset({"since", "until"})
 """Times of the filter of records, which a chosen range replaces."""
 
 
+def read_zone_of_reader(
+    request: Request,
+    clock: Annotated[str, Query(max_length=MAX_ZONE)] = "",
+    zone: Annotated[str, Query(max_length=MAX_ZONE)] = "",
+    _order: Annotated[str, Query(alias="order", max_length=20)] = "",
+) -> ZoneInfo:
+    """Reads the zone of the page's times: that chosen now, that of the address, or that chosen before.
+
+    Scripts read the order of a table.
+
+    Raises:
+        InvalidInput: the zone of the address does not exist.
+    """
+    try:
+        chosen = read_zone(clock or zone or request.cookies.get(CLOCK_COOKIE, "").replace(".", "/"))
+    except InvalidInput:
+        if clock or zone:
+            raise
+        chosen = ZoneInfo("UTC")
+    request.state.zone = chosen
+    return chosen
+
+
+async def known_page_parameters_only(
+    request: Request, _zone: Annotated[ZoneInfo, Depends(read_zone_of_reader)]
+) -> None:
+    """Refuses unknown parameters; every page has those of `read_zone_of_reader`."""
+    names = [name for name, _ in request.query_params.multi_items() if name not in _OF_EVERY_PAGE]
+    require_parameters(names, declared_parameters(request.scope["route"]))
+
+
+_OF_EVERY_PAGE = frozenset({"clock", "zone", "order"})
+
+
+def find_zone(request: Request) -> ZoneInfo:
+    """Zone that `read_zone_of_reader` read; UTC on a page that failed before."""
+    zone: ZoneInfo = getattr(request.state, "zone", ZoneInfo("UTC"))
+    return zone
+
+
 def read_range(
     request: Request,
+    zone: Annotated[ZoneInfo, Depends(read_zone_of_reader)],
     preset: Annotated[str, Query(alias="range", max_length=20)] = "",
     start: Annotated[str, Query(alias="from", max_length=MAX_MOMENT)] = "",
     end: Annotated[str, Query(alias="to", max_length=MAX_MOMENT)] = "",
     compare: Annotated[str, Query(max_length=20)] = "",
-    zone: Annotated[str, Query(max_length=MAX_ZONE)] = "",
 ) -> RangeChoice:
     """Reads the range, and keeps it for the page's links.
 
     Raises:
         InvalidInput: a member is none that it can be.
     """
-    choice = read_choice({"range": preset, "from": start, "to": end, "compare": compare, "zone": zone})
+    choice = read_choice({"range": preset, "from": start, "to": end, "compare": compare, "zone": zone.key})
     request.state.range_choice = choice
     return choice
 
@@ -92,7 +135,6 @@ class RangeBar:
     span: Span | None
     presets: tuple[RangeLink, ...]
     earlier_times: tuple[RangeLink, ...]
-    utc: RangeLink
     others: tuple[tuple[str, str], ...]
     start: str
     end: str
@@ -113,7 +155,7 @@ def build_bar(
     is dropped from the address.
     """
     choice = choice or RangeChoice()
-    left_out = {*_TIMES, "compare", "zone", "cursor", *_OF_FILTERS}
+    left_out = {*_TIMES, "compare", "zone", "clock", "cursor", *_OF_FILTERS}
     remaining = tuple(
         (name, value) for name, value in request.query_params.multi_items() if name not in left_out and value
     )
@@ -141,13 +183,11 @@ def build_bar(
             for kind, text in EARLIER_TIMES.items()
         ),
     ]
-    utc = replace(choice, zone=ZoneInfo("UTC"))
     return RangeBar(
         choice=choice,
         span=span,
         presets=tuple(presets),
         earlier_times=tuple(earlier_times) if compares else (),
-        utc=link("UTC", "Times in UTC", utc, is_chosen=choice.zone.key == "UTC"),
         others=remaining,
         start="" if span is None else _of_control(span.start, choice.zone),
         end="" if span is None else _of_control(span.end, choice.zone),

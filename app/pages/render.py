@@ -2,30 +2,29 @@
 
 import secrets
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from functools import partial
 from http import HTTPStatus
 from typing import Any, TypeVar
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse
-from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
-from jinja2.runtime import Context
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from ..access.gate.caller import Services
+from ..access.gate.gate import CLOCK_COOKIE
 from ..access.principals import Permission
 from ..base.clock import utc_now
 from ..base.errors import Unavailable
-from ..charts.time_ranges import RangeChoice, RangePreset
+from ..charts.time_ranges import RangePreset
 from ..checks.schedule.worker_queries import choose_notice, workers_seen
 from ..domain.deployment import NOT_READ, Deployment
 from . import words as wording
 from .assets import asset_url
 from .header import read_header
-from .range_bar import build_bar, find_kept_range, keep_range
+from .range_bar import build_bar, find_kept_range, find_zone, keep_range
 from .terms import find_term
 
 _Read = TypeVar("_Read")
@@ -37,6 +36,9 @@ CONTENT_POLICY = (
 
 REFERRER_POLICY = "same-origin"
 """With `no-referrer` browsers hide from us that a form was sent from a page of ours."""
+
+_YEAR = 31_536_000
+"""Seconds for which a chosen zone is kept."""
 
 # No newer files: during an upgrade the new templates do not fit the running code.
 _ENVIRONMENT = Environment(
@@ -54,13 +56,7 @@ _ENVIRONMENT.globals.update(
 _ENVIRONMENT.filters.update(wording.FILTERS)
 
 
-@pass_context
-def _write_moment(context: Context, at: datetime | None) -> str:
-    choice: RangeChoice | None = context.get("range_choice")
-    return wording.moment(at) if choice is None else wording.moment_in_zone(at, choice.zone)
-
-
-_ENVIRONMENT.filters |= {"moment": _write_moment, "picture": Markup}
+_ENVIRONMENT.filters["picture"] = Markup
 
 
 def compile_templates() -> None:
@@ -80,8 +76,11 @@ def page(
         else frozenset(permission.value for permission in principal.role.permissions)
     )
     choice = find_kept_range(request)
+    zone = find_zone(request)
+    parameters = request.query_params
     context = {
-        "range_choice": choice,
+        "zone": zone,
+        "parameters": [pair for pair in parameters.multi_items() if pair[0] not in {"zone", "clock"}],
         "principal": principal,
         "may": may,
         "MANAGE": Permission.MANAGE.value,
@@ -108,11 +107,16 @@ def page(
     content = _ENVIRONMENT.get_template(template).render(context)
     if choice is not None:
         content = keep_range(content, choice)
-    return HTMLResponse(
-        content,
+    response = HTMLResponse(
+        wording.put_in_zone(content, zone),
         status,
         headers={"Content-Security-Policy": CONTENT_POLICY, "Referrer-Policy": REFERRER_POLICY},
     )
+    if parameters.get("clock"):
+        response.set_cookie(
+            CLOCK_COOKIE, zone.key.replace("/", "."), max_age=_YEAR, httponly=True, samesite="lax"
+        )
+    return response
 
 
 def _read(request: Request, read: Callable[[Session], _Read]) -> _Read | None:

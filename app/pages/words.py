@@ -11,7 +11,7 @@ from markupsafe import Markup, escape
 from ..base.values import isolate
 from ..charts.forest_headline import capitalise
 from ..checks.views.headlines import VERDICT_WORDS
-from ..statistics.sentences.rounding import write_minus
+from ..statistics.sentences.rounding import say_percent, write_minus
 from ..statistics.sentences.statements import limits_in_words
 
 ABSENT = "–"
@@ -27,7 +27,6 @@ _DATA_SETS = {
 }
 # Nothing within a longer word: ids have digits next to hyphens, too.
 _RANGE = re.compile(r"(?<![\w-])\d{1,6}(?:\.\d{1,6})?(?:[–-]\d{1,6}(?:\.\d{1,6})?)+(?![\w-])")
-_TENTH = 0.1
 _MINUTE, _HOUR, _DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
 
@@ -64,13 +63,40 @@ def moment(at: datetime | None) -> str:
     return ABSENT if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
-def moment_in_zone(at: datetime | None, zone: ZoneInfo) -> str:
-    """`2026-11-22 10:00 UTC+01:00`."""
-    if at is None or zone.key == "UTC":
-        return moment(at)
-    there = at.astimezone(zone)
-    offset = f"{there:%z}"
-    return f"{there:%Y-%m-%d %H:%M} UTC{offset[:3]}:{offset[3:5]}"
+# Texts of people, values of forms and what programs read stay; a day may be kept in one line.
+_MOMENT = re.compile(
+    r"<(code|pre|textarea|option|svg|bdi)\b(?! class=\"whole\")[^>]*>.*?</\1>"
+    r'|\b(?:value|href|datetime|data-[a-z-]+)="[^"]*"'
+    r"|(?P<day>\d{4}-\d\d-\d\d)(?:</bdi>)? (?P<time>\d\d:\d\d(?::\d\d)?)\b"
+    r"(?: (?:to|–) (?P<end>\d\d:\d\d)\b)?"
+    r"(?! UTC[+-])(?: UTC)?",
+    re.DOTALL,
+)
+
+
+def put_in_zone(page: str, zone: ZoneInfo) -> str:
+    """Writes the moments of a page, which are in UTC, as `2026-11-22 10:00 UTC+01:00`."""
+    if zone.key == "UTC":
+        return page
+
+    def write(match: re.Match[str]) -> str:
+        if match["day"] is None:
+            return match[0]
+        try:
+            moments = [
+                datetime.fromisoformat(f"{match['day']}T{time}+00:00").astimezone(zone)
+                for time in (match["time"], match["end"])
+                if time
+            ]
+        except (ValueError, OverflowError):
+            return match[0]
+        closing = "</bdi>" if "</bdi>" in match[0] else ""
+        offset = f"{moments[0]:%z}"
+        end = "" if match["end"] is None else f" to {moments[1]:%H:%M}"
+        clock = moments[0].strftime("%H:%M:%S"[: len(match["time"])])
+        return f"{moments[0]:%Y-%m-%d}{closing} {clock}{end} UTC{offset[:3]}:{offset[3:5]}"
+
+    return _MOMENT.sub(write, page)
 
 
 def moment_of_text(at: object) -> str:
@@ -134,7 +160,7 @@ def whole(number: float | None) -> str:
 
 def percent(rate: float | None) -> str:
     """`37 %`; below 10 % with one decimal."""
-    return ABSENT if rate is None else f"{100 * rate:.{0 if rate >= _TENTH or not rate else 1}f} %"
+    return ABSENT if rate is None else f"{say_percent(rate)} %"
 
 
 FILTERS = {

@@ -50,7 +50,7 @@ _TAGS = [
     },
     {
         "name": "attributions",
-        "description": "What carries the gaps of a window, by asking the model about hybrids of its records.",
+        "description": "Drivers of a window's gaps, by asking the model about changed copies of records.",
     },
     {"name": "charts", "description": "Series and views as pictures and as CSV."},
     {

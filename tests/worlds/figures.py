@@ -96,8 +96,8 @@ def caution(_: re.Match[str], facts: Facts) -> None:
 
 
 @says(
-    rf"(?P<r>{NAME})(?P<role> \(reference\))? gets the favourable outcome (?P<v>{NUMBER}) times as often as (?P<m>{NAME})"
-    rf" \(95 %: (?P<l>{NUMBER}) (?:and more|to (?P<u>{NUMBER}))\)\."
+    rf"(?P<r>{NAME})(?P<role> \(reference\))? gets the favourable outcome (?:(?P<percent>\d+) % less often than|about as often as)"
+    rf" (?P<m>{NAME}): a ratio of (?P<v>{NUMBER}) \(95 %: (?P<l>{NUMBER}) (?:and more|to (?P<u>{NUMBER}))\)\."
 )
 def the_other_side(match: re.Match[str], facts: Facts) -> None:
     """The reference gets less than its limits allow, by so much."""
@@ -105,6 +105,7 @@ def the_other_side(match: re.Match[str], facts: Facts) -> None:
     assert favoured_less(facts) == match["r"]
     assert is_shown_as(1 / true_value(facts), match["v"])
     assert float(match["v"]) < 1
+    assert int(match["percent"] or 0) == round(100 - 100 / true_value(facts))
     assert is_above(true_value(facts), both_limits(facts)[1])
     low, high = facts.of.lower, facts.of.upper
     assert is_shown_as(0.0 if high is None else 1 / high, match["l"])

@@ -207,9 +207,18 @@ def _read_cookie(scope: Scope, cookie_name: str, form: re.Pattern[str]) -> str |
     return values[-1] if values else None
 
 
+CLOCK_COOKIE = "clock"
+"""Zone of the times of pages, with a dot for its slash, which would be quoted."""
+
+_CLOCK = re.compile(r"[A-Za-z0-9_+.-]{1,64}")
+
+
 def _drop_other_cookies(scope: Scope) -> None:
     """FastAPI reads all cookies, and Python before 3.11.10 takes seconds for a long quoted one."""
-    cookies = {session_cookie(scope): session_token(scope)}
+    cookies = {
+        session_cookie(scope): session_token(scope),
+        CLOCK_COOKIE: _read_cookie(scope, CLOCK_COOKIE, _CLOCK),
+    }
     if scope["path"] == CALLBACK:
         cookies[pending_cookie(scope)] = pending_log_in(scope)
     kept_headers = [

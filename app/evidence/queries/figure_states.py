@@ -11,10 +11,13 @@ from sqlalchemy.orm import Session
 
 from ...base.errors import require_present
 from ...base.values import frozen, frozen_by_name
+from ...checks.advice.deployment_facts import Compared
 from ...database.binary_rows import read_row
 from ...database.tables import EvidenceClosureRow, EvidenceEraRow, EvidenceFigureRow
 from ...domain.check import DataSet, FigureKey, Scope
 from ...statistics.e_values.nulls import UnfairSide
+from ...statistics.e_values.state_words import FigureLabel, IntervalKind
+from ...statistics.intervals.verdicts import Verdict
 from .eras import SELECT_ERA, Era
 from .hour_counts import CountedPlace
 
@@ -49,11 +52,42 @@ class LimitSummary(msgspec.Struct, frozen=True, kw_only=True):
     alarms: list[Alarm] = []
 
 
+class StoredStatement(msgspec.Struct, frozen=True, kw_only=True):
+    """A `FigureStatement` in numbers: `gravity` is that of its verdict, 0 first, `beyond` the distance beyond
+    the limits.
+    """
+
+    state: FigureLabel
+    gravity: int
+    beyond: float
+    value: float | None
+    lower: float | None
+    upper: float | None
+    interval_kind: IntervalKind | None
+    verdict: Verdict
+    n: int
+    compared: Compared
+    lower_limit: float | None
+    upper_limit: float | None
+
+
+class LeadingFigure(StoredStatement, frozen=True, kw_only=True):
+    metric: str
+    data: DataSet
+    attribute: str
+    group: str
+
+    @property
+    def interval(self) -> tuple[float | None, float | None] | None:
+        return None if self.interval_kind is None else (self.lower, self.upper)
+
+
 @frozen_by_name
 class EvidenceCounts:
     """Figures with records, in the present era.
 
-    `unfair_since` is the earliest most likely start. Hours before `counted_until` are counted.
+    `unfair_since` is the earliest most likely start. Hours before `counted_until` are counted. `leading` is
+    the gravest: of those that are not unfair, one of disparate impact where there is one.
     """
 
     unfair: int
@@ -61,6 +95,7 @@ class EvidenceCounts:
     undecided: int
     unfair_since: datetime | None
     counted_until: datetime | None
+    leading: LeadingFigure | None = None
 
     @property
     def compared(self) -> int:
@@ -72,14 +107,23 @@ _COUNTS = """
            count(*) FILTER (WHERE s.is_unfair) AS unfair,
            count(*) FILTER (WHERE s.is_fair AND NOT s.is_unfair) AS confirmed_fair,
            count(*) FILTER (WHERE NOT s.is_fair AND NOT s.is_unfair) AS undecided,
-           min(s.since) AS unfair_since
+           min(s.since) AS unfair_since,
+           (array_agg(s.statement || jsonb_build_object('metric', f.metric, 'data', f.data,
+                   'attribute', f.attribute, 'group', f."group")
+               ORDER BY NOT s.is_unfair, f.metric <> 'disparate_impact',
+                   CAST(s.statement->>'gravity' AS int), CAST(s.statement->>'beyond' AS float) DESC, f.no)
+               FILTER (WHERE s.statement IS NOT NULL))[1] AS leading
     FROM evidence_eras e
     JOIN deployments d ON d.no = e.deployment_no AND d.model_revision = e.model_revision
     JOIN monitors m ON m.deployment_no = e.deployment_no
     LEFT JOIN evidence_figures f ON f.era_no = e.no AND f.ended_at IS NULL
     LEFT JOIN LATERAL (
-        SELECT bool_or(l.state = 'unfair') AS is_unfair, bool_and(l.state = 'shown_fair') AS is_fair,
-               min(l.since) FILTER (WHERE l.state = 'unfair') AS since
+        SELECT bool_or(l.state = 'unfair') AS is_unfair,
+               bool_and(l.state = 'shown_fair')
+                   AND coalesce(f.summary->0->'statement'->>'state', 'Confirmed fair') = 'Confirmed fair'
+                   AS is_fair,
+               min(l.since) FILTER (WHERE l.state = 'unfair') AS since,
+               f.summary->0->'statement' AS statement
         FROM jsonb_to_recordset(f.summary) AS l (state text, since timestamptz)
     ) s ON true
     WHERE e.deployment_no = ANY(:nos)
@@ -93,7 +137,30 @@ _COUNTS = """
 
 def evidence_counts(session: Session, deployment_nos: Sequence[int]) -> Mapping[int, EvidenceCounts]:
     rows = session.execute(text(_COUNTS), {"nos": list(deployment_nos)})
-    return {row.deployment_no: read_row(EvidenceCounts, row) for row in rows}
+    return {
+        row.deployment_no: read_row(
+            EvidenceCounts, row, leading=row.leading and msgspec.convert(row.leading, LeadingFigure)
+        )
+        for row in rows
+    }
+
+
+def change_statements(session: Session, statements: Mapping[str, StoredStatement]) -> None:
+    """Replaces the statements of figures by id."""
+    session.execute(
+        text(
+            """UPDATE evidence_figures f
+               SET summary = jsonb_set(f.summary, '{0,statement}', n.statement)
+               FROM ROWS FROM (
+                   unnest(CAST(:ids AS text[])), jsonb_array_elements(CAST(:statements AS jsonb))
+               ) AS n (id, statement)
+               WHERE f.id = n.id AND f.summary <> '[]'"""
+        ),
+        {
+            "ids": list(statements),
+            "statements": msgspec.json.encode(list(statements.values())).decode(),
+        },
+    )
 
 
 Definitions = Mapping[tuple[CountedPlace, str], Mapping[str, Any]]

@@ -111,19 +111,9 @@ def probability(value: Any) -> str:  # noqa: ANN401 - one number, a list of them
     return " / ".join(repr(number) for number in numbers)
 
 
-def day(at: datetime) -> str:
-    """Day in UTC."""
-    return f"{at.astimezone(UTC):%Y-%m-%d}"
-
-
-def clock(at: datetime) -> str:
-    """Time of day in UTC, to the second."""
-    return f"{at.astimezone(UTC):%H:%M:%S}"
-
-
 def second(at: datetime) -> str:
     """Moment in UTC, to the second."""
-    return f"{day(at)} {clock(at)} UTC"
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def list_shown_values(summary: RecordSummary) -> tuple[list[ShownValue], list[ShownValue]]:

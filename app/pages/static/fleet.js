@@ -1,5 +1,6 @@
 /* Overview: filters at once, keys j and k, the page read again every 30 seconds. Focus, open rows and scrolled place stay. */
 import { logInAddress, say } from "./api.js";
+import { prepare } from "./tables.js";
 
 const EVERY = 30_000; // ms
 const TYPING = 200; // ms after the last letter
@@ -35,6 +36,7 @@ async function read(address, { isFilter = false } = {}) {
 }
 
 function swap(old, made) {
+  if (made) prepare(made.ownerDocument);
   if (!old || !made || old.outerHTML === made.outerHTML) return;
   const key = keyOf(document.activeElement);
   const open = new Set([...old.querySelectorAll("tr:has(details[open])")].map((row) => row.dataset.id));
@@ -48,14 +50,14 @@ function swap(old, made) {
 
 /** Control, and row or line, with the focus. */
 function keyOf(element) {
-  const holder = element?.closest("[data-id], [data-key], .states");
+  const holder = element?.closest("[data-id], [data-key], .states, .fleet thead");
   if (!holder) return null;
   return { id: holder.dataset.id, line: holder.dataset.key, place: [...holder.querySelectorAll(FOCUSABLE)].indexOf(element) };
 }
 
 function elementOf(part, key) {
   if (!key) return null;
-  const holders = [...part.querySelectorAll("[data-id], [data-key], .states")];
+  const holders = [...part.querySelectorAll("[data-id], [data-key], .states, .fleet thead")];
   const holder = holders.find((one) => one.dataset.id === key.id && one.dataset.key === key.line);
   // Where that line is gone: the next one, or the whole part.
   const controls = holder?.querySelectorAll(FOCUSABLE);
@@ -91,7 +93,9 @@ function isPaused() {
 
 /** With an address of its own. */
 function choose(state = new URLSearchParams(location.search).getAll("state")) {
-  const wanted = new URLSearchParams({ text: filter.elements.text.value, sort: filter.elements.sort.value });
+  const wanted = new URLSearchParams({ text: filter.elements.text.value });
+  const present = new URLSearchParams(location.search);
+  for (const name of ["order", "shown"]) if (present.has(name)) wanted.set(name, present.get(name));
   if (filter.elements.owner?.value) wanted.set("owner", filter.elements.owner.value);
   state.forEach((one) => wanted.append("state", one));
   history.replaceState(null, "", `/?${wanted}`);
@@ -114,7 +118,14 @@ if (filter) {
   keys.addEventListener("change", () => localStorage.setItem(KEYS, keys.checked ? "on" : "off"));
 
   filter.addEventListener("submit", (event) => { event.preventDefault(); choose(); });
-  filter.elements.sort.addEventListener("change", () => choose());
+  // The order is of all, not of those that are shown first.
+  document.addEventListener("sorted", () => {
+    if (!document.querySelector("a[data-more]")) return;
+    const address = new URL(location.href);
+    address.searchParams.set("shown", "1000");
+    history.replaceState(null, "", address);
+    read(here(), { isFilter: true });
+  });
   filter.elements.owner?.addEventListener("change", () => choose());
   filter.elements.text.addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(choose, TYPING); });
   document.addEventListener("click", (event) => {

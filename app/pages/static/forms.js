@@ -140,7 +140,7 @@ export function warnFields(form, warnings) {
 }
 
 export function warningWords(warnings) {
-  return (warnings || []).map(({ field, message }) => `Warning: ${field}: ${message}${message.endsWith("?") ? "" : "."}`).join(" ");
+  return (warnings || []).map(({ field, message }) => `Warning: ${field.match(/[a-z_]+(?=[^a-z_]*$)/)?.[0].replaceAll("_", " ") ?? ""}: ${message}${message.endsWith("?") ? "" : "."}`).join(" ");
 }
 
 function byControl(form, problems) {

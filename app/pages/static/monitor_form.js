@@ -207,7 +207,7 @@ export class MonitorForm {
   async #save(form, monitor) {
     const { warnings } = await askExactly("PUT", this.path, monitor);
     [this.form, form].forEach(forgetEdits);
-    reloadSaying(form, "monitor", `Saved the fairness monitor. ${warningWords(warnings)}`.trim());
+    reloadSaying(form, "monitor", `Saved the fairness monitor. ${warningWords(warnFields(this.form, warnings || []))}`.trim());
   }
 
   #wireJson() {

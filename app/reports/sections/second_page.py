@@ -173,7 +173,7 @@ def say_carried(source: ReportSource) -> str:
         f"records of {moment(run.span.start)} to {moment(run.span.end)}, attributed on "
         f"{moment(run.finished_at)}"
     )
-    return f"What carries the gap of {group} ({window}): {sum_up_gap(gap)} {NO_CAUSE}"
+    return f"Drivers of the gap of {group} ({window}): {sum_up_gap(gap)} {NO_CAUSE}"
 
 
 def describe_alerts(source: ReportSource) -> Iterator[str]:

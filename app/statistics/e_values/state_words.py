@@ -11,7 +11,7 @@ from ..figure_values import Value
 from ..intervals.intervals import Z
 from ..intervals.rate_estimates import ShareComparison
 from ..intervals.verdicts import MINIMUM_GROUP_SIZE, Limits, Verdict, is_inside, verdict
-from ..sentences.rounding import write_minus
+from ..sentences.rounding import say_how_often, say_of_100, say_percent, write_minus
 from .nulls import HOURS_OF_A_YEAR
 
 SINGLE_CHECKS_ALARM = (
@@ -131,11 +131,30 @@ class FigureStatement:
     compared: RatesCompared | None = None
 
     @property
+    def span(self) -> tuple[IntervalKind | None, str | None]:
+        """Equal where two statements are of the same time."""
+        return self.interval_kind, None if self.compared is None else self.compared.since
+
+    @property
+    def verdict(self) -> Verdict:
+        """Verdict as grave as the state."""
+        return VERDICTS.get(self.state, Verdict.UNDECIDED)
+
+    @property
     def records(self) -> tuple[int, int] | None:
         if self.compared is None:
             return None
         return round(self.compared.monitored[1]), round(self.compared.reference[1])
 
+
+VERDICTS = {
+    FigureLabel.UNFAIR: Verdict.UNFAIR,
+    FigureLabel.UNDER_REVIEW: Verdict.UNFAIR,
+    FigureLabel.SUSPECTED: Verdict.SUSPECTED,
+    FigureLabel.CONFIRMED_FAIR: Verdict.FAIR,
+    FigureLabel.FAIR: Verdict.FAIR,
+}
+"""Verdict as grave as a state; all others are undecided."""
 
 _STATES = {
     1: FigureLabel.UNFAIR,
@@ -323,22 +342,15 @@ def say_fact(facts: FigureFacts, compared: RatesCompared) -> str:
     if not compared.monitored[1] or not compared.reference[1]:
         return ""
     lead = "with everything else equal, " if facts.is_counterfactual else ""
-    rates = [100 * part / whole for part, whole in (compared.monitored, compared.reference)]
-    shown = [f"{rate:.0f}" if rate >= _WHOLE or rate == 0 else f"{rate:.1f}" for rate in rates]
+    rates = [part / whole for part, whole in (compared.monitored, compared.reference)]
     if not facts.is_ratio:
+        shown = [say_percent(rate) for rate in rates]
         return f"{lead}{facts.rate} is {shown[0]} % for {facts.group} and {shown[1]} % for {facts.reference}"
-    counts = f"({shown[0]} against {shown[1]} of 100)"
     ratio = find_value(facts, compared)
     if ratio is None:
-        return f"{lead}no record of {facts.reference} is favourable {counts}"
-    percent = round(100 * abs(1 - ratio))
-    how = "about as often as" if ratio != 1 else "as often as"
-    if percent:
-        how = f"{percent:,} % {'less' if ratio < 1 else 'more'} often than"
-    return f"{lead}{facts.group} {facts.outcome} {how} {facts.reference} {counts}"
-
-
-_WHOLE = 10
+        return f"{lead}no record of {facts.reference} is favourable {say_of_100(*rates)}"
+    how = say_how_often(ratio)
+    return f"{lead}{facts.group} {facts.outcome} {how} {facts.reference} {say_of_100(*rates)}"
 
 
 def say_more_records(number: float) -> str:

@@ -48,6 +48,29 @@ def write_minus(text: str) -> str:
     return f"{MINUS}{text[1:]}" if text.startswith("-") else text
 
 
+def say_how_often(ratio: float) -> str:
+    """`53 % less often than`, for a ratio of rates."""
+    percent = round(100 * abs(1 - ratio))
+    if not percent:
+        return "as often as" if ratio == 1 else "about as often as"
+    return f"{percent:,} % {'less' if ratio < 1 else 'more'} often than"
+
+
+def say_of_100(rate: float, reference_rate: float) -> str:
+    """`(40 against 84 of 100)`."""
+    return f"({say_percent(rate)} against {say_percent(reference_rate)} of 100)"
+
+
+def say_percent(rate: float) -> str:
+    """Per cent of a rate; below 10 with a decimal."""
+    percent = 100 * rate
+    return f"{percent:.{0 if percent >= _WHOLE or not percent else 1}f}"
+
+
+_WHOLE = 10
+"""Per cent from which a rate is said without decimals."""
+
+
 def choose_joint(lower: float) -> str:
     """A dash, or " to " where the lower end has a minus sign."""
     return " to " if lower < 0 else "–"

@@ -19,7 +19,7 @@ from ..intervals.verdicts import (
 )
 from ..measures.worst_group import Disadvantaged, disadvantaged, is_ratio, mirror_limits, turned
 from .figure_sentences import format_figure, sentence
-from .rounding import digits_apart, write_minus
+from .rounding import digits_apart, say_how_often, write_minus
 
 NO_VERDICT = "No verdict: no limit is set for this figure."
 NOT_ITS_OWN = "No verdict: the model gives other answers to the same record."
@@ -312,8 +312,9 @@ def _describe_turned(figure: JudgedFigure) -> str | None:
     )
     low, high = (None if end is None else f"{end:.{digits}f}" for end in ends)
     interval = f"95 %: {low} {'and more' if high is None else f'to {high}'}"
-    often = f"{turned_figure.value:.{digits}f} times as often as {figure.named('monitored')}"
-    return f"{_name_reference(figure)} gets the favourable outcome {often} ({interval})."
+    often = f"{say_how_often(turned_figure.value)} {figure.named('monitored')}"
+    ratio = f"a ratio of {turned_figure.value:.{digits}f} ({interval})"
+    return f"{_name_reference(figure)} gets the favourable outcome {often}: {ratio}."
 
 
 def _name_reference(figure: JudgedFigure) -> str:

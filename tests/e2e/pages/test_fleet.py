@@ -40,7 +40,7 @@ _MIDDLES = """(both) => {
 """Pixels from the middle of one element to that of another; 0 in one row."""
 
 
-_STARTS = """(row) => new Set([...row.querySelectorAll('th, .figure, .strip, td:nth-last-child(2)')]
+_STARTS = """(row) => new Set([...row.querySelectorAll('th, .figure')]
     .map((one) => Math.round(one.getBoundingClientRect().left))).size"""
 """Number of places at which the lines of a row begin; 1 where they are in one column."""
 
@@ -111,7 +111,7 @@ def test_it_is_accessible_and_fits_its_window_in_every_state(browser: Browser, f
 
         assert visit.page.locator(".fleet tbody tr").count() == 15
         assert visit.page.locator("header .brand, header .who").evaluate_all(_MIDDLES) <= 1
-        assert visit.page.locator("header .who button").evaluate("one => one.offsetHeight") <= 46
+        assert visit.page.locator("header .who > form button").evaluate("one => one.offsetHeight") <= 46
         assert visit.serious_findings() == []
         assert not visit.overflows()
         assert layout_faults(visit.page) == []
@@ -213,6 +213,32 @@ def test_filters_act_at_once_without_a_reload_and_have_an_address(visit: Visit) 
     assert is_the_same(page)
     page.reload()
     expect(page.locator(".fleet tbody tr")).to_have_count(1)
+
+
+def test_a_click_on_a_head_sorts_by_value_and_the_address_keeps_it(visit: Visit) -> None:
+    page = visit.page
+    names = page.locator(".fleet tbody th a")
+    first = names.all_inner_texts()
+    heads = page.locator(".fleet thead button.order")
+    button = page.get_by_role("button", name="Deployment", exact=True)
+
+    button.click()
+    expect(page.locator(".fleet thead th[aria-sort=ascending]")).to_have_text("Deployment")
+    expect(names.nth(3)).to_have_text("Model 0")
+    numbers = [name for name in names.all_inner_texts() if name.startswith("Model ")]
+    assert numbers == [f"Model {no}" for no in range(11)]
+    assert "order=0-0-up" in page.url
+    page.reload()
+    expect(names.nth(3)).to_have_text("Model 0")
+    button.click()
+    assert [name for name in names.all_inner_texts() if name.startswith("Model ")] == numbers[::-1]
+    page.keyboard.press("ArrowRight")
+    expect(heads.nth(1)).to_be_focused()
+    assert page.locator(".fleet thead button.order[tabindex='0']").count() == 1
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")
+    assert names.all_inner_texts() == first
+    assert "order" not in page.url
 
 
 def test_filters_work_without_scripts(browser: Browser, fleet: Fleet) -> None:

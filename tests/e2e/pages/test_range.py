@@ -109,21 +109,21 @@ def test_the_page_has_no_serious_finding_and_no_overflow(browser: Browser, examp
     assert (wide, found) == ([], ([], False, []))
 
 
-def test_local_time_is_offered_and_shown_on_hover(browser: Browser, example: Example) -> None:
+def test_the_readers_zone_is_chosen_on_one_page_and_kept_for_all(browser: Browser, example: Example) -> None:
     context = browser.new_context(timezone_id="Europe/Berlin")
     context.set_default_timeout(0)
     visit = Visit(context.new_page(), example.base_url)
     visit.log_in(example.key)
-    visit.go(DAY)
-    visit.page.locator(".range-custom > summary").click()
-    visit.page.locator("main time").first.hover()
-    title = visit.page.locator("time[title*='Europe/Berlin']").first.get_attribute("title")
-    visit.page.get_by_role("link", name="local time (Europe/Berlin)").click()
+    page = visit.go("/alerts")
+    page.locator(".clock > summary").click()
+    with page.expect_navigation():
+        page.get_by_role("button", name="Europe/Berlin").click()
     visit.settle()
 
-    assert title is not None
-    assert query(visit.page) == {"range": ["day"], "zone": ["Europe/Berlin"]}
-    expect(visit.page.get_by_text(re.compile(r"[\d-]+ [\d:]+ UTC\+0[12]:00")).first).to_be_visible()
+    assert query(page) == {}
+    for path in ("/alerts", DAY, "/activity"):
+        expect(visit.go(path).locator("main").get_by_text(re.compile(r"[\d-]+ [\d:]+ UTC\+0[12]:00")).first).to_be_attached()
+    assert visit.faults == []
     context.close()
 
 
@@ -147,10 +147,12 @@ def test_without_a_script_the_range_is_chosen_by_links_and_a_form(plain: Visit, 
     expect(page.locator(".time-panel svg[role=img]").first).to_be_visible()
     page.get_by_role("link", name="the period before").click()
     assert query(page) == {"range": ["day"], "compare": ["period"]}
+    page.locator(".clock > summary").click()
+    page.locator("#clock").fill("Europe/Berlin")
+    page.locator(".clock").get_by_role("button", name="Show").click()
     page.locator(".range-custom > summary").click()
-    page.get_by_label("On the clock of").fill("Europe/Berlin")
     page.locator(".range-custom").get_by_role("button", name="Show").click()
     page.get_by_role("link", name="Checks", exact=True).click()
 
     assert set(query(page)) == {"from", "to", "compare", "zone"}
-    assert page.get_by_label("On the clock of").input_value() == "Europe/Berlin"
+    assert page.locator("#clock").input_value() == "Europe/Berlin"

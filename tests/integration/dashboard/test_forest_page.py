@@ -80,9 +80,9 @@ def test_display_names_word_headline_lines_and_drawer(service: RunningService, r
     put_names(service, NAMES)
     said, drawer = words(reader.get(PAGE).text), words(drawer_of(reader.get(ROW).text))
 
-    assert says(said, "Women", "0.20", "men")
+    assert says(said, "Women", "80 % less", "men")
     assert says(said, "24", "men")
-    assert says(drawer, "Women", "0.20", "men")
+    assert says(drawer, "Women", "80 % less", "men")
     assert said == snapshot(name="page")
     assert drawer == snapshot(name="drawer")
     assert service.client.get(f"/v1{PAGE}/fairness-monitor").json()["version"] == version
@@ -203,7 +203,7 @@ def test_a_regression_has_a_forest_too(database: Database, reader: httpx.Client)
     stage.log([{"sex": sex, "income": 1, "age": 30, "prediction": given} for sex, given in rows], hour)
     stage.check(hour)
 
-    assert says(words(reader.get(PAGE).text), "sex female", "0.33", "sex male")
+    assert says(words(reader.get(PAGE).text), "sex female", "67 % less", "sex male")
 
 
 def test_other_metrics_lie_on_an_axis_of_their_own(checked: Scene, reader: httpx.Client) -> None:

@@ -3,6 +3,7 @@
 import html
 import re
 from collections.abc import Iterator
+from http import HTTPStatus
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
@@ -131,6 +132,21 @@ def test_moments_are_on_the_clock_of_the_zone_with_their_distance_from_utc(reade
 
     assert says(text, "2026-03-02 13:30 UTC+01:00", "2026-03-02 15:30 UTC+01:00")
     assert "2 checks: unfair 2" in text
+
+
+@pytest.mark.usefixtures("stage")
+def test_a_chosen_zone_is_kept_and_one_that_no_longer_exists_is_utc(reader: httpx.Client) -> None:
+    chosen = reader.get(f"{PAGE}/checks?clock=Europe/Berlin")
+    cookie = chosen.headers["set-cookie"]
+    after = reader.get(f"{PAGE}/checks")
+    reader.cookies.set("clock", "Nowhere.Else")
+    unknown = reader.get(f"{PAGE}/checks")
+
+    assert says(cookie, "clock", "Europe.Berlin", "HttpOnly")
+    assert "2026-03-02 13:00 to 14:00 UTC+01:00" in words(chosen.text)
+    assert "2026-03-02 13:00 to 14:00 UTC+01:00" in words(after.text)
+    assert "2026-03-02 12:00 to 13:00 UTC" in words(unknown.text)
+    assert reader.get(f"{PAGE}/checks?clock=Nowhere/Else").status_code == HTTPStatus.UNPROCESSABLE_ENTITY
 
 
 @pytest.mark.usefixtures("stage")

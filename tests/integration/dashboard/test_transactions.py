@@ -116,9 +116,9 @@ def test_the_list_shows_newest_first_what_was_decided_of_whom_and_what_changes_i
 
     newest, oldest = rows(page)[0], rows(page)[-1]
     assert len(rows(page)) == 20
-    assert newest.startswith("2026-03-02 12:00:00 19 female monitored 49 reference 0 unfavourable 0.1000 sex would be favourable 0.80")
+    assert newest.startswith("2026-03-02 12:00:00 UTC 19 female monitored 49 reference 0 unfavourable 0.1000 sex would be favourable 0.80")
     assert newest.endswith("favourable found by a check: sex")
-    assert oldest == "2026-03-02 12:00:00 0 male reference 30 monitored 1 favourable 0.9000 sex would be unfavourable – –"
+    assert oldest == "2026-03-02 12:00:00 UTC 0 male reference 30 monitored 1 favourable 0.9000 sex would be unfavourable – –"
     assert addresses(page)[0] == f"{PAGE}/19"
     assert ONLY_DIRECT in words(page)
 
@@ -269,7 +269,7 @@ def test_without_a_monitor_records_are_shown_as_they_were_logged(stage: Scene, r
 
     listed, one = content(reader.get(PAGE)), words(content(reader.get(f"{PAGE}/15")))
 
-    assert rows(listed)[0] == "2026-03-02 12:00:00 19 0 0.1000 favourable found by a check: sex"
+    assert rows(listed)[0] == "2026-03-02 12:00:00 UTC 19 0 0.1000 favourable found by a check: sex"
     assert 'name="outcome"' not in listed
     assert one == snapshot
     assert reader.get(f"{PAGE}?outcome=favourable").status_code == 409

@@ -30,9 +30,9 @@ def test_what_carries_the_gap_is_on_the_second_page_once_it_was_attributed(repor
     earlier = reported.text(f"/checks/{reported.checks[0].run.id}/report.html")
     pdf = reported.service.client.get(f"/v1/deployments/a-model{reported.address}/report.pdf").content
 
-    assert "What carries the gap" not in before
+    assert "Drivers of the gap" not in before
     # The worst group of the page is one of sex and age together, and each attribute was attributed by itself.
-    said = re.search(r"<p>What carries the gap of female \(records of (.*?) to .*? UTC, attributed on .*? UTC\): (.*?)</p>", of_period)
+    said = re.search(r"<p>Drivers of the gap of female \(records of (.*?) to .*? UTC, attributed on .*? UTC\): (.*?)</p>", of_period)
     assert said is not None
     assert said[1] == f"{NOON + 2 * HOUR:%Y-%m-%d %H:%M:%S} UTC"
     assert re.match(r"The gap of \d+ sampled pairs is −\d+\.\d points: ", said[2])
@@ -40,5 +40,5 @@ def test_what_carries_the_gap_is_on_the_second_page_once_it_was_attributed(repor
     assert said[0] in of_check
     assert data["attribution"]["result"]["gaps"]
     # A window that begins after the end of a report says nothing about it.
-    assert "What carries the gap" not in earlier
+    assert "Drivers of the gap" not in earlier
     assert page_count(pdf) == 2

@@ -12,7 +12,8 @@ import pytest
 from app.domain.check import DataSet
 from app.domain.monitor import EvidenceSettings
 from app.library.hours_of_groups import follow_frame
-from app.statistics.e_values.state_words import FigureLabel
+from app.statistics.e_values.state_words import VERDICTS, FigureLabel
+from app.statistics.intervals.verdicts import GRAVEST, Verdict
 from tests.builders.evidence_worlds import SEX, START, Logged, log, update, watched, world
 from tests.scenes import HOUR
 from tests.service import RunningService
@@ -93,9 +94,19 @@ def test_every_door_says_the_same_of_a_figure(service: RunningService, name: str
     assert collect(report, [one["statement"] for one in report]) == said
     assert sorted(map(say, sheet["rows"]), key=str) == sorted(said.values(), key=str)
     unfair = {one for one, (state, *_) in said.items() if state in {FigureLabel.UNFAIR, FigureLabel.UNDER_REVIEW}}
-    counts = client.get("/v1/overview").raise_for_status().json()["deployments"][0]["evidence"]
+    entry = client.get("/v1/overview").raise_for_status().json()["deployments"][0]
+    counts = entry["evidence"]
     assert counts["unfair"] == len(unfair)
     assert counts["confirmed_fair"] == sum(state == FigureLabel.CONFIRMED_FAIR for state, *_ in said.values())
+    leading = counts["leading"]
+    if leading is None:
+        assert all(one["id"] is None for one in evidence)
+        return
+    state, _, _, interval, kind = said[key(leading)]
+    assert (leading["state"], leading["interval"] and tuple(leading["interval"]), leading["interval_kind"]) == (state, interval, kind)
+    gravest = min(GRAVEST.index(VERDICTS.get(FigureLabel(state), Verdict.UNDECIDED)) for state, *_ in said.values())
+    assert unfair or key(leading)[0] == METRICS[0]
+    assert (GRAVEST.index(VERDICTS.get(FigureLabel(leading["state"]), Verdict.UNDECIDED)) == gravest) or not unfair
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.thorough) for name in WORLDS if name != "no records"])

@@ -66,7 +66,7 @@ def test_the_first_page_says_which_figure_is_of_the_newest_check_and_which_of_th
     check, period, *_ = first.windows
 
     # By hand: 40 of 100 women and 50 of 100 men in the newest hour; 50 of 200 and 100 of 200 in both.
-    assert "0.80 times as often" in cover.first.headline
+    assert "20 % less often" in cover.first.headline
     assert says(check, "100", "Female", "100", "Male")
     assert says(period, "Female", "200", "0.50", "Male")
     assert (check, period, first.notes[0]) == snapshot

@@ -18,6 +18,7 @@ from app.domain.monitor import POOLED_GROUP, EvidenceSettings, MonitoredAttribut
 from app.domain.paging import Paging
 from app.evidence.present_state import ComparisonState, DeploymentEvidence, look_at_evidence
 from app.evidence.queries.eras import deployments_to_follow
+from app.evidence.queries.figure_states import evidence_counts
 from app.evidence.words import list_notes, list_remarks
 from app.statistics.e_values.nulls import UnfairSide
 from app.statistics.e_values.state_words import EvidenceState, State
@@ -188,6 +189,11 @@ def test_some_group_is_unfair_before_it_is_clear_which(database: Database) -> No
     assert {comparison.evidence for comparison in evidence.comparisons if comparison.figure_id} == {EvidenceState.SOME_GROUP}
     assert {comparison.statement.row for comparison in evidence.comparisons if comparison.statement and comparison.figure_id} <= {7, 8}
     assert "At least one of 5 comparisons is outside its limit" in " ".join(list_remarks(evidence))
+    with stage.database.transaction() as session:
+        counts = evidence_counts(session, [stage.deployment.no])[stage.deployment.no]
+    assert (counts.unfair, counts.confirmed_fair, counts.undecided) == (0, 0, 5)
+    assert counts.leading is not None
+    assert counts.leading.state in {one.statement.state for one in evidence.comparisons}
 
     update(stage, START + (named + 1) * HOUR)
     (alarm,) = look(stage).era.alarms

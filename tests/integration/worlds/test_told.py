@@ -155,9 +155,10 @@ def hold_headline(one: Told, page: str) -> None:
     if "cannot be computed" in said:
         assert rates["men"] == 0, said
         return
-    ratio = re.search(rf"({names})\b.*? ([\d.]+) times as often as .*?({names})\b", said)
-    assert ratio is not None, said
-    assert float(ratio[2]) == pytest.approx(rates[ratio[1]] / rates[ratio[3]], abs=0.006), said
+    often = re.search(rf"({names})\b.*? (?:(\d+) % (less|more) often than|(?:about )?as often as) .*?({names})\b", said)
+    assert often is not None, said
+    percent = int(often[2] or 0) * (1 if often[3] == "more" else -1)
+    assert percent == pytest.approx(100 * rates[often[1]] / rates[often[4]] - 100, abs=0.51), said
 
 
 def hold_drawer(one: Told, page: httpx.Response) -> None:

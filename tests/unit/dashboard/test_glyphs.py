@@ -6,11 +6,12 @@ import pytest
 from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 
+from app.base.clock import HOUR
 from app.checks.advice.deployment_facts import Compared
 from app.domain.check import DataSet
 from app.overview.judge import WorstGroup
 from app.overview.queries import TrendPoint
-from app.pages.overview_page import WIDTH, glyph, strip
+from app.pages.overview_page import WIDTH, draw_trend, glyph
 from tests.builders.page_words import says
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -75,23 +76,26 @@ def test_what_is_no_ratio_or_has_no_value_has_no_place_on_the_scale(worst: Worst
 
 
 def points(*verdicts: str | None) -> list[TrendPoint]:
-    return [TrendPoint(at=NOON, value=1.0, verdict=verdict, lower_limit=0.8, upper_limit=None) for verdict in verdicts]
+    return [
+        TrendPoint(at=NOON + hour * HOUR, value=1.0, verdict=verdict, lower_limit=0.8, upper_limit=None, lower=0.9, upper=1.1)
+        for hour, verdict in enumerate(verdicts)
+    ]
 
 
-def test_a_strip_counts_its_verdicts_in_words(snapshot: SnapshotAssertion) -> None:
-    drawn = strip(points("fair", "unfair", "unfair", None, "insufficient_data"), about="sex: female")
+def test_a_trend_counts_its_verdicts_in_words(snapshot: SnapshotAssertion) -> None:
+    drawn = draw_trend(WORST, points("fair", "unfair", "unfair", None, "insufficient_data"), about="sex: female", height=28)
 
     assert drawn is not None
     assert says(drawn.words, "5", "sex", "female", "1", "fair", "2", "unfair", "1", "1")
     assert drawn.words == snapshot
-    assert [kind for kind, _ in drawn.paths] == ["fair", "unfair", "none"]
-    assert drawn.paths[0][1].startswith("M95 ")  # of 24 places the last five
+    assert dict(drawn.picture.bars).keys() == {"fair", "unfair", "none", "insufficient_data"}
+    assert len(drawn.picture.places) == 5
 
 
-def test_a_strip_of_one_check_and_of_none(snapshot: SnapshotAssertion) -> None:
-    drawn = strip(points("fair"), about="sex: female")
+def test_a_trend_of_one_check_and_of_none(snapshot: SnapshotAssertion) -> None:
+    drawn = draw_trend(WORST, points("fair"), about="sex: female", height=28)
 
     assert drawn is not None
     assert says(drawn.words, "sex", "female", "1", "fair")
     assert drawn.words == snapshot
-    assert strip([], about="sex: female") is None
+    assert draw_trend(WORST, [], about="sex: female", height=28) is None

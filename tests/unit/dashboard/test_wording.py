@@ -1,8 +1,10 @@
 """Words of a page that are marked up where they are written."""
 
+from zoneinfo import ZoneInfo
+
 import pytest
 
-from app.pages.words import decoded_query, figure, interval, unbroken
+from app.pages.words import decoded_query, figure, interval, put_in_zone, unbroken
 
 
 @pytest.mark.parametrize(
@@ -43,3 +45,30 @@ def test_a_negative_figure_has_a_minus_sign() -> None:
 )
 def test_the_query_of_a_fetched_file_is_decoded(query: str, said: str) -> None:
     assert decoded_query(query) == said
+
+
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        ("<p>since 2026-11-27 23:30 or before</p>", "<p>since 2026-11-28 00:30 UTC+01:00 or before</p>"),
+        ('<p title="2026-07-01 09:00 UTC">x</p>', '<p title="2026-07-01 11:00 UTC+02:00">x</p>'),
+        ("2026-11-30 14:00 to 15:00 UTC", "2026-11-30 15:00 to 16:00 UTC+01:00"),
+        ("2026-11-30 14:00:05 UTC", "2026-11-30 15:00:05 UTC+01:00"),
+        ('<bdi class="whole">2026-11-30</bdi> 14:00', '<bdi class="whole">2026-11-30</bdi> 15:00 UTC+01:00'),
+        ("2026-11-30 14:00 UTC+05:00", "2026-11-30 14:00 UTC+05:00"),
+        *(
+            (text, text)
+            for text in (
+                "<bdi>2026-11-30 14:00</bdi>",
+                "<code>2026-11-30 14:00</code>",
+                '<input value="2026-11-30 14:00 UTC">',
+                "<textarea>2026-11-30 14:00 UTC</textarea>",
+                "2026-13-30 14:00",
+                "2026-11-30",
+            )
+        ),
+    ],
+)
+def test_moments_of_a_page_are_in_the_readers_zone_and_texts_of_people_stay(page: str, expected: str) -> None:
+    assert put_in_zone(page, ZoneInfo("Europe/Berlin")) == expected
+    assert put_in_zone(page, ZoneInfo("UTC")) == page

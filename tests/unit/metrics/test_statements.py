@@ -128,11 +128,11 @@ def test_a_lone_limit_names_its_mirror_image(snapshot: SnapshotAssertion) -> Non
 def test_the_reference_at_a_disadvantage_is_told_from_its_own_side(snapshot: SnapshotAssertion) -> None:
     turned = replace(FIGURE, value=1.71, lower=1.55, upper=1.9, verdict="unfair")
 
-    assert says(text := figure_sentence(turned), "men", "reference", "0.58", "women", "95", "0.53", "0.65")
+    assert says(text := figure_sentence(turned), "men", "reference", "42 % less", "women", "0.58", "95", "0.53", "0.65")
     assert text == snapshot
-    assert says(text := figure_sentence(replace(turned, scope="worst_pair")), "men", "0.58", "women", "95", "0.53", "0.65")
+    assert says(text := figure_sentence(replace(turned, scope="worst_pair")), "men", "42 % less", "women", "0.58", "95", "0.53", "0.65")
     assert text == snapshot
-    assert figure_sentence(replace(turned, upper=None)).endswith("women (95 %: 0.00 to 0.65).")
+    assert figure_sentence(replace(turned, upper=None)).endswith("women: a ratio of 0.58 (95 %: 0.00 to 0.65).")
     difference = replace(turned, metric="false_positive_rate_difference", value=0.3, lower=0.2, upper=0.4, limits=(-0.1, 0.1))
     assert figure_sentence(difference).endswith("At a disadvantage: men (reference).")
     assert says(text := figure_sentence(replace(difference, lower=-0.01)), "men", "reference")

@@ -26,7 +26,7 @@ from tests.worlds.world import NOON, GroupTruth, World, worlds
 FAVOURED = World(
     (GroupTruth("women", "monitored", 90, 205, 100, 205), GroupTruth("men", "reference", 280, 60, 100, 160)), lower=0.8, upper=1.25
 )
-"""Of 600 women 410 are favoured, of 600 men 220: the reference gets it 0.54 times as often."""
+"""Of 600 women 410 are favoured, of 600 men 220: the reference gets it 46 % less often."""
 HALF_WATCHED = World(FAVOURED.groups, lower=0.8, upper=None, others=(("statistical_parity_difference", Limits(lower=-0.1)),))
 NOBODY = World((GroupTruth("women", "monitored", 0, 0, 0, 0), GroupTruth("men", "reference", 0, 0, 0, 0)), lower=0.8, upper=1.25)
 CHECK = CheckRun(
@@ -129,7 +129,7 @@ def test_the_favoured_group_is_not_told_to_be_at_a_disadvantage_but_the_referenc
 
     told = word_figure(one)
     assert (told.disadvantaged, told.disadvantaged_group) == (Disadvantaged.REFERENCE, "men")
-    assert says(told.text, "men", "reference", "0.54", "women")
+    assert says(told.text, "men", "reference", "46 % less", "women", "0.54")
     assert told.text == snapshot
     assert "worst" not in told.text
 
@@ -138,8 +138,9 @@ def test_the_favoured_group_is_not_told_to_be_at_a_disadvantage_but_the_referenc
     "false",
     [
         "women is treated worst.",
-        "women (reference) gets the favourable outcome 0.54 times as often as men (95 %: 0.47 to 0.61).",
-        "men (reference) gets the favourable outcome 1.86 times as often as women (95 %: 1.65 to 2.10).",
+        "women (reference) gets the favourable outcome 46 % less often than men: a ratio of 0.54 (95 %: 0.47 to 0.61).",
+        "men (reference) gets the favourable outcome 54 % less often than women: a ratio of 0.54 (95 %: 0.47 to 0.60).",
+        "men (reference) gets the favourable outcome 86 % more often than women: a ratio of 1.86 (95 %: 1.65 to 2.10).",
         "It is inside the limits (0.8 to 1.25), and so is its whole interval.",
         "The gap may be chance (p = 0.21).",
     ],
