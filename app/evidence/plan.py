@@ -15,7 +15,7 @@ from ..base.values import frozen, frozen_by_name
 from ..database.engine import ArrowReader
 from ..domain.check import DataSet, Span
 from ..domain.monitor import Monitor
-from ..statistics.e_values.expected_hours import Traffic, expect_delay_within
+from ..statistics.e_values.onset import Traffic, expect_delay_within
 from ..statistics.e_values.nulls import Limit, UnfairSide
 from .count_hours import FollowedEra, count_payload
 from .first_records import FirstOfSpan

@@ -18,7 +18,7 @@ from ..domain.monitor import POOLED_GROUP, UNSAID_DIVISOR
 from ..domain.record_times import LeftOutTimes
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.e_values.confidence import RunningInterval, add_hours
-from ..statistics.e_values.expected_hours import expect_more_hours
+from ..statistics.e_values.onset import expect_more_hours
 from ..statistics.e_values.follow import (
     Episode,
     Followed,

@@ -6,7 +6,7 @@ import numpy as np
 
 from app.base.values import frozen
 from app.statistics.e_values.betting import RATE_HOURS, log_e_values
-from app.statistics.e_values.expected_hours import Traffic, expect_growth
+from app.statistics.e_values.onset import Traffic, expect_growth
 from app.statistics.e_values.nulls import SMALLEST_RATE, Hours, Limit, Side
 
 RUNS = 1_000

@@ -8,7 +8,7 @@ import numpy as np
 from ...base.values import frozen
 from ..intervals.rate_estimates import DIFFERENCE, RATIO, REVERSED_DIFFERENCE
 from .confidence import stack_counts
-from .expected_hours import EvidenceProgress
+from .onset import EvidenceProgress
 from .follow import Follower, find_blocks, find_evidence
 from .nulls import FloatArray, Hours, Limit, UnfairSide
 from .onset import Onset

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from app.statistics.e_values.expected_hours import Traffic, expect_delay_within
+from app.statistics.e_values.onset import Traffic, expect_delay_within
 from app.statistics.e_values.nulls import Limit, Scale, UnfairSide
 from tests.builders.simulated_delays import simulate_delay
 
