@@ -43,7 +43,7 @@ from ..statistics.intervals.verdicts import GRAVEST
 from ..statistics.sentences.statements import UNBADGED, find_unbadged
 from ..web.route_declarations import NumberCursor, cut
 from . import check_words
-from .author_names import people
+from .render import people
 from .check_words import format_measurement, format_share, round_change
 from .deployment.forest_rows import ChosenRow, Label, figure_query, live_alerts, show_forest
 from .prepare_reports import OFFERS_REPORTS

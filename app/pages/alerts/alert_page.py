@@ -18,7 +18,7 @@ from ...evidence.attribution.queries import attribution_of_alert
 from ...evidence.queries.eras import followed_deployment
 from ...records.record_list import RecordsWanted
 from ...sources.stored.record_queries import RecordCount
-from ..author_names import offer_assignees, people
+from ..render import offer_assignees, people
 from ..range_bar import RangeIn
 from ..record import words as record_words
 from ..record.filter_form import write_query

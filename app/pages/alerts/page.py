@@ -30,7 +30,7 @@ from ...domain.paging import Paging
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.e_values.state_words import SINGLE_CHECKS_ALARM
 from ...web.route_declarations import NumberCursor, cut
-from ..author_names import offer_assignees, people
+from ..render import offer_assignees, people
 from ..range_bar import KEEPS_RANGE, build_bar, chosen_span, find_kept_range
 from ..render import page
 from .alert_figures import AlertsOfDeployment, ListedFigure, format_figure, group_alerts

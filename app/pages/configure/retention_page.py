@@ -10,7 +10,7 @@ from ...domain.paging import Paging
 from ...retention.policy import RetentionPreset
 from ...retention.queries import find_hold, read_erasures, read_retention_policy
 from ...web.route_declarations import NumberCursor, cut
-from ..author_names import people
+from ..render import people
 from ..range_bar import KEEPS_RANGE
 from ..render import page
 

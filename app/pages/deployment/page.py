@@ -25,7 +25,7 @@ from ...evidence.words import describe_evidence
 from ...overview.fleet import look_at_deployment
 from ...records.second_look.words import say_effect
 from .. import check_words
-from ..author_names import people
+from ..render import people
 from ..header import make_header
 from ..prepare_reports import OFFERS_REPORTS
 from ..range_bar import KEEPS_RANGE, build_bar, find_kept_range
