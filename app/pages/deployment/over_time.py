@@ -29,7 +29,7 @@ from ...charts.pictures.timeline_picture import (
 )
 from ...charts.time_ranges import RangeChoice
 from ...charts.timeline import ACCURACY, Timeline, TimePanel, pool_panels, read_timeline
-from ...charts.timeline_words import count_step, name_step, say_steps
+from ...charts.pictures.timeline_picture import count_step, name_step, say_steps
 from ...checks.days.day_queries import FiguresWanted
 from ...checks.days.roll_up import Period
 from ...deployments.queries import WatchedDeployment

@@ -9,7 +9,7 @@ from ...charts.pictures.printed_timeline import PRINTED_HEIGHT, PrintedMarks, pr
 from ...charts.pictures.timeline_picture import TimeAxis, draw_moments, draw_panel, draw_stretches, level_axis
 from ...charts.series import rename_gap
 from ...charts.timeline import TimePanel, find_step_start, join_points
-from ...charts.timeline_words import name_step, say_steps
+from ...charts.pictures.timeline_picture import name_step, say_steps
 from ...checks.days.day_queries import ORIGIN
 from ...checks.views.headlines import DATA_NAMES, IMPACT
 from ...domain.alert import Alert

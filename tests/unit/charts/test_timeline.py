@@ -23,7 +23,7 @@ from app.charts.pictures.timeline_picture import (
     level_axis,
 )
 from app.charts.timeline import TimePanel, join_points
-from app.charts.timeline_words import name_step, say_steps
+from app.charts.pictures.timeline_picture import name_step, say_steps
 from app.checks.days.day_queries import CheckStep
 from app.domain.check import Span
 from tests.builders.chart_data import HOUR, START, point
