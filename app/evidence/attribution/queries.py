@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from ...base.errors import Conflict, require_present
 from ...base.values import frozen
-from ...database.binary_rows import (
+from ...database.engine import (
     HeldRow,
     equal,
     lease_row,

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from ...alerts.channels.queries import lock_channels
 from ...base.errors import Conflict, require_present
-from ...database.binary_rows import (
+from ...database.engine import (
     HeldRow,
     lease_row,
     list_column_values,
