@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from ..access.gate.caller import READS_RECORDS, ServicesIn, SessionIn
 from ..deployments.change_texts import exported
-from ..deployments.deployment_in_address import NEEDS_LOGGED, ReadableDeployment
+from ..deployments.change_texts import NEEDS_LOGGED, ReadableDeployment
 from ..deployments.monitor.queries import find_monitor
 from ..domain.deployment import RecordSchema
 from ..domain.groups import GroupWords

@@ -17,7 +17,7 @@ from ...base.values import frozen
 from ...charts.routes import describe_files
 from ...database.engine import current_time
 from ...deployments.change_texts import exported
-from ...deployments.deployment_in_address import LockedDeployment, ReadableDeployment
+from ...deployments.change_texts import LockedDeployment, ReadableDeployment
 from ...deployments.monitor.queries import find_monitor
 from ...domain.check import Span
 from ...domain.deployment import Deployment
