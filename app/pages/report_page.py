@@ -20,7 +20,7 @@ from ..domain.deployment import Deployment
 from ..domain.monitor import Monitor
 from ..domain.paging import Paging
 from ..reports.kept.queries import first_due, kept_page, schedules_page
-from ..reports.kept.schedules import MAX_SCHEDULES, ReportRhythm
+from ..reports.kept.queries import MAX_SCHEDULES, ReportRhythm
 from ..reports.regulator.clauses import NOT_LEGAL_ADVICE, ToolKind
 from ..reports.regulator.presets import PRESETS, SheetsWanted, find_missing
 from ..reports.regulator.regulator_report import ReportForm

@@ -20,7 +20,7 @@ from ...domain.paging import Paging
 from ...domain.record_times import parse_moment
 from ...reports.document import Made
 from ...reports.kept.queries import get_kept, kept_page, put_schedule, read_kept_file, schedules_page
-from ...reports.kept.schedules import MAX_SCHEDULES, ReportRhythm, ScheduleContent
+from ...reports.kept.queries import MAX_SCHEDULES, ReportRhythm, ScheduleContent
 from ...reports.regulator.clauses import ToolKind
 from ...reports.regulator.presets import SheetsWanted, choose_sheets
 from ...reports.regulator.regulator_report import ReportForm, make_regulator_report

@@ -15,7 +15,7 @@ from ..regulator.clauses import ToolKind
 from ..regulator.presets import ReportPreset, SheetsWanted, choose_sheets
 from ..regulator.sheets import PeriodSheet
 from .queries import first_due
-from .schedules import KeptReport, KeptReportState, ReportRhythm, ReportSchedule, ScheduleContent
+from .queries import KeptReport, KeptReportState, ReportRhythm, ReportSchedule, ScheduleContent
 
 MOST_NAMES = 20
 _WANTED = {

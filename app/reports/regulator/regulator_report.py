@@ -25,7 +25,7 @@ from ..check_report import make_document
 from ..document import Attachment, Document, Json, Made
 from ..html_file import as_html
 from ..kept.queries import channels_of_schedule, claim_report, fail_report, find_schedule, keep_report
-from ..kept.schedules import KeptReport, KeptReportState
+from ..kept.queries import KeptReport, KeptReportState
 from ..pdf_file import as_pdf
 from .chapters import chapters
 from .check_chain import digest_json

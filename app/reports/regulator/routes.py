@@ -54,7 +54,7 @@ from ..kept.queries import (
     request_report,
     schedules_page,
 )
-from ..kept.schedules import ReportSchedule
+from ..kept.queries import ReportSchedule
 from ..report_processes import RegulatorOrder
 from ..routes import (
     ReportFile,
