@@ -22,7 +22,7 @@ from ..domain.paging import Paging
 from ..reports.kept.queries import first_due, kept_page, schedules_page
 from ..reports.kept.queries import MAX_SCHEDULES, ReportRhythm
 from ..reports.regulator.clauses import NOT_LEGAL_ADVICE, ToolKind
-from ..reports.regulator.presets import PRESETS, SheetsWanted, find_missing
+from ..reports.regulator.sheets import PRESETS, SheetsWanted, find_missing
 from ..reports.regulator.regulator_report import ReportForm
 from ..reports.regulator.report_data import choose_controls
 from ..reports.regulator.sheets import PeriodSheet

@@ -17,7 +17,7 @@ from .check_report import make_document
 from .document import Made
 from .html_file import as_html
 from .pdf_file import as_pdf
-from .regulator.presets import SheetsWanted
+from .regulator.sheets import SheetsWanted
 from .regulator.regulator_report import ReportForm, make_regulator_report
 from .report_source import read_source
 

@@ -22,7 +22,7 @@ def names_a_sheet(path: Path) -> bool:
 def test_the_presets_of_rules_alone_name_sheets() -> None:
     naming = {path.relative_to(APP).as_posix() for path in APP.rglob("*.py") if names_a_sheet(path)}
 
-    assert naming == {"reports/regulator/presets.py"}
+    assert naming == {"reports/regulator/sheets.py"}
 
 
 def test_a_sheet_has_functions_of_its_own_in_one_module() -> None:

@@ -31,7 +31,7 @@ from .chapters import chapters
 from .check_chain import digest_json
 from .cover import extend_cover
 from .embedded_data import seal_csv, seal_html, seal_pdf
-from .presets import PRESETS, ReportPreset, SheetsWanted, find_missing
+from .sheets import PRESETS, ReportPreset, SheetsWanted, find_missing
 from .report_data import read_report
 
 MAX_ATTEMPTS = 3

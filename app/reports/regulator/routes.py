@@ -66,7 +66,7 @@ from ..routes import (
     wanted_period,
 )
 from .clauses import NOT_LEGAL_ADVICE, ToolKind
-from .presets import PRESETS, ReportPreset, SheetsWanted, choose_sheets, find_missing
+from .sheets import PRESETS, ReportPreset, SheetsWanted, choose_sheets, find_missing
 from .regulator_report import ReportForm
 from .report_data import choose_controls, require_columns, require_monitor
 from .sheets import PeriodSheet

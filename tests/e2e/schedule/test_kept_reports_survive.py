@@ -34,7 +34,7 @@ import hashlib, sys
 from datetime import UTC, datetime
 from app.domain.check import Span
 from app.reports.document import Made
-from app.reports.regulator.presets import PeriodSheet, SheetsWanted
+from app.reports.regulator.sheets import PeriodSheet, SheetsWanted
 from app.reports.regulator.regulator_report import ReportForm, make_regulator_report
 from app.database.engine import Database
 from app.deployments.queries import Deployments

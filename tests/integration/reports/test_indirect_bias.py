@@ -15,7 +15,7 @@ from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.monitor import MonitoredAttribute
 from app.reports.document import Made
 from app.reports.regulator import indirect_bias as module
-from app.reports.regulator.presets import PeriodSheet, SheetsWanted
+from app.reports.regulator.sheets import PeriodSheet, SheetsWanted
 from app.reports.regulator.regulator_report import ReportForm, make_regulator_report
 from tests.builders.applicants import monitor_of
 from tests.connections import connect

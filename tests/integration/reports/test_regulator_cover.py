@@ -16,7 +16,7 @@ from app.reports.authors import name_author
 from app.reports.document import Document, Made
 from app.reports.regulator.chapters import chapters
 from app.reports.regulator.cover import extend_cover
-from app.reports.regulator.presets import PeriodSheet, SheetsWanted
+from app.reports.regulator.sheets import PeriodSheet, SheetsWanted
 from app.reports.regulator.regulator_report import read_content
 from tests.builders.applicants import monitor_of
 from tests.builders.page_words import says

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from app.cli.reports.report import command
-from app.reports.regulator.presets import ReportPreset
+from app.reports.regulator.sheets import ReportPreset
 from app.statistics.selections.selection_presets import SheetName
 
 ROWS = [
