@@ -12,7 +12,221 @@ from ...sources.stored.window_queries import RevisionCount
 from ...statistics.selections.category_people import CountedPeople
 from ..document import ABSENT, interval, number
 from ..report_source import ReportSource
-from .counted_people import PeopleWanted
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from ...base.errors import InvalidInput
+from ...base.values import canonical, frozen, name_value, quote_names
+from ...database.engine import ArrowReader
+from ...domain.check import Span
+from ...domain.deployment import Column, Deployment, FieldKind
+from ...domain.groups import NEITHER, GroupWords, list_groups, positions
+from ...domain.monitor import Monitor, MonitoredAttribute, Outcome
+from ...sources.arrays.favourable_scores import Coded, favourable_scores, outcome_codes, stored_cells
+from ...sources.arrays.read_records import group_records
+from ...sources.stored.window_queries import WindowQuery, count_combinations, name_values
+from ...statistics.group_labels import MISSING, Codes, IntArray
+from ...statistics.selections.category_people import (
+    AttributeCategories,
+    CategoryMapping,
+    Control,
+    CountedPeople,
+    divide_numbers,
+    has_many_numbers,
+)
+from ...statistics.selections.lending_sheet import bound_categories
+from ..document import Json
+from .clauses import ToolKind
+
+
+MOST_CATEGORIES = 100
+"""Max categories of one attribute; a column of ids has more."""
+
+
+@frozen
+class PeopleWanted:
+    """Attributes and controls by name; a caller may have chosen the attributes. Scores take as many rows as
+    there are different ones.
+    """
+
+    attributes: tuple[str, ...]
+    controls: tuple[str, ...]
+    with_scores: bool
+    categories: tuple[CategoryMapping, ...]
+    tool: ToolKind
+    attributes_chosen: bool
+
+
+def read_people(
+    reader: ArrowReader, deployment: Deployment, monitor: Monitor, span: Span, chosen: PeopleWanted
+) -> CountedPeople:
+    """Counts the people of the period as the monitor reads them.
+
+    Raises:
+        InvalidInput: an attribute is not a column or has too many categories, or the period is too long.
+    """
+    schema = deployment.schema
+    weights = [name for category in chosen.categories for name in category.weights]
+    names = tuple(dict.fromkeys((*chosen.attributes, *chosen.controls, *weights)))
+    columns = {}
+    for name in names:
+        column = schema.column(name)
+        if column is None:
+            raise InvalidInput("attribute", f"{name!r} is not a column of the deployment")
+        columns[name] = column
+    has_scores = chosen.with_scores and deployment.outputs.probability is not None
+    query = WindowQuery(deployment.no, schema, names, with_probabilities=has_scores)
+    table = count_combinations(reader, query, span)
+    values = name_values(table, names)
+    records = np.asarray(table["records"].to_numpy(), dtype=np.int64)
+    display = GroupWords.of(monitor)
+    watched = [attribute for attribute in monitor.attributes if attribute.feature in chosen.attributes]
+    outcomes = outcome_codes(table["outcome"], monitor.outcomes)
+    scores = None
+    reason = "the deployment's model answers no probability"
+    if has_scores:
+        read = favourable_scores(table["probability"], table["outcome"], outcomes, monitor.outcomes)
+        scores = read.values
+        reason = read.reason
+    return CountedPeople(
+        records,
+        outcomes,
+        tuple(
+            map_categories(
+                categorise(attribute, columns[attribute.feature], values[attribute.feature], display),
+                chosen.categories,
+            )
+            for attribute in watched
+        ),
+        tuple(divide_control(columns[name], values[name], records) for name in chosen.controls),
+        scores,
+        reason,
+        tuple(
+            bound_people(category, columns, values, records, outcomes)
+            for category in chosen.categories
+            if category.weights
+        ),
+    )
+
+
+def bound_people(
+    mapping: CategoryMapping,
+    columns: Mapping[str, Column],
+    values: Mapping[str, pa.ChunkedArray],
+    records: IntArray,
+    outcomes: Codes,
+) -> Json:
+    """Bounds of the categories of people with an outcome, by the probabilities in a mapping's columns.
+
+    Raises:
+        InvalidInput: the columns hold no probabilities.
+    """
+    numbers = []
+    for name in mapping.weights:
+        probabilities = stored_cells(values[name], columns[name]).floats()
+        if probabilities is None:
+            raise InvalidInput(
+                f"categories.{mapping.attribute}", f"{name!r} holds values that are no numbers"
+            )
+        numbers.append(probabilities)
+    assessed = outcomes != int(Outcome.UNCLASSIFIED)
+    selected = outcomes[assessed] == int(Outcome.FAVOURABLE)
+    return bound_categories(mapping, np.array(numbers)[:, assessed], records[assessed], selected)
+
+
+def map_categories(
+    attribute: AttributeCategories, mappings: Sequence[CategoryMapping]
+) -> AttributeCategories:
+    """Applies the attribute's mapping, if any. A value that it does not name is unknown.
+
+    A category of values with different roles in the monitor has no role.
+    """
+    mapping = next(
+        (mapping for mapping in mappings if mapping.values and mapping.attribute == attribute.feature), None
+    )
+    if mapping is None:
+        return attribute
+    named = [mapping.values.get(value) for value in attribute.values]
+    labels = tuple(sorted({label for label in named if label is not None}))
+    codes = np.array(
+        [MISSING if name is None else labels.index(name) for name in named] + [MISSING], dtype=np.int64
+    )
+    roles = []
+    for label in labels:
+        of_label = {role for role, name in zip(attribute.roles, named, strict=True) if name == label}
+        roles.append(of_label.pop() if len(of_label) == 1 else None)
+    # MISSING is -1, and so the place at the end.
+    return AttributeCategories(attribute.feature, labels, tuple(roles), codes[attribute.codes], labels)
+
+
+def categorise(
+    attribute: MonitoredAttribute, column: Column, values: pa.ChunkedArray, names: GroupWords
+) -> AttributeCategories:
+    """Codes an attribute's categories.
+
+    Raises:
+        InvalidInput: there are too many.
+    """
+    feature = attribute.feature
+    roles: list[str | None]
+    if column.kind is FieldKind.NUMERIC:
+        grouping = group_records(attribute, column, values)
+        labels = [group.label for group in grouping.groups]
+        roles = [group.role for group in grouping.groups]
+        codes = grouping.codes
+    else:
+        coded = stored_cells(values, column).coded()
+        # An empty text is an unknown category, as in a file.
+        filled = [value for value in coded.values if canonical(value).strip()]
+        if len(filled) > MOST_CATEGORIES:
+            raise InvalidInput(
+                "attribute",
+                f"{feature} has {len(filled):,} different values where at most {MOST_CATEGORIES} "
+                "categories are expected",
+            )
+        groups = list_groups(attribute, column, filled)
+        group_of = dict(zip(map(name_value, filled), positions(groups, column, filled), strict=True))
+        labels = sorted(group_of)
+        roles = [None if group_of[label] == NEITHER else groups[group_of[label]].role for label in labels]
+        codes = code_labels(coded, labels)
+    shown = tuple(names.label(feature, label) for label in labels)
+    return AttributeCategories(feature, shown, tuple(roles), codes, tuple(labels))
+
+
+def code_labels(coded: Coded, labels: Sequence[str]) -> Codes:
+    """Code of each record's value, its position among the labels, or MISSING."""
+    code_of = {label: code for code, label in enumerate(labels)}
+    return coded.spread((code_of.get(name_value(value), MISSING) for value in coded.values), missing=MISSING)
+
+
+def divide_control(column: Column, values: pa.ChunkedArray, records: IntArray) -> Control:
+    """Values of a control; a number with many is cut into fifths."""
+    cells = stored_cells(values, column)
+    numbers = cells.floats() if column.kind is FieldKind.NUMERIC else None
+    if numbers is not None and has_many_numbers(numbers):
+        return divide_numbers(column.name, numbers, records)
+    coded = cells.coded()
+    labels = tuple(sorted(set(map(name_value, coded.values))))
+    return Control(column.name, labels, code_labels(coded, labels))
+
+
+def choose_attributes(monitor: Monitor, names: Sequence[str]) -> tuple[str, ...]:
+    """Attributes in the monitor's order; all without names. No rule asks for groups by a rule.
+
+    Raises:
+        InvalidInput: one is not watched.
+    """
+    watched = tuple(attribute.feature for attribute in monitor.attributes if attribute.rule is None)
+    for name in names:
+        if name not in watched:
+            raise InvalidInput(
+                "attribute",
+                f"{name!r} is no column that the monitor watches, which watches {quote_names(watched)}",
+            )
+    return tuple(name for name in watched if not names or name in names)
+
 
 MOST_ROWS = 60
 """Max rows of a table for people; CSV and JSON have all."""
