@@ -17,7 +17,7 @@ from .bodies import DeploymentEvidenceOut, EvidenceHourPage, EvidencePlanOut
 from .plan import WantedDetection, plan_from_counts, plan_from_records
 from .present_state import look_at_evidence
 from .queries.eras import current_hour_bound
-from .replay import replay_figure
+from .count_files import replay_figure
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/evidence", tags=["evidence"])
 
