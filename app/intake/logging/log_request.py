@@ -21,7 +21,7 @@ from ...domain.record_times import RecordSource
 from .decode_body import MAX_BODY_BYTES, decoded_json, decompressed, require_decodable
 from .ingest_plan import Checked, CheckedPayload, IngestPlan, RecordRefused, StatedTimes, check_count
 from .model_call import check_pairs
-from .native_records import check_feedback, check_payload
+from .encode_lines import check_feedback, check_payload
 
 MAX_WARNINGS = 10
 

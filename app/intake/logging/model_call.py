@@ -22,7 +22,7 @@ from ...payloads.request_pairs import LoggedTable, read_stated
 from ...payloads.wire import name_kind
 from .decode_body import MAX_BODY_BYTES, decompressed, require_decodable
 from .ingest_plan import CheckedPayload, IngestPlan, RecordRefused, StatedTimes, check_count, describe_missing
-from .native_records import Refusals, check_rows, check_values, pick_columns, read_optional, stated_moment
+from .encode_lines import Refusals, check_rows, check_values, pick_columns, read_optional, stated_moment
 
 _BINARY = "application/octet-stream"
 

@@ -6,7 +6,7 @@ import pytest
 
 from app.domain.deployment import Column, FieldKind, FieldType
 from app.intake.logging.ingest_plan import Columns, RecordRefused
-from app.intake.logging.native_records import Refusals, check_objects
+from app.intake.logging.encode_lines import Refusals, check_objects
 
 COLUMNS = Columns.of(
     "features",
