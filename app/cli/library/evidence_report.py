@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ...domain.record_times import LeftOutTimes
-from ...library.frame_hours import DAY_HOURS
+from ...library.compared_rates import DAY_HOURS
 from ...library.hours_of_groups import TITLES, ComparisonEvidence, Evidence
 from ...statistics.e_values.nulls import UnfairSide
 from ...statistics.e_values.state_words import (

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from typer import Option, Typer, echo
 
-from ...library.frame_hours import DAY_HOURS
+from ...library.compared_rates import DAY_HOURS
 from ...library.unlisted_groups import Plan, plan_frame
 from .evidence_report import count_blocks, fill, say_left_out
 from .metrics_files import (

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from app.base.errors import InvalidInput
-from app.library.frame_hours import HourNumbers, read_hours
+from app.library.compared_rates import HourNumbers, read_hours
 
 NOW = datetime(2026, 11, 28, 12, tzinfo=UTC)
 START = datetime(2026, 10, 20, tzinfo=UTC)
@@ -19,7 +19,7 @@ TIMES = [START + timedelta(minutes=25 * number) for number in range(200)]
 
 @pytest.fixture(autouse=True)
 def clock() -> Iterator[None]:
-    with patch("app.library.frame_hours.utc_now", return_value=NOW):
+    with patch("app.library.compared_rates.utc_now", return_value=NOW):
         yield
 
 
