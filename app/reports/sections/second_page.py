@@ -5,7 +5,7 @@ from dataclasses import astuple
 from datetime import timedelta
 from itertools import pairwise
 
-from ...charts.pictures.printed_timeline import PRINTED_HEIGHT, PrintedMarks, print_panel, time_axis_svg
+from ...charts.pictures.timeline_picture import PRINTED_HEIGHT, PrintedMarks, print_panel, time_axis_svg
 from ...charts.pictures.timeline_picture import TimeAxis, draw_moments, draw_panel, draw_stretches, level_axis
 from ...charts.series import rename_gap
 from ...charts.timeline import TimePanel, find_step_start, join_points

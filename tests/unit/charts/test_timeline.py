@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
-from app.charts.pictures.printed_timeline import PRINTED_HEIGHT, PRINTED_WIDTH, PrintedMarks, print_panel, time_axis_svg
+from app.charts.pictures.timeline_picture import PRINTED_HEIGHT, PRINTED_WIDTH, PrintedMarks, print_panel, time_axis_svg
 from app.charts.pictures.timeline_picture import (
     HEIGHT,
     WIDTH,

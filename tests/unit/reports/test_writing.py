@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from app.charts.pictures.period_charts import series_chart
-from app.charts.pictures.printed_timeline import PRINTED_HEIGHT, PrintedMarks, print_panel, time_axis_svg
+from app.charts.pictures.timeline_picture import PRINTED_HEIGHT, PrintedMarks, print_panel, time_axis_svg
 from app.charts.pictures.ratio_pictures import RatioMark, axis_svg, row_svg
 from app.charts.pictures.timeline_picture import TimeAxis, draw_moments, draw_panel, draw_stretches, level_axis
 from app.domain.check import Span
