@@ -16,7 +16,7 @@ from .canonical import canonical_json
 from .check_report import make_document
 from .document import Made
 from .html_file import as_html
-from .pdf_file import as_pdf
+from .document import as_pdf
 from .regulator.sheets import SheetsWanted
 from .regulator.regulator_report import ReportForm, make_regulator_report
 from .report_source import read_source

@@ -26,7 +26,7 @@ from ..document import Attachment, Document, Json, Made
 from ..html_file import as_html
 from ..kept.queries import channels_of_schedule, claim_report, fail_report, find_schedule, keep_report
 from ..kept.queries import KeptReport, KeptReportState
-from ..pdf_file import as_pdf
+from ..document import as_pdf
 from .chapters import chapters
 from .check_chain import digest_json
 from .cover import extend_cover

@@ -27,7 +27,7 @@ from app.reports.document import (
     TimeRow,
 )
 from app.reports.html_file import as_html
-from app.reports.pdf_file import as_pdf
+from app.reports.document import as_pdf
 from app.reports.sections.second_page import LIMITS_IN_SHORT, METHOD
 from tests.builders.chart_data import HOSTILE, HOUR, START, point, series
 from tests.builders.pdf_files import page_texts
