@@ -65,7 +65,7 @@ from .alert_facts import (
     facts_of_some_group,
     facts_of_success,
 )
-from .ended_check_queries import (
+from .lifecycle import (
     deployments_with_ended_checks,
     earlier_verdicts,
     is_overtaken,

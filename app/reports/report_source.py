@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
-from ..alerts.ended_check_queries import checks_waiting_for_alerts
+from ..alerts.lifecycle import checks_waiting_for_alerts
 from ..alerts.queries import alerts_between
 from ..base.values import frozen, frozen_by_name
 from ..charts.forest import Forest, build_past_forest

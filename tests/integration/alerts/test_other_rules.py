@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from syrupy.assertion import SnapshotAssertion
 
 from app.alerts import evaluate as evaluating
-from app.alerts.ended_check_queries import deployments_with_ended_checks
+from app.alerts.lifecycle import deployments_with_ended_checks
 from app.alerts.rules.rules import delete_rule, rules_page
 from app.base.errors import Unavailable
 from app.checks.check import perform_check
