@@ -61,7 +61,13 @@ from .sections.configuration_sections import (
 from .sections.configuration_sections import MOST_SAID, evidence_section, say_since
 from .sections.second_page import LIMITS, alerts_section, second_page, tracing_section
 from .sections.view_sections import ORDER, view_sections
-from .trace_csv import trace_csv
+from collections.abc import Iterable, Sequence
+
+from ..base.spreadsheets import write_cell
+from ..checks.views.explain_figure import explain
+from ..domain.check import CheckRun, Measurement
+from ..records.second_look.flagged_csv import csv_lines
+
 
 _TWO_DIGITS = 2
 _ROWS_OF_FULL_PAGE = 11
@@ -353,3 +359,43 @@ _READ_BOTH = (
     "80 favourable outcomes where the reference group gets 100, from equally many records; one of 1.25 says "
     "that the reference group gets 80 where the group gets 100."
 )
+
+
+MEASURED = (
+    "metric",
+    "data",
+    "scope",
+    "attribute",
+    "group",
+    "value",
+    "lower",
+    "upper",
+    "interval_method",
+    "n",
+    "verdict",
+    "lower_limit",
+    "upper_limit",
+    "carried_forward",
+    "reason",
+)
+CHOSEN = ("worst_of", "chosen_lower", "chosen_upper")
+COLUMNS = ("check_id", "at", "figure", *MEASURED, "formula", "counts", "sentence", *CHOSEN)
+
+
+def trace_csv(check: CheckRun, measurements: Sequence[Measurement]) -> bytes:
+    """One row a measurement, in order; numbers are unrounded."""
+    rows: list[Iterable[str]] = [COLUMNS]
+    for measurement in measurements:
+        figure = explain(measurement)
+        counts = "; ".join(f"{count.label} {count.value}" for count in figure.counts)
+        derived = {
+            "check_id": check.id,
+            "figure": figure.title,
+            "formula": figure.formula,
+            "counts": counts,
+            "sentence": figure.sentence,
+        }
+        rows.append(
+            [write_cell(derived[name] if name in derived else getattr(measurement, name)) for name in COLUMNS]
+        )
+    return csv_lines(rows)

@@ -34,7 +34,7 @@ from ..web.body import FILE_POLICY
 from ..web.route_declarations import OptionalMoment, in_utc
 from .document import Made
 from .report_processes import Form, Order, ReportMaker
-from .trace_csv import CHOSEN, MEASURED, trace_csv
+from .check_report import CHOSEN, MEASURED, trace_csv
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["reports"])
 
