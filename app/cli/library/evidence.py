@@ -7,7 +7,7 @@ from typing import Annotated
 from typer import BadParameter, Option, Typer, echo
 
 from ...library.hours_of_groups import follow_frame
-from .evidence_report import render_evidence
+from .groups import render_evidence
 from .metrics_files import (
     AnotherPerson,
     Attributes,

@@ -10,7 +10,6 @@ from typer import Option, Typer, echo
 from ...library.unlisted_groups import GroupSearch, find_groups
 from ...statistics.e_values.nulls import UnfairSide
 from ...statistics.scan.scan_results import SearchResult, say_search
-from .evidence_report import fill
 from .metrics_files import (
     Earliest,
     Encoding,
@@ -29,6 +28,191 @@ from .metrics_files import (
     read_measured,
     refuse_errors,
 )
+import textwrap
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from itertools import groupby
+
+import numpy as np
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from ...domain.record_times import LeftOutTimes
+from ...library.compared_rates import DAY_HOURS
+from ...library.hours_of_groups import TITLES, ComparisonEvidence, Evidence
+from ...statistics.e_values.nulls import UnfairSide
+from ...statistics.e_values.state_words import (
+    DAY,
+    MINUTE,
+    NOT_COVERED,
+    FigureLabel,
+    IntervalKind,
+    choose_form,
+)
+from .metrics_report import printable
+
+
+COLOURS = {FigureLabel.UNFAIR: "red", FigureLabel.CONFIRMED_FAIR: "green", FigureLabel.FAIR: "green"}
+
+BARS = "▁▂▃▄▅▆▇█"
+BAR_COUNT = 20
+
+
+def render_evidence(evidence: Evidence, name: str, console: Console) -> str:
+    with console.capture() as capture:
+        for line in _list_heading(evidence, name):
+            console.print(escape(fill(line, console.width)))
+        console.print(_build_table(evidence))
+        for note in _list_notes(evidence):
+            console.print(escape(fill(note, console.width)), soft_wrap=True)
+        console.print()
+        for sentence in map(phrase_evidence, group_figures(evidence)):
+            console.print(escape(fill(sentence, console.width, "• ")), soft_wrap=True)
+    return "\n".join(line.rstrip() for line in capture.get().splitlines())
+
+
+def phrase_evidence(sides: Sequence[ComparisonEvidence]) -> str:
+    first = sides[0]
+    alarm = ""
+    earlier = sum(episode.resolved is not None for side in sides for episode in side.episodes)
+    times = "once" if earlier == 1 else f"{earlier} times"
+    history = f" It was found unfair {times} before, and back inside the limit since." if earlier else ""
+    for side in sides:
+        if side.alarm_at is not None:
+            at = f"on {side.alarm_at:{DAY}}" if side.is_daily else f"at {side.alarm_at:{MINUTE}}"
+            alarm = f" The evidence was enough {at}."
+    title = TITLES[first.metric]
+    group = printable(first.group)
+    return f"{title}, {first.attribute} {group}: {first.statement.sentence}{alarm}{history}"
+
+
+def _list_heading(evidence: Evidence, name: str) -> Iterator[str]:
+    # The last day, but the end of the last hour.
+    last = evidence.first + timedelta(hours=evidence.hours - evidence.is_daily)
+    span = count_blocks(evidence.hours, is_daily=evidence.is_daily)
+    form = DAY if evidence.is_daily else MINUTE
+    when = (
+        f"{span}, {evidence.first:{form}} to {last:{form}}"
+        if evidence.has_times
+        else "without times, one block"
+    )
+    yield f"{name}: {when}. {evidence.records.text}"
+    yield from say_left_out(evidence.left_out)
+    yield from evidence.records.lines[1:]
+    yield f"Favourable: {', '.join(evidence.favourable)}."
+    if evidence.chosen:
+        yield f"{evidence.chosen[:1].upper()}{evidence.chosen[1:]}."
+    if evidence.labels:
+        yield evidence.labels
+    for warning in evidence.warnings:
+        yield f"Warning: {warning}."
+
+
+def _build_table(evidence: Evidence) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for heading in ("metric", "group", "limit", "interval", "state", "since (UTC)", "evidence"):
+        table.add_column(
+            heading,
+            justify="right" if heading in ("limit", "interval") else "left",
+            no_wrap=heading != "group",
+        )
+    for sides in group_figures(evidence):
+        first = next((side for side in sides if side.alarm_at is not None), sides[0])
+        statement = first.statement
+        ends = first.statement.interval or ()
+        own = {side.direction: _format(side.limit) for side in sides}
+        lower = own.get(UnfairSide.BELOW)
+        upper = own.get(UnfairSide.ABOVE)
+        limit = f"{lower} to {upper}" if lower and upper else f"≥ {lower}" if lower else f"≤ {upper}"
+        state = statement.state.value
+        since = ""
+        if statement.state in COLOURS:
+            state = f"[{COLOURS[statement.state]}]{state}[/]"
+        if first.since is not None and statement.state in {FigureLabel.UNFAIR, FigureLabel.CONFIRMED_FAIR}:
+            form = choose_form(first.earliest, first.latest, DAY if first.is_daily else MINUTE)
+            since = f"{first.since:{form}}"[5:]
+        table.add_row(
+            escape(TITLES[first.metric]),
+            escape(printable(first.group)),
+            limit,
+            " to ".join("open" if end is None else _format(end) for end in ends),
+            state,
+            since,
+            _draw_bars(sides),
+        )
+    return table
+
+
+def group_figures(evidence: Evidence) -> list[list[ComparisonEvidence]]:
+    figures = groupby(evidence.comparisons, key=lambda comparison: (comparison.metric, comparison.group))
+    return [list(sides) for _, sides in figures]
+
+
+TELL_PERSONS = (
+    "Say whose records they are: --person COLUMN names the column of a person's id, "
+    "--each-record-another-person NAME declares that no two are of one person. Evidence then counts in full."
+)
+
+
+def _list_notes(evidence: Evidence) -> Iterator[str]:
+    if evidence.some_group is not None:
+        yield evidence.some_group
+    span = count_blocks(max(1, round(evidence.hours / BAR_COUNT)), is_daily=evidence.is_daily)
+    yield (
+        f"Evidence: one bar for {'' if span.startswith('1 ') else 'about '}{span}; a full bar is enough for "
+        f"an alarm. {evidence.guarantee} {NOT_COVERED}"
+    )
+    if evidence.divisor > 1:
+        yield TELL_PERSONS
+    kinds = dict.fromkeys(comparison.statement.interval_kind for comparison in evidence.comparisons)
+    meanings = [f"{kind}: {INTERVALS[kind]}" for kind in kinds if kind is not None]
+    if meanings:
+        yield f"Interval, 95 %, {'; '.join(meanings)}."
+
+
+INTERVALS = {
+    IntervalKind.ONSET: "of the records since the figure is unfair",
+    IntervalKind.CHAPTER: "of all records since the last alarm or the first record",
+    IntervalKind.HOUR: "of the newest records alone",
+}
+
+
+def _draw_bars(sides: Sequence[ComparisonEvidence]) -> str:
+    heights = np.zeros(len(sides[0].log_evidence))
+    for side in sides:
+        heights = np.maximum(heights, np.clip(side.log_evidence / side.log_threshold, 0, 1))
+        for episode in side.episodes:
+            heights[episode.alarm : len(heights) if episode.resolved is None else episode.resolved] = 1.0
+    blocks = heights[:: DAY_HOURS if sides[0].is_daily else 1]
+    highest = [float(piece.max()) for piece in np.array_split(blocks, min(BAR_COUNT, len(blocks)))]
+    return "".join(BARS[min(int(height * len(BARS)), len(BARS) - 1)] for height in highest)
+
+
+def _format(number: float) -> str:
+    return f"{number:.3g}"
+
+
+def say_left_out(times: Sequence[LeftOutTimes]) -> Iterator[str]:
+    if times:
+        yield f"Times that cannot be: {', '.join(map(str, times))}."
+
+
+def count_blocks(hours: int, *, is_daily: bool) -> str:
+    number, unit = (-(-hours // DAY_HOURS), "day") if is_daily else (hours, "hour")
+    return f"{number:,} {unit}{'' if number == 1 else 's'}"
+
+
+def fill(text: str, width: int, bullet: str = "") -> str:
+    return textwrap.fill(
+        printable(text),
+        width,
+        initial_indent=bullet,
+        subsequent_indent=" " * len(bullet),
+        break_on_hyphens=False,
+    )
+
 
 command = Typer(add_completion=False)
 

@@ -6,7 +6,7 @@ from typer import Option, Typer, echo
 
 from ...library.compared_rates import DAY_HOURS
 from ...library.unlisted_groups import Plan, plan_frame
-from .evidence_report import count_blocks, fill, say_left_out
+from .groups import count_blocks, fill, say_left_out
 from .metrics_files import (
     AnotherPerson,
     Attributes,
