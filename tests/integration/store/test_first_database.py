@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 
 from app.base.errors import SetupError
 from app.database import migrations as migrate
-from app.database.embedded.postgres_programs import client_program
+from app.database.embedded.dumps import client_program
 from app.database.engine import Database
 from app.database.migrations import newest_revision, read_revision, upgrade
 from app.statistics.catalogue import CATALOGUE
