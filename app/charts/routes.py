@@ -27,7 +27,7 @@ from .figures_csv import csv_file
 from .measurement_routes import check_metric
 from .pictures.drawing import LOOKS, Chart, Theme, as_png
 from .pictures.period_charts import series_chart, volume_chart
-from .pictures.rate_bars import ranges_chart, shares_chart
+from .pictures.twin_tables import ranges_chart, shares_chart
 from .pictures.twin_tables import ranges_twin, series_twin, shares_twin, volume_twin
 from .series import Series, SeriesWanted, build_series, count_volume, rename_series, rename_shares
 

@@ -17,7 +17,7 @@ from ..alerts.queries import present_alerts
 from ..base.errors import NotFound
 from ..charts.forest import build_past_forest
 from ..charts.pictures.drawing import PAGE
-from ..charts.pictures.rate_bars import ranges_chart, shares_chart
+from ..charts.pictures.twin_tables import ranges_chart, shares_chart
 from ..charts.series import rename_shares
 from ..charts.time_ranges import RangePreset
 from ..checks import queries as checks

@@ -7,6 +7,13 @@ from operator import attrgetter, itemgetter
 from ...base.values import frozen
 from ...checks.views.view_shapes import AttributeView, Outcomes
 from ..series import Series, Volume, disadvantaged_at
+from collections.abc import Sequence
+
+from ...base.values import frozen
+from ...checks.views.view_shapes import AttributeView, Outcomes, SubRange, ViewKind
+from ...domain.groups import Role
+from .drawing import LINE, Chart, Drawing, ThemeLook, clip_name, write_text
+
 
 Cell = str | int | float | bool | datetime | None
 
@@ -86,3 +93,133 @@ def ranges_twin(view: AttributeView) -> Twin:
         for sub_range in group.sub_ranges
     )
     return Twin(("attribute", "group", "role", "sub_range", *_OF_RANGE), rows)
+
+
+MOST_BARS = 60
+
+VIEW_TITLES = {
+    ViewKind.OPENSCALE: "records and copies, as OpenScale counts",
+    ViewKind.AS_LOGGED: "logged records",
+    ViewKind.TRAINING: "training data",
+    ViewKind.MITIGATED: "before and after mitigation",
+}
+
+_BAR, _GAP = 13, 4
+_TICKS = [(share, f"{100 * share:.0f} %", False) for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
+
+
+@frozen
+class _Rates:
+    name: str
+    role: Role
+    stages: Sequence[Outcomes | SubRange]
+
+    @property
+    def words(self) -> list[str]:
+        shares = " → ".join(
+            "no rate" if stage.share is None else _percent(stage.share) for stage in self.stages
+        )
+        why = next(
+            (f" ({stage.reason})" for stage in self.stages if stage.share is None and stage.reason), ""
+        )
+        return [self.name, self.role, f"{shares} of {self.stages[0].records:,.10g}{why}"]
+
+
+def shares_chart(kind: ViewKind, view: AttributeView, look: ThemeLook, *, with_copies: bool = False) -> Chart:
+    """`with_copies`: the records of a mitigated view include perturbed ones."""
+    rows = []
+    for group in view.groups:
+        name = clip_name(group.group or "") or ("(blank)" if group.group is not None else f"all {group.role}")
+        rows.append(
+            _Rates(
+                name, group.role, [group.outcomes] if group.after is None else [group.outcomes, group.after]
+            )
+        )
+    equality = None if view.perfect_equality is None else view.perfect_equality.value
+    records = f"{VIEW_TITLES[kind]}{', counterfactual' if with_copies else ''}"
+    return _draw(rows, f"Favourable rate by {clip_name(view.attribute)}", records, equality, look)
+
+
+def ranges_chart(kind: ViewKind, view: AttributeView, look: ThemeLook) -> Chart:
+    rows = [
+        _Rates(clip_name(sub_range.label), group.role, [sub_range])
+        for group in view.groups
+        for sub_range in group.sub_ranges
+    ]
+    return _draw(
+        rows, f"Favourable rate by sub-range of {clip_name(view.attribute)}", VIEW_TITLES[kind], None, look
+    )
+
+
+def _draw(rows: Sequence[_Rates], title: str, records: str, equality: float | None, look: ThemeLook) -> Chart:
+    is_pair = any(len(row.stages) > 1 for row in rows)
+    notes = f"{records[0].upper()}{records[1:]}. Lines on the bars are 95 % intervals."
+    notes += (
+        " Hollow: before mitigation; filled: after." if is_pair else " Filled: monitored; hollow: reference."
+    )
+    if equality is not None:
+        notes += f" Dashed: perfect equality, {_percent(equality)}."
+    if len(rows) > MOST_BARS:
+        notes += f" The first {MOST_BARS} of {len(rows)}."
+    drawing = Drawing(title, notes, look)
+    for row in rows[:MOST_BARS]:
+        drawing.write_parts(row.words)
+        top = drawing.height
+        for position, outcomes in enumerate(row.stages):
+            stage = ("before", "after")[position] if is_pair else ""
+            _draw_bar(
+                drawing,
+                row,
+                outcomes,
+                stage,
+                is_hollow=stage == "before" if is_pair else row.role == "reference",
+            )
+        if equality is not None:
+            x = drawing.across(equality)
+            line = f'<line x1="{x}" x2="{x}" y1="{top - 2:g}" y2="{drawing.height + 1:g}"'
+            drawing.add(f'{line} stroke="{look.unfair}" stroke-width="2" stroke-dasharray="4 2"/>')
+        drawing.height += LINE / 2
+    if rows:
+        drawing.ticks(_TICKS)
+    else:
+        drawing.write("There are no groups to show.", fill=look.muted)
+    figures = "; ".join(", ".join(row.words) for row in rows[:MOST_BARS]) or "no group"
+    level = "" if equality is None else f" Perfect equality is {_percent(equality)}."
+    return drawing.finish(f"Bar chart. {title}: {figures}.{level}")
+
+
+def _draw_bar(
+    drawing: Drawing, row: _Rates, outcomes: Outcomes | SubRange, stage: str, *, is_hollow: bool
+) -> None:
+    look = drawing.look
+    y = drawing.height
+    drawing.add(
+        f'<rect y="{y:g}" width="{drawing.across(1)}" height="{_BAR}" fill="{look.line}" fill-opacity="0.4"/>'
+    )
+    drawing.height += _BAR + _GAP
+    if outcomes.share is None:
+        return
+    lower = outcomes.lower or 0.0
+    upper = 1.0 if outcomes.upper is None else outcomes.upper
+    name = ", ".join(text for text in (row.name, stage) if text)
+    sentence = (
+        f"{name}: {_percent(outcomes.share)} of {outcomes.records:,.10g}, 95 %: {_percent(lower)} to "
+        f"{_percent(upper)}"
+    )
+    shade = look.monitored if row.role == "monitored" else look.link
+    low = drawing.across(lower)
+    high = drawing.across(upper)
+    middle = y + _BAR / 2
+    drawing.add(
+        f"<g><title>{write_text(sentence)}</title>",
+        f'<rect y="{y:g}" width="{drawing.across(outcomes.share)}" height="{_BAR}"',
+        f' fill="{shade}" fill-opacity="{0.15 if is_hollow else 0.8}" stroke="{shade}" stroke-width="1.5"/>',
+        f'<g stroke="{look.text}" stroke-width="1.5">',
+        f'<line x1="{low}" x2="{high}" y1="{middle:g}" y2="{middle:g}"/>',
+        *(f'<line x1="{x}" x2="{x}" y1="{middle - 4:g}" y2="{middle + 4:g}"/>' for x in (low, high)),
+        "</g></g>",
+    )
+
+
+def _percent(rate: float) -> str:
+    return f"{100 * rate:.1f} %"

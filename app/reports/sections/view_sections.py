@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ...charts.pictures.rate_bars import VIEW_TITLES, ranges_chart, shares_chart
+from ...charts.pictures.twin_tables import VIEW_TITLES, ranges_chart, shares_chart
 from ...checks.views.view_shapes import AttributeView, CheckView, GroupShare, Outcomes, SubRange, ViewKind
 from ...domain.mitigation import ONLY_DIRECT
 from ...statistics.catalogue import CATALOGUE
