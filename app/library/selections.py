@@ -26,7 +26,7 @@ from ..statistics.selections.category_people import (
 from ..statistics.selections.controls_sheet import controls_sheet
 from ..statistics.selections.four_fifths import LEAST_SHARE, AuditSheet, ImpactTable, audit_tables
 from ..statistics.selections.lending_sheet import bound_categories, bounds_sheet, lending_sheet
-from ..statistics.selections.selection_json import (
+from ..statistics.selections.four_fifths import (
     ImpactSheet,
     Sheet,
     as_json,

@@ -21,7 +21,7 @@ from ...statistics.selections.category_people import (
 from ...statistics.selections.controls_sheet import controls_sheet
 from ...statistics.selections.four_fifths import LEAST_SHARE, ImpactTable, audit_tables, list_empty_categories
 from ...statistics.selections.lending_sheet import bounds_sheet, lending_sheet
-from ...statistics.selections.selection_json import ImpactSheet, as_json, compare_with_reference
+from ...statistics.selections.four_fifths import ImpactSheet, as_json, compare_with_reference
 from ...statistics.sentences.rounding import write_minus
 from ..document import (
     ABSENT,
