@@ -22,7 +22,7 @@ from starlette.types import Scope
 
 from ..base.clock import monotonic_seconds, utc_now
 from ..base.errors import Forbidden, Unauthenticated, Unavailable
-from ..database.engine import read_row
+from ..database.binary_rows import read_row
 from ..database.engine import Database, current_time
 from .audit.activity_queries import record_activity
 from .issuer.issuer import BearerTokens, is_of_issuer

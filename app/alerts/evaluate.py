@@ -20,7 +20,7 @@ from ..base.errors import Unavailable
 from ..base.values import name_value
 from ..checks.queries import read_run
 from ..checks.window.window_records import COPIED
-from ..database.engine import read_row
+from ..database.binary_rows import read_row
 from ..database.engine import Database, current_time
 from ..database.tables import DeploymentRow
 from ..deployments.mitigation_queries import read_mitigation_settings

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from ..base.clock import HOUR
 from ..base.values import frozen_by_name
-from ..database.engine import read_row
+from ..database.binary_rows import read_row
 
 FIRST_DAYS = timedelta(days=14)
 """Nights and weekends may not be known before so much time with records."""

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from ..access.audit.activity_queries import record_activity
 from ..base.errors import Conflict
 from ..base.values import frozen
-from ..database.engine import read_row
+from ..database.binary_rows import read_row
 from ..deployments.monitor.queries import find_monitor
 from ..deployments.queries import Deployments
 from ..domain.alert import (

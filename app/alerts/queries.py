@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from ..base.errors import Conflict, NotFound
 from ..base.values import frozen, frozen_by_name
-from ..database.engine import equal, list_column_values, page_newest, page_oldest, read_row
+from ..database.binary_rows import equal, list_column_values, page_newest, page_oldest, read_row
 from ..database.tables import AlertCommentRow, AlertFigureRow, AlertRow, AlertRuleRow, CheckRow, DeploymentRow
 from ..domain.alert import (
     WHOLE_DEPLOYMENT,

@@ -12,7 +12,7 @@ from ..checks.result_queries import RecentCheck, RecentFigure, RecentFigures, re
 from ..checks.views.headlines import IMPACT, VERDICT_WORDS
 from ..checks.views.logged_view import notes_on_unseen
 from ..checks.views.view_source import counted_check
-from ..database.engine import read_row
+from ..database.binary_rows import read_row
 from ..domain.check import CheckRun, CheckState, DataSet, FigureKey, Measurement, Scope, Side
 from ..domain.groups import GroupWords
 from ..domain.monitor import Monitor

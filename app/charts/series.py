@@ -28,7 +28,7 @@ from ..checks.days.roll_up import Period, period_start, roll_up
 from ..checks.queries import get
 from ..checks.views.view_shapes import AttributeView, CheckView
 from ..checks.views.view_source import counted_check, read_check_source
-from ..database.engine import read_row
+from ..database.binary_rows import read_row
 from ..deployments.mitigation_queries import read_mitigation_settings
 from ..deployments.monitor.queries import find_monitor
 from ..domain.check import CheckRun, CheckState, DataSet, Measurement, Scope, Span

@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from ..base.values import frozen_by_name
-from ..database.engine import HeldRow, lease_row, returned_values, write_held
+from ..database.binary_rows import HeldRow, lease_row, returned_values, write_held
 from ..database.tables import CheckRow
 from ..domain.check import PRESENT_TRIGGERS, CheckRun, CheckState, Failure, Progress, Trigger
 from .queries import read_run

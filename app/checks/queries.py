@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from ..base.clock import floor_to_hour
 from ..base.errors import Conflict, InvalidInput, require_present
 from ..base.telemetry.traces import current_traceparent
-from ..database.engine import page_newest, read_row
+from ..database.binary_rows import page_newest, read_row
 from ..database.engine import current_time
 from ..database.tables import CheckRow, DeploymentRow
 from ..deployments.listed_file_queries import span_of_batch

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Select, insert, select, text
 from sqlalchemy.orm import Session
 
 from ..base.values import Scalar, frozen, frozen_by_name, normalised
-from ..database.engine import driver_connection, read_row
+from ..database.binary_rows import driver_connection, read_row
 from ..database.tables import CheckRow, CheckTableRow, MeasurementRow
 from ..domain.check import PRESENT_TRIGGERS, CheckState, DataSet, Details, Measurement, Scope, Span
 from ..domain.monitor import Comparison

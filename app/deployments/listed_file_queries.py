@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, delete, func, insert, select, text
 from sqlalchemy.orm import Session
 
 from ..base.values import frozen, frozen_by_name
-from ..database.engine import list_column_values, read_row
+from ..database.binary_rows import list_column_values, read_row
 from ..database.tables import DeploymentRow, ListedFileRow
 from ..domain.check import Span
 from ..domain.deployment import FeedbackTable, PayloadTable, RecordTables, TableFormat

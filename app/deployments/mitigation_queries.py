@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from ..base.errors import require_present
 from ..base.values import frozen_by_name
-from ..database.engine import list_column_values, page_newest
+from ..database.binary_rows import list_column_values, page_newest
 from ..database.tables import (
     BiasDetectorRow,
     CheckRow,

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from ..base.errors import Conflict, require_present
 from ..base.strict_json import JsonObject
 from ..base.values import frozen, frozen_by_name
-from ..database.engine import equal, page_oldest, read_row
+from ..database.binary_rows import equal, page_oldest, read_row
 from ..database.engine import Sealer
 from ..database.reseal import begin_sealing
 from ..database.tables import (

@@ -18,7 +18,7 @@ from ..base.values import frozen_arrays
 from ..checks.counting.left_out_of_check import count_table
 from ..checks.counting.tabulate import EVERYBODY
 from ..checks.window.window_records import compare_texts
-from ..database.engine import plain_json
+from ..database.binary_rows import plain_json
 from ..database.engine import ArrowReader
 from ..domain.check import DataSet, Span
 from ..domain.groups import GroupWords

@@ -25,7 +25,7 @@ from ..checks.advice.advice import (
 from ..checks.advice.deployment_facts import EndedCheck, OverviewEntry, Unacknowledged
 from ..checks.result_queries import read_measurements
 from ..checks.schedule.worker_queries import WorkersSeen
-from ..database.engine import read_row
+from ..database.binary_rows import read_row
 from ..domain.check import CheckState, Measurement
 from ..domain.groups import GroupWords
 from ..domain.monitor import Schedule

@@ -8,7 +8,7 @@ import msgspec
 from sqlalchemy.orm import Session
 
 from ..checks.advice.deployment_facts import Compared, GroupFigure, OverviewEntry, Success
-from ..database.engine import read_row
+from ..database.binary_rows import read_row
 from ..domain.check import DataSet, Details, Measurement, Scope
 from ..evidence.queries.figure_states import LeadingFigure
 from ..statistics.catalogue import CATALOGUE

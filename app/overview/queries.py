@@ -19,7 +19,7 @@ from ..checks.advice.deployment_facts import (
     Unacknowledged,
 )
 from ..checks.schedule.worker_queries import SILENT_AFTER, WorkersSeen
-from ..database.engine import array_text, read_named_rows, read_row, read_rows
+from ..database.binary_rows import array_text, read_named_rows, read_row, read_rows
 from ..domain.check import CheckState, DataSet, Failure, WindowCounts
 from ..domain.monitor import DisplayNames
 

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from ..base.errors import Conflict, InvalidInput
 from ..base.values import TOGETHER, Range, frozen, frozen_by_name, name_value, quote_names
 from ..checks.views.view_source import CheckWindow, WindowPart, window_of_check
-from ..database.engine import read_row
+from ..database.binary_rows import read_row
 from ..deployments.monitor.queries import find_monitor
 from ..deployments.training.queries import read_donor_digests
 from ..domain.deployment import Column, FieldKind, RecordSchema

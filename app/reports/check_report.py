@@ -14,7 +14,7 @@ from ..charts.series import rename_evidence, rename_view
 from ..checks.views.build_views import CARRIED, check_view
 from ..checks.views.headlines import DATA_NAMES, VERDICT_WORDS, headlines, summary
 from ..checks.views.view_shapes import CheckView, ViewKind
-from ..database.engine import read_row
+from ..database.binary_rows import read_row
 from ..domain.check import CheckRun, CheckState, Measurement, Span
 from ..domain.deployment import Deployment
 from ..statistics.catalogue import CATALOGUE

@@ -13,7 +13,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from ..base.errors import Conflict, require_present
 from ..base.values import frozen_by_name
-from ..database.engine import list_column_values, page_newest, read_row
+from ..database.binary_rows import list_column_values, page_newest, read_row
 from ..database.tables import DeploymentRow, ErasureRow, LegalHoldRow, RetentionPolicyRow
 from ..deployments.listed_file_queries import read_tables
 from ..domain.deployment import PayloadTable, TableFormat

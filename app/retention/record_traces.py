@@ -12,7 +12,7 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from ..base.values import frozen
-from ..database.engine import read_row
+from ..database.binary_rows import read_row
 from ..database.tables import DeploymentSchemaRow
 from ..domain.deployment import Column, RecordSchema
 from ..domain.record import digest_id

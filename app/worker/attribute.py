@@ -21,7 +21,7 @@ from ..base.values import frozen
 from ..calls.egress_policy import EgressPolicy
 from ..checks.subject import Calls, Egress, ModelOfCheck, Report
 from ..checks.window.window import BEGINNING, BoolArray, PayloadWindow
-from ..database.engine import list_column_values, read_row
+from ..database.binary_rows import list_column_values, read_row
 from ..database.engine import ArrowReader, Database, Sealer, arrow_reader
 from ..deployments.monitor.queries import find_monitor
 from ..deployments.queries import Deployments, hold_deployment

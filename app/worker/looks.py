@@ -27,7 +27,7 @@ from ..checks.queries import queue_scheduled
 from ..checks.schedule.missed_hours import queue_missed
 from ..checks.schedule.worker_queries import BEAT_SECONDS, record_beat
 from ..checks.window.window import NO_TABLES, TablePlaces
-from ..database.engine import shorten_waits
+from ..database.binary_rows import shorten_waits
 from ..database.engine import Database, Sealer, current_time
 from ..database.partitions import ensure_coming_months
 from ..deployments.listed_file_queries import (

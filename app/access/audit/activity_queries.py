@@ -9,7 +9,7 @@ from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
 from ...base.values import frozen_by_name
-from ...database.engine import equal, page_newest, read_row
+from ...database.binary_rows import equal, page_newest, read_row
 from ...database.tables import ActivityRow
 from ...domain.deployment import Deployment
 from ...domain.paging import Paging

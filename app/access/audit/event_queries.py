@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 
 from ...base.errors import Unavailable
 from ...base.values import frozen, frozen_by_name
-from ...database.engine import equal, page_newest, read_row, within
+from ...database.binary_rows import equal, page_newest, read_row, within
 from ...database.tables import AuditEventRow
 from ...domain.paging import Paging
 

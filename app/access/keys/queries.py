@@ -15,7 +15,7 @@ from ...base.clock import utc_now
 from ...base.errors import Conflict, InvalidInput, Unauthenticated, require_present
 from ...base.strict_json import JsonObject
 from ...base.values import frozen_by_name
-from ...database.engine import list_column_values, page_oldest, read_row
+from ...database.binary_rows import list_column_values, page_oldest, read_row
 from ...database.tables import ApiKeyRow, DeploymentRow, KeyLimitsRow, KeyUseRow
 from ...domain.paging import Paging
 from ..principals import Role

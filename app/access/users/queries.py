@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from ...base.errors import require_present
 from ...base.values import frozen_by_name
-from ...database.engine import page_oldest, read_row
+from ...database.binary_rows import page_oldest, read_row
 from ...database.tables import DeploymentRow, SessionRow, UserRow
 from ...domain.paging import Paging
 from ..principals import Role

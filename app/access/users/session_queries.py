@@ -6,7 +6,7 @@ from sqlalchemy import delete, func, insert, or_, select
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import Session
 
-from ...database.engine import read_row
+from ...database.binary_rows import read_row
 from ...database.tables import ApiKeyRow, SessionRow, UsedLogInRow, UserRow
 from ..principals import USER, Principal
 

@@ -23,7 +23,7 @@ from sqlalchemy.orm import Session, aliased
 
 from ...base.errors import require_present
 from ...base.values import frozen, frozen_by_name
-from ...database.engine import HeldRow, lease_row, page_newest, read_row, write_held
+from ...database.binary_rows import HeldRow, lease_row, page_newest, read_row, write_held
 from ...database.engine import current_time
 from ...database.tables import (
     AlertChannelRow,

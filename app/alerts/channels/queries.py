@@ -8,7 +8,7 @@ from sqlalchemy.dialects.postgresql import insert as insert_if_absent
 from sqlalchemy.orm import Session
 
 from ...base.errors import Conflict, require_present
-from ...database.engine import page_oldest, read_row
+from ...database.binary_rows import page_oldest, read_row
 from ...database.engine import Sealer
 from ...database.reseal import begin_sealing
 from ...database.tables import AlertChannelRow

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from ...database.engine import plain_json
+from ...database.binary_rows import plain_json
 from ...domain.alert import (
     CONDITIONS,
     DEFAULT_REMIND_AFTER_HOURS,

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from ...base.errors import Conflict, FieldProblem, require_present
 from ...base.values import name_problem
-from ...database.engine import page_oldest, read_row
+from ...database.binary_rows import page_oldest, read_row
 from ...database.tables import AlertChannelRow, AlertRuleChannelRow, AlertRuleRow
 from ...deployments.queries import rule_values
 from ...domain.alert import (

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...base.values import frozen
-from ...database.engine import list_column_values
+from ...database.binary_rows import list_column_values
 from ...domain.check import DataSet, Measurement
 from ...domain.monitor import Comparison, Monitor, list_comparisons
 from ...sources.arrays.read_records import Divided, Grouping, RecordTable

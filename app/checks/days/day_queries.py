@@ -13,7 +13,7 @@ from typing import NamedTuple, cast
 from sqlalchemy.orm import Session
 
 from ...base.values import frozen_by_name
-from ...database.engine import read_rows
+from ...database.binary_rows import read_rows
 from ...domain.check import DataSet, Scope, Span
 
 ORIGIN = datetime(1970, 1, 5, tzinfo=UTC)

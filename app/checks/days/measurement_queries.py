@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from ...base.clock import HOUR
 from ...base.values import frozen, frozen_by_name
-from ...database.engine import equal, read_rows, within
+from ...database.binary_rows import equal, read_rows, within
 from ...database.tables import CheckRow, MeasurementRow, TableDayRow
 from ...domain.check import DataSet, Measurement, Scope
 from ...domain.monitor import Comparison, OutcomeRule, outcome_texts

@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from ...base.values import frozen, frozen_by_name
-from ...database.engine import read_row
+from ...database.binary_rows import read_row
 from ...domain.check import SIDES, CheckRun, Measurement, Scope, Span
 from ...domain.groups import Role
 from ...domain.monitor import Comparison

@@ -10,7 +10,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ...base.errors import FieldProblem
-from ...database.engine import equal, list_column_values, page_oldest
+from ...database.binary_rows import equal, list_column_values, page_oldest
 from ...database.tables import CheckRow, DeploymentRow, EvidenceEraRow, EvidenceFigureRow, MonitorRow
 from ...domain.check import DataSet
 from ...domain.deployment import ProblemType, RecordSchema

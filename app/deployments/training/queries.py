@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from ...base.errors import require_present
 from ...base.values import GroupValue, Scalar, frozen, frozen_by_name, name_value
-from ...database.engine import list_column_values, read_row
+from ...database.binary_rows import list_column_values, read_row
 from ...database.tables import (
     TrainingCorrelationRow,
     TrainingDataRow,

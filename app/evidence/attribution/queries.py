@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from ...base.errors import Conflict, require_present
 from ...base.values import frozen
-from ...database.engine import (
+from ...database.binary_rows import (
     HeldRow,
     equal,
     lease_row,

@@ -16,7 +16,7 @@ from ...base.clock import HOUR
 from ...base.values import frozen_by_name
 from ...checks.result_queries import CorrectedCount
 from ...checks.schedule.missed_hours import MISSED
-from ...database.engine import read_row
+from ...database.binary_rows import read_row
 from ...database.tables import ChangedHourRow, EvidenceEraRow
 from ...deployments.listed_file_queries import read_tables
 from ...domain.check import Span

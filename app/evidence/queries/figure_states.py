@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from ...base.errors import require_present
 from ...base.values import frozen, frozen_by_name
 from ...checks.advice.deployment_facts import Compared
-from ...database.engine import read_row
+from ...database.binary_rows import read_row
 from ...database.tables import EvidenceClosureRow, EvidenceEraRow, EvidenceFigureRow
 from ...domain.check import DataSet, FigureKey, Scope
 from ...statistics.e_values.nulls import UnfairSide

@@ -11,7 +11,7 @@ from sqlalchemy import Row, delete, select, text, tuple_
 from sqlalchemy.orm import Session
 
 from ...base.values import frozen, frozen_by_name
-from ...database.engine import list_column_values, read_row
+from ...database.binary_rows import list_column_values, read_row
 from ...database.engine import ArrowReader, Parameter
 from ...database.tables import EvidenceHourRow, EvidencePersonRow
 from ...domain.check import DataSet, Span

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 from ...base.clock import HOUR
 from ...base.errors import Conflict, InvalidInput, require_present
 from ...base.values import Scalar, canonical, frozen_arrays, frozen_by_name
-from ...database.engine import HeldRow, lease_row, page_newest, read_row, write_held
+from ...database.binary_rows import HeldRow, lease_row, page_newest, read_row, write_held
 from ...database.engine import ArrowReader, Database, arrow_reader
 from ...database.tables import SubgroupScanRow
 from ...deployments.monitor.queries import find_monitor

@@ -22,7 +22,7 @@ from ...base.errors import (
     Unavailable,
 )
 from ...calls.call_failures import slow
-from ...database.engine import read_row
+from ...database.binary_rows import read_row
 from ...payloads.codec import Headers
 from ...web.middleware import SANE_REQUEST_ID
 from ..hot_routes.hot_route import Bodies, HotRequest, HotRoute

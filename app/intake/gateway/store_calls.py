@@ -16,7 +16,7 @@ from ...access.column_keys import open_body, seal_body
 from ...base.clock import floor_to_hour, monotonic_seconds, utc_now
 from ...base.errors import InvalidInput, NotFound, ScoringFailed, TooLarge, UnsupportedMediaType
 from ...base.values import frozen, frozen_by_name
-from ...database.engine import list_column_values, read_row
+from ...database.binary_rows import list_column_values, read_row
 from ...database.engine import Database, Sealer
 from ...database.tables import CallHalfRow as Row
 from ...database.tables import ErasedIdRow

@@ -11,7 +11,7 @@ from msgspec import Struct, structs
 
 from ...base.clock import floor_to_hour
 from ...base.errors import Unavailable
-from ...database.engine import read_row
+from ...database.binary_rows import read_row
 from ...database.engine import Database
 from ...domain.record_times import LogKind, RecordSource, RejectionCount, RejectionReason
 from ..volume.arrival_queries import add_rejections

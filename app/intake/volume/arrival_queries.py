@@ -8,7 +8,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ...base.values import frozen, frozen_by_name
-from ...database.engine import list_column_values, read_row, within
+from ...database.binary_rows import list_column_values, read_row, within
 from ...database.tables import (
     ArrivalRow,
     DeploymentRow,

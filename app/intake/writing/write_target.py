@@ -6,7 +6,7 @@ from datetime import date
 from sqlalchemy import String, literal_column, select
 
 from ...base.values import frozen_by_name
-from ...database.engine import read_row
+from ...database.binary_rows import read_row
 from ...database.engine import Database, Sealer
 from ...database.tables import DeploymentRow, DeploymentSchemaRow, ErasedIdRow
 from ...deployments.monitor.queries import find_monitor

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Select, and_, delete, false, func, not_, o
 from sqlalchemy.orm import Session
 
 from ...base.values import frozen_by_name
-from ...database.engine import Page, driver_connection, equal, fill_page, read_row, within
+from ...database.binary_rows import Page, driver_connection, equal, fill_page, read_row, within
 from ...database.tables import DeploymentSchemaRow, FlaggedRecordRow, PayloadRecordRow
 from ...domain.deployment import RecordSchema
 from ...domain.mitigation import FlaggedRecord

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from ...alerts.channels.queries import lock_channels
 from ...base.errors import Conflict, require_present
-from ...database.engine import (
+from ...database.binary_rows import (
     HeldRow,
     lease_row,
     list_column_values,

@@ -8,7 +8,7 @@ from sqlalchemy import insert, text
 from sqlalchemy.orm import Session
 
 from ...base.values import frozen, normalised
-from ...database.engine import array_text, driver_connection, list_column_values
+from ...database.binary_rows import array_text, driver_connection, list_column_values
 from ...database.engine import ArrowReader
 from ...database.tables import CopyTargetRow
 from ...domain.record import Prediction

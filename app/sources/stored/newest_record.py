@@ -8,7 +8,7 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from ...base.values import Scalar, frozen
-from ...database.engine import read_row
+from ...database.binary_rows import read_row
 from ...domain.deployment import Column, RecordSchema
 from .record_conditions import RecordFilter
 from .record_queries import StoredRecord, find_records

@@ -12,7 +12,7 @@ from sqlalchemy import Row, text
 from sqlalchemy.orm import Session
 
 from ...base.values import frozen_by_name, shown_value
-from ...database.engine import MAX_PAGE_BYTES, fill_page, read_row
+from ...database.binary_rows import MAX_PAGE_BYTES, fill_page, read_row
 from ...database.engine import ArrowReader
 from ...domain.check import Span
 from ...domain.deployment import FieldType, RecordSchema

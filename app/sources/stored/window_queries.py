@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from ...base.clock import floor_to_minute
 from ...base.errors import InvalidInput
 from ...base.values import Scalar, frozen, frozen_by_name
-from ...database.engine import array_text, read_row
+from ...database.binary_rows import array_text, read_row
 from ...database.engine import ArrowReader, Parameter
 from ...database.tables import ChangedHourRow
 from ...domain.check import Span

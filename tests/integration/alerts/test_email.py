@@ -25,7 +25,7 @@ from app.alerts.channels.channel import ChannelContent, ChannelKind
 from app.alerts.channels.email import alert_mail, read_mail_server, send_mail
 from app.alerts.channels.notification import Delivered, NotificationState, Undelivered, alert_message
 from app.base.settings import Settings
-from app.database.engine import plain_json
+from app.database.binary_rows import plain_json
 from app.database.engine import Database
 from app.domain.alert import Event
 from tests.builders.alerts import alert_of

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import text
 
 from app.base.values import MAX_TEXT
-from app.database.engine import MAX_PAGE_BYTES
+from app.database.binary_rows import MAX_PAGE_BYTES
 from tests.builders.bodies import deployment, monitor
 from tests.integration.api.flagging import flag, lines_of
 from tests.service import RunningService

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from app.base.errors import Conflict, LeaseLost
 from app.checks.lease_queries import CHECK_POLICY, claim, finish, release, renew
 from app.checks.queries import queue_scheduled, request_cancel
-from app.database.engine import shorten_waits
+from app.database.binary_rows import shorten_waits
 from app.database.engine import Database
 from app.database.tables import CheckRow
 from app.domain.check import CheckRun, CheckState, Failure, Progress, Trigger

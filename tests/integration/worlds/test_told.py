@@ -15,7 +15,7 @@ from app.alerts.evaluate import evaluate_ended_checks
 from app.alerts.queries import AlertFilter, alerts_page
 from app.alerts.words import headline, sentence
 from app.checks.views.headlines import headlines, word_figure
-from app.database.engine import plain_json
+from app.database.binary_rows import plain_json
 from app.database.engine import Database
 from app.domain.alert import Event
 from app.domain.check import DataSet, Measurement, Scope, Span, Trigger

@@ -11,7 +11,7 @@ from app.alerts.channels.slack import slack_body
 from app.alerts.gravity import rank_alert
 from app.alerts.words import facts, headline, sentence
 from app.base.values import FIRST, LAST
-from app.database.engine import plain_json
+from app.database.binary_rows import plain_json
 from app.domain.alert import Alert, AlertKind, ClosingReason, Event, Resolution
 from tests.builders.alerts import FACTS, alert_of
 from tests.builders.page_words import says

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from app.database.engine import read_row
+from app.database.binary_rows import read_row
 
 
 @dataclass(frozen=True)
