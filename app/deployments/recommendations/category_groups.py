@@ -13,7 +13,7 @@ from ...domain.groups import drop_twins, find_twins
 from ...domain.monitor_rules import MAX_GROUPS
 from ...statistics.intervals.intervals import newcombe
 from .attribute_kinds import NO_ANSWER, KindRow
-from .suggested_outcomes import fold
+from .column_names import fold
 from .group_choice import (
     MIN_RECORDS,
     MIN_REFERENCE_SHARE,

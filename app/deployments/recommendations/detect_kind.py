@@ -6,7 +6,7 @@ from enum import StrEnum
 from ...base.values import GroupValue, Range, frozen, name_value, read_number
 from .attribute_kinds import NO_ANSWER, KindRow, ValueNature
 from .category_groups import match_places
-from .suggested_outcomes import KINDS, NO, YES, NameMatch, fold, match_name, split_words, unfit_reason
+from .column_names import KINDS, NO, YES, NameMatch, fold, match_name, split_words, unfit_reason
 from .group_choice import match_ages
 from .suggested_outcomes import ENOUGH, MAX_VALUES, Fit, ValueMatch, holds_phrase, is_no_answer, list_values
 

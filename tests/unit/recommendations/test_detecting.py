@@ -7,7 +7,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from app.base.values import GroupValue, Range
 from app.deployments.recommendations.attribute_kinds import Kind
-from app.deployments.recommendations.suggested_outcomes import match_name, read_kind, split_words
+from app.deployments.recommendations.column_names import match_name, read_kind, split_words
 from app.deployments.recommendations.detect_kind import Confidence, Detected, Dismissed, detect
 from app.deployments.recommendations.suggested_outcomes import is_no_answer
 from tests.builders.page_words import says

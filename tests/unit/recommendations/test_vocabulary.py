@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from app.deployments.recommendations.attribute_kinds import Kind
-from app.deployments.recommendations.suggested_outcomes import KINDS, fold, read_kind, read_words
+from app.deployments.recommendations.column_names import KINDS, fold, read_kind, read_words
 
 WORDS = Path(__file__).parents[3] / "app" / "deployments" / "recommendations" / "words"
 
@@ -36,7 +36,7 @@ def test_a_misspelt_entry_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: 
         (WORDS / "sex.toml").read_text(encoding="utf-8").replace("neutral =", "neutrals ="), encoding="utf-8"
     )
     assert tomllib.loads((tmp_path / "sex.toml").read_text(encoding="utf-8"))["neutrals"]
-    monkeypatch.setattr("app.deployments.recommendations.suggested_outcomes._FOLDER", tmp_path)
+    monkeypatch.setattr("app.deployments.recommendations.column_names._FOLDER", tmp_path)
 
     with pytest.raises(TypeError, match="neutrals"):
         read_kind(Kind.SEX)
