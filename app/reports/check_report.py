@@ -58,7 +58,7 @@ from .sections.configuration_sections import (
     shorten_names,
     window_section,
 )
-from .sections.configuration_sections import MOST_SAID, evidence_section, say_since
+from .sections.evidence_section import MOST_SAID, evidence_section, say_since
 from .sections.second_page import LIMITS, alerts_section, second_page, tracing_section
 from .sections.view_sections import ORDER, view_sections
 from collections.abc import Iterable, Sequence

@@ -29,7 +29,7 @@ from ..document import (
 )
 from ..report_source import NONE_MEASURED, History, ReportSource, choose_step
 from .configuration_sections import list_origin, versions
-from .configuration_sections import MEANING
+from .evidence_section import MEANING
 
 _GAP_HEIGHT = 3
 _LEAST = timedelta(microseconds=1)

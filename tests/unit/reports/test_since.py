@@ -2,7 +2,7 @@
 
 from syrupy.assertion import SnapshotAssertion
 
-from app.reports.sections.configuration_sections import MOST_SAID, say_since
+from app.reports.sections.evidence_section import MOST_SAID, say_since
 from app.statistics.e_values.state_words import State
 from tests.builders.comparison_states import comparison_of, evidence_of
 from tests.builders.page_words import says

@@ -1,0 +1,94 @@
+"""Present evidence of every comparison, in the words of the pages."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from ...evidence.present_state import DeploymentEvidence
+from ...evidence.words import (
+    NO_MONITOR,
+    describe_evidence,
+    list_figures,
+    list_notes,
+    name_figure,
+    rank_gravity,
+    say_comparison,
+)
+from ...statistics.e_values.state_words import NOT_COVERED
+from ..document import ABSENT, Block, Paragraph, ReportTable, Section, caution, interval
+
+MOST_FIGURES = 200
+"""Max figures that a report lists."""
+
+FIRST_WITHOUT_EVIDENCE = 8
+"""Row of the table of states from which on evidence says nothing of the figure itself."""
+
+MOST_SAID = 4
+"""Max figures on the first page."""
+
+MEANING = (
+    "Evidence adds up over the hours, each record counted once, and may be looked at at any time. Its bound "
+    "on false alarms and the condition of that are said with it; the verdict of a single check has no such "
+    "bound. "
+    f"{NOT_COVERED}"
+)
+
+
+def evidence_section(evidence: DeploymentEvidence | None) -> Section:
+    """Present evidence, whichever time the report is about; None without a monitor."""
+    if evidence is None:
+        return Section("Evidence over time", (caution(NO_MONITOR),))
+    figures = list_figures(evidence.comparisons)
+    blocks: list[Block] = [Paragraph(" ".join(describe_evidence(evidence)))]
+    if figures:
+        rows = tuple(
+            (
+                name_figure(figure),
+                figure.statement.state,
+                ABSENT if figure.statement.interval is None else interval(*figure.statement.interval),
+                figure.statement.interval_kind or ABSENT,
+                " ".join((figure.statement.sentence, *list_notes(figure))),
+            )
+            for figure in figures[:MOST_FIGURES]
+        )
+        note = MEANING
+        if len(figures) > MOST_FIGURES:
+            note += f" The first {MOST_FIGURES} of {len(figures):,}."
+        blocks.append(
+            ReportTable(
+                "The state of every figure when this report was made",
+                ("Figure", "State", "95 %", "Interval", "In words"),
+                rows,
+                note,
+                is_last_wide=True,
+            )
+        )
+    return Section("Evidence over time", blocks)
+
+
+def say_since(
+    evidence: DeploymentEvidence | None,
+    *,
+    attribute: str | None = None,
+    group: str | None = None,
+    limit: int = MOST_SAID,
+) -> Iterator[str]:
+    """Yields the present evidence, the gravest first, at most `limit` figures.
+
+    Of equally grave figures, those of `group` (a display name) come first.
+    """
+    if evidence is None:
+        yield NO_MONITOR
+        return
+    figures = sorted(
+        list_figures(evidence.comparisons),
+        key=lambda figure: (rank_gravity(figure), (figure.attribute, figure.group) != (attribute, group)),
+    )
+    decided = [figure for figure in figures if figure.statement.row < FIRST_WITHOUT_EVIDENCE]
+    yield " ".join(describe_evidence(evidence))
+    yield from map(say_comparison, decided[:limit])
+    listed = {id(figure) for figure in decided[:limit]}
+    left_out = Counter(figure.statement.state.lower() for figure in figures if id(figure) not in listed)
+    if left_out:
+        *counts, last = (f"{count:,} {state}" for state, count in left_out.items())
+        remainder = f"{', '.join(counts)} and {last}" if counts else last
+        yield f"Not listed here: {remainder}. The deployment's page has every figure."
