@@ -65,14 +65,6 @@ from .alert_facts import (
     facts_of_some_group,
     facts_of_success,
 )
-from .lifecycle import (
-    deployments_with_ended_checks,
-    earlier_verdicts,
-    is_overtaken,
-    newest_ends,
-    read_matching_figures,
-    take_ended_check,
-)
 from .lateness import (
     SHORTEST_WAIT,
     find_usual_gap,
@@ -81,7 +73,17 @@ from .lateness import (
     newest_record_at,
     read_label_shares,
 )
-from .lifecycle import confirm, end, finish
+from .lifecycle import (
+    confirm,
+    deployments_with_ended_checks,
+    earlier_verdicts,
+    end,
+    finish,
+    is_overtaken,
+    newest_ends,
+    read_matching_figures,
+    take_ended_check,
+)
 from .queries import (
     deployments_to_revisit,
     find_unresolved,

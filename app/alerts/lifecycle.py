@@ -2,14 +2,20 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 import structlog
+from sqlalchemy import ColumnElement, exists, func, not_, or_, select, text, tuple_, update
+from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
 from ..access.audit.activity_queries import record_activity
 from ..base.errors import Conflict
 from ..base.values import frozen
+from ..checks.queries import SELECT_RUNS, to_run
+from ..checks.result_queries import is_of_scope, measurement_from
 from ..database.binary_rows import read_row
+from ..database.tables import CheckRow, MeasurementRow
 from ..deployments.monitor.queries import find_monitor
 from ..deployments.queries import Deployments
 from ..domain.alert import (
@@ -26,7 +32,7 @@ from ..domain.alert import (
     RuleKind,
     VerdictCondition,
 )
-from ..domain.check import CheckRun, Scope
+from ..domain.check import PRESENT_TRIGGERS, CheckRun, CheckState, Measurement, Scope, Span
 from ..evidence.count_hours import FollowedEra
 from ..evidence.figure_state import FigureState, number_hour
 from ..evidence.queries.eras import followed_deployment, lock_evidence, note_progress
@@ -55,19 +61,6 @@ from .queries import (
     resolve_ended,
 )
 from .rules.rules import delete_rule, lock_alerts
-from collections.abc import Sequence
-from datetime import datetime
-
-from sqlalchemy import ColumnElement, exists, func, not_, or_, select, text, tuple_, update
-from sqlalchemy.dialects.postgresql import distinct_on
-from sqlalchemy.orm import Session
-
-from ..checks.queries import SELECT_RUNS, to_run
-from ..checks.result_queries import is_of_scope, measurement_from
-from ..database.tables import CheckRow, MeasurementRow
-from ..domain.alert import AlertSubject, VerdictCondition
-from ..domain.check import PRESENT_TRIGGERS, CheckRun, CheckState, Measurement, Scope, Span
-
 
 log = structlog.get_logger(__name__)
 

@@ -14,8 +14,7 @@ from ..checks.queries import get
 from ..checks.routes import CheckId
 from ..checks.views.build_views import check_view
 from ..checks.views.view_shapes import CheckView, ViewKind
-from ..deployments.change_texts import exported
-from ..deployments.change_texts import ReadableDeployment
+from ..deployments.change_texts import ReadableDeployment, exported
 from ..deployments.monitor.queries import find_monitor
 from ..domain.alert import Alert
 from ..domain.check import DataSet, Span
@@ -27,8 +26,14 @@ from .figures_csv import csv_file
 from .measurement_routes import check_metric
 from .pictures.drawing import LOOKS, Chart, Theme, as_png
 from .pictures.period_charts import series_chart, volume_chart
-from .pictures.twin_tables import ranges_chart, shares_chart
-from .pictures.twin_tables import ranges_twin, series_twin, shares_twin, volume_twin
+from .pictures.twin_tables import (
+    ranges_chart,
+    ranges_twin,
+    series_twin,
+    shares_chart,
+    shares_twin,
+    volume_twin,
+)
 from .series import Series, SeriesWanted, build_series, count_volume, rename_series, rename_shares
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["charts"])

@@ -1,28 +1,22 @@
 """Changes as activities keep them: never a secret."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import Request
+from fastapi import Depends, Request
 from fastapi.params import Depends as Dependency
 
 from ..access.audit.activity_queries import changes_between, record_activity
-from ..access.gate.caller import Reader, SessionIn
-from ..base.strict_json import JsonObject
-from ..domain.monitor import Monitor
-from .bodies import definition_json
-from .monitor.bodies import MonitorIn, MonitorOut
-from .queries import Definition
-from .training.queries import TrainingSummary
-from typing import Annotated
-
-from fastapi import Depends
-
 from ..access.gate.caller import DeploymentId, Logger, Manager, Reader, ServicesIn, SessionIn
 from ..access.principals import Principal
 from ..base.errors import Conflict, NotFound
+from ..base.strict_json import JsonObject
 from ..domain.deployment import Deployment
-from .queries import Deployments, WatchedDeployment
+from ..domain.monitor import Monitor
+from .bodies import definition_json
+from .monitor.bodies import MonitorIn, MonitorOut
+from .queries import Definition, Deployments, WatchedDeployment
+from .training.queries import TrainingSummary
 
 
 async def deployments_in(session: SessionIn, services: ServicesIn) -> Deployments:

@@ -1,6 +1,7 @@
 """Counts the hours of records in files: pieces of payload where the engine works, labels in this process."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -11,12 +12,13 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from ..base.clock import HOUR, floor_to_day, floor_to_hour
-from ..base.errors import InvalidInput
-from ..base.values import frozen
+from ..base.errors import InvalidInput, NotFound
+from ..base.values import frozen, frozen_by_name
 from ..checks.counting.count_files import SpanOfFiles
 from ..checks.window.window import TablePlaces
 from ..deployments.listed_file_queries import FEEDBACK, PAYLOAD, newest_listed_row, paths_within
 from ..deployments.monitor.monitor_fit import NO_PERSON
+from ..deployments.monitor.queries import find_monitor
 from ..domain.check import DataSet, Span
 from ..domain.deployment import PayloadTable, RecordSchema
 from ..domain.monitor import Monitor
@@ -25,6 +27,8 @@ from ..sources.stored.window_queries import WindowQuery, name_values
 from ..sources.tables.record_files import FeedbackFiles, PayloadFiles
 from ..sources.tables.stored_columns import merge_equal
 from ..sources.tables.table_files import FilePiece, TablePart
+from ..statistics.e_values.follow import Followed, Together, WeighedHour, follow_together
+from ..statistics.e_values.nulls import UnfairSide, log_mean
 from .count_hours import (
     FollowedEra,
     ReadRecords,
@@ -33,20 +37,6 @@ from .count_hours import (
     tabulate_labels,
     tabulate_payload,
 )
-from .queries.hour_counts import CountedHour
-import math
-from collections.abc import Sequence
-from datetime import datetime
-
-from sqlalchemy.orm import Session
-
-from ..base.errors import NotFound
-from ..base.values import frozen_by_name
-from ..deployments.monitor.queries import find_monitor
-from ..domain.check import Span
-from ..statistics.e_values.follow import Followed, Together, WeighedHour, follow_together
-from ..statistics.e_values.nulls import UnfairSide, log_mean
-from .count_hours import FollowedEra
 from .figure_state import (
     Course,
     FigureState,
@@ -64,7 +54,7 @@ from .queries.figure_states import (
     read_closures,
     read_summaries_of,
 )
-from .queries.hour_counts import read_first_hours
+from .queries.hour_counts import CountedHour, read_first_hours
 from .settle import Budget, count_lag_hours, load_series
 from .summarise import read_episode, select_closed
 

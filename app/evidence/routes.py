@@ -14,10 +14,10 @@ from ..deployments.monitor.monitor_fit import fitting_problems
 from ..deployments.monitor.queries import find_monitor
 from ..web.route_declarations import CONFLICT, NumberPaging, cut
 from .bodies import DeploymentEvidenceOut, EvidenceHourPage, EvidencePlanOut
+from .count_files import replay_figure
 from .plan import WantedDetection, plan_from_counts, plan_from_records
 from .present_state import look_at_evidence
 from .queries.eras import current_hour_bound
-from .count_files import replay_figure
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/evidence", tags=["evidence"])
 

@@ -1,21 +1,25 @@
 """Change of a gap: records of a frame, and cells of their features."""
 
 from collections.abc import Sequence
-from datetime import date, datetime
+from dataclasses import replace
+from datetime import UTC, date, datetime, time, timedelta
+from functools import partial
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
 from pandas import DataFrame
 
+from ..base.clock import floor_to_hour, utc_now
 from ..base.errors import InvalidInput
 from ..base.values import frozen, frozen_arrays, frozen_by_name
-from ..domain.record_times import parse_moment
+from ..domain.record_times import EPOCH, Impossible, LeftOutTimes, TimeRule, TimeTally, parse_moment
 from ..sources.arrays.association import measure_strengths
 from ..statistics.attribution.cell_parts import MIN_BINS, GapChange, count_cells, explain_change_of_gap
 from ..statistics.attribution.hybrid_values import MAX_PLAYERS, join_players
 from ..statistics.group_labels import BoolArray, FloatArray, IntArray, of_role
 from .frame_columns import (
+    Column,
     Encoded,
     check_frame,
     checked_names,
@@ -26,20 +30,6 @@ from .frame_columns import (
 )
 from .frame_groups import FrameGrouping, group_records
 from .frame_outcomes import FAVOURABLE, UNCLASSIFIED, FrameOutcomes, OutcomeLists, classify_outcomes
-from dataclasses import replace
-from datetime import UTC, date, datetime, time, timedelta
-from functools import partial
-
-import numpy as np
-import pandas as pd
-
-from ..base.clock import floor_to_hour, utc_now
-from ..base.errors import InvalidInput
-from ..base.values import frozen
-from ..domain.record_times import EPOCH, Impossible, LeftOutTimes, TimeRule, TimeTally
-from ..statistics.group_labels import BoolArray, IntArray
-from .frame_columns import Column, require_column
-
 
 DAY_HOURS = 24
 

@@ -18,7 +18,6 @@ from ..domain.monitor import POOLED_GROUP, UNSAID_DIVISOR
 from ..domain.record_times import LeftOutTimes
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.e_values.confidence import RunningInterval, add_hours
-from ..statistics.e_values.onset import expect_more_hours
 from ..statistics.e_values.follow import (
     Episode,
     Followed,
@@ -27,7 +26,7 @@ from ..statistics.e_values.follow import (
     follow_together,
 )
 from ..statistics.e_values.nulls import HOURS_OF_A_YEAR, Hours, Limit, Scale, Side, UnfairSide
-from ..statistics.e_values.onset import Onset
+from ..statistics.e_values.onset import Onset, expect_more_hours
 from ..statistics.e_values.state_words import (
     DAY,
     FAVOURABLE_RATE,
@@ -46,9 +45,9 @@ from ..statistics.group_labels import BoolArray, FloatArray, IntArray, of_role
 from ..statistics.intervals.verdicts import Verdict
 from ..statistics.measures.measure_scores import LabelCounts
 from ..statistics.sentences.left_out import CountedRecords
+from .compared_rates import DAY_HOURS, HourNumbers, first_of_each, one_block, read_hours
 from .frame_columns import check_frame, require_column
 from .frame_groups import FrameGrouping, group_records
-from .compared_rates import DAY_HOURS, HourNumbers, first_of_each, one_block, read_hours
 from .frame_outcomes import (
     FAVOURABLE,
     UNCLASSIFIED,

@@ -24,14 +24,17 @@ from ..statistics.selections.category_people import (
     require_mappings,
 )
 from ..statistics.selections.controls_sheet import controls_sheet
-from ..statistics.selections.four_fifths import LEAST_SHARE, AuditSheet, ImpactTable, audit_tables
-from ..statistics.selections.lending_sheet import bound_categories, bounds_sheet, lending_sheet
 from ..statistics.selections.four_fifths import (
+    LEAST_SHARE,
+    AuditSheet,
     ImpactSheet,
+    ImpactTable,
     Sheet,
     as_json,
+    audit_tables,
     compare_with_reference,
 )
+from ..statistics.selections.lending_sheet import bound_categories, bounds_sheet, lending_sheet
 from ..statistics.selections.selection_presets import NOTICE, PRESETS, Preset, PresetName, SheetName
 from ..statistics.sentences.left_out import CountedRecords, Marks, count_records
 from .frame_columns import MISSING, Encoded, convert_numbers, encode, is_numeric, require_column

@@ -9,15 +9,15 @@ import pandas as pd
 from ..base.errors import InvalidInput
 from ..base.values import frozen, is_number
 from ..domain.record_times import LeftOutTimes
-from ..statistics.e_values.onset import Traffic, expect_delay_within
 from ..statistics.e_values.nulls import HOURS_OF_A_YEAR, Limit, Scale, UnfairSide
+from ..statistics.e_values.onset import Traffic, expect_delay_within
 from ..statistics.group_labels import NEITHER, BoolArray, Codes, of_role
 from ..statistics.scan.scan_results import MAX_VALUES, Bins, SearchResult, search_groups
 from ..statistics.scan.search_subgroup import MAX_FEATURES, MIN_RECORDS
 from ..statistics.sentences.left_out import CountedRecords, count_records
+from .compared_rates import DAY_HOURS, first_of_each, read_hours
 from .frame_columns import Column, convert_numbers, encode, is_numeric, require_column
 from .frame_groups import group_records
-from .compared_rates import DAY_HOURS, first_of_each, read_hours
 from .frame_outcomes import FAVOURABLE, UNCLASSIFIED, OutcomeLists, count_left_out, read_outcomes
 from .hours_of_groups import RECENT_HOURS, check_arguments, choose_divisor, count_group_hours, list_figures
 from .measurements import encode_strata

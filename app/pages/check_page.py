@@ -43,12 +43,11 @@ from ..statistics.intervals.verdicts import GRAVEST
 from ..statistics.sentences.statements import UNBADGED, find_unbadged
 from ..web.route_declarations import NumberCursor, cut
 from . import check_words
-from .render import people
 from .check_words import format_measurement, format_share, round_change
 from .deployment.forest_rows import ChosenRow, Label, figure_query, live_alerts, show_forest
 from .prepare_reports import OFFERS_REPORTS
 from .range_bar import KEEPS_RANGE, RangeIn, build_bar, chosen_span
-from .render import page
+from .render import page, people
 
 router = APIRouter(
     prefix="/deployments/{deployment_id}/checks", include_in_schema=False, dependencies=[KEEPS_RANGE]

@@ -1,7 +1,7 @@
 """Renders templates: everything is escaped, and an unknown name is an error."""
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from http import HTTPStatus
 from typing import Any, TypeVar
@@ -15,7 +15,9 @@ from sqlalchemy.orm import Session
 
 from ..access.gate.caller import Services
 from ..access.gate.gate import CLOCK_COOKIE
-from ..access.principals import Permission
+from ..access.keys.queries import name_keys
+from ..access.principals import USER, Permission, Principal
+from ..access.users.user_rules import list_assignees
 from ..base.clock import utc_now
 from ..base.errors import Unavailable
 from ..charts.time_ranges import RangePreset
@@ -26,14 +28,6 @@ from .assets import asset_url
 from .header import read_header
 from .range_bar import build_bar, find_kept_range, find_zone, keep_range
 from .terms import find_term
-from collections.abc import Iterable
-
-from sqlalchemy.orm import Session
-
-from ..access.keys.queries import name_keys
-from ..access.principals import USER, Principal
-from ..access.users.user_rules import list_assignees
-
 
 _Read = TypeVar("_Read")
 

@@ -19,13 +19,11 @@ from ..domain.check import Span
 from ..domain.deployment import Deployment
 from ..domain.monitor import Monitor
 from ..domain.paging import Paging
-from ..reports.kept.queries import first_due, kept_page, schedules_page
-from ..reports.kept.queries import MAX_SCHEDULES, ReportRhythm
+from ..reports.kept.queries import MAX_SCHEDULES, ReportRhythm, first_due, kept_page, schedules_page
 from ..reports.regulator.clauses import NOT_LEGAL_ADVICE, ToolKind
-from ..reports.regulator.sheets import PRESETS, SheetsWanted, find_missing
 from ..reports.regulator.regulator_report import ReportForm
 from ..reports.regulator.report_data import choose_controls
-from ..reports.regulator.sheets import PeriodSheet
+from ..reports.regulator.sheets import PRESETS, PeriodSheet, SheetsWanted, find_missing
 from ..retention.queries import read_retention_policy
 from ..statistics.selections.category_people import (
     EXAMPLE_MAPPING,

@@ -1,22 +1,25 @@
 """Reports on one check and on a period, from stored figures."""
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from sqlalchemy.orm import Session
 
+from ..base.spreadsheets import write_cell
 from ..base.values import TOGETHER
 from ..charts.forest import ForestRow, is_on_ratios
 from ..charts.forest_headline import SHARED_RECORDS, capitalise, word_forest
 from ..charts.pictures.ratio_pictures import RatioMark, axis_svg, row_svg
 from ..charts.series import rename_evidence, rename_view
 from ..checks.views.build_views import CARRIED, check_view
+from ..checks.views.explain_figure import explain
 from ..checks.views.headlines import DATA_NAMES, VERDICT_WORDS, headlines, summary
 from ..checks.views.view_shapes import CheckView, ViewKind
 from ..database.binary_rows import read_row
 from ..domain.check import CheckRun, CheckState, Measurement, Span
 from ..domain.deployment import Deployment
+from ..records.second_look.flagged_csv import csv_lines
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.intervals.verdicts import GRAVEST, Limits
 from ..statistics.measures.worst_group import both_sides
@@ -61,13 +64,6 @@ from .sections.configuration_sections import (
 from .sections.evidence_section import MOST_SAID, evidence_section, say_since
 from .sections.second_page import LIMITS, alerts_section, second_page, tracing_section
 from .sections.view_sections import ORDER, view_sections
-from collections.abc import Iterable, Sequence
-
-from ..base.spreadsheets import write_cell
-from ..checks.views.explain_figure import explain
-from ..domain.check import CheckRun, Measurement
-from ..records.second_look.flagged_csv import csv_lines
-
 
 _TWO_DIGITS = 2
 _ROWS_OF_FULL_PAGE = 11

@@ -4,30 +4,24 @@ for both templates.
 All texts are plain texts.
 """
 
+import json
+import re
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, field
 from datetime import datetime
-from typing import Any
+from importlib.resources import files
+from typing import Any, Literal
+
+import typst
 
 from ..base.values import frozen, frozen_by_name, isolate
-from ..charts.pictures.drawing import Chart, ThemeLook, replace_undrawable
+from ..charts.pictures.drawing import LOOKS, Chart, Theme, ThemeLook, fonts, replace_undrawable
 from ..checks.views.headlines import VERDICT_WORDS
 from ..domain.check import Measurement
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.catalogue.metric import RateOf
 from ..statistics.sentences.rounding import write_minus
-import json
-import re
-import unicodedata
-from collections.abc import Iterable
-from dataclasses import asdict
-from importlib.resources import files
-from typing import Literal
-
-import typst
-
-from ..charts.pictures.drawing import LOOKS, Theme, fonts
-
 
 _PICTURES = {"svg", "picture", "axis"}
 """Members that are SVG."""

@@ -14,11 +14,10 @@ from ..domain.check import CheckRun, Span
 from ..domain.deployment import Deployment
 from .canonical import canonical_json
 from .check_report import make_document
-from .document import Made
+from .document import Made, as_pdf
 from .html_file import as_html
-from .document import as_pdf
-from .regulator.sheets import SheetsWanted
 from .regulator.regulator_report import ReportForm, make_regulator_report
+from .regulator.sheets import SheetsWanted
 from .report_source import read_source
 
 log = structlog.get_logger("evenhand.reports")

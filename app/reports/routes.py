@@ -24,17 +24,16 @@ from ..checks.queries import get
 from ..checks.result_queries import read_measurements
 from ..checks.routes import CheckId
 from ..checks.views.measurement_bodies import derive_members
-from ..deployments.change_texts import exported
-from ..deployments.change_texts import ReadableDeployment
+from ..deployments.change_texts import ReadableDeployment, exported
 from ..domain.check import CheckRun, Measurement, Span
 from ..domain.deployment import Deployment
 from ..domain.paging import Paging
 from ..records.csv_streams import CsvAnswer, CsvPiece, send_csv
 from ..web.body import FILE_POLICY
 from ..web.route_declarations import OptionalMoment, in_utc
+from .check_report import CHOSEN, MEASURED, trace_csv
 from .document import Made
 from .report_processes import Form, Order, ReportMaker
-from .check_report import CHOSEN, MEASURED, trace_csv
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["reports"])
 

@@ -45,7 +45,6 @@ SHARED_BY_ROUTES = {
     "access/gate/gate.py",
     "charts/figures_csv.py",
     "deployments/change_texts.py",
-    "deployments/change_texts.py",
     "deployments/validate_only.py",
     "intake/hot_routes/hot_route.py",
     "records/csv_streams.py",

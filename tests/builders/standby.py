@@ -12,8 +12,8 @@ from pathlib import Path
 import psycopg
 
 from app.database.embedded.data_folder import Place, settle
-from app.database.embedded.embedded_server import SYSTEM_DIR, EmbeddedPostgres
 from app.database.embedded.dumps import client_program
+from app.database.embedded.embedded_server import SYSTEM_DIR, EmbeddedPostgres
 from app.database.embedded.spawn import tied_command
 
 

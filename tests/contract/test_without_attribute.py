@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from app.cli.reports.report import command
-from app.reports import pdf_file as pdf
+from app.reports import document as pdf
 from app.statistics.selections.category_people import CategoryMapping
 from app.statistics.selections.lending_sheet import bound_categories
 from tests.golden import golden

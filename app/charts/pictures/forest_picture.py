@@ -8,8 +8,8 @@ from ...base.values import frozen, frozen_by_name
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.measures.worst_group import both_sides
 from ..forest import STRIP_CHECKS, Forest, ForestFigure, ForestRow, StripPoint
-from .timeline_picture import write_value
 from .axes import Axis, choose_axis
+from .timeline_picture import write_value
 
 ROW_HEIGHT = 32
 ROOM_FOR_TEXT = 80

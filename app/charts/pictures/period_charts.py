@@ -17,7 +17,6 @@ from ...statistics.sentences.statements import limits_in_words
 from ..series import GroupSeries, Series, Volume
 from ..time_ranges import step_of_picture
 from ..timeline import MAX_STEPS, TimePanel, find_step_start, join_points
-from .timeline_picture import count_step, say_steps
 from .axes import time_ticks
 from .drawing import LINE, Chart, Drawing, ThemeLook, clip_name, write_text
 from .timeline_picture import (
@@ -26,10 +25,12 @@ from .timeline_picture import (
     LevelTick,
     PanelPicture,
     TimeAxis,
+    count_step,
     draw_panel,
     draw_stretches,
     draw_volume,
     level_axis,
+    say_steps,
 )
 
 MOST_ALERTS = 200

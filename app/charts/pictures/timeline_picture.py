@@ -3,39 +3,27 @@
 Paths hold numbers only, so nothing needs escaping. A picture is 1,000 units wide, stretched to its place.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import field
 from datetime import datetime, timedelta
 from itertools import groupby, pairwise
 from typing import NamedTuple
+from zoneinfo import ZoneInfo
 
 from ...base.clock import HOUR
 from ...base.values import frozen, frozen_by_name
 from ...checks.days.day_queries import CheckStep
-from ...domain.check import Span
-from ...statistics.catalogue import CATALOGUE
-from ...statistics.intervals.verdicts import GRAVEST, Verdict
-from ...statistics.measures.worst_group import both_sides
-from ..timeline import TimePanel, TimeStep, list_values
-from .axes import Axis, choose_axis
-from collections import Counter
-from collections.abc import Iterable
-from datetime import timedelta
-
 from ...checks.views.headlines import VERDICT_WORDS
+from ...domain.check import Span
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.catalogue.metric import CountOf, RateOf
 from ...statistics.intervals.verdicts import GRAVEST, Limits, Verdict
+from ...statistics.measures.worst_group import both_sides
 from ...statistics.sentences.rounding import digits_apart, write_minus
-from ..timeline import TimeStep
-from collections.abc import Sequence
-from zoneinfo import ZoneInfo
-
-from ...base.values import frozen
-from ...domain.check import Span
-from .axes import time_ticks
+from ..timeline import TimePanel, TimeStep, list_values
+from .axes import Axis, choose_axis, time_ticks
 from .ratio_pictures import BAND, FONT, LINE, SHADES, TEXT, UNJUDGED, write_svg
-
 
 _HUNDREDTHS = 2
 

@@ -5,15 +5,10 @@ from datetime import datetime
 from operator import attrgetter, itemgetter
 
 from ...base.values import frozen
-from ...checks.views.view_shapes import AttributeView, Outcomes
-from ..series import Series, Volume, disadvantaged_at
-from collections.abc import Sequence
-
-from ...base.values import frozen
 from ...checks.views.view_shapes import AttributeView, Outcomes, SubRange, ViewKind
 from ...domain.groups import Role
+from ..series import Series, Volume, disadvantaged_at
 from .drawing import LINE, Chart, Drawing, ThemeLook, clip_name, write_text
-
 
 Cell = str | int | float | bool | datetime | None
 

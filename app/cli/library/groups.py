@@ -1,14 +1,32 @@
 """`evenhand groups`."""
 
+import textwrap
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from itertools import groupby
 from typing import Annotated, Any
 
 import msgspec
+import numpy as np
+from rich import box
 from rich.console import Console
 from rich.markup import escape
+from rich.table import Table
 from typer import Option, Typer, echo
 
+from ...domain.record_times import LeftOutTimes
+from ...library.compared_rates import DAY_HOURS
+from ...library.hours_of_groups import TITLES, ComparisonEvidence, Evidence
 from ...library.unlisted_groups import GroupSearch, find_groups
 from ...statistics.e_values.nulls import UnfairSide
+from ...statistics.e_values.state_words import (
+    DAY,
+    MINUTE,
+    NOT_COVERED,
+    FigureLabel,
+    IntervalKind,
+    choose_form,
+)
 from ...statistics.scan.scan_results import SearchResult, say_search
 from .metrics_files import (
     Earliest,
@@ -28,31 +46,7 @@ from .metrics_files import (
     read_measured,
     refuse_errors,
 )
-import textwrap
-from collections.abc import Iterator, Sequence
-from datetime import timedelta
-from itertools import groupby
-
-import numpy as np
-from rich import box
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
-
-from ...domain.record_times import LeftOutTimes
-from ...library.compared_rates import DAY_HOURS
-from ...library.hours_of_groups import TITLES, ComparisonEvidence, Evidence
-from ...statistics.e_values.nulls import UnfairSide
-from ...statistics.e_values.state_words import (
-    DAY,
-    MINUTE,
-    NOT_COVERED,
-    FigureLabel,
-    IntervalKind,
-    choose_form,
-)
 from .metrics_report import printable
-
 
 COLOURS = {FigureLabel.UNFAIR: "red", FigureLabel.CONFIRMED_FAIR: "green", FigureLabel.FAIR: "green"}
 

@@ -19,12 +19,20 @@ from ...domain.deployment import Deployment
 from ...domain.paging import Paging
 from ...domain.record_times import parse_moment
 from ...reports.document import Made
-from ...reports.kept.queries import get_kept, kept_page, put_schedule, read_kept_file, schedules_page
-from ...reports.kept.queries import MAX_SCHEDULES, ReportRhythm, ScheduleContent
+from ...reports.kept.queries import (
+    MAX_SCHEDULES,
+    ReportRhythm,
+    ScheduleContent,
+    get_kept,
+    kept_page,
+    put_schedule,
+    read_kept_file,
+    schedules_page,
+)
 from ...reports.regulator.clauses import ToolKind
-from ...reports.regulator.sheets import SheetsWanted, choose_sheets
 from ...reports.regulator.regulator_report import ReportForm, make_regulator_report
 from ...reports.regulator.report_data import choose_controls, require_monitor
+from ...reports.regulator.sheets import SheetsWanted, choose_sheets
 from ...reports.regulator.verify import check_database, check_file, read_report_file
 from ...statistics.selections.category_people import CategoryMapping
 from ...web.route_declarations import ID_PATTERN

@@ -38,8 +38,8 @@ def render_report(report: SelectionReport, file: str, form: Format) -> bytes:
     if form is Format.CSV:
         return render_csv(report).encode()
     # Imported here: the writers of HTML and PDF take a second to import.
-    from ...reports.html_file import as_html  # noqa: PLC0415 - above
     from ...reports.document import as_pdf  # noqa: PLC0415 - above
+    from ...reports.html_file import as_html  # noqa: PLC0415 - above
     from ...reports.selection_report import selection_document  # noqa: PLC0415 - above
 
     document = selection_document(report, file, made_at=utc_now().replace(microsecond=0))

@@ -1,37 +1,23 @@
 """Dumps a database and loads it again; the wheel's programs dump servers up to their version."""
 
 import contextlib
-import os
-import shutil
-import subprocess
-import tempfile
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import IO, cast
-
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
-
-from ...base.errors import SetupError
+import fcntl
 import importlib.metadata
 import importlib.util
 import os
 import shutil
+import subprocess
 import tempfile
+import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import IO, cast
 
 import structlog
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from ...base.errors import SetupError
 from .system_account import Account
-import contextlib
-import fcntl
-import os
-import time
-from collections.abc import Iterator
-from pathlib import Path
-
-from ...base.errors import SetupError
-
 
 WAIT_SECONDS = 90.0
 POLL_SECONDS = 0.02

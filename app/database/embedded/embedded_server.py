@@ -16,8 +16,7 @@ import structlog
 
 from ...base.errors import SetupError
 from .data_folder import PORT, Place, has_data, make_folder, settle
-from .dumps import Users, one_at_a_time
-from .dumps import programs_for
+from .dumps import Users, one_at_a_time, programs_for
 from .postmaster import Postmaster, find_postmaster, forget_dead
 from .spawn import tied_command
 

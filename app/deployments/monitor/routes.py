@@ -12,8 +12,7 @@ from ...base.errors import Conflict, FieldProblem, refuse, require_present
 from ...domain.deployment import Deployment
 from ...domain.monitor import Monitor
 from ...web.route_declarations import CONFLICT, ShortNumberPaging, problems
-from ..change_texts import monitor_changes
-from ..change_texts import LockedDeployment, ReadableDeployment
+from ..change_texts import LockedDeployment, ReadableDeployment, monitor_changes
 from ..validate_only import ValidateOnly, kept_unless
 from .bodies import BothSidesIn, ListedMonitorOut, MonitorIn, MonitorOut, MonitorPage
 from .monitor_fit import (

@@ -19,8 +19,7 @@ from ...web.body import read_apart, sent_type, spooled
 from ...web.middleware import is_json, takes
 from ...web.problems import field_problems
 from ...web.route_declarations import CONFLICT
-from ..change_texts import training_data_changes
-from ..change_texts import LockedDeployment, ReadableDeployment, locked, managed
+from ..change_texts import LockedDeployment, ReadableDeployment, locked, managed, training_data_changes
 from ..monitor.queries import find_monitor
 from ..queries import Deployments
 from .bodies import TrainingDataOut, TrainingDistributionsIn, TrainingSummaryOut

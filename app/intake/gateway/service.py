@@ -2,30 +2,6 @@
 
 import asyncio
 import contextlib
-from datetime import datetime
-from pathlib import Path
-
-import structlog
-
-from ...base.clock import monotonic_seconds, utc_now
-from ...base.errors import EvenhandError, Unavailable
-from ...base.telemetry.outage_lines import OutageLog
-from ...base.telemetry.prometheus import spool_entries
-from ...calls.egress_policy import EgressPolicy
-from ...database.engine import Database, Sealer
-from ..logging.service import Ingestion
-from .call_events import (
-    CallSource,
-    CompleteCall,
-    Entry,
-    IntakeCount,
-    IntakeOutcome,
-    decode_entry,
-    encode_entry,
-)
-from .forward import CallPlan, CallPlans
-from .spool import Spool
-from .store_calls import CallStore
 import errno
 import fcntl
 import json
@@ -41,13 +17,31 @@ from pathlib import Path
 from threading import Lock
 from uuid import uuid4
 
-from ...base.clock import floor_to_hour
-from ...base.durable_files import allocate
-from ...base.values import frozen
-from ...database.engine import Database
-from ...deployments.queries import find_numbers
-from ..volume.arrival_queries import MissingTotals, put_missing
+import structlog
 
+from ...base.clock import floor_to_hour, monotonic_seconds, utc_now
+from ...base.durable_files import allocate
+from ...base.errors import EvenhandError, Unavailable
+from ...base.telemetry.outage_lines import OutageLog
+from ...base.telemetry.prometheus import spool_entries
+from ...base.values import frozen
+from ...calls.egress_policy import EgressPolicy
+from ...database.engine import Database, Sealer
+from ...deployments.queries import find_numbers
+from ..logging.service import Ingestion
+from ..volume.arrival_queries import MissingTotals, put_missing
+from .call_events import (
+    CallSource,
+    CompleteCall,
+    Entry,
+    IntakeCount,
+    IntakeOutcome,
+    decode_entry,
+    encode_entry,
+)
+from .forward import CallPlan, CallPlans
+from .spool import Spool
+from .store_calls import CallStore
 
 FILE = "losses"
 

@@ -32,8 +32,8 @@ from ...payloads.schema_parts import (
 from ...web.problems import MEDIA_TYPE
 from ...web.route_declarations import ID_PATTERN, PROBLEM_SCHEMA, problems
 from ..logging.decode_body import MAX_BODY_BYTES
-from ..logging.ingest_plan import MAX_RECORD_BYTES, MAX_RECORDS, OPTIONAL_SCHEMAS
 from ..logging.encode_lines import STATED_PREDICTION, STATED_PROBABILITY
+from ..logging.ingest_plan import MAX_RECORD_BYTES, MAX_RECORDS, OPTIONAL_SCHEMAS
 from .hot_route import PREFIX
 from .routes import FEEDBACK, PAYLOAD
 

@@ -1,7 +1,8 @@
 """Checked records as lines to copy into the database; those that are too large as lines."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import repeat
 from typing import Any
@@ -9,21 +10,16 @@ from typing import Any
 import msgspec
 
 from ...base.clock import floor_to_hour, floor_to_minute
-from ...domain.record import Rejection
-from ...sources.stored.window_queries import is_counted
-from ..writing.write_batches import Batch, PayloadBatch
-from ..writing.writer import FEEDBACK_COLUMNS, KEY_COLUMNS, RECORD_COLUMNS
-from .ingest_plan import MAX_RECORD_BYTES, OPTIONAL_COLUMNS, Checked, CheckedPayload, IngestPlan, StatedTimes
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any
-
 from ...base.strict_json import JsonObject
 from ...base.values import printable
 from ...domain.cells import CellRefused, Check, Json, moment, probability, record_id
 from ...domain.deployment import Column
+from ...domain.record import Rejection
+from ...sources.stored.window_queries import is_counted
+from ..writing.write_batches import Batch, PayloadBatch
+from ..writing.writer import FEEDBACK_COLUMNS, KEY_COLUMNS, RECORD_COLUMNS
 from .ingest_plan import (
+    MAX_RECORD_BYTES,
     OPTIONAL_COLUMNS,
     Cells,
     Checked,
@@ -34,7 +30,6 @@ from .ingest_plan import (
     StatedTimes,
     checked_cell,
 )
-
 
 _PAYLOAD_MEMBERS = frozenset(
     {"id", "scored_at", "features", "meta", "prediction", *(column.name for column in OPTIONAL_COLUMNS)}

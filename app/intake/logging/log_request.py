@@ -19,9 +19,9 @@ from ...domain.monitor import Outcome
 from ...domain.record import ReceiptWarning
 from ...domain.record_times import RecordSource
 from .decode_body import MAX_BODY_BYTES, decoded_json, decompressed, require_decodable
+from .encode_lines import check_feedback, check_payload
 from .ingest_plan import Checked, CheckedPayload, IngestPlan, RecordRefused, StatedTimes, check_count
 from .model_call import check_pairs
-from .encode_lines import check_feedback, check_payload
 
 MAX_WARNINGS = 10
 

@@ -21,8 +21,8 @@ from ...payloads.registry import PAIRED, bind_codec, candidates, codec_named, co
 from ...payloads.request_pairs import LoggedTable, read_stated
 from ...payloads.wire import name_kind
 from .decode_body import MAX_BODY_BYTES, decompressed, require_decodable
-from .ingest_plan import CheckedPayload, IngestPlan, RecordRefused, StatedTimes, check_count, describe_missing
 from .encode_lines import Refusals, check_rows, check_values, pick_columns, read_optional, stated_moment
+from .ingest_plan import CheckedPayload, IngestPlan, RecordRefused, StatedTimes, check_count, describe_missing
 
 _BINARY = "application/octet-stream"
 

@@ -12,9 +12,15 @@ from ...base.values import printable
 from ...domain.cells import record_id
 from ...domain.deployment import Endpoint
 from ...intake.logging.decode_body import MAX_BODY_BYTES, decoded_json, decompressed, require_decodable
-from ...intake.logging.encode_lines import measure_size, size_problem
+from ...intake.logging.encode_lines import (
+    Refusals,
+    check_objects,
+    measure_size,
+    read_members,
+    read_optional,
+    size_problem,
+)
 from ...intake.logging.ingest_plan import MAX_RECORD_BYTES, Cells, IngestPlan, RecordRefused
-from ...intake.logging.encode_lines import Refusals, check_objects, read_members, read_optional
 from ...payloads.codec import JSON, Codec, Form, Objects, Tables
 from ...payloads.registry import FORMS, bind_codec, codec_named, find_form
 from ...payloads.wire import require_members

@@ -16,8 +16,7 @@ from ...access.audit.event_queries import AuditEvent, AuditFilter
 from ...access.gate.caller import Admin, NowIn, Reader, SessionIn
 from ...domain.paging import Paging
 from ...web.route_declarations import NumberCursor, cut
-from ..render import people
-from ..render import page
+from ..render import page, people
 
 router = APIRouter(include_in_schema=False)
 

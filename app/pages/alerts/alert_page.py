@@ -18,11 +18,10 @@ from ...evidence.attribution.queries import attribution_of_alert
 from ...evidence.queries.eras import followed_deployment
 from ...records.record_list import RecordsWanted
 from ...sources.stored.record_queries import RecordCount
-from ..render import offer_assignees, people
 from ..range_bar import RangeIn
 from ..record import words as record_words
 from ..record.filter_form import write_query
-from ..render import page
+from ..render import offer_assignees, page, people
 from .alert_figures import affected_records, draw_alert, format_figure, read_affected, start_of_figure
 
 router = APIRouter(include_in_schema=False)

@@ -10,9 +10,8 @@ from ...domain.paging import Paging
 from ...retention.policy import RetentionPreset
 from ...retention.queries import find_hold, read_erasures, read_retention_policy
 from ...web.route_declarations import NumberCursor, cut
-from ..render import people
 from ..range_bar import KEEPS_RANGE
-from ..render import page
+from ..render import page, people
 
 router = APIRouter(
     prefix="/deployments/{deployment_id}/retention", include_in_schema=False, dependencies=[KEEPS_RANGE]

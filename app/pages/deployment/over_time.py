@@ -21,15 +21,17 @@ from ...charts.pictures.timeline_picture import (
     HEIGHT,
     PanelPicture,
     TimeAxis,
+    count_step,
     draw_moments,
     draw_panel,
     draw_stretches,
     draw_volume,
     level_axis,
+    name_step,
+    say_steps,
 )
 from ...charts.time_ranges import RangeChoice
 from ...charts.timeline import ACCURACY, Timeline, TimePanel, pool_panels, read_timeline
-from ...charts.pictures.timeline_picture import count_step, name_step, say_steps
 from ...checks.days.day_queries import FiguresWanted
 from ...checks.days.roll_up import Period
 from ...deployments.queries import WatchedDeployment

@@ -25,11 +25,10 @@ from ...evidence.words import describe_evidence
 from ...overview.fleet import look_at_deployment
 from ...records.second_look.words import say_effect
 from .. import check_words
-from ..render import people
 from ..header import make_header
 from ..prepare_reports import OFFERS_REPORTS
 from ..range_bar import KEEPS_RANGE, build_bar, find_kept_range
-from ..render import page
+from ..render import page, people
 from .forest_rows import choose_row, live_alerts, show_forest
 from .over_time import ChosenCharts, draw_groups
 

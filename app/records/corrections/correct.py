@@ -17,9 +17,9 @@ from ...domain.cells import Json, parse_label, record_id, shown, string
 from ...domain.paging import Paging
 from ...domain.record import Receipt, RecordConflict, Rejection, digest_id
 from ...intake.logging.decode_body import decoded_json, require_decodable
+from ...intake.logging.encode_lines import read_members, read_optional
 from ...intake.logging.ingest_plan import MAX_RECORDS, Checked, IngestPlan, RecordRefused, checked_cell
 from ...intake.logging.log_request import find_warnings, read_lines
-from ...intake.logging.encode_lines import read_members, read_optional
 from ...intake.writing.write_target import Target
 
 MAX_CORRECTIONS = 1_000

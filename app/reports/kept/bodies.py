@@ -12,10 +12,8 @@ from ...statistics.selections.category_people import MAX_MAPPINGS, MAX_VALUES, C
 from ...web.body import FromText, In, NextPageCursor, Out, PageOut, example
 from ...web.route_declarations import Timestamp
 from ..regulator.clauses import ToolKind
-from ..regulator.sheets import ReportPreset, SheetsWanted, choose_sheets
-from ..regulator.sheets import PeriodSheet
-from .queries import first_due
-from .queries import KeptReport, KeptReportState, ReportRhythm, ReportSchedule, ScheduleContent
+from ..regulator.sheets import PeriodSheet, ReportPreset, SheetsWanted, choose_sheets
+from .queries import KeptReport, KeptReportState, ReportRhythm, ReportSchedule, ScheduleContent, first_due
 
 MOST_NAMES = 20
 _WANTED = {

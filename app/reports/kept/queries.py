@@ -1,7 +1,9 @@
 """Kept reports: the queue, their end, and their files; schedules, and the periods that they queue."""
 
-from collections.abc import Mapping
-from datetime import datetime, timedelta
+from collections.abc import Iterator, Mapping
+from dataclasses import field
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import Select, delete, func, insert, select, text, update
@@ -10,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from ...alerts.channels.queries import lock_channels
 from ...base.errors import Conflict, require_present
+from ...base.values import frozen_by_name
 from ...database.binary_rows import (
     HeldRow,
     lease_row,
@@ -28,15 +31,6 @@ from ...database.tables import (
 )
 from ...domain.check import Span
 from ...domain.paging import Paging
-from collections.abc import Iterator, Mapping
-from dataclasses import field
-from datetime import UTC, datetime, timedelta
-from enum import StrEnum
-from typing import Any
-
-from ...base.values import frozen_by_name
-from ...domain.check import Span
-
 
 SETTLING = timedelta(hours=6)
 """Time between the end of a period and its report: its last checks end meanwhile."""

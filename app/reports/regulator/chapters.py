@@ -11,8 +11,7 @@ from ...statistics.sentences.left_out import list_lines
 from ..document import Block, Bullets, Json, Paragraph, ReportTable, Section, count
 from .clauses import RuleClause
 from .cover import OF_PERIOD, count_checks
-from .sheets import PRESETS
-from .sheets import PeriodSheet
+from .sheets import PRESETS, PeriodSheet
 
 
 @frozen

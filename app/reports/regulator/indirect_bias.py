@@ -19,8 +19,7 @@ from ...sources.stored.window_queries import WindowQuery, name_values, sample_pe
 from ...statistics.figure_values import Undefined
 from ...statistics.group_labels import MISSING, Codes, FloatArray
 from ..document import ABSENT, Block, Json, Paragraph, ReportTable, count, number
-from .sheet_parts import categorise, map_categories
-from .sheet_parts import MOST_ROWS, SheetParts, name_cut
+from .sheet_parts import MOST_ROWS, SheetParts, categorise, map_categories, name_cut
 
 MOST_CELLS = 2_000_000
 """Max values read: records times columns."""

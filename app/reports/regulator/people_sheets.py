@@ -19,9 +19,16 @@ from ...statistics.selections.category_people import (
     reference_rows,
 )
 from ...statistics.selections.controls_sheet import controls_sheet
-from ...statistics.selections.four_fifths import LEAST_SHARE, ImpactTable, audit_tables, list_empty_categories
+from ...statistics.selections.four_fifths import (
+    LEAST_SHARE,
+    ImpactSheet,
+    ImpactTable,
+    as_json,
+    audit_tables,
+    compare_with_reference,
+    list_empty_categories,
+)
 from ...statistics.selections.lending_sheet import bounds_sheet, lending_sheet
-from ...statistics.selections.four_fifths import ImpactSheet, as_json, compare_with_reference
 from ...statistics.sentences.rounding import write_minus
 from ..document import (
     ABSENT,

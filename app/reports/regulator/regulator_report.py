@@ -22,17 +22,23 @@ from ...domain.deployment import Deployment
 from ...retention.queries import read_retention_policy
 from ..authors import name_author
 from ..check_report import make_document
-from ..document import Attachment, Document, Json, Made
+from ..document import Attachment, Document, Json, Made, as_pdf
 from ..html_file import as_html
-from ..kept.queries import channels_of_schedule, claim_report, fail_report, find_schedule, keep_report
-from ..kept.queries import KeptReport, KeptReportState
-from ..document import as_pdf
+from ..kept.queries import (
+    KeptReport,
+    KeptReportState,
+    channels_of_schedule,
+    claim_report,
+    fail_report,
+    find_schedule,
+    keep_report,
+)
 from .chapters import chapters
 from .check_chain import digest_json
 from .cover import extend_cover
 from .embedded_data import seal_csv, seal_html, seal_pdf
-from .sheets import PRESETS, ReportPreset, SheetsWanted, find_missing
 from .report_data import read_report
+from .sheets import PRESETS, ReportPreset, SheetsWanted, find_missing
 
 MAX_ATTEMPTS = 3
 ABANDONED = (

@@ -32,10 +32,8 @@ from ..report_source import read_source
 from ..sections.second_page import LIMITS as LIMITS_OF_FIGURES
 from .check_chain import find_last_link, make_chain
 from .clauses import CLAUSES, NOT_LEGAL_ADVICE
-from .sheet_parts import PeopleWanted, choose_attributes, read_people
-from .sheets import SheetsWanted
-from .sheet_parts import SheetParts
-from .sheets import PeriodSheet
+from .sheet_parts import PeopleWanted, SheetParts, choose_attributes, read_people
+from .sheets import PeriodSheet, SheetsWanted
 
 KIND = "evenhand-regulator-report"
 FORMAT = 8

@@ -16,8 +16,7 @@ from ...base.errors import FieldProblem, InvalidInput, refuse
 from ...base.values import frozen
 from ...charts.routes import describe_files
 from ...database.engine import current_time
-from ...deployments.change_texts import exported
-from ...deployments.change_texts import LockedDeployment, ReadableDeployment
+from ...deployments.change_texts import LockedDeployment, ReadableDeployment, exported
 from ...deployments.monitor.queries import find_monitor
 from ...domain.check import Span
 from ...domain.deployment import Deployment
@@ -44,6 +43,7 @@ from ..kept.bodies import (
     ReportSchedulePage,
 )
 from ..kept.queries import (
+    ReportSchedule,
     delete_schedule,
     find_schedule,
     get_kept,
@@ -54,7 +54,6 @@ from ..kept.queries import (
     request_report,
     schedules_page,
 )
-from ..kept.queries import ReportSchedule
 from ..report_processes import RegulatorOrder
 from ..routes import (
     ReportFile,
@@ -66,10 +65,9 @@ from ..routes import (
     wanted_period,
 )
 from .clauses import NOT_LEGAL_ADVICE, ToolKind
-from .sheets import PRESETS, ReportPreset, SheetsWanted, choose_sheets, find_missing
 from .regulator_report import ReportForm
 from .report_data import choose_controls, require_columns, require_monitor
-from .sheets import PeriodSheet
+from .sheets import PRESETS, PeriodSheet, ReportPreset, SheetsWanted, choose_sheets, find_missing
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["reports"])
 

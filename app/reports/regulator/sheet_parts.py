@@ -1,24 +1,14 @@
 """Parts that the sheets of a report on a period are made from, and forms that their tables share."""
 
-from collections.abc import Sequence
-from typing import Any
-
-from sqlalchemy.orm import Session
-
-from ...base.values import frozen_by_name
-from ...database.engine import ArrowReader
-from ...domain.monitor import Monitor
-from ...sources.stored.window_queries import RevisionCount
-from ...statistics.selections.category_people import CountedPeople
-from ..document import ABSENT, interval, number
-from ..report_source import ReportSource
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from sqlalchemy.orm import Session
 
 from ...base.errors import InvalidInput
-from ...base.values import canonical, frozen, name_value, quote_names
+from ...base.values import canonical, frozen, frozen_by_name, name_value, quote_names
 from ...database.engine import ArrowReader
 from ...domain.check import Span
 from ...domain.deployment import Column, Deployment, FieldKind
@@ -26,7 +16,7 @@ from ...domain.groups import NEITHER, GroupWords, list_groups, positions
 from ...domain.monitor import Monitor, MonitoredAttribute, Outcome
 from ...sources.arrays.favourable_scores import Coded, favourable_scores, outcome_codes, stored_cells
 from ...sources.arrays.read_records import group_records
-from ...sources.stored.window_queries import WindowQuery, count_combinations, name_values
+from ...sources.stored.window_queries import RevisionCount, WindowQuery, count_combinations, name_values
 from ...statistics.group_labels import MISSING, Codes, IntArray
 from ...statistics.selections.category_people import (
     AttributeCategories,
@@ -37,9 +27,9 @@ from ...statistics.selections.category_people import (
     has_many_numbers,
 )
 from ...statistics.selections.lending_sheet import bound_categories
-from ..document import Json
+from ..document import ABSENT, Json, interval, number
+from ..report_source import ReportSource
 from .clauses import ToolKind
-
 
 MOST_CATEGORIES = 100
 """Max categories of one attribute; a column of ids has more."""

@@ -1,15 +1,6 @@
 """Sheets of a report on a period: a row each."""
 
-from collections.abc import Callable, Collection, Iterator
-from enum import StrEnum
-from typing import Self
-
-from ...base.values import frozen
-from ..document import Block, Json, Paragraph, Section
-from . import check_sheets, indirect_bias, people_sheets
-from .clauses import ToolKind
-from .sheet_parts import SheetParts
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
 from typing import Any, Self
@@ -23,8 +14,11 @@ from ...domain.groups import GroupWords
 from ...domain.monitor import Monitor
 from ...retention.policy import RetentionPolicy, RetentionPreset
 from ...statistics.selections.category_people import SCHEMES, CategoryMapping
+from ..document import Block, Json, Paragraph, Section
+from . import check_sheets, indirect_bias, people_sheets
 from .attribute_names import RACE, SEX, split_name
 from .clauses import ToolKind
+from .sheet_parts import SheetParts
 
 
 @frozen

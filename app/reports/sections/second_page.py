@@ -5,11 +5,21 @@ from dataclasses import astuple
 from datetime import timedelta
 from itertools import pairwise
 
-from ...charts.pictures.timeline_picture import PRINTED_HEIGHT, PrintedMarks, print_panel, time_axis_svg
-from ...charts.pictures.timeline_picture import TimeAxis, draw_moments, draw_panel, draw_stretches, level_axis
+from ...charts.pictures.timeline_picture import (
+    PRINTED_HEIGHT,
+    PrintedMarks,
+    TimeAxis,
+    draw_moments,
+    draw_panel,
+    draw_stretches,
+    level_axis,
+    name_step,
+    print_panel,
+    say_steps,
+    time_axis_svg,
+)
 from ...charts.series import rename_gap
 from ...charts.timeline import TimePanel, find_step_start, join_points
-from ...charts.pictures.timeline_picture import name_step, say_steps
 from ...checks.days.day_queries import ORIGIN
 from ...checks.views.headlines import DATA_NAMES, IMPACT
 from ...domain.alert import Alert

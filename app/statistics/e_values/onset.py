@@ -1,20 +1,14 @@
 """Hour at which a comparison went beyond its limit, or came back."""
 
-import numpy as np
-
-from ...base.values import frozen
-from .betting import project, repeat_hours
-from .nulls import FloatArray, Hours, Limit, Lines, Scale, UnfairSide
 import math
 
 import numpy as np
 from scipy.special import ndtri
 
 from ...base.values import frozen
-from .betting import project
+from .betting import project, repeat_hours
 from .confidence import PairedHours, weigh_pairs
-from .nulls import LOG_SHOWN_FAIR, Hours, Limit, Null
-
+from .nulls import LOG_SHOWN_FAIR, FloatArray, Hours, Limit, Lines, Null, Scale, UnfairSide
 
 ONSET_HOURS = 720
 

@@ -8,10 +8,9 @@ import numpy as np
 from ...base.values import frozen
 from ..intervals.rate_estimates import DIFFERENCE, RATIO, REVERSED_DIFFERENCE
 from .confidence import stack_counts
-from .onset import EvidenceProgress
 from .follow import Follower, find_blocks, find_evidence
 from .nulls import FloatArray, Hours, Limit, UnfairSide
-from .onset import Onset
+from .onset import EvidenceProgress, Onset
 from .state_words import (
     Ends,
     EvidenceState,

@@ -17,10 +17,7 @@ import numpy as np
 
 from ...base.values import frozen
 from ..intervals.intervals import Z, log_ratio
-from .category_people import SCHEMES, Category, CategoryTable, highest_rate, name_category
-from ...base.values import frozen
-from .category_people import Category, CategoryTable, Json
-
+from .category_people import SCHEMES, Category, CategoryTable, Json, highest_rate, name_category
 
 SIGNIFICANT = 0.05
 """Two standard deviations."""

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from sqlalchemy import select, text, update
 
-from app.alerts.lifecycle import is_overtaken
 from app.alerts.lateness import newest_record_at
+from app.alerts.lifecycle import is_overtaken
 from app.base.errors import InvalidInput
 from app.checks.queries import read_run, request_check
 from app.database.engine import Database

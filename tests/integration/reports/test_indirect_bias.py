@@ -15,8 +15,8 @@ from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.monitor import MonitoredAttribute
 from app.reports.document import Made
 from app.reports.regulator import indirect_bias as module
-from app.reports.regulator.sheets import PeriodSheet, SheetsWanted
 from app.reports.regulator.regulator_report import ReportForm, make_regulator_report
+from app.reports.regulator.sheets import PeriodSheet, SheetsWanted
 from tests.builders.applicants import monitor_of
 from tests.connections import connect
 from tests.scenes import HOUR, NOON, PlainSealer, scene

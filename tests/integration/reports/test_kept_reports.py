@@ -15,8 +15,7 @@ from typer.testing import CliRunner
 
 from app.base.errors import LeaseLost
 from app.cli.reports.report import command
-from app.reports.kept.queries import queue_due_reports
-from app.reports.kept.queries import ReportRhythm, periods_between
+from app.reports.kept.queries import ReportRhythm, periods_between, queue_due_reports
 from app.reports.regulator import regulator_report as making
 from app.reports.regulator.regulator_report import make_next_report
 from app.reports.regulator.verify import check_file, read_report_file

@@ -16,8 +16,8 @@ from app.reports.authors import name_author
 from app.reports.document import Document, Made
 from app.reports.regulator.chapters import chapters
 from app.reports.regulator.cover import extend_cover
-from app.reports.regulator.sheets import PeriodSheet, SheetsWanted
 from app.reports.regulator.regulator_report import read_content
+from app.reports.regulator.sheets import PeriodSheet, SheetsWanted
 from tests.builders.applicants import monitor_of
 from tests.builders.page_words import says
 from tests.scenes import HOUR, NOON, Scene, SceneMemory, scene

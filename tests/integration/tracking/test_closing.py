@@ -11,8 +11,8 @@ from app.database.engine import Database
 from app.domain.alert import Alert, Resolution
 from app.domain.check import DataSet
 from app.domain.paging import Paging
-from app.evidence.present_state import ComparisonState, look_at_evidence
 from app.evidence.count_files import replay_figure
+from app.evidence.present_state import ComparisonState, look_at_evidence
 from app.statistics.e_values.nulls import UnfairSide
 from app.statistics.e_values.state_words import State
 from tests.builders.evidence_worlds import SEX, START, Logged, log, states, update, watched, world

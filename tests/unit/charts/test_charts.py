@@ -13,8 +13,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from app.charts.pictures.drawing import LOOKS, PAGE, Chart, Theme, ThemeLook, as_png
 from app.charts.pictures.period_charts import MOST_PANELS, series_chart, volume_chart
-from app.charts.pictures.twin_tables import MOST_BARS, ranges_chart, shares_chart
-from app.charts.pictures.twin_tables import series_twin
+from app.charts.pictures.twin_tables import MOST_BARS, ranges_chart, series_twin, shares_chart
 from app.charts.series import Volume
 from app.checks.days.roll_up import Period
 from app.checks.views.view_shapes import ViewKind

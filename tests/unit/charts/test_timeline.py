@@ -10,20 +10,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
-from app.charts.pictures.timeline_picture import PRINTED_HEIGHT, PRINTED_WIDTH, PrintedMarks, print_panel, time_axis_svg
 from app.charts.pictures.timeline_picture import (
     HEIGHT,
+    PRINTED_HEIGHT,
+    PRINTED_WIDTH,
     WIDTH,
     PanelPicture,
+    PrintedMarks,
     TimeAxis,
     draw_moments,
     draw_panel,
     draw_stretches,
     draw_volume,
     level_axis,
+    name_step,
+    print_panel,
+    say_steps,
+    time_axis_svg,
 )
 from app.charts.timeline import TimePanel, join_points
-from app.charts.pictures.timeline_picture import name_step, say_steps
 from app.checks.days.day_queries import CheckStep
 from app.domain.check import Span
 from tests.builders.chart_data import HOUR, START, point

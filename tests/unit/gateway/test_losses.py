@@ -10,7 +10,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from app.intake.gateway import lost_records as losses
+from app.intake.gateway import service as losses
 from app.intake.gateway.service import FILE, SLOT_BYTES, Losses
 from tests.builders.disks import fill_disk, mounted_disk
 from tests.scenes import NOON

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from app.base.errors import InvalidInput
 from app.domain.deployment import FieldType, ProblemType
+from app.intake.logging.encode_lines import check_payload
 from app.intake.logging.ingest_plan import Checked, CheckedPayload
 from app.intake.logging.log_request import LogRequest, read_feedback, read_payload
-from app.intake.logging.encode_lines import check_payload
 from tests.unit.ingest.plans import FEATURES, HISTORICAL, MOMENTS, NOW, column, features, plan, record
 from tests.unit.ingest.random_cells import cells, good_features, plain_text
 

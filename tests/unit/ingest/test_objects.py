@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from app.domain.deployment import Column, FieldKind, FieldType
-from app.intake.logging.ingest_plan import Columns, RecordRefused
 from app.intake.logging.encode_lines import Refusals, check_objects
+from app.intake.logging.ingest_plan import Columns, RecordRefused
 
 COLUMNS = Columns.of(
     "features",

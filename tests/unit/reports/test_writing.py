@@ -6,9 +6,18 @@ from pathlib import Path
 import pytest
 
 from app.charts.pictures.period_charts import series_chart
-from app.charts.pictures.timeline_picture import PRINTED_HEIGHT, PrintedMarks, print_panel, time_axis_svg
 from app.charts.pictures.ratio_pictures import RatioMark, axis_svg, row_svg
-from app.charts.pictures.timeline_picture import TimeAxis, draw_moments, draw_panel, draw_stretches, level_axis
+from app.charts.pictures.timeline_picture import (
+    PRINTED_HEIGHT,
+    PrintedMarks,
+    TimeAxis,
+    draw_moments,
+    draw_panel,
+    draw_stretches,
+    level_axis,
+    print_panel,
+    time_axis_svg,
+)
 from app.domain.check import Span
 from app.reports.document import (
     Attachment,
@@ -25,9 +34,9 @@ from app.reports.document import (
     SecondPage,
     Section,
     TimeRow,
+    as_pdf,
 )
 from app.reports.html_file import as_html
-from app.reports.document import as_pdf
 from app.reports.sections.second_page import LIMITS_IN_SHORT, METHOD
 from tests.builders.chart_data import HOSTILE, HOUR, START, point, series
 from tests.builders.pdf_files import page_texts
