@@ -13,7 +13,7 @@ import pytest
 from app.database.engine import Database
 from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.monitor import MonitoredAttribute
-from app.reports.regulator.verify import check_database, check_file, read_report_file
+from app.reports.regulator.regulator_report import check_database, check_file, read_report_file
 from tests.builders.applicants import monitor_of
 from tests.progress import wait_until
 from tests.scenes import NOON, Scene, scene

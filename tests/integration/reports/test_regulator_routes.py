@@ -9,7 +9,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from app.base.errors import InvalidInput
 from app.domain.check import Span
-from app.reports.regulator.verify import check_file, read_report_file
+from app.reports.regulator.regulator_report import check_file, read_report_file
 from tests.builders.page_words import says
 from tests.integration.reports.reported import Reported
 from tests.scenes import HOUR, NOON
