@@ -5,6 +5,191 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..base.values import Scalar, frozen
+import math
+import re
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from ..base.strict_json import parse_json, vanishes
+from ..base.values import (
+    CONTROL,
+    EXACT,
+    JSON_NUMBER,
+    MAX_TEXT,
+    NUMBER,
+    Scalar,
+    is_number,
+    parse_boolean,
+    printable,
+    tidy,
+)
+from .deployment import FieldType
+from .record_times import Impossible, TimeRule
+
+
+MAX_ID_CHARACTERS = 256
+
+LEAST_SAMPLE_RATE = 1e-6
+"""One record represents at most a million."""
+
+INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
+
+_SHOWN_CHARACTERS = 60
+_WHOLE = re.compile(r"[+-]?[0-9]{1,300}")
+
+
+class CellRefused(ValueError):
+    pass
+
+
+Json = Any
+
+Check = Callable[[Json], Any]
+"""From decoded JSON to the value to store. Raises CellRefused."""
+
+
+def number(value: Json) -> int | float:
+    """Finite; one without a fraction is an int, so that 1 and 1.0 are stored alike."""
+    if type(value) not in (int, float):
+        raise CellRefused(f"must be a number, found {shown(value)}")
+    try:
+        converted = float(value)
+    except OverflowError as error:
+        raise CellRefused("must be a number that double precision can hold") from error
+    if not math.isfinite(converted):
+        raise CellRefused(f"must be a finite number, found {converted}")
+    return tidy(converted)
+
+
+def integer(value: Json) -> int:
+    """Of 64 bits; `3.0` is one."""
+    if type(value) is float and value.is_integer() and abs(value) < EXACT:
+        return int(value)
+    if type(value) is not int:
+        raise CellRefused(f"must be a whole number, found {shown(value)}")
+    if not INT64_MIN <= value <= INT64_MAX:
+        raise CellRefused("must be a whole number of at most 64 bits")
+    return value
+
+
+def string(value: Json) -> str:
+    if type(value) is not str:
+        raise CellRefused(f"must be text, found {shown(value)}")
+    if len(value) > MAX_TEXT:
+        raise CellRefused(f"must have at most {MAX_TEXT:,} characters, found {len(value):,}")
+    if "\0" in value:
+        raise CellRefused("must not contain the NUL character")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise CellRefused("must not contain half of a surrogate pair") from error
+    return value
+
+
+def boolean(value: Json) -> bool:
+    if type(value) is not bool:
+        raise CellRefused(f"must be true or false, found {shown(value)}")
+    return value
+
+
+CHECKS: dict[FieldType, Check] = {
+    FieldType.STRING: string,
+    FieldType.INTEGER: integer,
+    FieldType.NUMBER: number,
+    FieldType.BOOLEAN: boolean,
+}
+_SCALARS: dict[type, Callable[[Json], Scalar]] = {str: string, bool: boolean, int: integer, float: number}
+
+
+def scalar(value: Json) -> Scalar:
+    if type(value) not in _SCALARS:
+        raise CellRefused(f"must be text, a number or a boolean, found {shown(value)}")
+    return _SCALARS[type(value)](value)
+
+
+def probability(value: Json) -> int | float | list[int | float]:
+    """In [0, 1], or an array; one that rounding moved out is 0 or 1."""
+    return [_probability(element) for element in value] if type(value) is list else _probability(value)
+
+
+def sample_rate(value: Json) -> float | None:
+    """None for 1."""
+    if not is_number(value) or not LEAST_SAMPLE_RATE <= value <= 1:
+        raise CellRefused(f"must be a number from {LEAST_SAMPLE_RATE:g} to 1, found {shown(value)}")
+    return None if value == 1 else float(value)
+
+
+def record_id(value: Json) -> str:
+    if type(value) is str and not 1 <= len(value) <= MAX_ID_CHARACTERS:
+        raise CellRefused(f"must have 1 to {MAX_ID_CHARACTERS} characters, found {len(value):,}")
+    text = string(value)
+    if not text.isprintable() and CONTROL.search(text):
+        raise CellRefused("must not contain control characters")
+    return text
+
+
+def moment(value: Json, rule: TimeRule) -> datetime:
+    if type(value) is not str:
+        raise CellRefused(f"must be a time as ISO 8601 text, found {shown(value)}")
+    reading = rule.read(value)
+    if reading.reason in (Impossible.NO_TIME, Impossible.NOT_A_TIME) or reading.is_date:
+        raise CellRefused(f"must be a time as ISO 8601, such as 2030-01-31T12:00:00Z, found {shown(value)}")
+    if not reading.is_placed:
+        raise CellRefused(
+            f"must state its offset from UTC, such as 2030-01-31T12:00:00Z, found {shown(value)}"
+        )
+    if reading.reason:
+        span = f"{rule.earliest:%Y-%m-%d} and {rule.latest:%Y-%m-%d %H:%M} UTC"
+        raise CellRefused(f"must lie between {span}, found {shown(value)}, {reading.reason}")
+    return reading.at
+
+
+def parse_text(text: str, column_type: FieldType) -> Json:
+    """An empty cell is missing, an unreadable one stays text."""
+    if text == "":
+        return None
+    if column_type is FieldType.BOOLEAN:
+        spelled = parse_boolean(text)
+        return text if spelled is None else spelled
+    return text if column_type is FieldType.STRING else _parse_number(text.strip())
+
+
+def parse_label(text: str, *, is_text: bool) -> Json:
+    """Unless the outcomes are texts, a number if spelled as in JSON; an empty cell is missing."""
+    return (text if is_text or not JSON_NUMBER.fullmatch(text) else _parse_number(text)) if text else None
+
+
+def parse_probability(text: str) -> Json:
+    """JSON, else text; an empty cell is missing."""
+    return parse_json(text, text) if text.strip() else None
+
+
+def shown(value: Json) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (dict, list)):
+        return "an object" if isinstance(value, dict) else "an array"
+    if isinstance(value, int) and not INT64_MIN <= value <= INT64_MAX:
+        return "a number of more than 64 bits"
+    text = f"'{printable(value)}'" if isinstance(value, str) else str(value)
+    return text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "…"
+
+
+def _probability(value: Json) -> int | float:
+    rounded = round_probability(number(value))
+    if rounded is None:
+        raise CellRefused(f"must lie within [0, 1], found {shown(value)}")
+    return rounded
+
+
+def _parse_number(text: str) -> int | float | str:
+    if _WHOLE.fullmatch(text):
+        return int(text)
+    # One that vanishes or has no end stays text, too, and is refused where a number is expected.
+    return text if not NUMBER.fullmatch(text) or vanishes(text) or math.isinf(float(text)) else float(text)
 
 
 @frozen

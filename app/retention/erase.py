@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from ..base.errors import Conflict, FieldProblem, InvalidInput, refuse
 from ..base.values import MAX_TEXT, Scalar, character_problem
 from ..database.engine import Database
-from ..domain.cells import CellRefused
+from ..domain.record import CellRefused
 from ..domain.deployment import Column, StorageKind, is_pseudonym
 from ..intake.logging.protected_values import check_for
 from ..sources.tables.own_files import NO_PLACES, OwnPlaces, erase_from_files

@@ -18,7 +18,7 @@ from ...base.apart import too_large
 from ...base.encodings import decode_parts
 from ...base.errors import FieldProblem, InvalidInput
 from ...base.values import Scalar, canonical
-from ...domain.cells import CHECKS, CellRefused, parse_label, parse_text, scalar
+from ...domain.record import CHECKS, CellRefused, parse_label, parse_text, scalar
 from ...domain.deployment import Column, FieldKind, FieldType
 from ...sources.arrays.favourable_scores import Coded, holds_numbers, holds_text, read_codes
 from ...statistics.group_labels import MISSING

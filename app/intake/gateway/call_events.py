@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from ...base.errors import InvalidInput, TooLarge, UnsupportedMediaType
 from ...base.values import frozen, frozen_by_name
-from ...domain.cells import CellRefused, record_id
+from ...domain.record import CellRefused, record_id
 from ...domain.record_times import TimeRule
 from ...payloads.wire import decode_request
 from ..logging.model_call import CapturedBody, Exchange

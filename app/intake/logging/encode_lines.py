@@ -12,7 +12,7 @@ import msgspec
 from ...base.clock import floor_to_hour, floor_to_minute
 from ...base.strict_json import JsonObject
 from ...base.values import printable
-from ...domain.cells import CellRefused, Check, Json, moment, probability, record_id
+from ...domain.record import CellRefused, Check, Json, moment, probability, record_id
 from ...domain.deployment import Column
 from ...domain.record import Rejection
 from ...sources.stored.window_queries import is_counted

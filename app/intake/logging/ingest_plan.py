@@ -13,7 +13,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from ...base.errors import InvalidInput, TooLarge
 from ...base.values import MAX_TEXT, frozen, frozen_arrays, join_first, nearest, printable, tidy
-from ...domain.cells import (
+from ...domain.record import (
     INT64_MAX,
     INT64_MIN,
     LEAST_SAMPLE_RATE,

@@ -12,7 +12,7 @@ from ...base.encodings import UTF_8, decode_parts
 from ...base.errors import InvalidInput
 from ...base.strict_json import JsonObject
 from ...base.values import Range, Scalar, name_value, nearest, quote_names
-from ...domain.cells import Json, parse_label, parse_probability, parse_text, shown
+from ...domain.record import Json, parse_label, parse_probability, parse_text, shown
 from ...domain.deployment import Column
 from ...domain.groups import normalize_look
 from ...domain.monitor import Outcome

@@ -13,7 +13,7 @@ from msgspec import Struct
 from ...base.errors import FieldProblem, InvalidInput, ScoringFailed, TooLarge
 from ...base.strict_json import JsonObject
 from ...base.values import printable
-from ...domain.cells import CellRefused, probability, record_id, sample_rate, scalar
+from ...domain.record import CellRefused, probability, record_id, sample_rate, scalar
 from ...domain.record import Rejection
 from ...payloads.codec import JSON, Codec
 from ...payloads.read_call import join_call, read_call

@@ -1,7 +1,7 @@
 """Checks that give protected columns their stored form."""
 
 from ...access.column_keys import make_pseudonym
-from ...domain.cells import CHECKS, CellRefused, Check, Json
+from ...domain.record import CHECKS, CellRefused, Check, Json
 from ...domain.deployment import Column, StorageKind
 from ...domain.storage_rules import group_labels
 

@@ -7,7 +7,7 @@ from ...access.gate.caller import Manager, ServicesIn, SessionIn
 from ...base.errors import FieldProblem, InvalidInput, refuse
 from ...deployments.change_texts import LockedDeployment
 from ...deployments.queries import Deployments
-from ...domain.cells import CellRefused
+from ...domain.record import CellRefused
 from ...domain.deployment import StorageKind
 from ..logging.protected_values import check_for
 from .bodies import PseudonymsIn, PseudonymsOut

@@ -13,7 +13,7 @@ from ...access.audit.event_queries import insert_event
 from ...base.encodings import decode_parts
 from ...base.errors import InvalidInput
 from ...checks.result_queries import Corrected, Correction
-from ...domain.cells import Json, parse_label, record_id, shown, string
+from ...domain.record import Json, parse_label, record_id, shown, string
 from ...domain.paging import Paging
 from ...domain.record import Receipt, RecordConflict, Rejection, digest_id
 from ...intake.logging.decode_body import decoded_json, require_decodable
