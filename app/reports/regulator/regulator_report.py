@@ -34,7 +34,7 @@ from ..kept.queries import (
     keep_report,
 )
 from .chapters import chapters
-from .check_chain import digest_json
+from .report_data import digest_json
 from .cover import extend_cover
 from .embedded_data import seal_csv, seal_html, seal_pdf
 from .report_data import read_report
@@ -51,7 +51,7 @@ from ...base.errors import InvalidInput
 from ...base.values import frozen
 from ...domain.check import Span
 from ...domain.deployment import Deployment
-from .check_chain import (
+from .report_data import (
     ChainLink,
     Difference,
     check_links,
