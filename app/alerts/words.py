@@ -6,7 +6,7 @@ from typing import Any
 
 from ..base.values import isolate
 from ..checks.views.headlines import VERDICT_WORDS
-from ..statistics.sentences.rounding import write_minus
+from ..statistics.sentences.figure_sentences import write_minus
 
 _HAPPENED = {
     "opened": "Alert",

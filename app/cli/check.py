@@ -19,7 +19,7 @@ from ..database.engine import Database
 from ..database.tables import DeploymentRow
 from ..domain.check import CheckRun, CheckState, Measurement, Scope, Span
 from ..domain.record_times import parse_moment
-from ..statistics.sentences.rounding import write_minus
+from ..statistics.sentences.figure_sentences import write_minus
 from ..statistics.sentences.statements import find_unbadged
 from .database import command_settings, ready_database
 

@@ -11,7 +11,7 @@ from ..statistics.catalogue import CATALOGUE
 from ..statistics.e_values import state_words
 from ..statistics.e_values.nulls import UnfairSide
 from ..statistics.e_values.state_words import DAY, MINUTE, EvidenceState, FigureLabel
-from ..statistics.sentences.rounding import write_minus
+from ..statistics.sentences.figure_sentences import write_minus
 from .figure_state import find_hour_start
 from .present_state import ComparisonState, DeploymentEvidence
 

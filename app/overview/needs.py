@@ -8,7 +8,7 @@ from ..checks.advice.advice import Cause
 from ..checks.advice.deployment_facts import Unacknowledged
 from ..checks.schedule.worker_queries import describe_silence
 from ..domain.check import DataSet
-from ..statistics.sentences.rounding import digits_apart, write_minus
+from ..statistics.sentences.figure_sentences import digits_apart, write_minus
 from .fleet import URGENCY, DeploymentOverview, DeploymentState, Overview, OverviewSort, rank_deployment
 
 MOST_LINES = 5

@@ -21,7 +21,7 @@ from ..domain.check import CheckRun, CheckState, Measurement, Scope, Span, Trigg
 from ..domain.mitigation import Mode
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.catalogue.metric import CountOf, RateOf
-from ..statistics.sentences.rounding import MOST_OF_GAP, digits_apart, round_gap, write_minus
+from ..statistics.sentences.figure_sentences import MOST_OF_GAP, digits_apart, round_gap, write_minus
 from .words import ABSENT, count, join_ends
 
 TRIGGERS = {

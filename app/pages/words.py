@@ -11,7 +11,7 @@ from markupsafe import Markup, escape
 from ..base.values import isolate
 from ..charts.forest_headline import capitalise
 from ..checks.views.headlines import VERDICT_WORDS
-from ..statistics.sentences.rounding import say_percent, write_minus
+from ..statistics.sentences.figure_sentences import say_percent, write_minus
 from ..statistics.sentences.statements import limits_in_words
 
 ABSENT = "–"

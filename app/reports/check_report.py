@@ -23,7 +23,7 @@ from ..records.second_look.flagged_csv import csv_lines
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.intervals.verdicts import GRAVEST, Limits
 from ..statistics.measures.worst_group import both_sides
-from ..statistics.sentences.rounding import choose_joint, digits_apart, write_minus
+from ..statistics.sentences.figure_sentences import choose_joint, digits_apart, write_minus
 from .authors import say_author
 from .canonical import canonical_json
 from .document import (

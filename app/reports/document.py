@@ -21,7 +21,7 @@ from ..checks.views.headlines import VERDICT_WORDS
 from ..domain.check import Measurement
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.catalogue.metric import RateOf
-from ..statistics.sentences.rounding import write_minus
+from ..statistics.sentences.figure_sentences import write_minus
 
 _PICTURES = {"svg", "picture", "axis"}
 """Members that are SVG."""

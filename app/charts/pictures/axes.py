@@ -13,7 +13,7 @@ from ...domain.check import Span
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.catalogue.metric import CountOf, RateOf
 from ...statistics.measures.worst_group import is_ratio
-from ...statistics.sentences.rounding import write_minus
+from ...statistics.sentences.figure_sentences import write_minus
 
 ROOM = 1.12
 

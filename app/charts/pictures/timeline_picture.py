@@ -20,7 +20,7 @@ from ...statistics.catalogue import CATALOGUE
 from ...statistics.catalogue.metric import CountOf, RateOf
 from ...statistics.intervals.verdicts import GRAVEST, Limits, Verdict
 from ...statistics.measures.worst_group import both_sides
-from ...statistics.sentences.rounding import digits_apart, write_minus
+from ...statistics.sentences.figure_sentences import digits_apart, write_minus
 from ..timeline import TimePanel, TimeStep, list_values
 from .axes import Axis, choose_axis, time_ticks
 from .ratio_pictures import BAND, FONT, LINE, SHADES, TEXT, UNJUDGED, write_svg

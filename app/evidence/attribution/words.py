@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from ...statistics.sentences.rounding import round_gap, write_minus
+from ...statistics.sentences.figure_sentences import round_gap, write_minus
 from .attribution import (
     AttributedGap,
     AttributionResult,

@@ -19,7 +19,7 @@ from ...domain.groups import GroupWords
 from ...domain.monitor import POOLED_GROUP
 from ...records.record_list import Records, RecordsWanted, count_matching_records, list_matching_records
 from ...sources.stored.record_queries import RecordCount
-from ...statistics.sentences.rounding import choose_joint, digits_apart, write_minus
+from ...statistics.sentences.figure_sentences import choose_joint, digits_apart, write_minus
 from ..deployment.over_time import ShownTimeline, keep_group, show_group
 
 _HUNDREDTHS = 2

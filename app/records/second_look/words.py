@@ -14,7 +14,7 @@ from ...domain.groups import GroupWords
 from ...domain.mitigation import FlaggedRecord
 from ...domain.monitor import Monitor, MonitoredAttribute, list_comparisons, split_group
 from ...domain.paging import Paging
-from ...statistics.sentences.rounding import digits_apart
+from ...statistics.sentences.figure_sentences import digits_apart
 
 FLIPS = "flip_rate"
 

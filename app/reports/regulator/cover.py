@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from ...statistics.sentences.rounding import digits_apart
+from ...statistics.sentences.figure_sentences import digits_apart
 from ..document import Fact, FirstPage, Json, Made, count
 
 NOT_OVER = (

@@ -29,7 +29,7 @@ from ...statistics.selections.four_fifths import (
     list_empty_categories,
 )
 from ...statistics.selections.lending_sheet import bounds_sheet, lending_sheet
-from ...statistics.sentences.rounding import write_minus
+from ...statistics.sentences.figure_sentences import write_minus
 from ..document import (
     ABSENT,
     Block,

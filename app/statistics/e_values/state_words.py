@@ -11,7 +11,7 @@ from ..figure_values import Value
 from ..intervals.intervals import Z
 from ..intervals.rate_estimates import ShareComparison
 from ..intervals.verdicts import MINIMUM_GROUP_SIZE, Limits, Verdict, is_inside, verdict
-from ..sentences.rounding import say_how_often, say_of_100, say_percent, write_minus
+from ..sentences.figure_sentences import say_how_often, say_of_100, say_percent, write_minus
 from .nulls import HOURS_OF_A_YEAR
 
 SINGLE_CHECKS_ALARM = (

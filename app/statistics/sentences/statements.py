@@ -19,7 +19,7 @@ from ..intervals.verdicts import (
 )
 from ..measures.worst_group import Disadvantaged, disadvantaged, is_ratio, mirror_limits, turned
 from .figure_sentences import format_figure, sentence
-from .rounding import digits_apart, say_how_often, write_minus
+from .figure_sentences import digits_apart, say_how_often, write_minus
 
 NO_VERDICT = "No verdict: no limit is set for this figure."
 NOT_ITS_OWN = "No verdict: the model gives other answers to the same record."

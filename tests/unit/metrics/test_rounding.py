@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.statistics.sentences.rounding import MOST_OF_GAP, RoundedGap, round_gap, write_minus
+from app.statistics.sentences.figure_sentences import MOST_OF_GAP, RoundedGap, round_gap, write_minus
 
 RATES = st.floats(0, 100)
 
