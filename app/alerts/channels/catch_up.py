@@ -8,7 +8,7 @@ from ..rules.rules import lock_alerts
 from .bodies import OpenAlertsSentOut
 from .channel import Channel
 from .notification_queries import concerned_deployments, count_open, lock_open_alerts, queue_alerts
-from .queries import find_channel_for_change
+from .channel import find_channel_for_change
 
 MOST_AT_ONCE = 500
 

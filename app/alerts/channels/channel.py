@@ -12,6 +12,19 @@ from .email import Email
 from .protocol import ChannelFields, ChannelProtocol
 from .slack import Slack
 from .webhook import Webhook
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+from sqlalchemy import delete, func, select, update
+from sqlalchemy.dialects.postgresql import insert as insert_if_absent
+from sqlalchemy.orm import Session
+
+from ...base.errors import Conflict, require_present
+from ...database.binary_rows import page_oldest, read_row
+from ...database.engine import Sealer
+from ...database.reseal import begin_sealing
+from ...database.tables import AlertChannelRow
+from ...domain.paging import Paging
 
 
 class ChannelKind(StrEnum):
@@ -83,3 +96,115 @@ def with_secret(content: ChannelContent, before: Channel | None) -> ChannelConte
 def _origin(url: str) -> tuple[str, str]:
     split_url = urlsplit(url)
     return split_url.scheme.lower(), split_url.netloc.lower()
+
+
+def get_channel(session: Session, channel_id: str) -> Channel:
+    """Raises NotFound."""
+    row = session.scalar(select(AlertChannelRow).where(AlertChannelRow.id == channel_id))
+    return _channel(require_present(row, "alert channel", channel_id))
+
+
+def find_channel_for_change(session: Session, channel_id: str) -> Channel | None:
+    """Locked until the transaction ends."""
+    statement = select(AlertChannelRow).where(AlertChannelRow.id == channel_id)
+    row = session.scalar(statement.with_for_update(key_share=True))
+    return _channel(row) if row is not None else None
+
+
+def channel_by_no(session: Session, no: int) -> Channel:
+    return _channel(session.scalars(select(AlertChannelRow).where(AlertChannelRow.no == no)).one())
+
+
+def lock_channels(session: Session, channel_ids: Sequence[str]) -> Sequence[int]:
+    """They cannot be deleted until the transaction ends.
+
+    Lock channels before what names them, as a channel's deletion does: no deadlock.
+    """
+    present = (
+        select(AlertChannelRow.no).where(AlertChannelRow.id.in_(channel_ids)).order_by(AlertChannelRow.no)
+    )
+    return session.scalars(present.with_for_update(read=True, key_share=True)).all()
+
+
+def channel_page(session: Session, paging: Paging) -> list[Channel]:
+    return [
+        _channel(row)
+        for row in session.scalars(page_oldest(select(AlertChannelRow), AlertChannelRow.no, paging))
+    ]
+
+
+def create_channel(session: Session, channel_id: str, content: ChannelContent, sealer: Sealer) -> Channel:
+    values = {"id": channel_id, **_open_values(content), "secret": _seal_secret(session, content, sealer)}
+    insertion = (
+        insert_if_absent(AlertChannelRow)
+        .values(values)
+        .on_conflict_do_nothing(index_elements=[AlertChannelRow.id])
+    )
+    if session.scalar(insertion.returning(AlertChannelRow.no)) is None:
+        raise Conflict(
+            f"Another request created the alert channel {channel_id} in this moment. Send the request again."
+        )
+    return get_channel(session, channel_id)
+
+
+def change_channel(session: Session, channel: Channel, content: ChannelContent, sealer: Sealer) -> Channel:
+    """A secret that is left out stays."""
+    if content.kind is not channel.kind:
+        raise Conflict(
+            f"The alert channel {channel.id} is of the kind {channel.kind}; delete it first, or choose "
+            "another id."
+        )
+    values = _open_values(content, channel.host)
+    sealed = _seal_secret(session, content, sealer)
+    if sealed is not None:
+        values["secret"] = sealed
+    else:
+        settings = {"url": channel.url, "host": channel.host, "to": list(channel.to)}
+        config = {name: setting for name, setting in settings.items() if setting}
+        if values == {"name": channel.name, "kind": channel.kind, "config": config}:
+            return channel
+    statement = (
+        update(AlertChannelRow)
+        .where(AlertChannelRow.no == channel.no)
+        .values(**values, updated_at=func.now())
+    )
+    session.execute(statement)
+    return get_channel(session, channel.id)
+
+
+def delete_channel(session: Session, channel_id: str) -> None:
+    """Deletes its notifications, also from rules. Raises NotFound."""
+    deleted = session.scalar(
+        delete(AlertChannelRow).where(AlertChannelRow.id == channel_id).returning(AlertChannelRow.no)
+    )
+    require_present(deleted, "alert channel", channel_id)
+
+
+def _channel(row: AlertChannelRow) -> Channel:
+    return read_row(
+        Channel,
+        row,
+        url=row.config.get("url"),
+        host=row.config.get("host"),
+        to=tuple(row.config.get("to", ())),
+        sealed=row.secret,
+    )
+
+
+def _open_values(content: ChannelContent, host: str | None = None) -> dict[str, object]:
+    """`host` is that of a secret URL that is left out: all that can be read of it."""
+    settings = {
+        "url": None if content.kind.protocol.sealed_field == "url" else content.url,
+        "host": host if content.url is None else urlsplit(content.url).netloc,
+        "to": list(content.to),
+    }
+    config = {name: setting for name, setting in settings.items() if setting}
+    return {"name": content.name, "kind": content.kind, "config": config}
+
+
+def _seal_secret(session: Session, content: ChannelContent, sealer: Sealer) -> bytes | None:
+    secret = content.url if content.kind.protocol.sealed_field == "url" else content.secret
+    if secret is None:
+        return None
+    begin_sealing(session)
+    return sealer.seal(secret.encode())

@@ -40,7 +40,7 @@ from ..gravity import rank_alert
 from ..queries import alerts_by_no
 from .channel import Channel
 from .notification import KEPT, Notification, NotificationState, alert_message, message_of_test
-from .queries import channel_by_no
+from .channel import channel_by_no
 
 FORGOTTEN_AT_ONCE = 1000
 

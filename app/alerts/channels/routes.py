@@ -31,7 +31,7 @@ from .bodies import (
 from .catch_up import send_open_alerts
 from .channel import Channel, content_problems, with_secret
 from .notification_queries import end_pauses, get_notification, notification_page, queue_test, unsent
-from .queries import (
+from .channel import (
     change_channel,
     channel_page,
     create_channel,

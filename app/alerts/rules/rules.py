@@ -30,7 +30,7 @@ from ...domain.monitor_rules import unknown_metric
 from ...domain.paging import Paging
 from ...domain.ruled_attributes import check_bounds
 from ...statistics.catalogue import CATALOGUE
-from ..channels.queries import lock_channels
+from ..channels.channel import lock_channels
 
 MAX_RULES = 100
 

@@ -10,7 +10,7 @@ from sqlalchemy import Select, delete, func, insert, select, text, update
 from sqlalchemy.dialects.postgresql import insert as insert_if_absent
 from sqlalchemy.orm import Session
 
-from ...alerts.channels.queries import lock_channels
+from ...alerts.channels.channel import lock_channels
 from ...base.errors import Conflict, require_present
 from ...base.values import frozen_by_name
 from ...database.binary_rows import (

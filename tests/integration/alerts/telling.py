@@ -13,7 +13,7 @@ from app.alerts.channels.channel import Channel, ChannelContent, ChannelKind, wi
 from app.alerts.channels.notification import NOTIFICATION_LEASE, Delivered, Notification, Undelivered
 from app.alerts.channels.notification_queries import notification_page, queue_alerts
 from app.alerts.channels.notifier import Notifier, Sender
-from app.alerts.channels.queries import create_channel
+from app.alerts.channels.channel import create_channel
 from app.base.settings import Settings
 from app.calls.egress_policy import EgressPolicy
 from app.database.engine import Database

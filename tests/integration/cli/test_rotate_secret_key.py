@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from app.access.secret_box import KEY_FILE, KeyFileBox, SecretBox, open_secret_box, read_key_file, write_key_file
 from app.alerts.channels.channel import ChannelContent, ChannelKind
-from app.alerts.channels.queries import create_channel
+from app.alerts.channels.channel import create_channel
 from app.base.errors import SetupError
 from app.base.settings import Settings
 from app.cli.rotate_secret_key import command
