@@ -22,7 +22,7 @@ from ..statistics.attribution.hybrid_values import (
 )
 from ..statistics.group_labels import IntArray
 from .compared_rates import ComparedRecords, as_rates, check_bins, list_players, read_compared
-from .frame_outcomes import OutcomeLists, classify_outcomes
+from .frame_report import OutcomeLists, classify_outcomes
 
 Interval = tuple[float, float] | None
 

@@ -29,7 +29,7 @@ from .frame_columns import (
     require_column,
 )
 from .frame_groups import FrameGrouping, group_records
-from .frame_outcomes import FAVOURABLE, UNCLASSIFIED, FrameOutcomes, OutcomeLists, classify_outcomes
+from .frame_report import FAVOURABLE, UNCLASSIFIED, FrameOutcomes, OutcomeLists, classify_outcomes
 
 DAY_HOURS = 24
 

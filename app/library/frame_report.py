@@ -15,6 +15,246 @@ from ..statistics.measures.worst_group import judge
 from ..statistics.sentences.left_out import CountedRecords
 from ..statistics.sentences.statements import JudgedFigure, figure_sentence, gap_statement, limit_statement
 from ..statistics.tables.count_table import GroupCounts, LabelledCells
+from collections.abc import Mapping
+
+import numpy as np
+from pandas import DataFrame
+
+from ..base.errors import InvalidInput
+from ..base.values import Range, Scalar, canonical, frozen, frozen_arrays, name_value, quote_names
+from ..domain.monitor import Outcome, OutcomeTests, ValueTest, is_numeric, outcome_test
+from ..sources.arrays.favourable_scores import in_ranges
+from ..statistics.group_labels import BoolArray, FloatArray
+from ..statistics.sentences.left_out import CountedRecords, Marks, count_records
+from ..library import frame_columns as columns
+from .frame_columns import (
+    MISSING,
+    Codes,
+    Column,
+    Encoded,
+    as_listed,
+    convert_numbers,
+    encode,
+    looked_up,
+    require_column,
+    where,
+)
+from .frame_groups import FrameGrouping
+
+
+UNFAVOURABLE, FAVOURABLE, UNCLASSIFIED = map(
+    int, (Outcome.UNFAVOURABLE, Outcome.FAVOURABLE, Outcome.UNCLASSIFIED)
+)
+
+_Listed = tuple[Scalar | Range, ...]
+
+NOT_NUMBERS = "not_numbers"
+"""Maps columns of numbers to which of their missing cells hold another text."""
+
+
+@frozen
+class OutcomeLists:
+    """Values or ranges of numbers; unfavourable None: all others.
+
+    Raises:
+        InvalidInput: something is listed on both sides.
+    """
+
+    favourable: _Listed
+    unfavourable: _Listed | None
+
+    @classmethod
+    def of(cls, favourable: object, unfavourable: object) -> "OutcomeLists":
+        rule = cls(
+            as_listed(favourable, "favourable"),
+            None if unfavourable is None else as_listed(unfavourable, "unfavourable"),
+        )
+        for value in rule.unfavourable or ():
+            for favoured in rule.favourable:
+                if isinstance(value, Range) != isinstance(favoured, Range):
+                    raise InvalidInput(
+                        "unfavourable",
+                        "lists values where favourable lists ranges, or the other way round; use one form",
+                    )
+                if isinstance(value, Range) and isinstance(favoured, Range) and value.overlaps(favoured):
+                    raise InvalidInput(
+                        "unfavourable",
+                        f"{name_value(value)} overlaps {name_value(favoured)}, which is favourable (both "
+                        "ends belong to a range)",
+                    )
+                if name_value(value) == name_value(favoured):
+                    raise InvalidInput("unfavourable", f"{name_value(value)!r} is listed as favourable, too")
+        return rule
+
+    @property
+    def is_numeric(self) -> bool:
+        """Under numbers and ranges no text counts."""
+        return all(is_numeric(value) for value in (*self.favourable, *(self.unfavourable or ())))
+
+
+@frozen_arrays
+class FrameOutcomes:
+    """Per record, whether it has a value, and the class of each distinct value, unless the outcomes are
+    ranges.
+
+    Booleans are the classes 1 and 0: for a label of 1 a prediction of True is right.
+    """
+
+    codes: Codes
+    is_missing: BoolArray
+    encoded: Encoded | None
+    classes: tuple[str, ...] = ()
+
+
+@frozen_arrays
+class KnownOutcomes:
+    actual: FrameOutcomes | None
+    predicted: FrameOutcomes | None
+
+    @property
+    def answers(self) -> str:
+        return "predictions" if self.predicted else "labels"
+
+    @property
+    def rated(self) -> FrameOutcomes:
+        outcomes = self.predicted or self.actual
+        assert outcomes is not None, "one of the two is given"  # noqa: S101 - checked with the arguments
+        return outcomes
+
+
+def read_outcomes(
+    frame: DataFrame, label: str | None, prediction: str | None, rule: OutcomeLists
+) -> KnownOutcomes:
+    actual, predicted = (
+        None if name is None else classify_outcomes(require_column(frame, name, option), rule, option)
+        for name, option in ((label, "label"), (prediction, "prediction"))
+    )
+    return KnownOutcomes(actual, predicted)
+
+
+def classify_outcomes(column: Column, rule: OutcomeLists, option: str) -> FrameOutcomes:
+    """0 unfavourable, 1 favourable, 2 unclassified or missing.
+
+    Raises:
+        InvalidInput: no value of several is favourable; one is on both sides; or ranges of a column without
+            numbers.
+    """
+    if isinstance(rule.favourable[0], Range):
+        numbers = _read_numbers(column, option)
+        codes = np.full(numbers.size, UNFAVOURABLE if rule.unfavourable is None else UNCLASSIFIED, np.int8)
+        codes[np.isnan(numbers)] = UNCLASSIFIED
+        for outcome, listed in ((UNFAVOURABLE, rule.unfavourable or ()), (FAVOURABLE, rule.favourable)):
+            codes[in_ranges(numbers, outcome_test(listed))] = outcome
+        return FrameOutcomes(codes, column.isna().to_numpy(), None)
+
+    encoded = encode(column, option, keeps_types=True)
+    favourable = rule.favourable
+    unfavourable = rule.unfavourable or ()
+    tests = OutcomeTests(
+        _test(encoded, rule, favourable, unfavourable), _test(encoded, rule, unfavourable, favourable)
+    )
+    sides = [
+        {encoded.spelled(value) for value in listed if not isinstance(value, Range)}
+        for listed in (favourable, unfavourable)
+    ]
+    for text in sides[0] & sides[1]:
+        raise InvalidInput("unfavourable", f"{text!r} is listed as favourable, too")
+    of_text = [int(tests.classify(value)) for value in encoded.values]  # noqa: PD011 - a column's own member
+    if rule.unfavourable is None:
+        # Under numbers no text that spells one counts, not even as every other value.
+        apart = encoded.numerals if rule.is_numeric else frozenset()
+        of_text = [
+            UNFAVOURABLE if outcome == UNCLASSIFIED and position not in apart else outcome
+            for position, outcome in enumerate(of_text)
+        ]
+    if rule.unfavourable is None and len(encoded.texts) > 1 and FAVOURABLE not in of_text:
+        values = quote_names(tests.favourable.texts)
+        hint = (
+            "; a number is listed, and the column holds text: list text, or make numbers of the column"
+            if encoded.numerals
+            else ""
+        )
+        raise InvalidInput(
+            "favourable",
+            f"{values} is not a value of {encoded.name!r}, which holds {encoded.described()}{hint}",
+        )
+    classes = tuple(
+        str(int(value)) if isinstance(value, bool) else canonical(value)
+        for value in map(tests.read, encoded.values)
+    )
+    return FrameOutcomes(
+        looked_up(of_text, encoded.codes, missing=UNCLASSIFIED), encoded.codes == MISSING, encoded, classes
+    )
+
+
+def same_label(actual: FrameOutcomes, predicted: FrameOutcomes) -> BoolArray:
+    """Of ranges, whether the prediction has the label's outcome."""
+    if actual.encoded is None or predicted.encoded is None:
+        return np.asarray((actual.codes == predicted.codes) & (actual.codes != UNCLASSIFIED), bool)
+    position_of = {text: position for position, text in enumerate(dict.fromkeys(actual.classes))}
+    of_label = looked_up(
+        [position_of[text] for text in actual.classes], actual.encoded.codes, missing=MISSING
+    )
+    # A prediction that is no label, or missing, gets a number that no label has.
+    of_text = [position_of.get(text, len(position_of)) for text in predicted.classes]
+    right = looked_up(of_text, predicted.encoded.codes, missing=len(position_of)) == of_label
+    # The text "1" is not the number 1 where numbers are the outcomes.
+    right &= actual.codes == predicted.codes
+    return np.asarray(right & (actual.encoded.codes != MISSING), bool)
+
+
+def _test(encoded: Encoded, rule: OutcomeLists, listed: _Listed, opposite: _Listed) -> ValueTest:
+    texts = tuple(
+        encoded.spelled(value) if encoded.is_boolean else canonical(value)
+        for value in listed
+        if not isinstance(value, Range)
+    )
+    return ValueTest(texts, only_numbers=rule.is_numeric, spellings=outcome_test(listed, opposite).spellings)
+
+
+def _read_numbers(column: Column, option: str) -> FloatArray:
+    """NaN for text, booleans and missing values.
+
+    Raises:
+        InvalidInput: there is a value, and none is a number.
+    """
+    if columns.is_numeric(column):
+        return convert_numbers(column, option)
+    not_numbers = column.map(lambda value: isinstance(value, str | bool)).astype(bool)
+    if not_numbers.any() and not (column.notna() & ~not_numbers).any():
+        first = column[not_numbers].iloc[0]
+        raise InvalidInput(
+            option,
+            f"{column.name!r} must hold numbers, found {first!r:.100} in {where(not_numbers.to_numpy())}; "
+            "text is in no range of numbers",
+        )
+    return convert_numbers(column.mask(not_numbers), option)
+
+
+def count_left_out(
+    frame: DataFrame,
+    grouping: FrameGrouping,
+    outcomes: KnownOutcomes,
+    reasons: Mapping[str, Marks] | None = None,
+) -> CountedRecords:
+    """`reasons` are further ones with the records that each marks."""
+    lacks_value, is_no_number = np.zeros((2, len(frame)), bool)
+    for name in grouping.names:
+        is_other = frame.attrs.get(NOT_NUMBERS, {}).get(name, np.False_)
+        lacks_value |= frame[name].isna().to_numpy() & ~is_other
+        is_no_number |= is_other
+    return count_records(
+        grouping.attribute,
+        grouping.groups,
+        grouping.codes,
+        outcomes.rated.codes,
+        answers=outcomes.answers,
+        lacks_answer=outcomes.rated.is_missing,
+        lacks_value=lacks_value,
+        is_no_number=is_no_number,
+        excluded=reasons,
+    )
+
 
 Table = GroupCounts | LabelledCells
 

@@ -48,7 +48,7 @@ from ..statistics.sentences.left_out import CountedRecords
 from .compared_rates import DAY_HOURS, HourNumbers, first_of_each, one_block, read_hours
 from .frame_columns import check_frame, require_column
 from .frame_groups import FrameGrouping, group_records
-from .frame_outcomes import (
+from .frame_report import (
     FAVOURABLE,
     UNCLASSIFIED,
     UNFAVOURABLE,

@@ -30,7 +30,7 @@ from .frame_columns import (
     where,
 )
 from .frame_groups import FrameGrouping, cross_records, group_records
-from .frame_outcomes import (
+from .frame_report import (
     FAVOURABLE,
     UNFAVOURABLE,
     FrameOutcomes,

@@ -39,7 +39,7 @@ from ..statistics.selections.selection_presets import NOTICE, PRESETS, Preset, P
 from ..statistics.sentences.left_out import CountedRecords, Marks, count_records
 from .frame_columns import MISSING, Encoded, convert_numbers, encode, is_numeric, require_column
 from .frame_groups import attribute_names
-from .frame_outcomes import FAVOURABLE, UNCLASSIFIED, UNFAVOURABLE, OutcomeLists, classify_outcomes
+from .frame_report import FAVOURABLE, UNCLASSIFIED, UNFAVOURABLE, OutcomeLists, classify_outcomes
 
 Sheets = dict[SheetName, Mapping[str, Any]]
 

@@ -18,7 +18,7 @@ from ..statistics.sentences.left_out import CountedRecords, count_records
 from .compared_rates import DAY_HOURS, first_of_each, read_hours
 from .frame_columns import Column, convert_numbers, encode, is_numeric, require_column
 from .frame_groups import group_records
-from .frame_outcomes import FAVOURABLE, UNCLASSIFIED, OutcomeLists, count_left_out, read_outcomes
+from .frame_report import FAVOURABLE, UNCLASSIFIED, OutcomeLists, count_left_out, read_outcomes
 from .hours_of_groups import RECENT_HOURS, check_arguments, choose_divisor, count_group_hours, list_figures
 from .measurements import encode_strata
 

@@ -2,7 +2,7 @@ import pandas as pd
 import pytest
 
 from app.base.errors import InvalidInput
-from app.library.frame_outcomes import OutcomeLists, classify_outcomes, same_label
+from app.library.frame_report import OutcomeLists, classify_outcomes, same_label
 
 
 def codes(values: list[object], favourable: object, unfavourable: object = None) -> list[int]:

@@ -15,8 +15,8 @@ from app.deployments.training.typed_column import read_classes, read_numbers
 from app.domain.deployment import FieldKind, FieldType
 from app.domain.monitor import Monitor, list_comparisons
 from app.library.frame_groups import group_records as group_frame
-from app.library.frame_outcomes import OutcomeLists
-from app.library.frame_outcomes import classify_outcomes as outcomes_of_frame
+from app.library.frame_report import OutcomeLists
+from app.library.frame_report import classify_outcomes as outcomes_of_frame
 from app.records.record_list import Lens
 from app.sources.arrays.favourable_scores import OutcomeClassifier, format_value
 from app.sources.arrays.read_records import Grouping, ListedGroups, RecordColumns, read_table
