@@ -33,7 +33,7 @@ from ..kept.queries import (
     find_schedule,
     keep_report,
 )
-from .chapters import chapters
+from .cover import chapters
 from .report_data import digest_json
 from .cover import extend_cover
 from .embedded_data import seal_csv, seal_html, seal_pdf
