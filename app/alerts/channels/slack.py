@@ -8,7 +8,7 @@ import msgspec
 
 from ..words import facts, headline, sentence
 from .notification import Attempt, Delivered, Undelivered
-from .post_json import post_json
+from .notification import post_json
 from .protocol import ChannelProtocol
 
 _FIELDS_PER_SECTION = 10

@@ -10,7 +10,7 @@ import pytest
 
 from app.alerts.channels import post_json as sending
 from app.alerts.channels.notification import Delivered, Undelivered
-from app.alerts.channels.post_json import post_json
+from app.alerts.channels.notification import post_json
 from app.calls.egress_policy import Address, EgressPolicy
 from tests.models.receiving import Receiver, receiving
 

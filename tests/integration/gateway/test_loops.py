@@ -5,7 +5,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.alerts.channels.post_json import post_json
+from app.alerts.channels.notification import post_json
 from app.base.errors import SetupError
 from app.calls import pinned_transport as hops
 from app.calls.egress_policy import OPEN
