@@ -16,7 +16,7 @@ from pathlib import Path
 
 import httpx
 
-from app.database.embedded.postmaster import find_postmaster
+from app.database.embedded.embedded_server import find_postmaster
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 KEY = re.compile(r"evk_[a-z2-7]{8}_[A-Za-z0-9_-]{43}")

@@ -15,7 +15,7 @@ from typing import Any
 
 import psycopg
 
-from app.database.embedded.postmaster import find_postmaster
+from app.database.embedded.embedded_server import find_postmaster
 from tests.crashes.processes import command_line, descendants, lives, processes_about
 from tests.ports import free_port
 from tests.progress import wait_until

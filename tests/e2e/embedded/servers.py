@@ -4,7 +4,7 @@ from pathlib import Path
 
 import psycopg
 
-from app.database.embedded.postmaster import Postmaster, find_postmaster
+from app.database.embedded.embedded_server import Postmaster, find_postmaster
 
 
 def ask(url: str, statement: str) -> object:
