@@ -10,7 +10,7 @@ import structlog
 
 from ..base.clock import monotonic_seconds
 from ..base.settings import Settings
-from .client_address import is_within, name_client
+from .middleware import is_within, name_client
 
 MAX_HEAD_BYTES = 65_536
 

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from ...base.errors import InvalidInput, NotFound, TooManyTries
 from ...base.values import name_problem
-from ...web.client_address import name_client
+from ...web.middleware import name_client
 from ...web.route_declarations import CONFLICT, NOT_FOUND, ShortNumberPaging, answers, in_utc
 from ..audit.activity_queries import changes_between, record_activity
 from ..gate.caller import Admin, AnyKey, NowIn, ServicesIn, SessionIn

@@ -13,7 +13,7 @@ from ...access.issuer import pending_log_ins as pending
 from ...access.issuer.issuer_log_in import CallbackIn
 from ...access.issuer.verify_token import BACK_CHANNEL, CALLBACK, MAX_TOKEN_CHARACTERS
 from ...base.errors import EvenhandError, NotFound, Unauthenticated
-from ...web.client_address import name_client
+from ...web.middleware import name_client
 from .login_page import lead_on, own_path, refuse_log_in
 
 router = APIRouter(include_in_schema=False)

@@ -14,7 +14,7 @@ from ...access.gate.gate import LOG_IN, is_over_https, session_cookie, session_t
 from ...access.password_log_in import log_in_with_password
 from ...access.users import browser_sessions as sessions
 from ...base.errors import EvenhandError, Forbidden, Unauthenticated
-from ...web.client_address import name_client
+from ...web.middleware import name_client
 from ...web.problems import find_kind
 from ..render import page
 

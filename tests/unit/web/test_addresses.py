@@ -3,7 +3,7 @@ from starlette.datastructures import Headers
 
 from app.base.errors import InvalidInput
 from app.base.settings import Settings, load_settings
-from app.web.client_address import forwarded_address, name_client
+from app.web.middleware import forwarded_address, name_client
 
 TRUSTED = Settings(trusted_proxies="10.0.0.0/8, fd00::1").trusted_networks
 
