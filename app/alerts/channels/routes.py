@@ -28,7 +28,7 @@ from .bodies import (
     OpenAlertsSentOut,
     StoredAlertChannelOut,
 )
-from .catch_up import send_open_alerts
+from .notifier import send_open_alerts
 from .channel import Channel, content_problems, with_secret
 from .notification_queries import end_pauses, get_notification, notification_page, queue_test, unsent
 from .channel import (

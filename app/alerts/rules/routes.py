@@ -11,7 +11,7 @@ from ...deployments.change_texts import LockedDeployment, ReadableDeployment
 from ...domain.alert import Rule
 from ...web.route_declarations import CONFLICT, ID_PATTERN, Answers, ShortNumberPaging
 from ..channels.bodies import OpenAlertsIn, OpenAlertsSentOut
-from ..channels.catch_up import send_open_alerts
+from ..channels.notifier import send_open_alerts
 from ..channels.channel import get_channel
 from ..lifecycle import settle, withdraw
 from .bodies import AlertRuleIn, AlertRuleOut, AlertRulePage, rule_json
