@@ -16,7 +16,7 @@ from ...database.engine import ArrowReader
 from ...domain.check import Span
 from ...domain.deployment import Column, Deployment
 from ...domain.monitor import Comparison, Monitor, Outcome, list_comparisons
-from ...sources.arrays.count_alike import choose_alike
+from ...sources.arrays.read_records import choose_alike
 from ...sources.arrays.favourable_scores import stored_cells
 from ...sources.arrays.read_records import RecordColumns, RecordTable, read_table
 from ...sources.stored.window_queries import WindowQuery

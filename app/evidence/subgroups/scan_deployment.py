@@ -25,7 +25,7 @@ from ...domain.check import Span
 from ...domain.deployment import RecordSchema
 from ...domain.monitor import Outcome
 from ...domain.paging import Paging
-from ...sources.arrays.count_alike import choose_alike
+from ...sources.arrays.read_records import choose_alike
 from ...sources.arrays.favourable_scores import outcome_codes, stored_cells
 from ...sources.stored.window_queries import WindowQuery, name_values
 from ...statistics.e_values.nulls import UnfairSide

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from app.sources.arrays.count_alike import choose_alike
+from app.sources.arrays.read_records import choose_alike
 
 NUMBERS = np.arange(10_000, 110_000)
 
