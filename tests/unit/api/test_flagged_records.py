@@ -222,7 +222,7 @@ def test_every_route_that_answers_csv_writes_it_by_one_of_the_two() -> None:
         "charts/figures_csv.py",
         "cli/example/story.py",
         "cli/library/metrics_files.py",
-        "cli/reports/report_formats.py",
+        "cli/reports/report.py",
         "records/csv_streams.py",
         "records/routes.py",
         "records/second_look/flagged_csv.py",
