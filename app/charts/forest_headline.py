@@ -16,8 +16,7 @@ from ..statistics.catalogue.metric import ComparedRate
 from ..statistics.figure_values import Value
 from ..statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Verdict
 from ..statistics.measures.worst_group import Disadvantaged, is_ratio, mirror_limits, turned, widen_for_choice
-from ..statistics.sentences.figure_sentences import format_figure
-from ..statistics.sentences.figure_sentences import digits_apart, say_how_often, say_of_100
+from ..statistics.sentences.figure_sentences import digits_apart, format_figure, say_how_often, say_of_100
 from .forest import STRIP_CHECKS, Forest, ForestFigure, ForestRow, StripPoint, find_rate
 
 NO_FIGURES = "No check has measured anything yet"

@@ -1,13 +1,10 @@
 """Logged records, and the receipt of a batch."""
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
-
-from ..base.values import Scalar, frozen
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -19,6 +16,7 @@ from ..base.values import (
     MAX_TEXT,
     NUMBER,
     Scalar,
+    frozen,
     is_number,
     parse_boolean,
     printable,
@@ -26,7 +24,6 @@ from ..base.values import (
 )
 from .deployment import FieldType
 from .record_times import Impossible, TimeRule
-
 
 MAX_ID_CHARACTERS = 256
 

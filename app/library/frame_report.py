@@ -1,32 +1,35 @@
 """Report on a frame: groups, figures, intervals, verdicts and sentences."""
 
-from dataclasses import asdict
-
-from pandas import DataFrame
-
-from ..base.strict_json import JsonObject
-from ..base.values import frozen, frozen_by_name
-from ..statistics.catalogue import CATALOGUE
-from ..statistics.figure_values import Measured, Undefined, Value
-from ..statistics.group_labels import Role
-from ..statistics.intervals.verdicts import Verdict
-from ..statistics.measures.measure_scores import LabelCounts
-from ..statistics.measures.worst_group import judge
-from ..statistics.sentences.left_out import CountedRecords
-from ..statistics.sentences.statements import JudgedFigure, figure_sentence, gap_statement, limit_statement
-from ..statistics.tables.count_table import GroupCounts, LabelledCells
 from collections.abc import Mapping
+from dataclasses import asdict
 
 import numpy as np
 from pandas import DataFrame
 
 from ..base.errors import InvalidInput
-from ..base.values import Range, Scalar, canonical, frozen, frozen_arrays, name_value, quote_names
+from ..base.strict_json import JsonObject
+from ..base.values import (
+    Range,
+    Scalar,
+    canonical,
+    frozen,
+    frozen_arrays,
+    frozen_by_name,
+    name_value,
+    quote_names,
+)
 from ..domain.monitor import Outcome, OutcomeTests, ValueTest, is_numeric, outcome_test
-from ..sources.arrays.favourable_scores import in_ranges
-from ..statistics.group_labels import BoolArray, FloatArray
-from ..statistics.sentences.left_out import CountedRecords, Marks, count_records
 from ..library import frame_columns as columns
+from ..sources.arrays.favourable_scores import in_ranges
+from ..statistics.catalogue import CATALOGUE
+from ..statistics.figure_values import Measured, Undefined, Value
+from ..statistics.group_labels import BoolArray, FloatArray, Role
+from ..statistics.intervals.verdicts import Verdict
+from ..statistics.measures.measure_scores import LabelCounts
+from ..statistics.measures.worst_group import judge
+from ..statistics.sentences.left_out import CountedRecords, Marks, count_records
+from ..statistics.sentences.statements import JudgedFigure, figure_sentence, gap_statement, limit_statement
+from ..statistics.tables.count_table import GroupCounts, LabelledCells
 from .frame_columns import (
     MISSING,
     Codes,
@@ -40,7 +43,6 @@ from .frame_columns import (
     where,
 )
 from .frame_groups import FrameGrouping
-
 
 UNFAVOURABLE, FAVOURABLE, UNCLASSIFIED = map(
     int, (Outcome.UNFAVOURABLE, Outcome.FAVOURABLE, Outcome.UNCLASSIFIED)

@@ -34,13 +34,15 @@ from .frame_report import (
     FAVOURABLE,
     UNFAVOURABLE,
     FrameOutcomes,
+    GroupSize,
     KnownOutcomes,
     OutcomeLists,
+    Report,
+    Table,
     count_left_out,
     read_outcomes,
     same_label,
 )
-from .frame_report import GroupSize, Report, Table
 from .name_suggestions import unknown_metrics
 
 DEFAULT = "default"

@@ -14,8 +14,8 @@ from sqlalchemy.orm import Session
 from ..base.errors import Conflict, FieldProblem, InvalidInput, refuse
 from ..base.values import MAX_TEXT, Scalar, character_problem
 from ..database.engine import Database
-from ..domain.record import CellRefused
 from ..domain.deployment import Column, StorageKind, is_pseudonym
+from ..domain.record import CellRefused
 from ..intake.logging.protected_values import check_for
 from ..sources.tables.own_files import NO_PLACES, OwnPlaces, erase_from_files
 from .expire import BATCH_RECORDS, erase_in_batches, finish_aged

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from http import HTTPStatus
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 import structlog
@@ -28,13 +29,6 @@ from ..base.turns import Room
 from ..base.values import frozen, frozen_by_name, nearest
 from ..calls.pinned_transport import MAX_HOPS
 from .problems import body_too_large, problem_response, unexpected_response
-from collections.abc import Sequence
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-
-from starlette.datastructures import Headers
-
-from ..base.settings import Network
-
 
 _IPV6_BITS = 64
 

@@ -3,8 +3,8 @@
 from typer.testing import CliRunner
 
 from app.cli import evenhand
-from app.reports.regulator.cover import name_answer
 from app.reports.regulator.clauses import CLAUSES
+from app.reports.regulator.cover import name_answer
 from app.reports.regulator.sheets import PeriodSheet, ReportPreset
 from app.retention.policy import RetentionPreset
 from tests.service import RunningService

@@ -1,30 +1,27 @@
 """Alert channels: kinds, a row each, and their rules."""
 
+from collections.abc import Sequence
 from dataclasses import field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Self
 from urllib.parse import urlsplit
 
-from ...base.errors import FieldProblem
-from ...base.values import frozen_by_name, name_problem
-from .email import Email
-from .protocol import ChannelFields, ChannelProtocol
-from .slack import Slack
-from .webhook import Webhook
-from collections.abc import Sequence
-from urllib.parse import urlsplit
-
 from sqlalchemy import delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_if_absent
 from sqlalchemy.orm import Session
 
-from ...base.errors import Conflict, require_present
+from ...base.errors import Conflict, FieldProblem, require_present
+from ...base.values import frozen_by_name, name_problem
 from ...database.binary_rows import page_oldest, read_row
 from ...database.engine import Sealer
 from ...database.reseal import begin_sealing
 from ...database.tables import AlertChannelRow
 from ...domain.paging import Paging
+from .email import Email
+from .protocol import ChannelFields, ChannelProtocol
+from .slack import Slack
+from .webhook import Webhook
 
 
 class ChannelKind(StrEnum):

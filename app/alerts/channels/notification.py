@@ -1,28 +1,24 @@
 """Messages about alerts, and attempts to deliver them."""
 
+import asyncio
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from contextlib import aclosing
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from ...base.settings import Settings
-from ...base.values import frozen, frozen_by_name
-from ...calls.egress_policy import EgressPolicy
-from ...calls.scoring.ask_page import retry_after_seconds
-from ...domain.alert import Alert, Event, display_sentence
-import asyncio
-from contextlib import aclosing
-from dataclasses import replace
-
 import httpx
 
 from ...base.errors import EndpointRefused
+from ...base.settings import Settings
+from ...base.values import frozen, frozen_by_name
 from ...calls.call_failures import excerpt, failure_of_error, failure_of_status
 from ...calls.egress_policy import EgressPolicy, parse_url
 from ...calls.pinned_transport import PinnedTransport, Resolver, resolve
-
+from ...calls.scoring.ask_page import retry_after_seconds
+from ...domain.alert import Alert, Event, display_sentence
 
 TEST_SENTENCE = "This is a test. It says nothing about any deployment."
 

@@ -38,9 +38,8 @@ from ...domain.alert import Alert, Event, Resolution
 from ...domain.paging import Paging
 from ..gravity import rank_alert
 from ..queries import alerts_by_no
-from .channel import Channel
+from .channel import Channel, channel_by_no
 from .notification import KEPT, Notification, NotificationState, alert_message, message_of_test
-from .channel import channel_by_no
 
 FORGOTTEN_AT_ONCE = 1000
 

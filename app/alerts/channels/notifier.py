@@ -7,16 +7,19 @@ from datetime import datetime, timedelta
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
 
 from ...base.clock import utc_now
-from ...base.errors import SetupError, Unavailable
+from ...base.errors import NotFound, SetupError, Unavailable
 from ...base.polling import join_threads, work_until
 from ...base.settings import Settings
 from ...base.telemetry.prometheus import notifications as counter
 from ...calls.egress_policy import EgressPolicy
 from ...database.engine import Database, Sealer, current_time
 from ...domain.alert import Event
-from .channel import ChannelKind
+from ..rules.rules import lock_alerts
+from .bodies import OpenAlertsSentOut
+from .channel import Channel, ChannelKind, find_channel_for_change
 from .notification import (
     NOTIFICATION_LEASE,
     Attempt,
@@ -26,17 +29,17 @@ from .notification import (
     pause_after,
     state_after_failure,
 )
-from .notification_queries import ClaimedNotification, claim, end_pauses, record_failed, record_sent
-from sqlalchemy.orm import Session
-
-from ...base.errors import NotFound
-from ...domain.alert import Event
-from ..rules.rules import lock_alerts
-from .bodies import OpenAlertsSentOut
-from .channel import Channel
-from .notification_queries import concerned_deployments, count_open, lock_open_alerts, queue_alerts
-from .channel import find_channel_for_change
-
+from .notification_queries import (
+    ClaimedNotification,
+    claim,
+    concerned_deployments,
+    count_open,
+    end_pauses,
+    lock_open_alerts,
+    queue_alerts,
+    record_failed,
+    record_sent,
+)
 
 SENDERS = 4
 

@@ -28,17 +28,19 @@ from .bodies import (
     OpenAlertsSentOut,
     StoredAlertChannelOut,
 )
-from .notifier import send_open_alerts
-from .channel import Channel, content_problems, with_secret
-from .notification_queries import end_pauses, get_notification, notification_page, queue_test, unsent
 from .channel import (
+    Channel,
     change_channel,
     channel_page,
+    content_problems,
     create_channel,
     delete_channel,
     find_channel_for_change,
     get_channel,
+    with_secret,
 )
+from .notification_queries import end_pauses, get_notification, notification_page, queue_test, unsent
+from .notifier import send_open_alerts
 
 router = APIRouter(prefix="/v1/alert-channels", tags=["alerts"])
 

@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from ..words import facts, headline, sentence
-from .notification import Attempt, Delivered, Undelivered
-from .notification import post_json
+from .notification import Attempt, Delivered, Undelivered, post_json
 from .protocol import ChannelProtocol
 
 _FIELDS_PER_SECTION = 10

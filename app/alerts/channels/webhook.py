@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from .notification import Attempt, Delivered, Undelivered
-from .notification import post_json
+from .notification import Attempt, Delivered, Undelivered, post_json
 from .protocol import ChannelProtocol
 
 SECRET_PREFIX = "whsec_"  # noqa: S105 - the form of a signing secret, none itself

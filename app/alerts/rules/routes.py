@@ -11,8 +11,8 @@ from ...deployments.change_texts import LockedDeployment, ReadableDeployment
 from ...domain.alert import Rule
 from ...web.route_declarations import CONFLICT, ID_PATTERN, Answers, ShortNumberPaging
 from ..channels.bodies import OpenAlertsIn, OpenAlertsSentOut
-from ..channels.notifier import send_open_alerts
 from ..channels.channel import get_channel
+from ..channels.notifier import send_open_alerts
 from ..lifecycle import settle, withdraw
 from .bodies import AlertRuleIn, AlertRuleOut, AlertRulePage, rule_json
 from .rules import find_rule, get_rule, lock_alerts, put_rule, rule_problems, rules_page, unknown_channels

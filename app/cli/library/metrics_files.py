@@ -27,8 +27,7 @@ from ...base.spreadsheets import find_separator, harmless
 from ...base.values import EXACT, exact_number, frozen, nearest, quote_names, read_number
 from ...domain.groups import count_twins, describe_twins, drop_twins
 from ...library.frame_columns import convert_some_numbers, is_numeric
-from ...library.frame_report import NOT_NUMBERS
-from ...library.frame_report import Report
+from ...library.frame_report import NOT_NUMBERS, Report
 from .metrics_report import printable
 
 MAX_PACKING = 100

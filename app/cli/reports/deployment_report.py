@@ -30,10 +30,15 @@ from ...reports.kept.queries import (
     schedules_page,
 )
 from ...reports.regulator.clauses import ToolKind
-from ...reports.regulator.regulator_report import ReportForm, make_regulator_report
+from ...reports.regulator.regulator_report import (
+    ReportForm,
+    check_database,
+    check_file,
+    make_regulator_report,
+    read_report_file,
+)
 from ...reports.regulator.report_data import choose_controls, require_monitor
 from ...reports.regulator.sheets import SheetsWanted, choose_sheets
-from ...reports.regulator.regulator_report import check_database, check_file, read_report_file
 from ...statistics.selections.category_people import CategoryMapping
 from ...web.route_declarations import ID_PATTERN
 from ..database import command_settings, ready_database

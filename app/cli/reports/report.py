@@ -1,17 +1,26 @@
 """`evenhand report`."""
 
+import csv
+import io
+import json
 import sys
+from collections.abc import Mapping
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Argument, Context, Exit, Option, Typer, echo
 
+from ...base.clock import utc_now
 from ...base.errors import InvalidInput
-from ...library.selections import report_selections
+from ...base.spreadsheets import harmless
+from ...base.strict_json import JsonObject
+from ...base.values import read_number
+from ...library.selections import SelectionReport, report_selections
 from ...reports.regulator.clauses import ToolKind
 from ...statistics.selections.category_people import CategoryMapping, parse_mappings
 from ...statistics.selections.four_fifths import LEAST_SHARE
-from ...statistics.selections.selection_presets import PresetName
+from ...statistics.selections.selection_presets import PresetName, SheetName
 from ..library.metrics_files import (
     Declared,
     Encoding,
@@ -31,19 +40,6 @@ from ..library.metrics_files import (
     refuse_errors,
     write_bytes,
 )
-import csv
-import io
-import json
-from collections.abc import Mapping
-from enum import StrEnum
-from typing import Any
-
-from ...base.clock import utc_now
-from ...base.spreadsheets import harmless
-from ...base.strict_json import JsonObject
-from ...base.values import read_number
-from ...library.selections import SelectionReport
-from ...statistics.selections.selection_presets import SheetName
 
 
 class Format(StrEnum):

@@ -17,9 +17,8 @@ from ...base.values import frozen_by_name, normalised
 from ...domain.deployment import Column, Deployment, RecordSchema
 from ...domain.groups import EVERYBODY_ELSE, Group, NamedGroup, combine_groups, list_groups
 from ...domain.monitor import Monitor
-from ...sources.arrays.read_records import mix_bits
 from ...sources.arrays.favourable_scores import Coded, classify_cells
-from ...sources.arrays.read_records import place
+from ...sources.arrays.read_records import mix_bits, place
 from ...statistics.group_labels import MISSING, Codes, as_groups, cross
 from ...statistics.tables.count_table import GroupCounts
 from ...statistics.tables.strata_counts import RecordStrata

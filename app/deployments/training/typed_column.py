@@ -18,8 +18,8 @@ from ...base.apart import too_large
 from ...base.encodings import decode_parts
 from ...base.errors import FieldProblem, InvalidInput
 from ...base.values import Scalar, canonical
-from ...domain.record import CHECKS, CellRefused, parse_label, parse_text, scalar
 from ...domain.deployment import Column, FieldKind, FieldType
+from ...domain.record import CHECKS, CellRefused, parse_label, parse_text, scalar
 from ...sources.arrays.favourable_scores import Coded, holds_numbers, holds_text, read_codes
 from ...statistics.group_labels import MISSING
 from .queries import BATCH_ROWS, LONGEST_VALUE, MAX_LINE_BYTES

@@ -16,9 +16,8 @@ from ...database.engine import ArrowReader
 from ...domain.check import Span
 from ...domain.deployment import Column, Deployment
 from ...domain.monitor import Comparison, Monitor, Outcome, list_comparisons
-from ...sources.arrays.read_records import choose_alike
 from ...sources.arrays.favourable_scores import stored_cells
-from ...sources.arrays.read_records import RecordColumns, RecordTable, read_table
+from ...sources.arrays.read_records import RecordColumns, RecordTable, choose_alike, read_table
 from ...sources.stored.window_queries import WindowQuery
 from ...statistics.group_labels import FloatArray, IntArray
 from .attribution import AttributedGap, SideCounts

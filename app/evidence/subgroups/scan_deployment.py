@@ -25,8 +25,8 @@ from ...domain.check import Span
 from ...domain.deployment import RecordSchema
 from ...domain.monitor import Outcome
 from ...domain.paging import Paging
-from ...sources.arrays.read_records import choose_alike
 from ...sources.arrays.favourable_scores import outcome_codes, stored_cells
+from ...sources.arrays.read_records import choose_alike
 from ...sources.stored.window_queries import WindowQuery, name_values
 from ...statistics.e_values.nulls import UnfairSide
 from ...statistics.group_labels import MISSING as NO_VALUE

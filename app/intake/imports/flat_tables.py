@@ -12,8 +12,8 @@ from ...base.errors import InvalidInput
 from ...base.spreadsheets import find_separator
 from ...base.strict_json import JsonObject, parse_json
 from ...base.values import frozen, plain_cell, quote_names
-from ...domain.record import parse_label, parse_probability, parse_text
 from ...domain.deployment import Column
+from ...domain.record import parse_label, parse_probability, parse_text
 from ...domain.record_times import LogKind
 from .input_file import (
     MAX_LINE_BYTES,

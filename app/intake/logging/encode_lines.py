@@ -12,9 +12,8 @@ import msgspec
 from ...base.clock import floor_to_hour, floor_to_minute
 from ...base.strict_json import JsonObject
 from ...base.values import printable
-from ...domain.record import CellRefused, Check, Json, moment, probability, record_id
 from ...domain.deployment import Column
-from ...domain.record import Rejection
+from ...domain.record import CellRefused, Check, Json, Rejection, moment, probability, record_id
 from ...sources.stored.window_queries import is_counted
 from ..writing.write_batches import Batch, PayloadBatch
 from ..writing.writer import FEEDBACK_COLUMNS, KEY_COLUMNS, RECORD_COLUMNS

@@ -13,6 +13,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from ...base.errors import InvalidInput, TooLarge
 from ...base.values import MAX_TEXT, frozen, frozen_arrays, join_first, nearest, printable, tidy
+from ...domain.deployment import Column, FieldType, ProblemType, has_protected
 from ...domain.record import (
     INT64_MAX,
     INT64_MIN,
@@ -21,13 +22,12 @@ from ...domain.record import (
     CellRefused,
     Check,
     Json,
+    Rejection,
     number,
     probability,
     sample_rate,
     scalar,
 )
-from ...domain.deployment import Column, FieldType, ProblemType, has_protected
-from ...domain.record import Rejection
 from ...domain.record_times import AHEAD, RecordSource, TimeRule
 from ...payloads.model_classes import Classes
 from ...payloads.read_call import CallColumns

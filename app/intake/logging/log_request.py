@@ -12,11 +12,10 @@ from ...base.encodings import UTF_8, decode_parts
 from ...base.errors import InvalidInput
 from ...base.strict_json import JsonObject
 from ...base.values import Range, Scalar, name_value, nearest, quote_names
-from ...domain.record import Json, parse_label, parse_probability, parse_text, shown
 from ...domain.deployment import Column
 from ...domain.groups import normalize_look
 from ...domain.monitor import Outcome
-from ...domain.record import ReceiptWarning
+from ...domain.record import Json, ReceiptWarning, parse_label, parse_probability, parse_text, shown
 from ...domain.record_times import RecordSource
 from .decode_body import MAX_BODY_BYTES, decoded_json, decompressed, require_decodable
 from .encode_lines import check_feedback, check_payload

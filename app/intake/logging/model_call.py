@@ -13,8 +13,7 @@ from msgspec import Struct
 from ...base.errors import FieldProblem, InvalidInput, ScoringFailed, TooLarge
 from ...base.strict_json import JsonObject
 from ...base.values import printable
-from ...domain.record import CellRefused, probability, record_id, sample_rate, scalar
-from ...domain.record import Rejection
+from ...domain.record import CellRefused, Rejection, probability, record_id, sample_rate, scalar
 from ...payloads.codec import JSON, Codec
 from ...payloads.read_call import join_call, read_call
 from ...payloads.registry import PAIRED, bind_codec, candidates, codec_named, codec_of_form, find_form

@@ -1,8 +1,8 @@
 """Checks that give protected columns their stored form."""
 
 from ...access.column_keys import make_pseudonym
-from ...domain.record import CHECKS, CellRefused, Check, Json
 from ...domain.deployment import Column, StorageKind
+from ...domain.record import CHECKS, CellRefused, Check, Json
 from ...domain.storage_rules import group_labels
 
 

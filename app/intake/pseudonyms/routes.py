@@ -7,8 +7,8 @@ from ...access.gate.caller import Manager, ServicesIn, SessionIn
 from ...base.errors import FieldProblem, InvalidInput, refuse
 from ...deployments.change_texts import LockedDeployment
 from ...deployments.queries import Deployments
-from ...domain.record import CellRefused
 from ...domain.deployment import StorageKind
+from ...domain.record import CellRefused
 from ..logging.protected_values import check_for
 from .bodies import PseudonymsIn, PseudonymsOut
 

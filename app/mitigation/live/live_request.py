@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from ...base.errors import FieldProblem, InvalidInput, TooLarge
 from ...base.values import printable
-from ...domain.record import record_id
 from ...domain.deployment import Endpoint
+from ...domain.record import record_id
 from ...intake.logging.decode_body import MAX_BODY_BYTES, decoded_json, decompressed, require_decodable
 from ...intake.logging.encode_lines import (
     Refusals,

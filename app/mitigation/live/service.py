@@ -21,8 +21,7 @@ from ...base.strict_json import JsonObject
 from ...base.telemetry.prometheus import mitigated_records
 from ...base.values import frozen
 from ...calls.scoring.live_model import LiveModel, LiveModels
-from ...domain.record import CellRefused, probability, scalar
-from ...domain.record import Prediction
+from ...domain.record import CellRefused, Prediction, probability, scalar
 from ...intake.logging.decode_body import INLINE_BYTES, read_bounded
 from ...intake.logging.ingest_plan import CheckedPayload
 from ...intake.logging.service import Ingestion

@@ -15,9 +15,8 @@ from ...access.gate.caller import NowIn, Reader, SessionIn
 from ...access.principals import Permission, Principal
 from ...alerts import queries as alerts
 from ...alerts.channels import notification_queries as open_alerts
-from ...alerts.channels.channel import ChannelKind
+from ...alerts.channels.channel import ChannelKind, channel_page
 from ...alerts.channels.notification_queries import Unsent, notification_page
-from ...alerts.channels.channel import channel_page
 from ...alerts.queries import AlertFilter
 from ...alerts.rules.rules import rules_page
 from ...base.values import frozen

@@ -8,9 +8,8 @@ from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from ...access.gate.caller import SHOWS_RECORDS, NowIn, SessionIn
-from ...alerts.channels.channel import ChannelKind
+from ...alerts.channels.channel import ChannelKind, channel_page
 from ...alerts.channels.notification_queries import named_channels
-from ...alerts.channels.channel import channel_page
 from ...base.errors import NotFound
 from ...base.values import GroupValue, Range, canonical
 from ...calls.pinned_transport import CertificateFacts, describe_certificates

@@ -13,9 +13,18 @@ from ...access.audit.event_queries import insert_event
 from ...base.encodings import decode_parts
 from ...base.errors import InvalidInput
 from ...checks.result_queries import Corrected, Correction
-from ...domain.record import Json, parse_label, record_id, shown, string
 from ...domain.paging import Paging
-from ...domain.record import Receipt, RecordConflict, Rejection, digest_id
+from ...domain.record import (
+    Json,
+    Receipt,
+    RecordConflict,
+    Rejection,
+    digest_id,
+    parse_label,
+    record_id,
+    shown,
+    string,
+)
 from ...intake.logging.decode_body import decoded_json, require_decodable
 from ...intake.logging.encode_lines import read_members, read_optional
 from ...intake.logging.ingest_plan import MAX_RECORDS, Checked, IngestPlan, RecordRefused, checked_cell

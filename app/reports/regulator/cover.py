@@ -3,21 +3,17 @@
 The first page has figures of one check, the annex of the whole period.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime
-
-from ...statistics.sentences.figure_sentences import digits_apart
-from ..document import Fact, FirstPage, Json, Made, count
-from collections.abc import Collection, Iterator
 from datetime import datetime
 
 import msgspec
 
 from ...base.values import frozen
 from ...charts.forest_headline import capitalise
+from ...statistics.sentences.figure_sentences import digits_apart
 from ...statistics.sentences.left_out import list_lines
-from ..document import Block, Bullets, Json, Paragraph, ReportTable, Section, count
+from ..document import Block, Bullets, Fact, FirstPage, Json, Made, Paragraph, ReportTable, Section, count
 from .clauses import RuleClause
 from .sheets import PRESETS, PeriodSheet
 

@@ -1,8 +1,9 @@
 """Makes a regulator's report as a file, and queued ones in all forms."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
@@ -33,25 +34,12 @@ from ..kept.queries import (
     find_schedule,
     keep_report,
 )
-from .cover import chapters
-from .report_data import digest_json
-from .cover import extend_cover
-from .embedded_data import seal_csv, seal_html, seal_pdf
-from .report_data import read_report
-from .sheets import PRESETS, ReportPreset, SheetsWanted, find_missing
-import json
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict
-from datetime import datetime
-from typing import Any
-
-from sqlalchemy.orm import Session
-
-from ...base.errors import InvalidInput
-from ...base.values import frozen
-from ...domain.check import Span
-from ...domain.deployment import Deployment
+from .cover import chapters, extend_cover
+from .embedded_data import is_whole, read_csv, read_html, read_pdf, seal_csv, seal_html, seal_pdf
 from .report_data import (
+    FORMAT,
+    KIND,
+    READABLE_FORMATS,
     ChainLink,
     Difference,
     check_links,
@@ -61,10 +49,9 @@ from .report_data import (
     join_parts,
     make_chain,
     read_links,
+    read_report,
 )
-from .embedded_data import is_whole, read_csv, read_html, read_pdf
-from .report_data import FORMAT, KIND, READABLE_FORMATS
-
+from .sheets import PRESETS, ReportPreset, SheetsWanted, find_missing
 
 MAX_ATTEMPTS = 3
 ABANDONED = (

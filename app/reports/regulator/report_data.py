@@ -1,17 +1,20 @@
 """Data of a regulator's report, unrounded, for all formats."""
 
+import hashlib
+import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 
 import msgspec
 import numpy as np
+from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from ... import VERSION
 from ...base.errors import Conflict, InvalidInput
-from ...base.values import quote_names
+from ...base.values import frozen, quote_names
 from ...database.engine import ArrowReader
 from ...deployments.monitor.queries import find_monitor
 from ...domain.check import Span
@@ -33,18 +36,6 @@ from ..sections.second_page import LIMITS as LIMITS_OF_FIGURES
 from .clauses import CLAUSES, NOT_LEGAL_ADVICE
 from .sheet_parts import PeopleWanted, SheetParts, choose_attributes, read_people
 from .sheets import PeriodSheet, SheetsWanted
-import hashlib
-import json
-from collections.abc import Iterable, Iterator, Sequence
-
-import msgspec
-from sqlalchemy import text
-from sqlalchemy.orm import Session
-
-from ...base.values import frozen
-from ...domain.check import Span
-from ...domain.deployment import Deployment
-
 
 CONFIGURATION = "configuration "
 """Prefix of parts that are configurations."""

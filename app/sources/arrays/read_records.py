@@ -7,7 +7,9 @@ from decimal import Decimal
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ...base.errors import InvalidInput
 from ...base.values import Scalar, canonical, frozen, frozen_arrays, name_value
@@ -40,12 +42,6 @@ from .favourable_scores import (
     outcome_codes,
     stored_cells,
 )
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from ...statistics.group_labels import IntArray
 
 
 @frozen

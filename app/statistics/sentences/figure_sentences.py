@@ -1,21 +1,15 @@
 """A plain sentence for each measurement, and numbers in sentences."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from ...base.values import frozen_by_name
+from ...base.values import frozen, frozen_by_name
 from ...domain.check import SIDES, Counts, Details, Side
 from ..catalogue import CATALOGUE, Metric
 from ..catalogue.metric import ComparedRate, CountOf, RateOf
 from ..intervals.rate_estimates import PARTS, RATES, REVERSED_DIFFERENCE
 from ..intervals.verdicts import MINIMUM_GROUP_SIZE, TOLERANCE
 from ..measures.measure_scores import describe_mark
-import math
-from collections.abc import Iterable
-
-from ...base.values import frozen
-from ..intervals.verdicts import TOLERANCE
-
 
 MINUS = "\u2212"
 

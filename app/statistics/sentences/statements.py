@@ -18,8 +18,7 @@ from ..intervals.verdicts import (
     reaches,
 )
 from ..measures.worst_group import Disadvantaged, disadvantaged, is_ratio, mirror_limits, turned
-from .figure_sentences import format_figure, sentence
-from .figure_sentences import digits_apart, say_how_often, write_minus
+from .figure_sentences import digits_apart, format_figure, say_how_often, sentence, write_minus
 
 NO_VERDICT = "No verdict: no limit is set for this figure."
 NOT_ITS_OWN = "No verdict: the model gives other answers to the same record."

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from app.database.embedded.embedded_server import EmbeddedPostgres
-from app.database.embedded.embedded_server import find_postmaster
+from app.database.embedded.embedded_server import EmbeddedPostgres, find_postmaster
 
 
 @pytest.fixture

@@ -13,8 +13,7 @@ import pytest
 
 from app.base.errors import SetupError
 from app.database.embedded.dumps import programs_for
-from app.database.embedded.embedded_server import EmbeddedPostgres, embedded_postgres
-from app.database.embedded.embedded_server import find_postmaster
+from app.database.embedded.embedded_server import EmbeddedPostgres, embedded_postgres, find_postmaster
 from app.database.embedded.system_account import NAMES, Account, unprivileged_account
 from tests.e2e.embedded.servers import ask, running_on, tell
 from tests.progress import wait_until

@@ -10,8 +10,7 @@ import psycopg
 import pytest
 
 from app.base.errors import SetupError
-from app.database.embedded.embedded_server import EmbeddedPostgres, embedded_postgres
-from app.database.embedded.embedded_server import find_postmaster
+from app.database.embedded.embedded_server import EmbeddedPostgres, embedded_postgres, find_postmaster
 from tests.e2e.embedded.servers import ask, running_on, tell
 from tests.progress import wait_until
 

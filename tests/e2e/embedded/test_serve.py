@@ -16,8 +16,7 @@ import pytest
 
 from app.access.secret_box import open_secret_box
 from app.base.settings import Settings
-from app.database.embedded.embedded_server import embedded_postgres
-from app.database.embedded.embedded_server import find_postmaster
+from app.database.embedded.embedded_server import embedded_postgres, find_postmaster
 from app.database.engine import Database
 from app.database.migrations import upgrade
 from app.deployments.queries import Definition, Deployments

@@ -21,8 +21,7 @@ import pytest
 
 from app.base.clock import floor_to_hour
 from app.cli.example.applicants import TRAINING_ROWS
-from app.database.embedded.embedded_server import embedded_postgres
-from app.database.embedded.embedded_server import find_postmaster
+from app.database.embedded.embedded_server import embedded_postgres, find_postmaster
 from tests.progress import wait_until
 
 REPOSITORY = Path(__file__).resolve().parents[3]

@@ -21,8 +21,7 @@ import pytest
 
 from app.access.keys.queries import create_key
 from app.access.principals import Role
-from app.database.embedded.embedded_server import EmbeddedPostgres
-from app.database.embedded.embedded_server import find_postmaster
+from app.database.embedded.embedded_server import EmbeddedPostgres, find_postmaster
 from app.database.engine import Database
 from app.database.migrations import upgrade
 from app.database.partitions import ensure_coming_months

@@ -9,11 +9,10 @@ from datetime import timedelta
 from sqlalchemy import insert, select, text
 
 from app.access.secret_box import SecretBox
-from app.alerts.channels.channel import Channel, ChannelContent, ChannelKind, with_secret
+from app.alerts.channels.channel import Channel, ChannelContent, ChannelKind, create_channel, with_secret
 from app.alerts.channels.notification import NOTIFICATION_LEASE, Delivered, Notification, Undelivered
 from app.alerts.channels.notification_queries import notification_page, queue_alerts
 from app.alerts.channels.notifier import Notifier, Sender
-from app.alerts.channels.channel import create_channel
 from app.base.settings import Settings
 from app.calls.egress_policy import EgressPolicy
 from app.database.engine import Database

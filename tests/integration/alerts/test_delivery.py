@@ -13,10 +13,9 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from app.alerts.channels.channel import ChannelContent, ChannelKind, with_secret
+from app.alerts.channels.channel import ChannelContent, ChannelKind, change_channel, delete_channel, get_channel, with_secret
 from app.alerts.channels.notification import Delivered, NotificationState, Undelivered
 from app.alerts.channels.notification_queries import ClaimedNotification
-from app.alerts.channels.channel import change_channel, delete_channel, get_channel
 from app.alerts.channels.webhook import signature
 from app.alerts.words import facts
 from app.base.errors import LeaseLost

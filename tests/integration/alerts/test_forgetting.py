@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import text
 
+from app.alerts.channels.channel import delete_channel
 from app.alerts.channels.notification import KEPT, NOTIFICATION_LEASE, NotificationState
 from app.alerts.channels.notification_queries import FORGOTTEN_AT_ONCE, claim, forget_old, queue_test, record_sent
-from app.alerts.channels.channel import delete_channel
 from app.base.errors import NotFound
 from app.checks.lease_queries import finish
 from app.checks.result_queries import store_measurements

@@ -8,9 +8,8 @@ from ipaddress import ip_address
 
 import pytest
 
-from app.alerts.channels import post_json as sending
-from app.alerts.channels.notification import Delivered, Undelivered
-from app.alerts.channels.notification import post_json
+from app.alerts.channels import notification as sending
+from app.alerts.channels.notification import Delivered, Undelivered, post_json
 from app.calls.egress_policy import Address, EgressPolicy
 from tests.models.receiving import Receiver, receiving
 

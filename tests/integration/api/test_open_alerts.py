@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import insert, text
 
 from app.access.principals import Role
-from app.alerts.channels import catch_up as catching_up
+from app.alerts.channels import notifier as catching_up
 from app.database.tables import AlertChannelRow
 from tests.builders.alert_history import CHANNEL, History
 from tests.builders.notifying import notifying

@@ -14,8 +14,7 @@ from sqlalchemy.engine import make_url
 from typer.testing import CliRunner
 
 from app.access.secret_box import SecretBox
-from app.alerts.channels.channel import ChannelContent, ChannelKind, with_secret
-from app.alerts.channels.channel import create_channel
+from app.alerts.channels.channel import ChannelContent, ChannelKind, create_channel, with_secret
 from app.cli import evenhand
 from app.database.embedded.dumps import dump
 from app.database.engine import Database, libpq_url

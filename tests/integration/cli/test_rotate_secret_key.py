@@ -9,8 +9,7 @@ from sqlalchemy import select
 from typer.testing import CliRunner, Result
 
 from app.access.secret_box import KEY_FILE, KeyFileBox, SecretBox, open_secret_box, read_key_file, write_key_file
-from app.alerts.channels.channel import ChannelContent, ChannelKind
-from app.alerts.channels.channel import create_channel
+from app.alerts.channels.channel import ChannelContent, ChannelKind, create_channel
 from app.base.errors import SetupError
 from app.base.settings import Settings
 from app.cli.rotate_secret_key import command

@@ -17,8 +17,7 @@ from app.base.errors import LeaseLost
 from app.cli.reports.report import command
 from app.reports.kept.queries import ReportRhythm, periods_between, queue_due_reports
 from app.reports.regulator import regulator_report as making
-from app.reports.regulator.regulator_report import make_next_report
-from app.reports.regulator.regulator_report import check_file, read_report_file
+from app.reports.regulator.regulator_report import check_file, make_next_report, read_report_file
 from app.worker.looks import look_for_reports
 from tests.builders.page_words import says
 from tests.integration.reports.reported import Reported

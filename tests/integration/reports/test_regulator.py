@@ -29,9 +29,8 @@ from app.domain.monitor import MonitoredAttribute
 from app.library.selections import report_selections
 from app.reports import document as pdf
 from app.reports.document import Made, written
-from app.reports.regulator.regulator_report import ReportForm, make_regulator_report
+from app.reports.regulator.regulator_report import ReportForm, check_database, check_file, make_regulator_report, read_report_file
 from app.reports.regulator.sheets import PeriodSheet, SheetsWanted, ToolKind
-from app.reports.regulator.regulator_report import check_database, check_file, read_report_file
 from app.statistics.selections.category_people import CategoryMapping
 from tests.builders.applicants import monitor_of
 from tests.builders.page_words import says

@@ -14,8 +14,7 @@ from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.monitor import MonitoredAttribute
 from app.reports.authors import name_author
 from app.reports.document import Document, Made
-from app.reports.regulator.cover import chapters
-from app.reports.regulator.cover import extend_cover
+from app.reports.regulator.cover import chapters, extend_cover
 from app.reports.regulator.regulator_report import read_content
 from app.reports.regulator.sheets import PeriodSheet, SheetsWanted
 from tests.builders.applicants import monitor_of

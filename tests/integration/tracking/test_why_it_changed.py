@@ -9,8 +9,7 @@ import pytest
 from sqlalchemy import select, text
 from syrupy.assertion import SnapshotAssertion
 
-from app.alerts.channels.channel import ChannelContent, ChannelKind
-from app.alerts.channels.channel import create_channel
+from app.alerts.channels.channel import ChannelContent, ChannelKind, create_channel
 from app.alerts.evaluate import evaluate_evidence
 from app.alerts.queries import AlertFilter, alerts_page
 from app.alerts.rules.rules import put_rule

@@ -14,8 +14,8 @@ from pyarrow import parquet
 from app.base.values import Range, Scalar
 from app.deployments.training.from_distributions import classify_cell_label
 from app.deployments.training.typed_column import read_classes
-from app.domain.record import parse_label
 from app.domain.monitor import Outcome, OutcomeRule, outcome_label, outcome_texts
+from app.domain.record import parse_label
 from app.library.frame_report import OutcomeLists, classify_outcomes, same_label
 from app.sources.arrays.favourable_scores import OutcomeClassifier, canonical_texts, format_value, outcome_codes, parse_value, read_answers
 from tests.builders.outcome_rules import rules, values

@@ -18,8 +18,7 @@ from app.base.errors import InvalidInput
 from app.library.compared_rates import read_features
 from app.library.frame_columns import convert_numbers, require_column
 from app.library.frame_groups import group_records
-from app.library.frame_report import FAVOURABLE, UNCLASSIFIED, UNFAVOURABLE, OutcomeLists, classify_outcomes
-from app.library.frame_report import Report
+from app.library.frame_report import FAVOURABLE, UNCLASSIFIED, UNFAVOURABLE, OutcomeLists, Report, classify_outcomes
 from app.library.measurements import measure_frame
 from tests.examples import many
 

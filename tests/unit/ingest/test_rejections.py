@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.domain import cells
+from app.domain import record as cells
 from app.domain.record_times import RejectionReason
 from app.intake.logging import service
 from app.intake.logging.encode_lines import size_problem

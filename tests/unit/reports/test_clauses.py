@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from app.reports.regulator.cover import clause_table
 from app.reports.regulator.clauses import CLAUSES, NOT_LEGAL_ADVICE, RuleClause, describe_sources
+from app.reports.regulator.cover import clause_table
 from app.reports.regulator.sheets import PeriodSheet
 from tests.golden import golden
 
