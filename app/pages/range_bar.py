@@ -72,11 +72,11 @@ async def known_page_parameters_only(
     request: Request, _zone: Annotated[ZoneInfo, Depends(read_zone_of_reader)]
 ) -> None:
     """Refuses unknown parameters; every page has those of `read_zone_of_reader`."""
-    names = [name for name, _ in request.query_params.multi_items() if name not in _OF_EVERY_PAGE]
+    names = [name for name, _ in request.query_params.multi_items() if name not in OF_EVERY_PAGE]
     require_parameters(names, declared_parameters(request.scope["route"]))
 
 
-_OF_EVERY_PAGE = frozenset({"clock", "zone", "order"})
+OF_EVERY_PAGE = frozenset({"clock", "zone", "order"})
 
 
 def find_zone(request: Request) -> ZoneInfo:

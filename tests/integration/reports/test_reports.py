@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from app.access.principals import Role
-from app.database.tables import AlertRow
+from app.database.tables import AlertFigureRow, AlertRow
 from app.domain.monitor import MonitoredAttribute
 from tests.builders.applicants import applicants, monitor_of
 from tests.builders.check_results import read_results
@@ -230,23 +230,31 @@ def test_the_measurements_of_a_check_and_of_a_period_are_the_same_as_in_json(rep
 def test_an_alert_that_was_open_is_told_of_and_one_of_another_time_is_not(reported: Reported) -> None:
     for name, opened, resolved in (("Women", NOON + 2 * HOUR, None), ("Long ago", NOON - 90 * HOUR, NOON - 80 * HOUR)):
         with reported.service.database.transaction() as session:
+            of_both = {"attribute": "sex", "group": "female", "subject": name, "opened_at": opened}
+            resolution = None if resolved is None else "recovered"
+            alert = AlertRow(
+                id=f"id of {name}",
+                kind="unfair",
+                deployment_no=reported.stage.deployment.no,
+                resolved_at=resolved,
+                resolution=resolution,
+                **of_both,
+            )
+            session.add(alert)
+            session.flush()
             session.add(
-                AlertRow(
-                    id=f"id of {name}",
-                    deployment_no=reported.stage.deployment.no,
+                AlertFigureRow(
+                    alert_no=alert.no,
                     rule_id="unfair",
-                    rule_name=name,
-                    subject=name,
                     kind="verdict",
-                    attribute="sex",
-                    group="female",
+                    rule_name=name,
                     metric="disparate_impact",
                     data="as_logged",
                     facts={"sentence": f"{name}: <i>a ratio of 0.40</i>"},
-                    opened_at=opened,
                     last_seen_at=opened,
-                    resolved_at=resolved,
-                    resolution=None if resolved is None else "recovered",
+                    ended_at=resolved,
+                    resolution=resolution,
+                    **of_both,
                 )
             )
 
