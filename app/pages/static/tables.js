@@ -75,7 +75,12 @@ function compare(first, second, sign) {
   return sign * (numbers.some(Number.isNaN) ? first.localeCompare(second, undefined, { numeric: true }) : numbers[0] - numbers[1]);
 }
 
-const nameOf = (head) => head.textContent.trim().replace(/\s+/g, " ");
+/** Without the explanation of its word. */
+function nameOf(head) {
+  const shown = head.cloneNode(true);
+  shown.querySelectorAll("[popover]").forEach((explanation) => explanation.remove());
+  return shown.textContent.trim().replace(/\s+/g, " ");
+}
 
 document.addEventListener("click", ({ target }) => {
   const button = /** @type {Element} */ (target).closest("button.order");

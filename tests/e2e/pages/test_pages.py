@@ -104,11 +104,12 @@ def test_the_drawer_needs_no_script(browser: Browser, example: Example) -> None:
 def test_a_word_explains_itself_where_it_is_read(visit: Visit) -> None:
     page = visit.go(DEPLOYMENT)
 
-    page.locator("table.forest").get_by_role("button", name="Counterfactual").click()
+    page.locator("table.forest").get_by_role("button", name="Counterfactual", exact=True).click()
     words = page.locator("[popover][id^=word-counterfactual]").first
     expect(words).to_be_visible()
     page.keyboard.press("Escape")
     expect(words).to_be_hidden()
+    expect(page.locator("table.forest").get_by_role("button", name="Sort by Counterfactual", exact=True)).to_be_visible()
 
 
 def test_a_word_opens_with_the_keyboard_and_without_script(browser: Browser, example: Example) -> None:
