@@ -13,7 +13,7 @@ from ..access.users import queries as users
 from ..access.users.user_rules import is_assignable
 from ..base.errors import Conflict, InvalidInput, NotFound
 from ..base.values import character_problem
-from ..deployments.change_texts import DeploymentsIn, ReadableDeployment
+from ..deployments.deployment_in_address import DeploymentsIn, ReadableDeployment
 from ..domain.alert import Alert, AlertState, Resolution
 from ..web.route_declarations import CONFLICT, ID_PATTERN, NOT_FOUND, NumberPaging, uuid_path
 from .bodies import (

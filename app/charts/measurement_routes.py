@@ -18,7 +18,7 @@ from ..checks.queries import get
 from ..checks.result_queries import read_window_members
 from ..checks.routes import CheckId
 from ..checks.views.measurement_bodies import CheckMeasurementPage, SeriesMeasurementOut
-from ..deployments.change_texts import ReadableDeployment
+from ..deployments.deployment_in_address import ReadableDeployment
 from ..deployments.mitigation_queries import read_mitigation_settings
 from ..deployments.monitor.queries import find_monitor
 from ..domain.check import DataSet, Scope

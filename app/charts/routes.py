@@ -14,7 +14,7 @@ from ..checks.queries import get
 from ..checks.routes import CheckId
 from ..checks.views.build_views import check_view
 from ..checks.views.view_shapes import CheckView, ViewKind
-from ..deployments.change_texts import ReadableDeployment, exported
+from ..deployments.deployment_in_address import ReadableDeployment, exported
 from ..deployments.monitor.queries import find_monitor
 from ..domain.alert import Alert
 from ..domain.check import DataSet, Span

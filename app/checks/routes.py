@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Response
 from ..access.audit.activity_queries import record_activity
 from ..access.gate.caller import Manager, Reader, SessionIn
 from ..database.engine import current_time
-from ..deployments.change_texts import LockedDeployment, ManagedDeployment, ReadableDeployment
+from ..deployments.deployment_in_address import LockedDeployment, ManagedDeployment, ReadableDeployment
 from ..domain.check import CheckState
 from ..web.route_declarations import CONFLICT, NumberPaging, name_location, uuid_path
 from .advice.advice import read_outlook

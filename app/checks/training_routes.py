@@ -7,7 +7,7 @@ from fastapi import APIRouter
 
 from ..access.gate.caller import SessionIn
 from ..base.errors import Conflict
-from ..deployments.change_texts import ReadableDeployment
+from ..deployments.deployment_in_address import ReadableDeployment
 from ..deployments.monitor.queries import find_monitor
 from ..deployments.training.from_distributions import present_tables
 from ..deployments.training.queries import (

@@ -11,7 +11,7 @@ from ..access.audit.event_queries import page as page_of_events
 from ..access.gate.caller import Admin, Reader, SessionIn
 from ..access.principals import Permission
 from ..web.route_declarations import ID_PATTERN, NumberPaging, OptionalMoment, in_utc
-from .change_texts import ReadableDeployment
+from .deployment_in_address import ReadableDeployment
 
 router = APIRouter(prefix="/v1", tags=["activity"])
 

@@ -1,81 +1,15 @@
 """Changes as activities keep them: never a secret."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import Depends, Request
-from fastapi.params import Depends as Dependency
-
-from ..access.audit.activity_queries import changes_between, record_activity
-from ..access.gate.caller import DeploymentId, Logger, Manager, Reader, ServicesIn, SessionIn
-from ..access.principals import Principal
-from ..base.errors import Conflict, NotFound
+from ..access.audit.activity_queries import changes_between
 from ..base.strict_json import JsonObject
-from ..domain.deployment import Deployment
 from ..domain.monitor import Monitor
 from .bodies import definition_json
 from .monitor.bodies import MonitorIn, MonitorOut
-from .queries import Definition, Deployments, WatchedDeployment
+from .queries import Definition
 from .training.queries import TrainingSummary
-
-
-async def deployments_in(session: SessionIn, services: ServicesIn) -> Deployments:
-    return Deployments(session, services.secret_box)
-
-
-DeploymentsIn = Annotated[Deployments, Depends(deployments_in)]
-
-
-def readable(principal: Reader, deployments: DeploymentsIn, deployment_id: DeploymentId) -> Deployment:
-    return _require_seen(principal, deployments.get(deployment_id))
-
-
-def watched(principal: Reader, deployments: DeploymentsIn, deployment_id: DeploymentId) -> WatchedDeployment:
-    stored = deployments.get_watched(deployment_id)
-    _require_seen(principal, stored.deployment)
-    return stored
-
-
-def loggable(principal: Logger, deployments: DeploymentsIn, deployment_id: DeploymentId) -> Deployment:
-    return _require_seen(principal, deployments.get_for_log(deployment_id))
-
-
-def managed(principal: Manager, deployments: DeploymentsIn, deployment_id: DeploymentId) -> Deployment:
-    return _require_seen(principal, deployments.get(deployment_id))
-
-
-def locked(principal: Manager, deployments: DeploymentsIn, deployment_id: DeploymentId) -> Deployment:
-    return _require_seen(principal, deployments.get_for_change(deployment_id))
-
-
-ReadableDeployment = Annotated[Deployment, Depends(readable)]
-
-
-def require_logged(principal: Reader, deployments: DeploymentsIn, deployment_id: DeploymentId) -> None:
-    try:
-        deployment = _require_seen(principal, deployments.get(deployment_id))
-    except NotFound:
-        return
-    if deployment.payload is not None:
-        raise Conflict(
-            f"The records of {deployment.id} lie in your own tables. Single records, mitigation, "
-            "attributions and scans for subgroups need records in Evenhand's database and are not there "
-            "for it; checks, series, evidence, alerts and reports are. Flagged records are written as "
-            "Parquet: `flag_file` in a check's window names the file."
-        )
-
-
-Watched = Annotated[WatchedDeployment, Depends(watched)]
-NEEDS_LOGGED = Depends(require_logged)
-LoggableDeployment = Annotated[Deployment, Depends(loggable)]
-ManagedDeployment = Annotated[Deployment, Depends(managed)]
-LockedDeployment = Annotated[Deployment, Depends(locked)]
-
-
-def _require_seen(principal: Principal, deployment: Deployment) -> Deployment:
-    principal.require_sight(deployment.no, deployment.id)
-    return deployment
-
 
 _OF_MONITOR = {"version", *MonitorIn.model_fields}
 
@@ -132,23 +66,3 @@ def _summary_facts(summary: TrainingSummary | None) -> Mapping[str, Any]:
         "schema_version": summary.schema_version,
         "processed_at": summary.processed_at.isoformat(),
     }
-
-
-_FILES = frozenset({"csv", "html", "pdf", "json"})
-
-_MAX_QUERY = 200
-
-
-def exported(what: str) -> Dependency:
-    """Notes who fetches a file. One of single records needs `READS_RECORDS` before it."""
-
-    def note(request: Request, principal: Reader, session: SessionIn, deployment: ReadableDeployment) -> None:
-        form = request.path_params.get("form", "csv")
-        if form in _FILES:
-            check_id: str | None = request.path_params.get("check_id")
-            details = {"form": form, "query": str(request.query_params)[:_MAX_QUERY]}
-            record_activity(
-                session, principal.actor, f"{what}.exported", deployment, subject=check_id, details=details
-            )
-
-    return Dependency(note)

@@ -21,8 +21,9 @@ from ..sources.tables.allowed_locations import location_problems
 from ..web.problems import field_problems
 from ..web.route_declarations import CONFLICT, Answers, ShortNumberPaging
 from .bodies import DeploymentIn, DeploymentOut, DeploymentPage, DeploymentPatch, definition_json
-from .change_texts import DeploymentsIn, LockedDeployment, ReadableDeployment, definition_changes
+from .change_texts import definition_changes
 from .definition_rules import definition_problems
+from .deployment_in_address import DeploymentsIn, LockedDeployment, ReadableDeployment
 from .monitor.queries import find_monitor, find_monitor_problems
 from .queries import Definition, Deployments, build_definition
 from .validate_only import ValidateOnly, kept_unless

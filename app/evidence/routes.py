@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query
 from ..access.gate.caller import ServicesIn, SessionIn
 from ..base.errors import Conflict, refuse
 from ..database.engine import arrow_reader
-from ..deployments.change_texts import NEEDS_LOGGED, ReadableDeployment
+from ..deployments.deployment_in_address import NEEDS_LOGGED, ReadableDeployment
 from ..deployments.monitor.bodies import MonitorIn
 from ..deployments.monitor.monitor_fit import fitting_problems
 from ..deployments.monitor.queries import find_monitor

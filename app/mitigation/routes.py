@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from ..access.audit.activity_queries import changes_between, record_activity
 from ..access.gate.caller import DeploymentId, Manager, NowIn, ServicesIn, SessionIn, turn
 from ..base.errors import Conflict, FieldProblem, refuse
-from ..deployments.change_texts import NEEDS_LOGGED, LockedDeployment, ReadableDeployment, managed
+from ..deployments.deployment_in_address import NEEDS_LOGGED, LockedDeployment, ReadableDeployment, managed
 from ..deployments.mitigation_queries import (
     detector_page,
     put_settings,

@@ -28,7 +28,7 @@ from ..checks.views.explain_figure import DATA_WORDS, judged_figure
 from ..checks.views.headlines import IMPACT
 from ..checks.views.view_shapes import GroupShare, ViewKind
 from ..checks.views.view_source import counted_check
-from ..deployments.change_texts import ReadableDeployment, Watched
+from ..deployments.deployment_in_address import ReadableDeployment, Watched
 from ..deployments.monitor.monitor_fit import missing_sides
 from ..domain.alert import Alert
 from ..domain.check import CheckRun, CheckState, DataSet, FigureKey, Measurement, Scope

@@ -11,7 +11,7 @@ from ..access.gate.caller import NowIn, SessionIn
 from ..base.clock import HOUR, floor_to_hour
 from ..base.values import frozen
 from ..charts.time_ranges import RangeChoice, RangePreset
-from ..deployments.change_texts import ReadableDeployment
+from ..deployments.deployment_in_address import ReadableDeployment
 from ..domain.check import Span
 from ..intake.volume.hourly_view import (
     SOURCE_WORDS,

@@ -14,7 +14,7 @@ from ..access.gate.caller import NowIn, SessionIn
 from ..base.errors import InvalidInput
 from ..base.values import frozen
 from ..charts.time_ranges import RangePreset
-from ..deployments.change_texts import Watched
+from ..deployments.deployment_in_address import Watched
 from ..domain.check import Span
 from ..domain.deployment import Deployment
 from ..domain.monitor import Monitor

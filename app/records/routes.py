@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Path, Query
 from sqlalchemy.orm import Session
 
 from ..access.gate.caller import READS_RECORDS, ServicesIn, SessionIn
-from ..deployments.change_texts import NEEDS_LOGGED, ReadableDeployment, exported
+from ..deployments.deployment_in_address import NEEDS_LOGGED, ReadableDeployment, exported
 from ..deployments.monitor.queries import find_monitor
 from ..domain.deployment import RecordSchema
 from ..domain.groups import GroupWords

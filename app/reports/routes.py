@@ -24,7 +24,7 @@ from ..checks.queries import get
 from ..checks.result_queries import read_measurements
 from ..checks.routes import CheckId
 from ..checks.views.measurement_bodies import derive_members
-from ..deployments.change_texts import ReadableDeployment, exported
+from ..deployments.deployment_in_address import ReadableDeployment, exported
 from ..domain.check import CheckRun, Measurement, Span
 from ..domain.deployment import Deployment
 from ..domain.paging import Paging

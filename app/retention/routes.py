@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Response
 from ..access.audit.activity_queries import changes_between, record_activity
 from ..access.gate.caller import Admin, Manager, ServicesIn, SessionIn
 from ..base.errors import NotFound
-from ..deployments.change_texts import (
+from ..deployments.deployment_in_address import (
     NEEDS_LOGGED,
     DeploymentsIn,
     LockedDeployment,

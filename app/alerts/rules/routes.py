@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path
 from ...access.audit.activity_queries import changes_between, record_activity
 from ...access.gate.caller import Manager, SessionIn
 from ...base.errors import FieldProblem, refuse
-from ...deployments.change_texts import LockedDeployment, ReadableDeployment
+from ...deployments.deployment_in_address import LockedDeployment, ReadableDeployment
 from ...domain.alert import Rule
 from ...web.route_declarations import CONFLICT, ID_PATTERN, Answers, ShortNumberPaging
 from ..channels.bodies import OpenAlertsIn, OpenAlertsSentOut

@@ -12,7 +12,7 @@ from ...access.gate.caller import DeploymentId, Manager, Services, ServicesIn, W
 from ...access.principals import Principal
 from ...base.errors import Conflict, FieldProblem, InvalidInput
 from ...base.values import Scalar, printable
-from ...deployments.change_texts import managed
+from ...deployments.deployment_in_address import managed
 from ...deployments.monitor.queries import find_monitor
 from ...deployments.queries import Deployments
 from ...deployments.routes import checked_definition

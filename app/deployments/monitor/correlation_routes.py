@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query
 
 from ...access.gate.caller import SessionIn
 from ...base.errors import InvalidInput
-from ..change_texts import ReadableDeployment
+from ..deployment_in_address import ReadableDeployment
 from ..training.queries import (
     RECOMMENDED_ABOVE,
     TrainingForm,

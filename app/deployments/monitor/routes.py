@@ -12,7 +12,8 @@ from ...base.errors import Conflict, FieldProblem, refuse, require_present
 from ...domain.deployment import Deployment
 from ...domain.monitor import Monitor
 from ...web.route_declarations import CONFLICT, ShortNumberPaging, problems
-from ..change_texts import LockedDeployment, ReadableDeployment, monitor_changes
+from ..change_texts import monitor_changes
+from ..deployment_in_address import LockedDeployment, ReadableDeployment
 from ..validate_only import ValidateOnly, kept_unless
 from .bodies import BothSidesIn, ListedMonitorOut, MonitorIn, MonitorOut, MonitorPage
 from .monitor_fit import (

@@ -8,7 +8,8 @@ from fastapi import APIRouter, Body
 from ...access.audit.activity_queries import record_activity
 from ...access.gate.caller import Manager, SessionIn
 from ...base.errors import InvalidInput
-from ..change_texts import LockedDeployment, ReadableDeployment, monitor_changes
+from ..change_texts import monitor_changes
+from ..deployment_in_address import LockedDeployment, ReadableDeployment
 from ..monitor.bodies import MonitorOut
 from ..monitor.monitor_fit import fitting_problems, keep_declaration, monitor_warnings
 from ..monitor.queries import find_monitor, put_monitor

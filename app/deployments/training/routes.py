@@ -19,7 +19,8 @@ from ...web.body import read_apart, sent_type, spooled
 from ...web.middleware import is_json, takes
 from ...web.problems import field_problems
 from ...web.route_declarations import CONFLICT
-from ..change_texts import LockedDeployment, ReadableDeployment, locked, managed, training_data_changes
+from ..change_texts import training_data_changes
+from ..deployment_in_address import LockedDeployment, ReadableDeployment, locked, managed
 from ..monitor.queries import find_monitor
 from ..queries import Deployments
 from .bodies import TrainingDataOut, TrainingDistributionsIn, TrainingSummaryOut

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Response
 from ...access.audit.activity_queries import record_activity
 from ...access.gate.caller import Manager, ServicesIn, SessionIn
 from ...database.engine import current_time
-from ...deployments.change_texts import NEEDS_LOGGED, ManagedDeployment, ReadableDeployment
+from ...deployments.deployment_in_address import NEEDS_LOGGED, ManagedDeployment, ReadableDeployment
 from ...web.route_declarations import CONFLICT, Answers, NumberPaging, uuid_path
 from .attribution import AttributionTrigger
 from .attribution_request import estimate_cost, request_attribution

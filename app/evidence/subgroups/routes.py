@@ -9,7 +9,7 @@ from ...access.audit.activity_queries import record_activity
 from ...access.gate.caller import Manager, SessionIn
 from ...base.errors import InvalidInput
 from ...database.engine import current_time
-from ...deployments.change_texts import NEEDS_LOGGED, LockedDeployment, ReadableDeployment
+from ...deployments.deployment_in_address import NEEDS_LOGGED, LockedDeployment, ReadableDeployment
 from ...deployments.monitor.bodies import FoundGroupIn, MonitorOut
 from ...deployments.monitor.queries import find_monitor
 from ...deployments.monitor.routes import require_monitor, store_monitor

@@ -5,7 +5,7 @@ from fastapi import APIRouter
 from ...access.audit.activity_queries import record_activity
 from ...access.gate.caller import Manager, ServicesIn, SessionIn
 from ...base.errors import FieldProblem, InvalidInput, refuse
-from ...deployments.change_texts import LockedDeployment
+from ...deployments.deployment_in_address import LockedDeployment
 from ...deployments.queries import Deployments
 from ...domain.deployment import StorageKind
 from ...domain.record import CellRefused

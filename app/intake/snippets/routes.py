@@ -3,7 +3,7 @@
 from fastapi import APIRouter, Request
 
 from ...access.gate.caller import READS_RECORDS, SessionIn
-from ...deployments.change_texts import ReadableDeployment
+from ...deployments.deployment_in_address import ReadableDeployment
 from ...deployments.monitor.queries import find_monitor
 from ...sources.stored.newest_record import newest_record
 from .bodies import SnippetOut, SnippetsOut

@@ -11,7 +11,7 @@ from ...access.gate.caller import NowIn, Reader, SessionIn
 from ...base.clock import HOUR, floor_to_hour
 from ...base.errors import FieldProblem, InvalidInput, refuse
 from ...base.values import frozen
-from ...deployments.change_texts import LoggableDeployment, ReadableDeployment
+from ...deployments.deployment_in_address import LoggableDeployment, ReadableDeployment
 from ...domain.check import Span
 from ...domain.record_times import KEPT, TimeRule
 from ...web.route_declarations import (

@@ -21,7 +21,7 @@ from ...alerts.queries import AlertFilter
 from ...alerts.rules.rules import rules_page
 from ...base.values import frozen
 from ...charts.time_ranges import RangePreset
-from ...deployments.change_texts import Watched
+from ...deployments.deployment_in_address import Watched
 from ...domain.alert import AlertFigure, AlertState, ClosingReason, RuleKind
 from ...domain.check import DataSet
 from ...domain.monitor import list_comparisons

@@ -14,7 +14,7 @@ from ...base.errors import NotFound
 from ...base.values import GroupValue, Range, canonical
 from ...calls.pinned_transport import CertificateFacts, describe_certificates
 from ...checks.queries import under_way
-from ...deployments.change_texts import Watched
+from ...deployments.deployment_in_address import Watched
 from ...deployments.mitigation_queries import read_mitigation_settings
 from ...deployments.monitor.monitor_fit import missing_sides, monitor_warnings
 from ...deployments.queries import WatchedDeployment

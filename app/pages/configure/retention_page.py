@@ -5,7 +5,7 @@ from starlette.responses import Response
 
 from ...access.gate.caller import AnyKey, NowIn, SessionIn
 from ...access.principals import Permission
-from ...deployments.change_texts import ReadableDeployment
+from ...deployments.deployment_in_address import ReadableDeployment
 from ...domain.paging import Paging
 from ...retention.policy import RetentionPreset
 from ...retention.queries import find_hold, read_erasures, read_retention_policy

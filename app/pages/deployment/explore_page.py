@@ -15,7 +15,7 @@ from ...charts.time_ranges import RangeChoice
 from ...charts.timeline import choose_range
 from ...checks.days.roll_up import Period
 from ...checks.schedule.worker_queries import choose_notice
-from ...deployments.change_texts import Watched
+from ...deployments.deployment_in_address import Watched
 from ...deployments.queries import WatchedDeployment
 from ...domain.check import FigureKey, Measurement, Scope
 from ...domain.groups import GroupWords

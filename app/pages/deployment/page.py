@@ -15,7 +15,7 @@ from ...checks.advice.advice import Cause, advice_on_check
 from ...checks.result_queries import RecentFigures, recent_figures
 from ...checks.schedule.worker_queries import choose_notice
 from ...checks.views.view_source import notes_of_check, read_present
-from ...deployments.change_texts import Watched
+from ...deployments.deployment_in_address import Watched
 from ...deployments.monitor.monitor_fit import missing_sides
 from ...domain.alert import AlertKind
 from ...evidence.attribution.queries import newest_of_gaps

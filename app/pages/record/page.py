@@ -12,7 +12,7 @@ from ...access.gate.caller import READS_RECORDS, NowIn, SessionIn
 from ...base.values import frozen_by_name
 from ...charts.time_ranges import RangePreset
 from ...checks import queries as checks
-from ...deployments.change_texts import Watched
+from ...deployments.deployment_in_address import Watched
 from ...domain.check import WindowCounts
 from ...domain.groups import GroupWords
 from ...domain.mitigation import ONLY_DIRECT

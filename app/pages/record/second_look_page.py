@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from ...access.gate.caller import READS_RECORDS, SessionIn
-from ...deployments.change_texts import Watched
+from ...deployments.deployment_in_address import Watched
 from ...domain.groups import GroupWords
 from ...domain.mitigation import ONLY_DIRECT
 from ...domain.monitor import outcome_label

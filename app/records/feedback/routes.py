@@ -4,7 +4,7 @@ from fastapi import APIRouter
 
 from ...access.gate.caller import READS_RECORDS, SessionIn
 from ...base.errors import Conflict, require_present
-from ...deployments.change_texts import NEEDS_LOGGED, ReadableDeployment
+from ...deployments.deployment_in_address import NEEDS_LOGGED, ReadableDeployment
 from ...sources.stored.record_conditions import RecordPlace
 from ...sources.stored.record_queries import read_schemas
 from ...web.route_declarations import (

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from ...access.gate.caller import READS_RECORDS, ServicesIn, SessionIn
 from ...base.errors import Conflict
-from ...deployments.change_texts import NEEDS_LOGGED, ReadableDeployment, exported
+from ...deployments.deployment_in_address import NEEDS_LOGGED, ReadableDeployment, exported
 from ...deployments.monitor.queries import find_monitor
 from ...domain.groups import GroupWords
 from ...domain.mitigation import ONLY_DIRECT

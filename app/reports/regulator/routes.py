@@ -16,7 +16,7 @@ from ...base.errors import FieldProblem, InvalidInput, refuse
 from ...base.values import frozen
 from ...charts.routes import describe_files
 from ...database.engine import current_time
-from ...deployments.change_texts import LockedDeployment, ReadableDeployment, exported
+from ...deployments.deployment_in_address import LockedDeployment, ReadableDeployment, exported
 from ...deployments.monitor.queries import find_monitor
 from ...domain.check import Span
 from ...domain.deployment import Deployment
