@@ -157,7 +157,7 @@ class Authenticator:
 
     def _end_look_up(self, digest: bytes, task: "asyncio.Task[Principal]") -> None:
         if not task.cancelled():
-            task.exception()
+            task.exception()  # also where every caller that waited has gone
         if self._under_way.get(digest, (None,))[0] is task:
             del self._under_way[digest]
 

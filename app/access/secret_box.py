@@ -90,7 +90,7 @@ class KeyFileBox(SecretBox):
         except OSError:
             if self._seen is None:
                 raise
-            return False
+            return False  # a process that runs keeps the keys that it has
         self._use(keys)
         self._seen = state
         return True

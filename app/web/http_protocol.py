@@ -259,6 +259,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._phase is _Phase.HEAD and self.headers is not None:
             self.headers.clear()
         if self._phase is _Phase.BODY:
+            # An answer now would be taken for that of another request.
             if self.pipeline or self.cycle.response_started:
                 self.transport.close()
                 return

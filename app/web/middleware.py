@@ -307,6 +307,7 @@ class BodyLimit:
 
 
 def _log_request(scope: Scope, status: int | None, seconds: float) -> None:
+    # Only templates become labels: a scanner must not be able to create new ones.
     route = name_route(scope)
     method = scope["method"] if scope["method"] in _METHODS else "OTHER"
     http_requests.labels(method, route, str(status or "disconnected")).inc()

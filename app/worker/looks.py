@@ -150,7 +150,7 @@ def _ending_as(work: str) -> Iterator[None]:
             yield
     except LeaseLost as error:
         log.warning(lost, error=str(error))
-    except Exception:
+    except Exception:  # logged; tried again when the lease has run out
         log.exception(broke)
 
 

@@ -189,7 +189,7 @@ def insert_event(
     try:
         session.execute(insert(AuditEventRow).values(values))
     except OperationalError:
-        raise
+        raise  # such as a database that went away
     except DatabaseError as error:
         raise Unavailable(
             "The audit event of this request could not be stored, so nothing was changed and its answer is "
@@ -221,7 +221,7 @@ def sealed_events(
             after = row.position or after
         if len(rows) < BATCH_ROWS:
             return
-        session.expunge_all()
+        session.expunge_all()  # the session would keep a long chain
 
 
 def unsealed_since(session: Session) -> tuple[int, datetime | None]:

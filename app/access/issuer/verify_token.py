@@ -269,7 +269,7 @@ def require_logout_token(claims: Mapping[str, Any]) -> str:
     jti = claims.get("jti")
     if not isinstance(events, Mapping) or not isinstance(events.get(LOGOUT_EVENT), Mapping):
         raise Unauthenticated("The token is not a notice of a log-out.")
-    if "nonce" in claims:
+    if "nonce" in claims:  # an ID token must not pass for a notice
         raise Unauthenticated("The token has a nonce, which a notice of a log-out must not have.")
     if not isinstance(jti, str) or not jti:
         raise Unauthenticated("The token has no jti, so it could be sent again.")

@@ -193,7 +193,7 @@ def send_mail(mail: EmailMessage, server: MailServer) -> Delivered | Undelivered
             refused = connection.send_message(mail)
             with suppress(OSError):  # the server has the mail
                 connection.quit()
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError) as error:  # a challenge may be no base64
         reason = _shown(_reason(error), server)
         is_refused = isinstance(error, smtplib.SMTPDataError) and error.smtp_code >= _PERMANENT
         return Undelivered(

@@ -180,7 +180,7 @@ class Asker:
                 retry_after_seconds(outcome.retry_after, self._timing.now()) if outcome.may_pass else None
             )
             if asked_for is not None:
-                self._pacer.hold(asked_for)
+                self._pacer.hold(asked_for)  # holds the other pages too
             pause = backoff_seconds(attempt, page) if asked_for is None else asked_for
             if not outcome.may_pass or attempt == attempts or self._timing.monotonic() + pause >= deadline:
                 model_calls.labels("failed").inc()

@@ -12,8 +12,8 @@ from ...base.errors import SetupError
 from ...base.values import frozen
 from .system_account import Account, current_account, is_nobody, unprivileged_account
 
-PORT = 5432
-LONGEST_SOCKET_PATH = 103
+PORT = 5432  # only in the socket's name: there is no address
+LONGEST_SOCKET_PATH = 103  # bytes: macOS allows 104 with the closing zero, Linux 108
 POINTER = "postgres.location"
 
 log = structlog.get_logger()

@@ -85,9 +85,11 @@ TUNING = {
     "fsync": "on",
     "synchronous_commit": "on",
     "full_page_writes": "on",
+    # Only the socket.
     "listen_addresses": "",
     "unix_socket_permissions": "0700",
     "max_connections": "200",
+    # Statements are short: compiling costs more than running.
     "jit": "off",
     # A check's big read must not take every core from ingestion.
     "max_parallel_workers_per_gather": "0",

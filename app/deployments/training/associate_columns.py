@@ -127,6 +127,7 @@ class _Side:
         known_rows = np.flatnonzero(np.isfinite(floats))
         if self.column.type is not FieldType.INTEGER or not len(known_rows):
             return floats
+        # By halves, because a difference of two 64-bit numbers may not fit in a third.
         integers = part.whole()
         if self.first is None:
             self.first = int(integers[known_rows[0]])

@@ -306,7 +306,7 @@ class Gateway:
                 # Last: while the disk is full, the database may take the counts all the same.
                 await asyncio.to_thread(self._spool.sync)
             except Unavailable:
-                pass
+                pass  # the counts are kept until it answers
             except OSError as error:
                 log.warning("the spool cannot be written", folder=str(self._spool.folder), error=str(error))
             except Exception:  # must not end the housekeeping of a process that runs for months

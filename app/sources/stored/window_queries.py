@@ -122,6 +122,9 @@ def name_values(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
     return rows.select([f"{VALUE_PREFIX}{no}" for no in range(len(columns))]).rename_columns([*columns])
 
 
+# Minutes hold no schema version, so only for a deployment with its first, or unchanged since before the span.
+# Erased records stay in the
+# minutes, and a clock that was ahead has made them forget some.
 _COUNT = f"""
 SELECT CASE WHEN $3 >= now() - interval '{int((KEPT - _MARGIN).total_seconds())} seconds'
              AND ($2 = 1 OR (SELECT updated_at FROM deployments

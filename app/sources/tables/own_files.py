@@ -55,9 +55,11 @@ class KeptAnswers:
 
     def read_draws(self, key: TargetKey, ids: pa.Array) -> pa.Table:
         while True:
+            # Another check may just have merged a file.
             with suppress(FileNotFoundError):
                 rows = self._read_rows(key, ids)
                 break
+        # Two checks may have asked for the same copy: the first answer counts.
         once = rows.group_by(["record_id", "draw"], use_threads=False).aggregate(
             [("outcome", "first"), ("probability", "first")]
         )
@@ -115,6 +117,7 @@ class KeptAnswers:
         )
 
     def _of(self, key: TargetKey) -> Path:
+        # Names and values may hold any character.
         digest = hashlib.blake2b(msgspec.json.encode(asdict(key)), digest_size=16).hexdigest()
         return self.folder / digest
 

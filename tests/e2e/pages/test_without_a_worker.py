@@ -176,7 +176,7 @@ def test_a_channel_that_is_added_while_alerts_are_open_is_sent_them_with_one_but
 
     offer.get_by_role("button", name="Name it in these rules and send").click()
 
-    expect(page.get_by_role("region", name="Deliveries to On call").get_by_text("alert opened")).to_have_count(many)
+    expect(page.get_by_role("group", name="Deliveries to On call").get_by_text("alert opened")).to_have_count(many)
     expect(offer).to_have_count(0)
     assert many > 0
     assert service.client.get(f"/v1{DEPLOYMENT}/alert-rules/unfair").json()["channels"] == ["on-call"]
