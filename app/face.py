@@ -61,10 +61,11 @@ Result = TypeVar("Result")
 
 @frozen_by_name
 class Face:
-    """`app` answers addresses that begin with `prefixes`; `open_paths` need no key.
+    """A mounted face.
 
-    `is_upload`: REST v1 bounds and counts the body. `wrap` is put around the whole service, and sees refusals
-    of the gate, too.
+    `app` answers addresses that begin with `prefixes`; `open_paths` need no key. `is_upload` tells requests
+    whose body REST v1 bounds and counts. `wrap` is put around the whole service, and sees refusals of the
+    gate, too.
     """
 
     app: ASGIApp
@@ -76,7 +77,7 @@ class Face:
 
 @dataclass(slots=True)
 class CallAnswer:
-    """One of 400 and above is a problem document."""
+    """An answer of REST v1; one of 400 and above is a problem document."""
 
     status: int = 0
     headers: dict[str, str] = field(default_factory=dict)
@@ -220,7 +221,7 @@ NO_FACE = Face(
 
 
 def mount_face(services: Services) -> tuple[Face, Entry]:
-    """Not yet connected."""
+    """The installed face, and its entry, not yet connected."""
     entry = Entry(services)
     name = next((name for name in FACES if find_spec(name) is not None), None)
     return NO_FACE if name is None else Face(**import_module(name).mount(entry)), entry

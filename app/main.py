@@ -345,7 +345,7 @@ class Answering:
 
 
 def app_from_environment() -> ASGIApp:
-    """`uvicorn --factory app.main:app_from_environment` serves it."""
+    """Service of the environment: `uvicorn --factory app.main:app_from_environment`."""
     settings = load_settings()
     configure_logging(settings.log_level)
     return create_app(settings)

@@ -10,6 +10,7 @@ SHORTEST, LONGEST = 12, 200
 """No rule about kinds of characters, as NIST SP 800-63B advises; the max bounds the work of a try."""
 
 AT_ONCE = 2
+"""Max hashes computed at the same time: each takes 64 MiB and a processor for some 50 ms."""
 
 _HASHER = PasswordHasher()
 _TURNS = threading.BoundedSemaphore(AT_ONCE)

@@ -80,8 +80,8 @@ def find_wait(hours: Sequence[datetime]) -> int:
 
 @frozen_by_name
 class LabelShares:
-    """`oldest`: of the newest records that are older than the usual delay; `usual_until`: when labels came as
-    usual. Labels count that came within the delay.
+    """Labels of the newest records that are older than the usual delay, from `oldest` on, and of records
+    until `usual_until`, when labels came as usual. Labels count that came within the delay.
     """
 
     delay: timedelta

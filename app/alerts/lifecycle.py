@@ -138,7 +138,7 @@ def close_by_hand(
 
 
 def _close_alarms(session: Session, alert: Alert) -> None:
-    """Only if the alert is about the present era.
+    """Ends what is open on the figures of an alert, if it is about the present era.
 
     The caller must hold the lock on the deployment's evidence: an hour added meanwhile would be lost.
     """

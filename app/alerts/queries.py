@@ -259,7 +259,7 @@ def name_alert(session: Session, alert: Alert, attribute: str, group: str) -> No
 
 
 def acknowledge(session: Session, alert: Alert, *, by: str, note: str | None) -> Alert | None:
-    """Assigns it to the person unless it is assigned; None if too late."""
+    """Acknowledges the alert, assigned to the person unless it is assigned; None if too late."""
     values = {
         "acknowledged_at": func.now(),
         "acknowledged_by": by,

@@ -128,7 +128,11 @@ def memory_bytes() -> int:
 
 @contextmanager
 def limited_memory() -> Iterator[None]:
-    """Only where the system does that (Linux). Raises TooLarge."""
+    """Limits the memory that this process takes in the block, where the system does that (Linux).
+
+    Raises:
+        TooLarge: it needs more.
+    """
     before = resource.getrlimit(resource.RLIMIT_DATA)
     # The sixth number: pages of data and stack, which RLIMIT_DATA counts.
     pages = (

@@ -58,6 +58,7 @@ MAX_API_PROCESSES_HERE = 4
 
 
 _ONE_PROCESS = "Darwin"
+"""macOS gives all connections of an address to one of the sockets that share it."""
 
 
 def count_cores() -> int:
@@ -69,7 +70,7 @@ def api_processes_here() -> int:
 
 
 class Settings(BaseSettings):
-    """`docs/operations/settings.md` describes them."""
+    """The settings of one process, which `docs/operations/settings.md` describes."""
 
     model_config = SettingsConfigDict(env_prefix="EVENHAND_", frozen=True, extra="ignore")
 

@@ -15,7 +15,7 @@ _SIGNIFICANT = re.compile(r"[1-9]")
 
 
 def parse_json(text: str | bytes, otherwise: Any) -> Any:  # noqa: ANN401 - any JSON
-    """`otherwise` if the text is not JSON."""
+    """Value that a text spells, or the other one if it is not JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

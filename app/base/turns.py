@@ -104,7 +104,11 @@ class Room:
 
     @contextmanager
     def place(self, caller: str) -> Iterator[None]:
-        """One unit until the block ends. Raises Unavailable."""
+        """Takes one unit until the block ends.
+
+        Raises:
+            Unavailable: none is free, in total or for this caller.
+        """
         self.take(caller, 1)
         try:
             self.require(caller)

@@ -81,7 +81,7 @@ def is_private(address: Address) -> bool:
 
 
 def parse_address(name: str) -> Address | None:
-    """None for a name or an odd spelling."""
+    """Address that a host is, or None for a name or an odd spelling."""
     try:
         return ip_address(name)
     except ValueError:
@@ -139,12 +139,13 @@ class OwnAddress:
 
 @frozen
 class EgressPolicy:
-    """`own` addresses of the service are never called; `model_prefixes` are of MLflow models that may be
-    loaded.
+    """The allowed addresses; `model_prefixes` are those of MLflow models that may be loaded.
 
-    Without `names` and `networks` all others are allowed, but private ones only unless `exposed_on`, the
+    `own` are the service's own addresses, which are never called.
+
+    `names` and `networks` both empty: all but those never called, and but private ones if `exposed_on`, the
     address at which other machines reach the service, is set. Otherwise the host must be one of `names`
-    exactly, or the address in one of `networks`.
+    exactly, or the address must lie in one of `networks`.
     """
 
     names: frozenset[str] = frozenset()

@@ -24,6 +24,7 @@ from ..statistics.intervals.verdicts import GRAVEST, Limits, Verdict
 from ..statistics.measures.worst_group import how_far_out, is_ratio
 
 STRIP_CHECKS = 72
+"""Checks whose verdicts a row shows: three days of hourly ones."""
 
 LOGGED = (DataSet.AS_LOGGED, DataSet.LABELLED)
 """A metric that needs labels has no figure on the first."""
@@ -32,7 +33,7 @@ SHOWN = (*LOGGED, DataSet.COUNTERFACTUAL)
 
 @frozen_by_name
 class StripPoint:
-    """`verdict` is None where the check has no figure of the group."""
+    """Verdict of a check; None where it has no figure of the group."""
 
     check_id: str
     verdict: str | None
@@ -132,7 +133,7 @@ class ForestRow:
 
     @property
     def main(self) -> ForestFigure:
-        """As logged; the counterfactual one where there is no other."""
+        """Figure as logged; the counterfactual one where there is no other."""
         return self.figures[0]
 
     @property
@@ -290,7 +291,7 @@ def is_on_ratios(metric: str) -> bool:
 
 
 def collect_strips(recent: RecentFigures, metric: str) -> dict[FigureKey, tuple[StripPoint, ...]]:
-    """One point for each check since the first that has the figure, oldest first."""
+    """Last verdicts by figure: one for each check since the first that has it, oldest first."""
     by_key: dict[FigureKey, dict[int, RecentFigure]] = {}
     for figure in recent.figures:
         key = FigureKey(metric=metric, data=figure.data, attribute=figure.attribute, group=figure.group)

@@ -64,10 +64,10 @@ class ForestHeadline:
 
 @frozen_by_name
 class Clause:
-    """Without a full stop; the interval is empty where the clause has it or there is none.
+    """Figure without a full stop, and its 95 % interval, empty where the clause has it or there is none.
 
-    `own_interval` is the figure's own; all numbers have equally many decimals. `note` says which interval was
-    chosen.
+    `own_interval` is the figure's own; all numbers have equally many decimals. `note` says which interval
+    was chosen.
     """
 
     text: str
@@ -181,7 +181,7 @@ def allow_for_choice(forest: Forest, row: ForestRow) -> Clause:
 def word_figure(
     row: ForestRow, figure: ForestFigure, names: GroupWords, *, ends: Ends | None = None
 ) -> Clause:
-    """From the side at a disadvantage; only ratios of favourable outcomes are turned.
+    """Figure from the side at a disadvantage; only ratios of favourable outcomes are turned.
 
     `ends` replace the figure's own interval, which is `own_interval` then.
     """

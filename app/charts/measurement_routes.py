@@ -124,7 +124,7 @@ def list_measurements(
 def _read_evidence(
     session: SessionIn, deployment: Deployment, filters: SeriesFilter
 ) -> list[ComparisonEvidenceOut]:
-    """Of one metric; none of several, or of other scopes than groups."""
+    """Evidence on the figures of one metric; none of several, or of other scopes than groups."""
     if len(filters.metrics) != 1 or filters.scope not in {None, Scope.GROUP}:
         return []
     evidence = look_at_evidence(session, deployment.no)

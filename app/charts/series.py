@@ -194,7 +194,10 @@ def count_period(session: Session, deployment_no: int, monitor: Monitor, span: S
 def _group_points(
     stored: Iterable[StoredPoint], runs: Mapping[int, EndedRun]
 ) -> dict[tuple[str, str | None], list[SeriesPoint]]:
-    """Of several checks that end at one moment the one of an hour counts, of these the newest."""
+    """Points by scope and group.
+
+    Of several checks that end at one moment the one of an hour counts, of these the newest.
+    """
     by_subject: dict[tuple[str, str | None], list[SeriesPoint]] = {}
     last: dict[tuple[str, str | None], EndedRun] = {}
     for row in stored:
@@ -295,7 +298,7 @@ def rename_evidence(names: GroupWords, evidence: DeploymentEvidence | None) -> D
 
 
 def rename_gap(names: GroupWords, gap: AttributedGap) -> AttributedGap:
-    """As a sentence says both sides: `people aged 18–25`."""
+    """Renames both sides as a sentence says them: `people aged 18–25`."""
 
     def call(side: SideCounts) -> SideCounts:
         if side.label is None or not names.is_named(gap.attribute, side.label):

@@ -54,7 +54,9 @@ _EXPECTED = "must be a date and time such as 2026-03-01T09:00, with or without a
 
 @frozen_by_name
 class RangeChoice:
-    """Without preset and start, the page decides. `end` without a `start` does not occur."""
+    """Choice of a person; without preset and start, the page decides. `end` without a `start` does not
+    occur.
+    """
 
     preset: RangePreset | None = None
     start: datetime | None = None
@@ -77,13 +79,13 @@ class RangeChoice:
         return {name: str(value) for name, value in members.items() if value is not None}
 
     def span(self, now: datetime, *, usual: RangePreset = USUAL, oldest: datetime | None = None) -> Span:
-        """From `start` up to `end`; of a preset from the full hour so long ago up to now.
+        """Returns the time from `start` up to `end`; of a preset from the full hour so long ago up to now.
 
         `oldest` is where `all` begins; without it, or where it lies ahead of now, `all` is as long as the
         usual preset.
 
         Raises:
-            InvalidInput: the start is not before the end, which is now if only a start is chosen.
+        InvalidInput: the start is not before the end, which is now if only a start is chosen.
         """
         if self.start is not None:
             end = self.end or now
@@ -132,10 +134,11 @@ def read_zone(name: str) -> ZoneInfo:
 
 
 def read_moment(name: str, text: str, zone: ZoneInfo) -> datetime:
-    """In UTC; without an offset on the clock of the zone, where an hour that comes twice is the first one.
+    """Returns the moment in UTC; without an offset on the clock of the zone, where an hour that comes twice
+    is the first one.
 
     Raises:
-        InvalidInput: it is no moment, or the clock of the zone skips it.
+    InvalidInput: it is no moment, or the clock of the zone skips it.
     """
     if not _FORM.fullmatch(text):
         raise InvalidInput(name, _EXPECTED)

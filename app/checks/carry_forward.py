@@ -27,10 +27,10 @@ FINGERPRINT = "fingerprint"
 
 
 def find_earlier_check(session: Session, subject: Subject) -> EarlierCheck | None:
-    """To be carried forward if `still_holds`.
+    """Earlier check whose figures may be carried forward if `still_holds`, else None.
 
-    None, and the window is read anyway, for a requested range, after refused records in the earlier check of
-    a requested one, and after a change of monitor, revision, schema, or settings of `describe_setting`.
+    The window is read anyway for a requested range, after refused records in the earlier check of a
+    requested one, and after a change of monitor, revision, schema, or settings of `describe_setting`.
     """
     check = subject.check
     deployment = subject.deployment
@@ -52,7 +52,8 @@ def find_earlier_check(session: Session, subject: Subject) -> EarlierCheck | Non
 
 
 def still_holds(reader: ArrowReader, subject: Subject, earlier: EarlierCheck) -> bool:
-    """Nothing was logged or corrected after the earlier span, and the same check would read the same today.
+    """Whether nothing was logged or corrected after the earlier span, and the same check would read the same
+    today.
 
     Its span is read again: imports and late writes add records where a check has read already.
     """

@@ -56,9 +56,9 @@ from .window.window_records import (
 
 @frozen_by_name
 class Further:
-    """In addition to the check's own. `store` writes the results, for the check of that number.
+    """Results in addition to the check's own. `store` writes the rest, for the check of that number.
 
-    `flagged` are flags of records in files, written next to these; None where nothing was asked.
+    `flagged` are flags of records in files, which are written next to these; None where nothing was asked.
     """
 
     tables: Sequence[Tabulated] = ()
@@ -74,9 +74,9 @@ Step = Callable[[Subject, CheckEvidence, Labelled | None, Database], Further]
 
 @frozen
 class Findings:
-    """With a `failure` a success lacks the figures that need the model.
+    """Everything that a check stores; with a `failure` a success lacks the figures that need the model.
 
-    `kept_tables` are those of the measuring check, if figures are carried forward.
+    `kept_tables` are set only if figures are carried forward: those of the measuring check.
     """
 
     state: CheckState

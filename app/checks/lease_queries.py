@@ -19,11 +19,11 @@ from .queries import read_run
 
 @frozen_by_name
 class CheckPolicy:
-    """`lease`: silence of a worker after which another one takes its check over.
+    """Rules for checks that do not succeed at once.
 
-    `retry_delays`: pauses after the failed attempts at a check of the schedule or of late files.
-    `model_pause`: pause between attempts at an hour that the model has missed, which end only when it
-    answers.
+    `lease`: silence of a worker after which another one takes its check over. `retry_delays`: pauses after
+    the failed attempts at a check of the schedule or of late files. `model_pause`: pause between attempts at
+    an hour that the model has missed, which end only when it answers.
     """
 
     lease: timedelta = timedelta(seconds=30)
@@ -99,7 +99,7 @@ _END_ABANDONED = text("""
 
 
 def claim(session: Session, *, token: str, policy: CheckPolicy) -> CheckRun | None:
-    """`token` is new for each claim.
+    """Leases the next check; `token` is new for each claim.
 
     Taking over a silent worker's check is an attempt; without one left, it ends.
     """
@@ -161,10 +161,12 @@ def finish(
     model_revision: str | None = None,
     retry_after: timedelta | None = None,
 ) -> None:
-    """With `retry_after` only this attempt ends; `alerts_due`: its alerts are to be decided.
+    """Ends the check, or with `retry_after` this attempt; `alerts_due`: its alerts are to be decided.
 
-    A success with a `failure` lacks figures. Call it first in the transaction that stores the results: until
-    the commit no other process can take the check over or cancel it.
+    A success with a `failure` lacks figures.
+
+    Call it first in the transaction that stores the results: until the commit no other process can take the
+    check over or cancel it.
 
     Raises:
         LeaseLost: the check is no longer this worker's; roll everything back.

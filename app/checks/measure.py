@@ -157,10 +157,11 @@ def measure_table(
     labels: LabelledCells | None = None,
     other_revisions: OtherRevisions | None = None,
 ) -> list[Measurement]:
-    """In the scopes (None: all); `picked` None: the monitor's metrics.
+    """Picked metrics (None: the monitor's) of one table, in the scopes (None: all).
 
-    `at` is the end of its time, `lacking` the reasons why it has no strata or scores. `labels` says who has a
-    label, of a table that needs them and does not say it itself, `other_revisions` what is left out of it.
+    `at` is the end of its time, `lacking` the reasons why it has no strata or scores. `labels` says who
+    has a label, of a table that needs them and does not say it itself, `other_revisions` what is left out
+    of it.
     """
     members = _members(monitor, comparison)
     everybody = comparison == EVERYBODY
@@ -208,7 +209,7 @@ def find_limits(attribute: MonitoredAttribute | None, metric: str) -> Limits:
 
 
 def strictest_limits(members: Sequence[MonitoredAttribute], metric: str) -> Limits:
-    """Of an intersection the strictest; without members those of everybody."""
+    """Limits of an attribute; of an intersection the strictest; without members those of everybody."""
     limits = [find_limits(member, metric) for member in members] or [find_limits(None, metric)]
     lowers = [limit.lower for limit in limits if limit.lower is not None]
     uppers = [limit.upper for limit in limits if limit.upper is not None]
@@ -303,7 +304,8 @@ class _Records:
 def measure_records(
     subject: Subject, evidence: CheckEvidence, labels: Labelled | None, report: Report, *, has_all: bool
 ) -> Iterator[MeasuredRows]:
-    """For everybody and each comparison; `report` may end it in between.
+    """Yields the picked metrics of records, for everybody and each comparison; `report` may end it in
+    between.
 
     Without `has_all`, the window holds only some of the payload, which is not measured.
     """

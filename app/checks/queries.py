@@ -106,7 +106,7 @@ def queue_requested(
 
 
 def renew_waiting(session: Session, deployment_no: int, *, start: datetime) -> CheckRun | None:
-    """From `start` to this moment, unless a worker has begun it."""
+    """Extends the check for now from `start` to this moment, unless a worker has begun it."""
     waits = (
         CheckRow.deployment_no == deployment_no,
         CheckRow.trigger == Trigger.REQUEST,
@@ -235,11 +235,11 @@ def request_check(
     span: Span | None = None,
     batch: str | None = None,
 ) -> CheckRun:
-    """Of records that were logged in `span`, or of a batch: records in files whose paths have that value of
-    the table's `partition_by`.
+    """Queues a check of the records that were logged in `span`, or of a batch: records in files whose paths
+    have that value of the table's `partition_by`.
 
-    Without these, of the present hour up to now, on the database's clock: all acknowledged before is in it. A
-    waiting check of the same is brought up to now instead.
+    Without these, of the present hour up to now, on the database's clock: all acknowledged before is in it.
+    A waiting check of the same is brought up to now instead.
 
     Raises:
         Conflict: the deployment has no monitor.

@@ -260,7 +260,9 @@ def read_window_members(session: Session, check_ids: Collection[str], member: st
 
 
 def newest_success_before(session: Session, deployment_no: int, moment: datetime) -> EarlierCheck | None:
-    """With the model's answers, no requested range, that ends last, at or before `moment`."""
+    """Returns the success with the model's answers, no requested range, that ends last, at or before
+    `moment`.
+    """
     successes = select(CheckRow).where(
         CheckRow.deployment_no == deployment_no,
         CheckRow.state == CheckState.SUCCEEDED,
@@ -298,7 +300,7 @@ def _json(value: object) -> str | None:
 
 @frozen_by_name
 class RecentCheck:
-    """`measured_at` is the end of the measured span.
+    """A check with figures. `measured_at` is the end of the measured span.
 
     `unseen` are attributes that the model does not see. `is_topped_up`: it has records of earlier hours.
     """
@@ -360,7 +362,9 @@ _RECENT = text("""
 def recent_figures(
     session: Session, deployment_no: int, metric: str, *, most: int, until: datetime | None = None
 ) -> RecentFigures:
-    """One check for each end, newest first, up to `until`, and their figures of the metric."""
+    """Returns at most `most` newest checks with figures, one for each end, up to `until`, and their figures
+    of the metric.
+    """
     rows = session.execute(
         _RECENT, {"deployment_no": deployment_no, "metric": metric, "most": most, "until": until}
     ).all()

@@ -30,11 +30,12 @@ EQUAL_CHECKS = "checks_with_equal_answers"
 
 @frozen
 class Subject:
-    """`donors` are those of meta fields watched through correlated features, as far as the training data hold
-    them, `associations` the strength of these.
+    """A check with its deployment and monitor.
 
-    `profile_version` is the newest fitted for the mitigation. The monitor has no `unmeasured` comparison,
-    each with why. `last` is the newest success with the model's answers.
+    `donors` are those of meta fields watched through correlated features, as far as the training data hold
+    them, `associations` the strength of these, `profile_version` the newest fitted for the mitigation. The
+    monitor has no `unmeasured` comparison, each with why. `last` is the newest success with the model's
+    answers.
     """
 
     check: CheckRun
@@ -58,7 +59,7 @@ class Subject:
         return self.check.span.end
 
     def without(self, reasons: Mapping[Comparison, str]) -> "Subject":
-        """Without comparisons that cannot be measured.
+        """Subject without attributes and intersections that cannot be measured.
 
         Raises:
             InvalidInput: no attribute is left.
@@ -76,7 +77,7 @@ class Subject:
         return replace(self, monitor=monitor, unmeasured={**self.unmeasured, **reasons})
 
     def columns(self) -> list[str]:
-        """Of the attributes and of the strata.
+        """Names of the columns of the attributes and of the strata.
 
         Raises:
             InvalidInput: the changed schema no longer has one.
@@ -236,7 +237,11 @@ class ModelOfCheck:
     def score_by(
         self, ask: Callable[[], list[Scored]], rows: Rows, should_stop: Callable[[], None]
     ) -> list[Scored]:
-        """`ask` asks about the rows from here or elsewhere; raises as `score`."""
+        """Answers of `ask`, which asks about the rows from here or elsewhere.
+
+        Raises:
+            ScoringFailed: as `score`.
+        """
         health = self._health
         # A person may know that the endpoint is back.
         if health.state is BreakerState.OPEN and self._trigger is Trigger.SCHEDULE and not self._has_answered:

@@ -41,6 +41,7 @@ MIN_FREE_BYTES = 2 * 2**30
 MIN_MONTHS_AHEAD = 1
 
 MAX_DAY_WAIT = timedelta(days=1)
+"""Time after which an ended day of checks that is not added up is reported."""
 
 
 class ExamResult(StrEnum):

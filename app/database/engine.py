@@ -215,8 +215,10 @@ class Database:
 
     @contextmanager
     def operator_connection(self) -> Iterator[Connection]:
-        """One transaction of a command. Raises Unavailable with the address, without its password, and the
-        cause.
+        """Runs one transaction of an operator's command: an error names the address, without its password,
+        and the cause.
+
+        Raises Unavailable.
         """
         try:
             with self.engine.begin() as connection:

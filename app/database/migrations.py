@@ -165,9 +165,10 @@ def _apply_next(database: Database) -> bool:
 
 
 def require_no_months_in_files(connection: Connection, *, locked: bool = False) -> None:
-    """`locked`: until the transaction ends.
+    """Requires that no month of records is in files; `locked`: until the transaction ends.
 
-    Raises SetupError: the files of commit 7ba08965 hold the only copy.
+    Raises:
+        SetupError: some are: the files of commit 7ba08965 hold the only copy.
     """
     if connection.exec_driver_sql("SELECT to_regclass('archived_months')").scalar() is None:
         return

@@ -77,7 +77,7 @@ _MAX_QUERY = 200
 
 
 def exported(what: str) -> Dependency:
-    """Notes who fetches a file. One of single records needs `READS_RECORDS` before it."""
+    """A dependency: notes who fetches a file. One of single records needs `READS_RECORDS` before it."""
 
     def note(request: Request, principal: Reader, session: SessionIn, deployment: ReadableDeployment) -> None:
         form = request.path_params.get("form", "csv")

@@ -225,7 +225,9 @@ class Changes:
 def find_changes(
     table: PayloadTable | FeedbackTable, roots: Sequence[Root], side: str, previous: Mapping[str, FileSpan]
 ) -> Changes:
-    """`previous` is by path. A file that cannot be read yet is left for the next listing."""
+    """Changes since `previous` (by path). A file that cannot be read yet is left for the next
+    listing.
+    """
     listed = {file.path: file for file in list_files(table, roots, side)}
     new = []
     for path, file in listed.items():

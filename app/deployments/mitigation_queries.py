@@ -46,7 +46,9 @@ class DetectorQuality:
 
 @frozen_by_name
 class DetectorCounts:
-    """`records` and `biased` are before the newest were picked; the others of those used."""
+    """Records of a training. `records` and `biased` are before the newest were picked; the others of those
+    used.
+    """
 
     records: int
     biased: int

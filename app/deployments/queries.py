@@ -94,6 +94,7 @@ class WatchedDeployment:
 
 
 _MAX_SCHEMA_VERSION = 2**15 - 1
+"""Every record carries its version in two bytes."""
 
 _COLUMN_KEY_BYTES = 32
 

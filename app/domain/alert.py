@@ -118,7 +118,9 @@ class FailedChecksCondition:
 
 @frozen_by_name
 class EvidenceCondition:
-    """`metrics` and `attributes` None = all."""
+    """Enough evidence has accumulated that a metric is beyond a limit. `metrics` and `attributes` None =
+    all.
+    """
 
     data: tuple[DataSet, ...] = (DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL, DataSet.LABELLED)
     metrics: tuple[str, ...] | None = None
@@ -148,7 +150,9 @@ CONDITIONS = {
 
 @frozen_by_name
 class RuleContent:
-    """`channels` are the ids of those that are notified; `remind_after_hours` None = never."""
+    """The content of a rule. `channels` are the ids of those that are notified; `remind_after_hours` None
+    = never.
+    """
 
     name: str
     condition: Condition
@@ -163,7 +167,7 @@ class RuleContent:
 
 @frozen_by_name
 class Rule:
-    """`version` grows with every change of content."""
+    """A stored rule. `version` grows with every change of content."""
 
     no: int
     id: str

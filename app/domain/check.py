@@ -65,7 +65,7 @@ class Details:
 
     @classmethod
     def from_json(cls, members: Mapping[str, object]) -> "Details":
-        """Of any release; an unknown number becomes a count."""
+        """Details that `to_json` wrote, in any release; an unknown number becomes a count."""
         stated: JsonObject = {}
         counts: dict[str, dict[str, float | None]] = {"": {}, "monitored_": {}, "reference_": {}}
         other_members = {}
@@ -86,12 +86,12 @@ class Details:
         )
 
     def changed(self, **changes: object) -> "Details":
-        """In a third of the time of `dataclasses.replace`."""
+        """A copy, in a third of the time of `dataclasses.replace`."""
         values: JsonObject = dict(zip(_NAMES, _READ_ALL(self), strict=True))
         return Details(**values | changes)
 
     def to_json(self) -> JsonObject:
-        """In the order in which Postgres keeps them."""
+        """Stored members, in the order in which Postgres keeps them."""
         members = {
             name: value
             for name, attribute in _FIELDS.items()
@@ -109,7 +109,7 @@ class Details:
         return self.monitored_counts if side == "monitored" else self.reference_counts
 
     def records_of(self, side: Side) -> int | None:
-        """Without copies; None if that is not stored."""
+        """Records with an outcome, without copies; None if that is not stored."""
         counts = self.counts_of(side)
         numbers = (counts.get(name) for name in ("own_n", "original_n", "n"))
         return next((round(number) for number in numbers if number is not None), None)
@@ -238,7 +238,7 @@ class Progress:
 
 @frozen_by_name
 class WindowCounts:
-    """Of a check's window; None where the check ended before it read one.
+    """Records of a check's window; None where the check ended before it read one.
 
     `records` include those of earlier hours; `unclassified` are in neither outcome list; `needed` is the
     monitor's `min_records` then.

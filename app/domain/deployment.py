@@ -59,7 +59,8 @@ NOT_READ = (
 
 @frozen_by_name
 class PayloadColumns:
-    """`features` and `meta` map names of the schema to columns; those not named have their own name.
+    """Columns of a payload table. `features` and `meta` map names of the schema to columns; those not named
+    have their own name.
 
     Windows are cut by `scored_at`. Without `model_revision`, all records are of the deployment's revision.
     """
@@ -96,7 +97,7 @@ class _Table:
 
 @frozen_by_name
 class PayloadTable(_Table):
-    """`partition_by` is a column in paths, as in `day=2026-07-01`."""
+    """A folder of files with scoring records. `partition_by` is a column in paths, as in `day=2026-07-01`."""
 
     columns: PayloadColumns = PayloadColumns()
 
@@ -191,7 +192,7 @@ def has_protected(*sections: tuple[Column, ...]) -> bool:
 
 @frozen_by_name
 class RecordSchema:
-    """`version` grows with every change; stored rows keep theirs."""
+    """The columns of a deployment's records. `version` grows with every change; stored rows keep theirs."""
 
     version: int
     features: tuple[Column, ...]
@@ -355,7 +356,9 @@ class ModelFacts:
 
 @frozen_by_name
 class Deployment(ModelFacts):
-    """`no` is the store's number, `id` the public name in addresses, `health` that of its endpoint."""
+    """A watched model. `no` is the store's number, `id` the public name in addresses, `health` that of its
+    endpoint.
+    """
 
     no: int
     id: str

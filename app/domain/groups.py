@@ -88,7 +88,7 @@ def count_twins(
 def describe_twins(
     twins: Counter[NearTwin], fate: str = "so it is in no group until it is listed"
 ) -> list[str]:
-    """On each of the `MAX_TWINS` with the most records, and on its fate."""
+    """A sentence on each of the `MAX_TWINS` with the most records, and on its fate."""
     sentences = []
     for twin, count in twins.most_common(MAX_TWINS):
         value = repr(twin.value)
@@ -130,7 +130,7 @@ def find_twins(values: Iterable[object], listed: Iterable[GroupValue]) -> dict[s
 
 
 def collapse_blanks(text: str) -> str:
-    """Without outer blanks, and with one space for several or other blanks."""
+    """Text without outer blanks, and with one space for several or other blanks."""
     return _BLANKS.sub(" ", text).strip()
 
 
@@ -297,7 +297,7 @@ class GroupWords:
         )
 
     def label(self, attribute: str, group: str) -> str:
-        """For a table: display names, or the label as it is."""
+        """A group for a table: its display names, or the label as it is."""
         return " ".join(self._find_names(attribute, group)) or group
 
     def is_named(self, attribute: str, group: str) -> bool:
@@ -313,7 +313,7 @@ class GroupWords:
         return replace(measurement, details=details.changed(**named))
 
     def parts(self, attribute: str, group: str) -> tuple[str, ...]:
-        """One for each feature; one only, where the label cannot be divided."""
+        """Names or labels of a group by feature; one only, where the label cannot be divided."""
         divided = self._divide(attribute, group)
         return (
             (group,)
@@ -322,7 +322,7 @@ class GroupWords:
         )
 
     def subject(self, attribute: str, group: str) -> str:
-        """In the plural: `women under 26`, or `records with sex female`."""
+        """A group for a sentence, in the plural: `women under 26`, or `records with sex female`."""
         return self._say_names(attribute, group) or f"records with {self.condition(attribute, group)}"
 
     def role(self, attribute: str, group: str) -> str:
@@ -330,7 +330,7 @@ class GroupWords:
         return self._say_names(attribute, group) or self.condition(attribute, group)
 
     def condition(self, attribute: str, group: str) -> str:
-        """`sex female and age 18-25`."""
+        """Group as a condition: `sex female and age 18-25`."""
         return " and ".join(
             f"{feature} {label}" for feature, label in self._divide(attribute, group) or [(attribute, group)]
         )

@@ -84,9 +84,10 @@ class StandIn:
 
 @frozen
 class AttributeProfile:
-    """Without `stand_ins`, `reason` says why it cannot be mitigated by substitution.
+    """Facts fitted for one attribute. Without `stand_ins`, `reason` says why it cannot be mitigated by
+    substitution.
 
-    `covered` is the share of reference records that they represent.
+    `covered` is the share of reference records that the stand-ins represent.
     """
 
     feature: str
@@ -125,11 +126,12 @@ class Profile:
 
 @frozen_by_name
 class FlaggedRecord:
-    """With a reference value of the attribute its outcome would be another, or probably.
+    """A payload record that needs a second look: with a reference value of the attribute its outcome would be
+    another, or probably.
 
     `kind`: `changed` (the model said so) or `likely` (the bias detector thinks so); `direction`: `lifted`
-    where the outcome would be favourable, else `lowered`. Scores are probabilities of the favourable outcome;
-    `gap` is their distance, 0 without scores.
+    where the outcome would be favourable, else `lowered`. Scores are probabilities of the favourable
+    outcome; `gap` is their distance, 0 without scores.
     """
 
     record_no: int

@@ -42,7 +42,7 @@ class GroupName:
 
 @frozen_by_name
 class DisplayNames:
-    """`favourable` continues "they are": `rated No Risk`."""
+    """Names of a monitor. `favourable` continues "they are": `rated No Risk`."""
 
     favourable: str | None = None
     groups: tuple[GroupName, ...] = ()
@@ -61,7 +61,9 @@ class DisplayNames:
 def display_name_problems(
     names: DisplayNames, groups: Mapping[str, Collection[str] | None]
 ) -> Iterator[FieldProblem]:
-    """`groups` are the labels by watched feature, None where every value may be one."""
+    """Yields the problems of the names; `groups` are the labels by watched feature, None where every value
+    may be one.
+    """
     if names.favourable is not None:
         yield from _check_text("names.favourable", names.favourable)
     if len(names.groups) > MAX_NAMED_GROUPS:
@@ -192,7 +194,9 @@ class OutcomeRule:
         return self.tests.classify(prediction)
 
     def classify_text(self, text: str) -> Outcome:
-        """Of canonical text; under numbers, of the number that it spells."""
+        """Outcome of a class by its canonical text: under numbers, of the number that it
+        spells.
+        """
         number = (
             exact_number(text)
             if all(is_numeric(member) for member in (*self.favourable, *self.unfavourable))
@@ -233,7 +237,7 @@ class Schedule(StrEnum):
 
 @frozen_by_name
 class Limits:
-    """`lower <= value <= upper`; an absent side is open."""
+    """The range in which a metric counts as fair: `lower <= value <= upper`; an absent side is open."""
 
     lower: float | None = None
     upper: float | None = None
@@ -276,7 +280,9 @@ class MonitoredAttribute:
         return (self.feature,) if self.rule is None else self.rule.features
 
     def column_in(self, schema: RecordSchema) -> Column | None:
-        """Of a rule one that no record has; None if the schema lacks what is read."""
+        """Column whose values are the groups', of a rule one that no record has; None if the
+        schema lacks what is read.
+        """
         if self.rule is None:
             return schema.column(self.feature)
         if any(schema.column(name) is None for name in self.columns):
@@ -295,10 +301,11 @@ POOLED_GROUP = "monitored groups together"
 
 @frozen_by_name
 class EvidenceSettings:
-    """`person` is the column that says whose record it is: only a person's first record counts.
+    """Settings of the evidence over time.
 
-    Somebody may declare instead that `each_record_another_person` is true. All comparisons together raise at
-    most one false alarm in `false_alarm_hours` on average.
+    `person` is the column that says whose record it is: only a person's first record counts. Somebody may
+    declare instead that `each_record_another_person` is true. All comparisons together raise at most one
+    false alarm in `false_alarm_hours` on average.
     """
 
     person: str | None = None
@@ -318,7 +325,9 @@ MAX_NIGHTLY_ROWS = 50_000
 
 @frozen_by_name
 class AttributionSettings:
-    """In the night after each day, for about how many rows at most."""
+    """Whether the gaps of each day are attributed in the night after it, and for about how many rows at
+    most.
+    """
 
     nightly: bool = False
     max_rows: int = MAX_NIGHTLY_ROWS
@@ -326,7 +335,8 @@ class AttributionSettings:
 
 @frozen_by_name
 class Monitor:
-    """`version` grows with every change but one of `attribution` or `names`; each check records it.
+    """A deployment's fairness monitor. `version` grows with every change but one of `attribution` or `names`;
+    each check records it.
 
     `metrics` None = the usual ones. `strata` is the column within whose values the conditional metrics
     compare.
@@ -371,9 +381,10 @@ class Comparison:
 
     @classmethod
     def from_label(cls, label: str, columns: Collection[str] = ()) -> "Comparison":
-        """Of `columns`, only names that hold × as a word of their own matter.
+        """Comparison of that label. Of `columns`, only names that hold × as a word of their own
+        matter.
 
-        There is one way to divide a label, because no column's name begins with another's and ×
+        There is one way to divide it, because no column's name begins with another's and ×
         (`joining_problem`).
         """
         pieces = label.split(TOGETHER) if label else []

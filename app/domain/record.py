@@ -60,7 +60,7 @@ def number(value: Json) -> int | float:
 
 
 def integer(value: Json) -> int:
-    """Of 64 bits; `3.0` is one."""
+    """A whole number of 64 bits; `3.0` is one."""
     if type(value) is float and value.is_integer() and abs(value) < EXACT:
         return int(value)
     if type(value) is not int:
@@ -106,12 +106,12 @@ def scalar(value: Json) -> Scalar:
 
 
 def probability(value: Json) -> int | float | list[int | float]:
-    """In [0, 1], or an array; one that rounding moved out is 0 or 1."""
+    """A number in [0, 1], or an array of them; one that rounding moved out is 0 or 1."""
     return [_probability(element) for element in value] if type(value) is list else _probability(value)
 
 
 def sample_rate(value: Json) -> float | None:
-    """None for 1."""
+    """Share of records that is logged; None for 1."""
     if not is_number(value) or not LEAST_SAMPLE_RATE <= value <= 1:
         raise CellRefused(f"must be a number from {LEAST_SAMPLE_RATE:g} to 1, found {shown(value)}")
     return None if value == 1 else float(value)

@@ -119,8 +119,8 @@ class Impossible(StrEnum):
 
 
 class TimeReading(NamedTuple):
-    """In UTC, or the reason for none. A date has no hour. `is_placed`: an offset is stated or given by the
-    rule.
+    """A usable time in UTC, or the reason for none. A date has no hour. `is_placed`: an offset is stated
+    or given by the rule.
     """
 
     reason: Impossible | None
@@ -130,7 +130,9 @@ class TimeReading(NamedTuple):
 
 
 def list_readings(text: str, form: str | None = None) -> Iterator[tuple[str, datetime]]:
-    """Forms in which a cell is a valid time of any century; the time has an offset if one is stated."""
+    """Yields the forms in which a cell is a valid time of any century, with that time, which has an offset
+    if one is stated.
+    """
     forms = [form or (_ISO_DATE if len(text) == len(_ISO_DATE) else _ISO)]
     if form is None and _DIGITS.fullmatch(text):
         forms = _FORMS.get(len(text), [])
@@ -154,7 +156,7 @@ class TimeRule:
 
     @classmethod
     def at(cls, now: datetime, earliest: date | str | None = None) -> "TimeRule":
-        """From the earliest day, by default 1 January 20 years before, up to a day ahead. Raises
+        """Times from the earliest day, by default 1 January 20 years before, up to a day ahead. Raises
         InvalidInput.
         """
         first = parse_moment("earliest", f"{now.year - 20}-01-01" if earliest is None else earliest)
@@ -204,7 +206,7 @@ class TimeRule:
 
 @dataclass(slots=True)
 class LeftOutTimes:
-    """For one reason; `first` is the first such cell, in `record` from 1."""
+    """Records left out for one reason; `first` is the first such cell, in `record` from 1."""
 
     reason: Impossible
     first: str
@@ -347,7 +349,7 @@ class RejectionReason(StrEnum):
 
 @frozen_by_name
 class Arrivals:
-    """In one hour, by the service's clock, from one source."""
+    """Records that were stored in one hour, by the service's clock, from one source."""
 
     hour: datetime
     source: RecordSource
@@ -357,7 +359,7 @@ class Arrivals:
 
 @frozen_by_name
 class RejectionCount:
-    """`field` is empty where the service does not know it."""
+    """Records of one hour that were not stored. `field` is empty where the service does not know it."""
 
     hour: datetime
     source: RecordSource

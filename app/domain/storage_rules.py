@@ -10,7 +10,9 @@ from .monitor_rules import MAX_GROUPS, check_listed
 
 
 def group_labels(column: Column) -> Callable[[Scalar], str | None]:
-    """None for a value in no group. A label is taken for itself."""
+    """Function from a value to the label of its group; None for one in no group. A label is
+    taken for itself.
+    """
     groups = column.storage.groups if column.storage else ()
     labels = {group.label for group in groups}
     members = [Group(group.label, "monitored", value) for group in groups for value in group.values]

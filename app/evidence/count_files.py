@@ -202,7 +202,7 @@ MOST_JOINED = 1_000_000
 
 @frozen
 class HoursInFiles:
-    """As the files are listed and can be read now.
+    """Hours of a deployment as its files are listed and can be read now.
 
     The session's transaction is kept alive while files are read.
     """

@@ -139,7 +139,8 @@ def count_payload(
 
 
 def tabulate_payload(batch: ReadRecords, monitor: Monitor, span: Span) -> Iterator[CountedHour]:
-    """Also of records that are left out: the reason follows the role. Those in no group have no role.
+    """Counts groups, also of records that are left out: the reason follows the role. Those in no group have
+    no role.
 
     Their label says why none is, if the comparison cannot be made.
     """

@@ -100,13 +100,13 @@ class RateSeries:
         return self.pasts[key]
 
     def between(self, start: int, end: int) -> Hours:
-        """`end` is exclusive."""
+        """Hours from number `start` to `end`, exclusive."""
         return self.hours.between(start - self.first, end - self.first)
 
 
 @frozen_arrays
 class PairSeries:
-    """From the hour of number `first` on."""
+    """Kinds of records of a monitored group and the reference from the hour of number `first` on."""
 
     first: int
     kinds: Sequence[Sequence[Kind]]
@@ -119,7 +119,7 @@ class PairSeries:
         return pair_hours([self.kinds[hour - self.first] for hour in hours])
 
     def between(self, start: int, end: int) -> Hours:
-        """As if the sides' records were different ones."""
+        """Sums of outcomes of these hours, as if the sides' records were different ones."""
         return self.pairs(range(start, end)).sums()
 
 
@@ -183,6 +183,7 @@ Lookup = Callable[[int, int], Series]
 """From one hour to another, exclusive."""
 
 Divisors = Callable[[IntArray], FloatArray]
+"""Divisor of ln E of each of these hours, by what was said of persons."""
 
 
 @dataclass(slots=True, eq=False)
@@ -465,7 +466,7 @@ def advance(
     totals: Callable[[int], int],
     keep_alive: Callable[[], object],
 ) -> None:
-    """In the order in which the hours became known."""
+    """Adds to all figures of a deployment their hours, in the order in which these became known."""
     comparisons = {id(course): course.comparisons() for course in courses}
     everybody = list(chain.from_iterable(comparisons.values()))
     if together.open_alarm is None:

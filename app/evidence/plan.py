@@ -81,7 +81,7 @@ class PlannedComparison:
 
 @frozen_by_name
 class EvidencePlan:
-    """At the traffic of `span`, None without records.
+    """Plan of a monitor at the traffic of `span`, None without records.
 
     `shared_by` comparisons share the budget of false alarms.
     """

@@ -68,16 +68,18 @@ MAX_HOUR = 2**31
 
 @frozen_by_name
 class ComparisonState:
-    """One metric, group and direction after the last hour.
+    """Evidence on one metric, group and direction after its last hour.
 
     `statement` is the figure's, which its limits share. `alarms`: all at this limit so far, oldest first.
     `log_evidence_now` is after corrections, where it is below the threshold of an open alarm; `found_at`: so
-    many `found_corrections` of hours before that, or late records, raised it. `figure_id` names the counts.
-    `since` lies between `earliest` and `latest`; `alarm_at` ends the hour of the alarm. `log_*` are natural
-    logarithms of factors. With a `reason` there is no figure. Hours before `starts_at` do not count.
-    `is_quiet`: unfair without new evidence for 7 days. `resolved_at` and `fair_since` are of the last alarm,
-    if evidence has ended it: the end of the hour in which it was enough, and the most likely first hour back
-    inside. `interval` is of the hours since the chapter began.
+    many `found_corrections` of hours before that, or late records, raised it.
+
+    `figure_id` names its counts. `since` lies between `earliest` and `latest`; `alarm_at` ends the hour of
+    the alarm. `log_*` are natural logarithms of factors. With a `reason` there is no figure. Hours before
+    `starts_at` do not count. `is_quiet`: unfair without new evidence for 7 days. `resolved_at` and
+    `fair_since` are of the last alarm, if evidence has ended it: the end of the hour in which it was
+    enough, and the most likely first hour back inside. `interval` is of the hours since
+    the chapter began.
     """
 
     figure_id: str | None
@@ -136,7 +138,7 @@ class ComparisonState:
 
     @property
     def is_from_first_hour(self) -> bool:
-        """In its state since the first hour that counts: what was before is not known."""
+        """Whether it is in its state since the first hour that counts: what was before is not known."""
         return self.since is not None and self.since == self.counted_from
 
     @property
@@ -145,15 +147,16 @@ class ComparisonState:
 
     @property
     def reaches_first_hour(self) -> bool:
-        """`since` may be the first hour that counts: nobody knows then that anything changed."""
+        """Whether `since` may be the first hour that counts: nobody knows then that anything changed."""
         return self.since is not None and (self.earliest or self.since) == self.counted_from
 
 
 @frozen_by_name
 class DeploymentEvidence:
-    """In the present era.
+    """Evidence of a deployment in its present era.
 
-    `records` are by data set and comparison; `problems` say by its label why one is not measured.
+    `records` are those of its hours by data set and comparison; `problems` say by its label why one is not
+    measured.
     """
 
     era: Era

@@ -308,8 +308,8 @@ def _find_due(session: Session, followed: FollowedEra, figures: Sequence[KnownFi
 
 
 def choose_counted_end(era: Era, data: DataSet, last: datetime | None) -> datetime | None:
-    """Of counterfactual data that of the `last` hour with counts, but at most the first one that waits for
-    the model.
+    """End of the counted hours; of counterfactual data that of the `last` one with counts, but at most the
+    first one that waits for the model.
     """
     if data is DataSet.AS_LOGGED:
         return era.counted_until

@@ -52,7 +52,11 @@ class PlayerShare:
 
 @frozen_by_name
 class CarriedByFeatures:
-    """`players`' shares sum to `gap_of_pairs`, which with `sampling` is the group's gap."""
+    """Gap of the sampled pairs: `players`' shares sum to `gap_of_pairs`, which with `sampling` is the group's
+    gap.
+
+    `pairs_left_out` had an unclassified answer.
+    """
 
     gap_of_pairs: float
     sampling: float
@@ -99,7 +103,7 @@ class ExplainedGap:
 
 @frozen_by_name
 class GapExplanation:
-    """For which the model was asked about so many `rows`."""
+    """Explanation of each monitored group's gap, for which the model was asked about so many `rows`."""
 
     attribute: str
     groups: tuple[ExplainedGap, ...]

@@ -51,7 +51,7 @@ class HourNumbers:
     block_hours: int
 
     def start_of(self, hour: int) -> datetime:
-        """In UTC, of the first block from that hour on."""
+        """Beginning in UTC of the first block from that hour on."""
         return self.first + timedelta(hours=-(-hour // self.block_hours) * self.block_hours)
 
     @property
@@ -133,7 +133,7 @@ def one_block(records: int) -> HourNumbers:
 
 
 def first_of_each(persons: Column, seconds: IntArray) -> BoolArray:
-    """Also those without a person's id."""
+    """Per record, whether it is the first of its person or without a person's id."""
     # Stable: of two records in one second the first in the file counts.
     order = np.argsort(seconds, kind="stable")
     repeated = persons.iloc[order].duplicated().to_numpy() & persons.iloc[order].notna().to_numpy()
@@ -289,7 +289,7 @@ class ExplainedChange:
 
 @frozen_by_name
 class ChangeExplanation:
-    """With the records before `at` and from then on."""
+    """Change of each monitored group's gap, with the records before `at` and from then on."""
 
     attribute: str
     at: datetime

@@ -39,7 +39,7 @@ MOST_DISTINCT = 10_000
 
 @frozen_arrays
 class Encoded:
-    """`codes` [records] are positions in `texts`, or MISSING.
+    """A column by its distinct values: `codes` [records] are positions in `texts`, or MISSING.
 
     Texts are canonical: `1`, `1.0` and `"1"` are one value. Where types were kept, `numerals` are the
     positions of text that spells a number.
@@ -112,10 +112,11 @@ def require_column(frame: pd.DataFrame, name: str, option: str) -> Column:
 
 
 def encode(column: Column, option: str, *, keeps_types: bool = False, limit: int = MOST_DISTINCT) -> Encoded:
-    """In order of appearance; `keeps_types` distinguishes the text "1" from the number 1.
+    """Column by its distinct values, in order of appearance; `keeps_types` distinguishes the text "1" from
+    the number 1.
 
     Raises:
-        InvalidInput: it has more than `limit` distinct values.
+        InvalidInput: it has more than `limit`.
     """
     codes, values = _factorize(column, option, limit)
     cells = [_plain(value) for value in values]
@@ -191,7 +192,7 @@ def looked_up(of_code: Sequence[int] | IntArray, codes: Codes, *, missing: int) 
 
 
 def count_codes(codes: Codes, size: int) -> IntArray:
-    """In `range(size)`, at the end of those with none."""
+    """Number of records with each code in `range(size)`, at the end of those with none."""
     sizes = np.zeros(size + 1, int)
     for rows in slices(codes.size):
         sizes += np.roll(np.bincount(codes[rows].astype(int) + 1, minlength=size + 1), -1)
@@ -272,7 +273,7 @@ def convert_complete_numbers(column: Column, option: str) -> FloatArray:
 
 
 def as_listed(listed: object, option: str) -> tuple[Scalar | Range, ...]:
-    """One value, one range (lo, hi), or a list of these.
+    """Values or ranges of an argument: one value, one range (lo, hi), or a list of these.
 
     Raises:
         InvalidInput: nothing, mixed kinds, a range that is not valid, repeated or overlapping ones.

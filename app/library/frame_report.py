@@ -190,7 +190,7 @@ def classify_outcomes(column: Column, rule: OutcomeLists, option: str) -> FrameO
 
 
 def same_label(actual: FrameOutcomes, predicted: FrameOutcomes) -> BoolArray:
-    """Of ranges, whether the prediction has the label's outcome."""
+    """Per record, whether the prediction is the label or, of ranges, has its outcome."""
     if actual.encoded is None or predicted.encoded is None:
         return np.asarray((actual.codes == predicted.codes) & (actual.codes != UNCLASSIFIED), bool)
     position_of = {text: position for position, text in enumerate(dict.fromkeys(actual.classes))}
@@ -239,7 +239,9 @@ def count_left_out(
     outcomes: KnownOutcomes,
     reasons: Mapping[str, Marks] | None = None,
 ) -> CountedRecords:
-    """`reasons` are further ones with the records that each marks."""
+    """Counts records by group and outcome, and those left out; `reasons` are further reasons with the
+    records that each marks.
+    """
     lacks_value, is_no_number = np.zeros((2, len(frame)), bool)
     for name in grouping.names:
         is_other = frame.attrs.get(NOT_NUMBERS, {}).get(name, np.False_)

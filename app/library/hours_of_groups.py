@@ -197,7 +197,7 @@ class ComparisonEvidence:
 
 @frozen_by_name
 class Evidence:
-    """`labels` says which records are old enough for figures of labels.
+    """Evidence of all comparisons. `labels` says which records are old enough for figures of labels.
 
     `guarantee` is the bound on false alarms; `some_group` says that one is unfair, not yet clear which.
     `divisor` is that of evidence, by what was said of persons.

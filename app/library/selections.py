@@ -186,9 +186,10 @@ def _count_people(
 
 @frozen
 class SelectionReport:
-    """`score` is the column whose median decides.
+    """Sheets of a preset, and their counts. `score` is the column whose median decides.
 
-    The lending and controls sheets compare with `references`; the caller `chosen` those of some attributes.
+    `references` are the categories that the lending and controls sheets compare with; the caller `chosen`
+    those of some attributes.
     """
 
     name: PresetName
@@ -415,7 +416,8 @@ NO_SCORES = "no column of scores was named"
 
 
 def choose_references(tables: Sequence[CategoryTable], chosen: References) -> dict[str, tuple[str, ...]]:
-    """Of each attribute: chosen ones, or else the one that four-fifths ratios are taken to.
+    """Reference categories of each attribute: chosen ones, or else the one that four-fifths ratios are taken
+    to.
 
     Raises:
         InvalidInput: a chosen one does not occur.

@@ -132,7 +132,7 @@ def _find_cut_off(outcomes: IntArray, scores: Scores) -> tuple[CutOff | None, st
 def find_stand_ins(
     grouping: Grouping, values: pa.ChunkedArray, *, is_feature: bool, donors: Sequence[GroupDonors] | None
 ) -> AttributeProfile:
-    """`values` are the logged values of the column.
+    """Copies that represent the reference records; `values` are the logged values of the column.
 
     Shares are by reference records logged; where there were none, reference values count equally. A meta
     field changes the features correlated with it, to those of its `donors`.

@@ -48,21 +48,25 @@ class Judge:
 
     @property
     def predicts_numbers(self) -> bool:
-        """Then outcomes are ranges, and the mean of copies has one."""
+        """Whether the model predicts real numbers: then outcomes are ranges, and the mean of copies has
+        one.
+        """
         return any(isinstance(value, Range) for value in self.rule.favourable)
 
     @property
     def mean_may_differ(self) -> bool:
-        """From the outcome of all of the numbers: only if an outcome consists of several ranges."""
+        """Whether the mean of numbers may have another outcome than all of them: only if an outcome
+        consists of several ranges.
+        """
         return self.predicts_numbers and max(len(self.rule.favourable), len(self.rule.unfavourable)) > 1
 
 
 @frozen_arrays
 class CopyAnswers:
-    """One entry for each copy [copies], in any order.
+    """The model's answers to copies, one entry for each copy [copies], in any order.
 
-    `records` are the places of the copied records, `shares` the part of the reference records that each copy
-    represents, `numbers` the predictions of a model that predicts real numbers, else NaN.
+    `records` are the places of the copied records, `shares` the part of the reference records that each
+    copy represents, `numbers` the predictions of a model that predicts real numbers, else NaN.
     """
 
     records: IntArray
@@ -96,14 +100,15 @@ class CopyAnswers:
 def outcomes_as_reference(
     classified: IntArray, favourable: IntArray, read_answers: Callable[[IntArray], CopyAnswers], judge: Judge
 ) -> IntArray:
-    """[records], UNKNOWN where the copies decide nothing.
+    """Outcome of each record with a reference value [records], UNKNOWN where its copies decide
+    nothing.
 
-    `classified` and `favourable` [records] count the copies with any outcome, and with the favourable one. If
-    the copies of a record agree, they decide. Of the others `read_answers` returns the answers: their mean
-    probability is compared with the model's own cut-off. Without probabilities the outcome of the greater
-    share of copies counts, and a tie decides nothing. Unclassified copies take no part. If the model predicts
-    real numbers, the outcome of their mean counts; if the copies agree but their mean has another outcome,
-    nothing is decided.
+    `classified` and `favourable` [records] count the copies with any outcome, and with the favourable one.
+    If the copies of a record agree, they decide. Of the others `read_answers` returns the answers: their
+    mean probability is compared with the model's own cut-off. Without probabilities the outcome of the
+    greater share of copies counts, and a tie decides nothing. Unclassified copies take no part. If the
+    model predicts real numbers, the outcome of their mean counts; if the copies agree but their mean has
+    another outcome, nothing is decided.
     """
     outcomes: IntArray = np.where(
         classified == 0,
@@ -139,7 +144,7 @@ def outcomes_as_reference(
 
 
 def mean_probabilities(answers: CopyAnswers, count: int) -> list[Probability]:
-    """Of each record's copies, by share, in the model's own form.
+    """Mean probability of each record's copies by share [records], in the model's own form.
 
     None where a record has no copies, or where one of them has no probability or another form than the
     others.
@@ -167,7 +172,7 @@ def mean_numbers(answers: CopyAnswers, count: int) -> FloatArray:
 
 
 def substitute(outcomes: IntArray, as_reference: IntArray, is_monitored: BoolArray, mode: Mode) -> IntArray:
-    """[records]; a record's own one where nothing better is known."""
+    """Outcomes [records] after mitigation; a record's own one where nothing better is known."""
     is_known = is_monitored & (outcomes != UNKNOWN) & (as_reference != UNKNOWN)
     # The code of the favourable outcome is the greater one, so lifting takes the maximum.
     return np.where(

@@ -330,7 +330,9 @@ def _are_same(sent: Any, repeated: Any) -> bool:  # noqa: ANN401 - cells as deco
 
 
 def _read_cell(cell: Any) -> float | str | None:  # noqa: ANN401 - as above
-    """Also a number that a text spells; 1 and 0 for booleans; None for a missing value and NaN."""
+    """A number, also one that a text spells; 1 and 0 for true and false; else text, None for a
+    missing value and NaN.
+    """
     number = exact_number(cell) if isinstance(cell, str | int | float) else None
     if number is not None:
         return number

@@ -53,7 +53,7 @@ class TensorUnclear(ValueError):
 
 @frozen_by_name
 class Head:
-    """`binary_size`: bytes after the JSON; None if the JSON has the data."""
+    """Description of a tensor. `binary_size`: bytes after the JSON; None if the JSON has the data."""
 
     name: str
     datatype: str
@@ -84,7 +84,7 @@ class Tensor(Head):
 
 
 def read_head(tensor: object, where: str) -> Head:
-    """`where` is its place in the body. Raises TensorUnclear."""
+    """Reads a tensor without its data; `where` is its place in the body. Raises TensorUnclear."""
     if not isinstance(tensor, dict):
         raise TensorUnclear(where, f"must be an object, found {name_kind(tensor)}")
     name, datatype, shape, parameters = (

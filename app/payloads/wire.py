@@ -46,7 +46,7 @@ def encode_rows(document: Any, rows: Rows, *, is_lines: bool = False) -> bytes: 
 
 
 def decode_answer(body: bytes, shape: type[_T], *, expected: str) -> _T:
-    """`expected` names the shape in words. Raises ScoringFailed."""
+    """Answer as `shape`; `expected` names that in words. Raises ScoringFailed."""
     # Some servers send a byte order mark, which JSON forbids.
     text = body.removeprefix(BOM)
     try:

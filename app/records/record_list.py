@@ -71,7 +71,9 @@ class RecordGroup:
 
 @frozen
 class CopyKind:
-    """`donated` are the features that a donor of the group lends, of a meta field; `digest` says from which
+    """Kind of copy, by the change it makes.
+
+    `donated` are the features that a donor of the group lends, of a meta field; `digest` says from which
     donors. `role` None: the present monitor does not ask for it.
     """
 

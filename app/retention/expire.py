@@ -323,9 +323,8 @@ class _Ageing:
 
 
 def erase_in_batches(database: Database, deployment_no: int, erase: Callable[[Session], bool]) -> bool:
-    """One transaction after another until `erase` returns False; False where a legal hold ended it.
-
-    Rests as long as each took, up to `LONGEST_REST_SECONDS`.
+    """Calls `erase` in one transaction after another until it returns False; returns False where a legal
+    hold ended it. Rests as long as each took, up to `LONGEST_REST_SECONDS`.
     """
     while True:
         began = monotonic_seconds()

@@ -38,7 +38,7 @@ def of_role(groups: Groups, role: Role) -> tuple[int, ...]:
 
 
 def union(several: Sequence[Groups]) -> Groups:
-    """In order of first appearance, with the role of the last table that has it."""
+    """Every label once, in order of first appearance, with its role in the last table that has it."""
     roles = {group.label: group.role for groups in several for group in groups}
     return tuple(ComparedGroup(label, role) for label, role in roles.items())
 

@@ -151,7 +151,7 @@ def _list_models(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
 
 
 def _describe_members(model: type[BaseModel]) -> dict[str, str]:
-    """Also inherited, by their names in JSON."""
+    """Docstrings below the members of a body, and of those that it inherits, by their names in JSON."""
     texts: dict[str, str] = {}
     for body in reversed(model.__mro__):
         if body.__module__.startswith(_PACKAGE):

@@ -72,11 +72,14 @@ class AlertedGroup:
 def explain_alert(
     reader: ArrowReader, deployment: Deployment, monitor: Monitor, alerted: AlertedGroup, span: Span
 ) -> AttributionResult:
-    """`span` goes from the onset to the alarm.
+    """Reasons for the change; `span` goes from the onset to the alarm.
 
-    The newest `max_records` of either side at most. Before the onset, earlier revisions count as well if the
-    present one has too few records of a group, and they alone if the alert may be as old as the first counted
-    hour. Raises InvalidInput.
+    At most `max_records` of either side are read, the newest. Before the onset, earlier revisions count as
+    well if the present one has too few records of a group, and they alone if the alert may be as old as the
+    first counted hour.
+
+    Raises:
+        InvalidInput: the monitor cannot be applied to what was logged.
     """
     query = build_window_query(deployment, monitor, deployment.schema.features)
     newest = newest_payload(reader, query, span, monitor.max_records)

@@ -35,8 +35,9 @@ REPORT_SECONDS = 1.0
 
 @frozen
 class LeasedWork:
-    """`name` is for people, `advice` says what to do when it takes too long. `renew` keeps the lease, stores
-    the progress, and returns whether to cancel.
+    """Work under a lease. `name` is for people, `advice` says what to do when it takes too long.
+
+    `renew` keeps the lease and stores the progress; it returns whether to cancel.
     """
 
     name: str

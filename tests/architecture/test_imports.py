@@ -44,7 +44,7 @@ SHARED_BY_ROUTES = {
     "access/gate/caller.py",
     "access/gate/gate.py",
     "charts/figures_csv.py",
-    "deployments/change_texts.py",
+    "deployments/deployment_in_address.py",
     "deployments/validate_only.py",
     "intake/hot_routes/hot_route.py",
     "records/csv_streams.py",

@@ -101,6 +101,7 @@ MOST_CHARACTERS = 200
 MORE = "more_changes"
 
 _NAMES = ("name", "feature", "attribute")
+"""Members that identify the items of a list, so that moved items do not count as changed."""
 
 
 def changes_between(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> dict[str, Any]:

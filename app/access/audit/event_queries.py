@@ -64,7 +64,9 @@ class ChainHead:
 
 @frozen
 class ChainReport:
-    """`head` is the last intact event, `fault` says what differs after it; None if nothing."""
+    """Result of checking a chain. `head` is the last intact event, `fault` says what differs after it;
+    None if nothing.
+    """
 
     head: ChainHead
     fault: str | None

@@ -36,7 +36,7 @@ class ClaimRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @frozen_by_name
 class OidcConfiguration:
-    """`audience` is that of bearer tokens; None where none are accepted."""
+    """The issuer and this client. `audience` is that of bearer tokens; None where none are accepted."""
 
     issuer: str
     client_id: str
@@ -125,6 +125,7 @@ def _read_rules(text: str) -> tuple[ClaimRule, ...]:
 _ORDER = (Role.INGEST, Role.AGGREGATES, Role.READ, Role.MANAGE, Role.ADMIN)
 _OTHER = re.compile(r"[^a-z0-9._@-]+", re.ASCII)
 _LONGEST_NAME = 48
+"""Max characters of a name from a claim; the rest of a user's name distinguishes two of the same."""
 
 
 @frozen
@@ -135,7 +136,9 @@ class Grant:
 
 @frozen_by_name
 class Identity:
-    """`subject` is unique at the issuer and never given to anybody else; `name` is neither."""
+    """Somebody known to the issuer. `subject` is unique there and never given to anybody else; `name` is
+    neither.
+    """
 
     issuer: str
     subject: str

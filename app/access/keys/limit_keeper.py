@@ -40,7 +40,7 @@ class TokenBucket:
         return max(0.0, (count - self._left) / self.rate)
 
     def take(self, count: float) -> None:
-        """Also if less is there: later demands wait until the debt is paid."""
+        """Takes `count`, also if less is there: later demands wait until the debt is paid."""
         self._left -= count
 
 

@@ -102,8 +102,10 @@ def admit_user(session: Session, identity: Identity, *, is_log_in: bool) -> User
 
 
 def bound_number(session: Session, identity: Identity) -> int | None:
-    """None for all. Raises Forbidden if there is no such deployment: without it, the role would be one for
-    all.
+    """Number of the deployment that the identity is bound to; None for all.
+
+    Raises:
+    Forbidden: there is no such deployment. Without it, the role would be one for all.
     """
     deployment_id = identity.grant.deployment_id
     if deployment_id is None:

@@ -49,8 +49,9 @@ class ChannelContent(ChannelFields):
 
 @frozen_by_name
 class Channel:
-    """`url` is a webhook's, `host` a webhook's or Slack's, `to` of e-mail. `sealed` is encrypted: the key
-    that signs messages, or the whole URL of Slack.
+    """A stored channel. `url` is a webhook's, `host` a webhook's or Slack's, `to` of e-mail.
+
+    `sealed` is encrypted: the key that signs messages, or the whole URL of Slack.
     """
 
     no: int

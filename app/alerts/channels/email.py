@@ -107,7 +107,9 @@ def is_mail_address(text: str) -> bool:
 
 @frozen_by_name
 class MailServer:
-    """`is_tls`: TLS from the first byte; otherwise STARTTLS where it is offered."""
+    """The server that takes e-mail. `is_tls`: TLS from the first byte; otherwise STARTTLS where it is
+    offered.
+    """
 
     host: str
     port: int

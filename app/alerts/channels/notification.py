@@ -152,7 +152,9 @@ class Delivered:
 
 @frozen_by_name
 class Undelivered:
-    """`answer` are the receiver's own words, without secrets; `is_refused`: it refused this content."""
+    """The receiver did not confirm. Without secrets; `answer` are its own words; `is_refused`: it refused
+    this content.
+    """
 
     reason: str
     answer: str = ""

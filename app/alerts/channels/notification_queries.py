@@ -89,8 +89,8 @@ class ClaimedNotification:
 
 
 def queue_notifications(session: Session, event: Event, alerts: Sequence[Alert]) -> None:
-    """One of each deployment's alerts for each channel that their rules name, in the transaction that changes
-    them.
+    """Queues one notification of each deployment's alerts for each channel that their rules name, in the
+    transaction that changes the alerts.
 
     Of what was opened, a channel gets what it was not sent before; an alert on some group that becomes that
     on a named one is sent again.

@@ -172,7 +172,8 @@ MOST_AT_ONCE = 500
 def send_open_alerts(
     session: Session, channel: Channel, *, rule_no: int | None = None, again: bool = False
 ) -> OpenAlertsSentOut:
-    """`again` includes alerts sent before.
+    """Queues open alerts of the rules that name the channel, or of that rule; `again` includes alerts sent
+    before.
 
     Doing it twice, also at the same time, sends nothing twice.
     """

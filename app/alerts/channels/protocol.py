@@ -15,7 +15,9 @@ MAX_URL = 2000
 
 @frozen_by_name
 class ChannelFields:
-    """`secret` signs messages to a webhook; a Slack-compatible webhook's `url` is a secret, too."""
+    """The fields of any channel. `secret` signs messages to a webhook; a Slack-compatible webhook's `url`
+    is a secret, too.
+    """
 
     name: str
     url: str | None = field(default=None, repr=False)

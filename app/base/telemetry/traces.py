@@ -40,8 +40,9 @@ TRACING = _Tracing()
 
 @contextmanager
 def tracing(process: str, *, version: str, is_own: Callable[[str], bool]) -> Iterator[None]:
-    """`process` is `api` or `worker`; `is_own`: a URL is the service's. Sends nothing unless the environment
-    names a collector.
+    """Sends spans if the environment names a collector. `process` is `api` or `worker`.
+
+    `is_own` says whether a URL is the service's.
     """
     why_not = _reason_not_to_send(is_own)
     if why_not is not None:

@@ -29,7 +29,9 @@ class LiveModel:
         self._transport = PinnedTransport(policy, connections=endpoint.concurrency, tls=endpoint.tls)
 
     async def score(self, rows: Rows, *, deadline: float, attempts: int = LIVE_ATTEMPTS) -> Answer:
-        """`deadline` is on the monotonic clock. Raises ScoringFailed."""
+        """Answer to the rows, in order, by `deadline` on the monotonic clock. Raises
+        ScoringFailed.
+        """
         size = self._page_size
         starts = range(0, len(rows), size)
         score = partial(

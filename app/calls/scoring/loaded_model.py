@@ -41,7 +41,9 @@ class _ModelEnded(Exception):
 
 
 class ModelProcesses(httpx.AsyncBaseTransport):
-    """One for each page in flight. They end with this process or by `close`."""
+    """Child processes with the model, one for each page in flight. They end with this process or by
+    `close`.
+    """
 
     def __init__(self, uri: str, prefixes: Sequence[str]) -> None:
         self.most_at_once = count_cores()
@@ -51,8 +53,11 @@ class ModelProcesses(httpx.AsyncBaseTransport):
         self._crashes = 0
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """One that ended by itself is replaced once. Raises EndpointDown after that, ScoringFailed if the
-        model cannot be loaded.
+        """An idle process's answer. One that ended by itself is replaced once.
+
+        Raises:
+            EndpointDown: another one ended by itself.
+            ScoringFailed: the model cannot be loaded.
         """
         while True:
             child = (

@@ -59,7 +59,7 @@ class RefusalSearch:
         self._answered_nulls: set[_Nulls] = set()
 
     async def score(self, rows: Rows, ask: Ask, turn: asyncio.Lock) -> list[Scored]:
-        """`turn` lets one page at a time be searched. Raises PageRefused."""
+        """Result for each row; `turn` lets one page at a time be searched. Raises PageRefused."""
         # Rows with refused nulls go apart, each kind by itself.
         by_nulls: dict[_Nulls, list[int]] = {nulls: [] for nulls in self._refused_nulls}
         unmatched: list[int] = []

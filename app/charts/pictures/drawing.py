@@ -161,7 +161,7 @@ class Drawing:
             self.label(line, -self.gutter, self.height - _DESCENT, fill=fill, size=size, is_bold=is_bold)
 
     def write_parts(self, texts: list[str]) -> None:
-        """With dots between them; one that fits on a line is not broken."""
+        """Adds parts with dots between them; one that fits on a line is not broken."""
         bound = [text.replace(" ", _BOUND) if len(text) < _LETTERS else text for text in texts]
         self.write(f"{_BOUND}· ".join(bound))
 

@@ -30,7 +30,7 @@ FONT = "font-family=\"'Libertinus Serif', system-ui, sans-serif\""
 
 @frozen_by_name
 class RatioMark:
-    """At least 0; an end of None is unbounded. `is_hollow` draws a ring."""
+    """Ratio of at least 0; an end of None is unbounded. `is_hollow` draws a ring."""
 
     value: float
     lower: float | None

@@ -22,6 +22,7 @@ STALE_AFTER = timedelta(hours=24)
 """Since the end of the measured span, before any carrying forward."""
 
 QUEUED_AFTER = timedelta(minutes=1)
+"""Until then the next check is that of the hour that has just ended."""
 
 
 class Cause(StrEnum):
@@ -147,7 +148,7 @@ def of_ended_check(last: EndedCheck, outlook: Outlook) -> Because:
 
 
 def of_figures(figure: GroupFigure | None, success: Success, outlook: Outlook) -> Because:
-    """`figure` None: there is none at all."""
+    """Why nothing is decided; `figure` None: there is none at all."""
     counts = success.counts
     if counts.records and counts.unclassified == counts.records:
         return Because(cause=Cause.ALL_UNCLASSIFIED, outlook=outlook, have=counts.records)

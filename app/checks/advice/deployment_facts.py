@@ -50,7 +50,7 @@ class Unacknowledged:
 
 
 class OverviewEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """`picked` are the monitor's metrics, None = the usual.
+    """The state of one deployment. `picked` are its monitor's metrics, None = the usual.
 
     `under_way` is the state of the running or else queued check, `first_start` the start of the first check,
     where one deployment alone is asked for.

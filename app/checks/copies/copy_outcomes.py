@@ -89,10 +89,10 @@ class CopyTarget:
 def copy_target(
     group: Group, column: Column, *, draws: int, seed: int, donors: GroupDonors | None = None
 ) -> CopyTarget:
-    """Only ranges and donors depend on draws and seed.
+    """Copies that change a record into `group`. Only ranges and donors depend on draws and seed.
 
-    With donors there is one copy, whatever the draws: with two, the answers to the unchanged features would
-    count twice in the other group, and look like an effect of the group.
+    With donors there is one copy, whatever the draws: with two, the answers to the unchanged features
+    would count twice in the other group, and look like an effect of the group.
     """
     if donors:
         return CopyTarget(column, group.value, 1, seed, donors)
@@ -102,7 +102,7 @@ def copy_target(
 
 
 def copies_needed(grouping: Grouping, outcomes: IntArray) -> BoolArray:
-    """[records, groups].
+    """Whether each record is copied into each group [records, groups].
 
     Monitored records once per reference value, reference records once per monitored value; others take no
     part in any rate.
@@ -117,7 +117,7 @@ def copies_needed(grouping: Grouping, outcomes: IntArray) -> BoolArray:
 
 
 def uniform(key: str) -> float:
-    """In [0, 1); depends on `key` alone."""
+    """Number in [0, 1) that depends on `key` alone."""
     digest = hashlib.blake2b(key.encode(), digest_size=8).digest()
     # 53 bits are the precision of a float; one more could round up to 1.
     return (int.from_bytes(digest, "big") >> 11) / 2**53
@@ -295,7 +295,9 @@ NO_REPEATS = (0,) * 6
 
 
 def plan_repeats(grouping: Grouping, copies: Sequence[CopyOutcomes]) -> CopyOutcomes:
-    """As many as a record has copies of one attribute at most: a flip is any of them."""
+    """Unchanged copies of each record that has others, as many as a record has of one attribute at most: a
+    flip is any of them.
+    """
     times = np.max([0 * grouping.codes, *(outcomes.times for outcomes in copies)], axis=0)
     target = CopyTarget(replace(grouping.column, name=""), "", min(int(times.max(initial=1)), MAX_AFTER), 0)
     return CopyOutcomes(grouping, (target,), times[:, None] > 0)
@@ -339,7 +341,8 @@ def count_repeats(
 
 
 def subtract_repeats(result: Measured, data: DataSet, repeats: Repeats) -> Measured:
-    """As it is if the model keeps its answers; a mitigated figure gets a caution.
+    """Flips beyond those of repeats, or a mitigated figure with a caution; as it is if the model keeps its
+    answers.
 
     A group with few repeats is compared with those of all.
     """
@@ -435,7 +438,9 @@ def with_not_scored(measurements: Iterable[Measurement], window: Mapping[str, An
 
 
 def _find_columns(refusal: Refusal, columns: Sequence[Column]) -> tuple[str, ...]:
-    """Of nulls those that the answer names, else those in integer columns, else all."""
+    """Columns of a refusal: of the nulls those that the answer names, else those in integer columns, else
+    all.
+    """
     named = [
         column.name
         for column in columns

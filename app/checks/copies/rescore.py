@@ -222,7 +222,9 @@ class LoggedCopies:
     lines: CounterfactualLines = field(default_factory=CounterfactualLines)
 
     def features(self, window: PayloadWindow, positions: Sequence[int]) -> dict[int, Row]:
-        """In schema order, by position; read in a short transaction."""
+        """Features (in schema order) of the records at these positions, by position; read in a short
+        transaction.
+        """
         record_nos = window.record_nos()[list(positions)].tolist()
         with arrow_reader(self.database) as reader:
             features = read_record_features(reader, self.deployment_no, window.reach(), record_nos)

@@ -51,8 +51,8 @@ class CountedSpan:
     times: list[datetime] = field(default_factory=list)
 
     def add(self, read: RecordTable, repeats: IntArray, made_by: pa.ChunkedArray, revision: str) -> None:
-        """One batch without its times: each of `read` is so many records of that model revision; the present
-        one is `revision`.
+        """Counts one batch without its times: each of `read` is so many records of that model revision; the
+        present one is `revision`.
         """
         is_other = pc.not_equal(made_by, revision).to_numpy()
         comparisons = list_comparisons(read.monitor)
@@ -138,7 +138,9 @@ def _read_table(stored: Mapping[str, Any]) -> Tabulated:
 
 @frozen
 class SpanOfFiles:
-    """As a task on a piece reads them. `form` holds no secret of the deployment."""
+    """Records of a span in files, as a task on a piece reads them. `form` holds no secret of the
+    deployment.
+    """
 
     form: PayloadForm
     reader: PieceReader
@@ -204,7 +206,7 @@ class ValuesTask:
 
 
 def count_span(files: PayloadFiles, subject: Subject, report: Report, engine: Engine) -> CountedSpan:
-    """`report` may end it between pieces.
+    """Counts of all records of the check's span. `report` may end it between pieces.
 
     Raises:
         InvalidInput: the files cannot be read.

@@ -120,7 +120,7 @@ def inside(tables: Sequence[Mapping[str, Any]]) -> dict[str, SubRanges]:
 
 
 def cut_range(bounds: Range, *, is_whole: bool) -> tuple[float, ...]:
-    """At round numbers: its own two ends where it is too narrow to cut."""
+    """Ends of a range's intervals, at round numbers: its own two where it is too narrow to cut."""
     low, high = (ceil(bounds.lo), floor(bounds.hi)) if is_whole else (bounds.lo, bounds.hi)
     # In decimals: the difference of two floats may be infinite.
     width = Decimal(high) - Decimal(low) + (1 if is_whole else 0)

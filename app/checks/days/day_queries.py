@@ -31,10 +31,10 @@ class FiguresWanted:
 
 
 class FigureStep(NamedTuple):
-    """Of one group and definition in one step. Carried ones count in `carried` only.
+    """Figures of one group and definition in one step. Carried ones count in `carried` only.
 
-    `lowest` and `highest` are a value and its check's number, of carried figures if there are no others. An
-    end of the intervals is None if unbounded or absent. `n` are the records of the last.
+    `lowest` and `highest` are a value and its check's number, of carried figures if there are no others.
+    An end of the intervals is None if unbounded or absent. `n` are the records of the last.
     """
 
     attribute: str | None
@@ -135,14 +135,14 @@ _REVISION_BEFORE = """
 def figure_steps(
     session: Session, deployment_no: int, span: Span, step: timedelta, *wanted: FiguresWanted
 ) -> list[FigureStep]:
-    """In no order; reads every figure."""
+    """Returns the figures of every group and step, in no order; reads every figure."""
     values = _list_values(deployment_no, span, wanted) | {"step": step, "origin": ORIGIN}
     rows = read_rows(session, _WITH_SUPERSEDED + _unite(_FIGURES, wanted), values)
     return [FigureStep._make(row) for row in rows]
 
 
 def figure_days(session: Session, deployment_no: int, span: Span, *wanted: FiguresWanted) -> list[FigureStep]:
-    """Of days (UTC) that begin in the span, half-open, from stored sums."""
+    """Returns the same of days (UTC) that begin in the span, half-open, from stored sums."""
     rows = read_rows(session, _unite(_DAYS, wanted), _list_values(deployment_no, span, wanted))
     return [FigureStep._make(row) for row in rows]
 

@@ -156,7 +156,7 @@ def series(session: Session, deployment_no: int, filters: SeriesFilter, paging: 
 def summed_tables(
     session: Session, deployment_no: int, filters: SeriesFilter, *, outcomes: OutcomeRule, most: int
 ) -> list[HourTable]:
-    """Of the newest check of each whole hour, oldest first; of ended days sums.
+    """Returns tables of checked whole hours, of the newest check of each, oldest first; of ended days sums.
 
     Beyond `most` hours some may be missing. Other spans overlap hours; other outcomes may mean the opposite.
     """
@@ -331,7 +331,7 @@ def stored_points(session: Session, deployment_no: int, key: SeriesKey) -> list[
 def ended_runs(
     session: Session, deployment_no: int, since: datetime | None, until: datetime | None
 ) -> list[EndedRun]:
-    """In [since, until) by their ends, cancelled ones left out."""
+    """Returns the checks that end in [since, until) by their ends, cancelled ones left out."""
     return [
         EndedRun._make(row)
         for row in read_rows(session, _RUNS, {"deployment_no": deployment_no, "since": since, "until": until})
@@ -341,7 +341,9 @@ def ended_runs(
 def span_counts(
     session: Session, deployment_no: int, since: datetime | None, until: datetime | None
 ) -> list[SpanCount]:
-    """Of checks within an hour, from its start, that end in [since, until); each hour's longest."""
+    """Returns the counts of checks within an hour, from its start, that end in [since, until); each hour's
+    longest.
+    """
     rows = read_rows(session, _COUNTS, {"deployment_no": deployment_no, "since": since, "until": until})
     # Of one hour the last one stays.
     return list({row[0]: SpanCount._make(row) for row in rows}.values())

@@ -72,10 +72,10 @@ def roll_up(
     *,
     scopes: frozenset[str] | None = None,
 ) -> list[RolledUp]:
-    """Of every period with a checked hour, oldest first, under the monitor's present limits.
+    """Every metric of every period with a checked hour, oldest first, under the monitor's present limits.
 
-    Left out are tables of attributes no longer watched or divided otherwise, and of other mitigation: their
-    sum would compare unlike groups.
+    With `scopes` only these figures. Left out are tables of attributes no longer watched or divided
+    otherwise, and of other mitigation: their sum would compare unlike groups.
     """
     present = [
         table

@@ -37,7 +37,7 @@ _SHOWN_CHARACTERS = 200
 
 @frozen_by_name
 class Question:
-    """In the order of `features`; no `rule` without a monitor.
+    """Rows of a test, in the order of `features`; no `rule` without a monitor.
 
     `logged` is the logged answer to the only row, by revision `logged_revision`.
     """
@@ -54,10 +54,10 @@ class Question:
 
 @frozen_by_name
 class EndpointTest:
-    """`fault` says why there are no predictions; no `outcomes` without a monitor.
+    """Result of a test. `fault` says why there are no predictions; no `outcomes` without a monitor.
 
-    `sent` is in words, in `payload_format`. `has_answered`: the model took the request. `tried` are the tests
-    in other formats.
+    `sent` is in words, in `payload_format`. `has_answered`: the model took the request. `tried` are the
+    tests in other formats.
     """
 
     payload_format: str
@@ -84,10 +84,11 @@ class EndpointTest:
 
 
 async def find_format(question: Question, policy: EgressPolicy) -> EndpointTest:
-    """One format after the other until an answer has all outputs, within `TEST_SECONDS` in all.
+    """Sends the records in one format after the other until an answer has all outputs, within `TEST_SECONDS`
+    in all.
 
-    Otherwise the test of the first format that gave predictions, else of the first whose answer could not be
-    read, else of the own one.
+    Otherwise the test of the first format that gave predictions, else of the first whose answer could not
+    be read, else of the own one.
     """
     deadline = monotonic_seconds() + TEST_SECONDS
     configured = question.endpoint.payload_format

@@ -81,7 +81,7 @@ def exposed_on(session: Session) -> str | None:
 
 
 def name_installation(session: Session) -> str | None:
-    """Only this database has it; None where the server does not let everybody read it."""
+    """Returns a name that only this database has; None where the server does not let everybody read it."""
     named = "SELECT system_identifier || ' ' || oid FROM pg_control_system(), pg_database"
     try:
         with session.begin_nested():

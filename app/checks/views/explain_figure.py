@@ -88,8 +88,8 @@ class FigureCount:
 
 @frozen_by_name
 class Explanation:
-    """`interval` is None without a number. `convention` says what sign or size mean, `caution` that records
-    are few.
+    """Basis of a figure. `interval` is None without a number. `convention` says what sign or size mean,
+    `caution` that records are few.
     """
 
     title: str

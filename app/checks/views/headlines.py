@@ -78,7 +78,7 @@ class OnData:
 
 @frozen_by_name
 class Headline:
-    """`reading` says what its sentences mean together.
+    """Headline of one attribute. `reading` says what its sentences mean together.
 
     `notes` say what the counterfactual figure of an unseen attribute means.
     """

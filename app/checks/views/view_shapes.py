@@ -67,7 +67,7 @@ class SubRange:
 
 @frozen_by_name
 class Outcomes:
-    """Of weighted training data they are weights.
+    """Outcomes of some records; of weighted training data they are weights.
 
     `share` is None exactly when `reason` says why. `lower` and `upper` are its 95 % interval, `figure` its
     measurement; None where no metric of the catalogue is it (counterfactual data after mitigation), whose
@@ -297,7 +297,7 @@ def divide_shares(
 
 
 def own_outcomes(table: Table) -> IntArray:
-    """[groups, 2] without copies, before mitigation."""
+    """Counts [groups, 2] (unfavourable, favourable) without copies, before mitigation."""
     if isinstance(table, GroupCounts):
         return table.counts
     outcomes = cast("CounterfactualCells | MitigatedCells", table).outcomes

@@ -45,8 +45,8 @@ class StoredParts:
 
 @frozen
 class CountedCheck:
-    """`origin` counted the records: the check itself, unless carried forward. `data_sets` are those with
-    tables.
+    """Check, and the one that counted its records: itself, unless carried forward. `data_sets` are those
+    with tables.
     """
 
     check: CheckRun
@@ -186,7 +186,9 @@ def read_present(session: Session, deployment_no: int, newest_no: int | None) ->
 
 
 def read_left_out(counted: CountedCheck, lost: NotStored) -> CheckRecords:
-    """With those that never were records in the hours of the check's window."""
+    """Counted records of the check's figures, with those that never were records in the hours of its
+    window.
+    """
     counts = {
         "rejected": lost.rejected,
         "dropped": lost.not_received,
@@ -251,7 +253,7 @@ class CheckWindow:
 
 
 def window_of_check(session: Session, deployment_no: int, check_id: str | None) -> CheckWindow | None:
-    """Of the check's figures, if one is named; of one carried forward, that of its origin.
+    """Window of the check's figures, if one is named; of one carried forward, that of its origin.
 
     It goes by times and counts: records placed into past hours after the check are taken for its own.
 

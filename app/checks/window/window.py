@@ -74,8 +74,8 @@ class LoggedRecords:
         return stored_targets(self._reader, self._deployment_no)
 
     def answers(self, key: TargetKey, record_nos: IntArray, *, with_probabilities: bool) -> pa.Table | None:
-        """To copies of records between the lowest and the highest number: record_no, outcome and, if wanted,
-        probability.
+        """Stored answers to copies of records between the lowest and the highest number: record_no,
+        outcome and, if wanted, probability.
         """
         if key not in self.targets:
             return None
@@ -246,7 +246,7 @@ class Window:
 
 @frozen
 class PayloadWindow(Window):
-    """`logged_in_span` includes records beyond `max_records`."""
+    """Window of scoring records; `logged_in_span` includes those beyond `max_records`."""
 
     logged_in_span: int
 

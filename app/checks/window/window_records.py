@@ -72,7 +72,7 @@ class ComparedLabels:
 def predict_unscored(
     window: Window, database: Database, deployment: Deployment, model: ModelOfCheck
 ) -> Predicted:
-    """Without labelled records that the model does not take.
+    """Window with every prediction filled in, without labelled records that the model does not take.
 
     Raises:
         ScoringFailed: the model gave no usable answer.
@@ -156,7 +156,9 @@ class Labelled:
         )
 
     def count_cohort(self, comparison: Comparison) -> IntArray | None:
-        """[groups + 1, unfavourable and favourable prediction, all and those with a label]."""
+        """Records of the cohort [groups + 1, unfavourable and favourable prediction, all and those with a
+        label].
+        """
         if self.cohort is None:
             return None
         named, codes = self.cohort.compare(comparison)
@@ -172,7 +174,7 @@ class Labelled:
 def read_labels(
     subject: Subject, groupings: Sequence[Grouping], window: Window, cohort: Window | None
 ) -> Labelled | None:
-    """In the groups that the payload window showed; None without labels."""
+    """Window's labels in the groups that the payload window showed; None without labels."""
     if not len(window):
         return None
     monitor = replace(subject.monitor, attributes=tuple(map(subject.fixed, groupings)))
@@ -402,8 +404,9 @@ SAMPLING = "sampling"
 
 
 def describe_sampling(weights: FloatArray | None) -> Mapping[str, object]:
-    """`represented` is the sum of the weights [records], `effective` the number of equal records that are as
-    certain (Kish 1965).
+    """Description of a sample with these weights [records]; empty without.
+
+    `represented` is their sum, `effective` the number of equal records that are as certain (Kish 1965).
     """
     if weights is None:
         return {}

@@ -180,7 +180,7 @@ class Performance:
     log: Path
 
     def run(self, keys: queue.SimpleQueue[str], hours: int, *, once: bool) -> None:
-        """Once there is a key; with `once` it ends after the results. Raises Unavailable."""
+        """Starts when there is a key; with `once` it ends after the results. Raises Unavailable."""
         steps = Steps(self.console)
         with steps.bar("Starting the database, the service, a worker and the model"):
             key = None

@@ -52,6 +52,7 @@ COLOURS = {FigureLabel.UNFAIR: "red", FigureLabel.CONFIRMED_FAIR: "green", Figur
 
 BARS = "▁▂▃▄▅▆▇█"
 BAR_COUNT = 20
+"""Max bars of a comparison; each shows the highest value of its hours."""
 
 
 def render_evidence(evidence: Evidence, name: str, console: Console) -> str:

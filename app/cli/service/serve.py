@@ -145,8 +145,8 @@ def reachable_host(host: str) -> str:
 
 @contextlib.contextmanager
 def listening(host: str, port: int, *, processes: int) -> Iterator[list[socket.socket]]:
-    """One for each process, all on one address, among which the system spreads connections. `::` is IPv4 as
-    well.
+    """Yields a socket for each of the processes, all on one address, among which the system spreads
+    connections. `::` is IPv4 as well.
 
     Opened here, so that a taken port is reported at once, and callers wait while a process starts again.
     """

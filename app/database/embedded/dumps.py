@@ -46,7 +46,7 @@ class Users:
         self._descriptor: int | None = None
 
     def join(self) -> None:
-        """Once. Call while holding `one_at_a_time`."""
+        """Counts this process in, once. Call while holding `one_at_a_time`."""
         if self._descriptor is None:
             self._descriptor = _open(self._path)
             fcntl.flock(self._descriptor, fcntl.LOCK_SH)

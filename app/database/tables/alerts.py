@@ -134,7 +134,7 @@ class AlertFigureRow(Row):
 
 
 class AlertCommentRow(Row):
-    """`id` comes from the caller, so that repetition adds nothing."""
+    """A comment. `id` comes from the caller, so that repetition adds nothing."""
 
     __tablename__ = "alert_comments"
     __table_args__ = (UniqueConstraint("alert_no", "id"),)

@@ -85,7 +85,9 @@ class Row(DeclarativeBase):
 
 
 class QueuedRow(Row):
-    """One process at a time works on it. `claimable_at` is when one may take it; NULL once it is over."""
+    """A row that one process at a time works on. `claimable_at` is when one may take it; NULL once it is
+    over.
+    """
 
     __abstract__ = True
 

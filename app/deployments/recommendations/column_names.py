@@ -24,7 +24,11 @@ MAX_READ = 200
 
 @frozen
 class NameMatch:
-    """`is_whole` = the other words change nothing. `meaning` is set where values say yes or no to it."""
+    """The part of a name that names the kind.
+
+    `is_whole` = the other words change nothing. `meaning` is set where the column says yes or no to that
+    one meaning.
+    """
 
     phrase: str
     is_whole: bool

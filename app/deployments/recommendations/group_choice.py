@@ -26,6 +26,7 @@ Role = Literal["monitored", "reference", "neither"]
 MIN_RECORDS = 30
 
 MIN_REFERENCE_SHARE = 0.1
+"""Min share of all groups' records that a reference has, so that chance does not choose it."""
 
 
 class CountsOrigin(StrEnum):
@@ -120,8 +121,10 @@ class ObservedShare:
 
 @frozen_by_name
 class GroupChoice:
-    """`because` gives the reason for the reference, `warnings` what a person should know first. `customary`
-    are the groups that custom compares, whatever the rates.
+    """The groups of one attribute. `because` gives the reason for the reference, `warnings` what a person
+    should know first.
+
+    `customary` are the groups that custom compares, whatever the rates.
     """
 
     monitored: tuple[GroupValue, ...]
@@ -232,7 +235,9 @@ class _Part:
 
 @frozen
 class _Division:
-    """`max_ratio`: upper limit of the ratio of their rates, None if not known."""
+    """The monitored side, the reference, and the upper limit of the ratio of their rates (None: not
+    known).
+    """
 
     split: Split
     monitored: _Part

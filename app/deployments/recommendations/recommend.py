@@ -246,8 +246,11 @@ class Accepted:
 def merge_into_monitor(
     monitor: Monitor | None, recommended: Recommended, requested: Sequence[Accepted] | None
 ) -> Monitor:
-    """Nothing `requested` accepts all proposals by default. A monitored attribute keeps everything that was
-    neither picked nor edited, so the same again changes nothing. The result is not checked.
+    """Monitor with the accepted attributes, and with the outcomes if it is new or they were sent;
+    not yet checked.
+
+    If nothing is `requested`, accepts every proposal that is accepted by default. A monitored attribute
+    keeps everything that was neither picked nor edited, so the same again changes nothing.
     """
     of_feature = {attribute.feature: attribute for attribute in monitor.attributes} if monitor else {}
     proposed = {proposal.feature: proposal for proposal in recommended.proposals}

@@ -11,6 +11,7 @@ from ...domain.monitor import Monitor, Outcome, OutcomeRule
 from .column_names import NO_ANSWERS, read_words, split_words
 
 ENOUGH = 0.95
+"""Min share of the records whose value must be recognised."""
 
 MAX_VALUES = 300
 
@@ -96,7 +97,10 @@ def determine_outcomes(
     predicted: Mapping[Scalar | Range, int],
     is_quantity: bool,
 ) -> RecommendedOutcomes:
-    """`predicted` are the outcomes that the model logged, which must be spelled as the labels are."""
+    """Monitor's outcomes, or those that the labels of the column `name` suggest.
+
+    `predicted` are the outcomes that the model logged, which must be spelled as the labels are.
+    """
     if monitor is not None:
         return RecommendedOutcomes(
             monitor.outcomes, OutcomesOrigin.MONITOR, is_certain=True, evidence="the fairness monitor says so"

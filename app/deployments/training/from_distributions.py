@@ -45,6 +45,7 @@ from .queries import (
 from .typed_column import is_quantity
 
 FEWEST_SHOWN = 5
+"""Records that a value, or a label, must have to be shown to roles that see figures only."""
 
 OTHER = "other"
 

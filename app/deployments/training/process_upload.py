@@ -284,8 +284,10 @@ class DonorSample:
         self._waiting_rows = 0
 
     def picked(self, most_values: int, columns: int) -> tuple[Codes, npt.NDArray[np.float64]]:
-        """Ascending, and how many records each represents: of the most frequent places, equally many of each,
-        with at most so many values in that many columns.
+        """Numbers of the records in ascending order, and how many records each represents.
+
+        They are of the most frequent places, equally many of each, and have at most so many values in that
+        many columns.
         """
         self._settle()
         frequent = np.argsort(-self._counts, kind="stable")[:MOST_DONOR_GROUPS]

@@ -43,6 +43,7 @@ MOST_CELLS = 50_000
 """Distinct values × distinct labels of one column; beyond, it counts as one of too many values."""
 
 LONGEST_VALUE = 200
+"""Max characters of a text that is kept as a value, as long as a monitor may list."""
 
 BINS = 20
 
@@ -55,6 +56,7 @@ MOST_COUNTED = 2**53
 MOST_PROBLEMS = 100
 
 MOST_PAIRS = 2_000
+"""Max pairs of a meta field and a feature. Each takes about half a millisecond a piece."""
 
 MOST_PAIR_CELLS = 5_000_000
 """All pairs' count tables together take 40 MB."""
@@ -130,8 +132,9 @@ class CountedBy:
 
 @frozen
 class LabelTable:
-    """`cells` in JSON form. `reason` says why there is no table (`cells` None), or no strata though it
-    should.
+    """A count table of labels, `cells` in its JSON form.
+
+    `reason` says why there is no table (`cells` None), or why it has no strata though it should.
     """
 
     counted_by: CountedBy
@@ -158,9 +161,11 @@ NOT_CORRECTED = (
 
 @frozen_by_name
 class Association:
-    """`strength` is corrected for chance, and 95 of 100 shuffles stay below `chance_level` on its scale: both
-    0 to 1. Without a strength, `reason` says why. Earlier versions measured `uncorrected` alone. `records`
-    have a value in both, `left_out` are the others.
+    """The association of a feature with a meta field; without a strength, `reason` says why.
+
+    `strength` is corrected for chance, and 95 of 100 shuffles stay below `chance_level` on its scale: both
+    0 to 1. Earlier versions measured `uncorrected` alone. `records` have a value in both, `left_out` are
+    the others.
     """
 
     feature: str

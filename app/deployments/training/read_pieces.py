@@ -56,8 +56,9 @@ class Piece:
 
 @frozen_by_name
 class Layout:
-    """`absent` are the meta fields that are not in the file. `has_typed_label`: the file says the label's
-    type, or the monitor lists texts, so that its text is text.
+    """Columns of a file that are read, and their types. `absent` are the meta fields that are not in it.
+
+    `has_typed_label`: the file says the label's type, or the monitor lists texts, so that its text is text.
     """
 
     columns: tuple[Column, ...]

@@ -72,7 +72,7 @@ def read_classes(name: str, array: pa.Array, before: int, *, is_typed: bool) -> 
 
 
 def read_numbers(name: str, kind: FieldType, array: pa.Array, before: int) -> pa.Array:
-    """int64 for whole ones, else float64."""
+    """A column of numbers: int64 for whole ones, else float64."""
     target = pa.int64() if kind is FieldType.INTEGER else pa.float64()
     plain = array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
     try:

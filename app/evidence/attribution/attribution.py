@@ -69,7 +69,9 @@ class AttributionCost:
 
 @frozen_by_name
 class SideCounts:
-    """`label` None: every other value is the reference."""
+    """Records of one side of a gap, and how many have a favourable outcome. `label` None: every other
+    value is the reference.
+    """
 
     label: str | None
     favourable: int
@@ -208,12 +210,12 @@ class ChangedGap:
 
 @frozen_by_name
 class AttributionResult:
-    """With the counts that each figure is traced by.
+    """Findings of an attribution, with the counts that each figure is traced by.
 
-    Of the window's `records`, `additional_records` were logged before its span; `other_revisions` are of an
-    earlier model, `unclassified` in neither list and `not_drawn` logged too often for the sample: these three
-    take no part. `left_out` are features with too many values for cells. `change` is the finding for an
-    alert, which has no `gaps`.
+    Of the window's `records`, `additional_records` were logged before its span; `other_revisions` are of
+    an earlier model, `unclassified` in neither list and `not_drawn` logged too often for the sample: these
+    three take no part. `left_out` are features with too many values for cells. `change` is the finding for
+    an alert, which has no `gaps`.
     """
 
     method: Method

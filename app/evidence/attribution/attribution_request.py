@@ -18,7 +18,7 @@ from .queries import find_waiting, lock_requests, queue_manual
 
 @frozen_by_name
 class WantedAttribution:
-    """Of that check, or of that span; of neither, of a check for now."""
+    """Window of that check, or of one of that span; of neither, of a check for now."""
 
     span: Span | None
     check_id: str | None

@@ -39,7 +39,9 @@ class GapRecords:
 
 @dataclass(frozen=True, eq=False)
 class WindowRecords:
-    """Only records of the present model with an outcome of either list take part."""
+    """A window as the monitor reads it. Only records of the present model with an outcome of either list
+    take part.
+    """
 
     deployment: Deployment
     window: PayloadWindow
@@ -102,7 +104,8 @@ class WindowRecords:
 
 
 def require_comparisons(monitor: Monitor, requested: Sequence[Sequence[str]] | None) -> list[Comparison]:
-    """In any order of the features; of None each attribute by itself.
+    """Monitor's comparisons of those features, in any order of the features; of None each attribute by
+    itself.
 
     Raises:
         InvalidInput: the monitor has no such comparison, or one is wanted twice.
@@ -136,7 +139,7 @@ def read_window_records(
     *,
     further: Sequence[Column] = (),
 ) -> WindowRecords:
-    """As a check of the span reads them, with `further` columns.
+    """Window that a check of the span reads, with `further` columns.
 
     Raises:
         InvalidInput: the monitor cannot be applied to what was logged.
@@ -165,7 +168,7 @@ def read_as_monitored(deployment: Deployment, monitor: Monitor, window: PayloadW
 
 
 def read_cells(records: WindowRecords, feature: Column) -> IntArray | FloatArray | None:
-    """As `count_cells` takes it; None if the feature has too many values."""
+    """Feature as `count_cells` takes it; None if it has too many values."""
     cells = stored_cells(records.read.values(feature.name), feature)
     numbers = cells.floats()
     if numbers is not None:

@@ -90,7 +90,7 @@ class GapQuestions:
 
 @frozen_arrays
 class AttributionPlan:
-    """`players` are features that move together, by place in the schema."""
+    """Questions of an attribution. `players` are features that move together, by place in the schema."""
 
     players: tuple[tuple[int, ...], ...]
     questions: tuple[GapQuestions, ...]
@@ -243,7 +243,7 @@ class HybridScorer:
         return tuple(gaps)
 
     def _ask(self, questions: GapQuestions, plan: AttributionPlan) -> FloatArray:
-        """Of each row, those of records as they are first; NaN where there is none."""
+        """Outcome of each row, those of records as they are first; NaN where there is none."""
         answers = bytearray()
         deployment = self.records.deployment
         monitor = self.records.read.monitor
@@ -321,7 +321,7 @@ def _mix(reference: Row, monitored: Row, players: Sequence[Sequence[int]], mask:
 
 
 class DividedFeatures:
-    """`left_out` ones have too many values for cells."""
+    """Features that divide a window's records into cells; `left_out` ones have too many values."""
 
     def __init__(self, records: WindowRecords) -> None:
         contents = [(column, read_cells(records, column)) for column in records.deployment.schema.features]

@@ -92,7 +92,7 @@ def queue_manual(
 
 
 def queue_for_alert(session: Session, deployment_no: int, span: Span, *, alert_no: int) -> None:
-    """Once for each alert."""
+    """Queues the attribution of the change that an alert is about, once."""
     insertion = _insert(deployment_no, span, AttributionTrigger.ALERT, alert_no=alert_no, created_by="alert")
     # An alert that a recount opens again keeps its first explanation.
     session.execute(insertion.on_conflict_do_nothing(index_elements=[AttributionRow.alert_no]))
@@ -107,7 +107,7 @@ def find_waiting(
     limits: AttributionLimits,
     extends: bool,
 ) -> AttributionRun | None:
-    """Of the same window and limits, begun by no worker.
+    """Returns the requested attribution of the same window and limits that no worker has begun.
 
     `extends`: the window goes up to now, so one is extended to its end.
     """
@@ -193,7 +193,9 @@ class NewestAttributions:
 def newest_of_gaps(
     session: Session, deployment_no: int, *, before: datetime | None = None
 ) -> NewestAttributions:
-    """Not for an alert, of windows that begin before that moment: the newest, and the newest that is done."""
+    """Returns the newest attribution, not for an alert, of a window that begins before that moment, and the
+    newest that is done.
+    """
     is_done = AttributionRow.state == AttributionState.DONE
     statement = _SELECT.where(
         AttributionRow.deployment_no == deployment_no,
@@ -267,7 +269,7 @@ def end_abandoned(session: Session, *, max_attempts: int, problem: str) -> None:
 def claim_attribution(
     session: Session, *, token: str, lease: timedelta, triggers: Sequence[AttributionTrigger]
 ) -> AttributionRun | None:
-    """Also one whose worker went silent; `token` is new for each claim."""
+    """Claims the next attribution, or one whose worker went silent; `token` is new for each claim."""
     try:
         # A collision must not undo what the transaction did before.
         with session.begin_nested():
@@ -315,7 +317,7 @@ def finish_attribution(
 
 
 def fail_attribution(session: Session, run: AttributionRun, *, problem: str) -> None:
-    """Without another try. Raises LeaseLost."""
+    """Ends the attribution without a result or another try. Raises LeaseLost."""
     _end(session, run, AttributionState.FAILED, problem=problem)
 
 
@@ -352,7 +354,7 @@ _KEEP = text("""
 
 
 def read_answers(session: Session, attribution_no: int, part: int, *, question: bytes) -> bytes | None:
-    """One byte an outcome; None if not answered, or asked otherwise."""
+    """Returns that part's outcomes, one byte each; None if not answered, or asked otherwise."""
     row = AttributionAnswerRow
     key = (row.attribution_no == attribution_no, row.part == part, row.question == question)
     return session.scalar(select(row.outcomes).where(*key))

@@ -92,7 +92,7 @@ class Era:
 
 @frozen_by_name
 class FollowedDeployment:
-    """`schemas` are all versions, the present one last; tables are None without files."""
+    """Facts for counting. `schemas` are all versions, the present one last; tables are None without files."""
 
     no: int
     id: str
@@ -127,7 +127,8 @@ def lock_evidence(session: Session, deployment_no: int) -> None:
 
 
 def deployments_to_follow(session: Session, *, latest: datetime, in_files: bool = False) -> list[int]:
-    """With a monitor, and changed hours, uncounted hours before `latest`, or figures due.
+    """Returns the deployments with a monitor that have changed hours, uncounted hours before `latest`, or
+    figures due.
 
     `in_files`: those in files, else the others.
     """

@@ -196,7 +196,7 @@ class KnownFigure:
 
 @frozen_by_name
 class StoredFigure(KnownFigure):
-    """`state` is empty before the first hour. `closed_by` closed its last closed alarm."""
+    """A figure and its `state`, empty before the first hour. `closed_by` closed its last closed alarm."""
 
     state: bytes
     closed_by: str | None = None
@@ -244,7 +244,7 @@ def read_summaries_of(session: Session, nos: Collection[int]) -> Mapping[int, li
 
 
 def ended_figures(session: Session, era_no: int) -> list[EndedFigure]:
-    """Of earlier monitors, with counted hours."""
+    """Returns the era's figures of earlier monitors that had counted hours."""
     statement = text(
         """SELECT data, first_hour, ended_at, jsonb_array_length(summary) AS limits FROM evidence_figures
            WHERE era_no = :era AND ended_at IS NOT NULL"""

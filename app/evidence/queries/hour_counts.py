@@ -36,7 +36,7 @@ class CountedPlace:
 
 @frozen_by_name
 class CountedHour:
-    """`check_no`: of counterfactual data, the check of the table."""
+    """Counts of one hour. `check_no`: of counterfactual data, the check of the table."""
 
     place: CountedPlace
     hour: datetime
@@ -97,7 +97,7 @@ def hours_between(
 
 @frozen
 class PlaceHours:
-    """`last` is its newest of all times."""
+    """Hours of a place in a time; `last` is its newest of all times."""
 
     last: datetime | None
     hours: Mapping[datetime, Cells]
@@ -106,7 +106,7 @@ class PlaceHours:
 def hours_of_places(
     session: Session, era_no: int, starts: Mapping[CountedPlace, datetime], *, end: datetime | None = None
 ) -> Mapping[CountedPlace, PlaceHours]:
-    """From each start to the end, in one statement.
+    """Returns the hours of each place from its start to the end, in one statement.
 
     Without an end also the newest, which may be before the start.
     """
@@ -190,7 +190,7 @@ def last_counted(session: Session, deployment_no: int) -> datetime | None:
 
 
 def counted_hours(session: Session, deployment_no: int, spans: Sequence[Span]) -> set[datetime]:
-    """In any era, that overlap a span, ends included."""
+    """Returns the hours with counts in any era that overlap a span, ends included."""
     rows = session.scalars(
         text(
             """SELECT DISTINCT h.hour FROM evidence_hours h JOIN evidence_eras e ON e.no = h.era_no
@@ -387,7 +387,7 @@ _COLUMNS = "p.record_no, p.logged_at, p.sample_rate, coalesce(p.label, p.predict
 
 
 def records_between(reader: ArrowReader, query: WindowQuery, span: Span, model_revision: str) -> pa.Table:
-    """Of that schema version and model revision, oldest first.
+    """Returns the records of that schema version and model revision, oldest first.
 
     Columns: record_no, logged_at, sample_rate (NULL: 1), outcome (JSON text), value_0 ….
     """

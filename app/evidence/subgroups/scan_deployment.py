@@ -108,7 +108,7 @@ def claim_scan(session: Session, *, token: str) -> SubgroupScan | None:
 
 
 def end_scan(session: Session, scan: SubgroupScan, **values: Any) -> None:  # noqa: ANN401 - columns of the row
-    """`values` are members of its row. Raises LeaseLost."""
+    """Ends the scan with these members of its row. Raises LeaseLost."""
     held = HeldRow(table=SubgroupScanRow, no=scan.no, token=scan.lease_token, if_lost=_IF_LOST)
     write_held(session, held, {**_OVER, **values}, SubgroupScanRow.no)
 

@@ -22,7 +22,7 @@ def read_found_group(scan: SubgroupScan) -> tuple[GroupRule, FoundBy]:
 
 
 def watch_found_group(monitor: Monitor, rule: GroupRule, found_by: FoundBy, *, name: str | None) -> Monitor:
-    """With an attribute of that name for the rule, unless the monitor watches it already.
+    """Monitor with an attribute of that name for the rule, unless it watches it already.
 
     Raises:
         Conflict: the rule has more conditions than one may have.

@@ -95,6 +95,7 @@ def decode_entry(data: bytes) -> Entry | None:
 
 STRUCTURED, BATCH = "application/cloudevents+json", "application/cloudevents-batch+json"
 MAX_UNPACKED = 16 * 1024 * 1024
+"""Max bytes of events as JSON, which the event loop reads."""
 
 MAX_EVENTS = 1_000
 

@@ -52,6 +52,7 @@ _HEAD = struct.Struct("<QII")
 """Number of a write, length and CRC-32 of its bytes, before them."""
 
 _KEPT = timedelta(hours=2)
+"""More may be added to the totals of an hour for that long."""
 
 
 @frozen

@@ -81,7 +81,9 @@ _METHODS = ("pre_training_bias", "post_training_bias")
 
 @frozen_by_name
 class ClarifyChoices:
-    """`thresholds` and `categories` are numeric facets whose one value is a threshold, or a category: Clarify
+    """Answers to what an analysis configuration leaves open.
+
+    `thresholds` and `categories` are numeric facets whose one value is a threshold, or a category: Clarify
     decides by the data.
     """
 

@@ -222,9 +222,12 @@ class ColumnNames:
 
 @frozen_by_name
 class ImportSubject:
-    """`default_time` is that of records without one. Times without an offset are refused, unless `times` has
-    a zone. `lists_texts`: the outcomes of the monitor are texts. `tally` counts those read. Bodies are tried
-    in the format of the `endpoint` first. With a `score_threshold`, a prediction between 0 and 1 is a score.
+    """A deployment as an import sees it, and the importer's choices. `lists_texts`: the outcomes of its
+    monitor are texts.
+
+    `default_time` is that of records without one. Times without an offset are refused, unless `times` has a
+    zone. `tally` counts those read. Bodies are tried in the format of the `endpoint` first. With a
+    `score_threshold`, a prediction between 0 and 1 is a score.
     """
 
     kind: LogKind

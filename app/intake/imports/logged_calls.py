@@ -91,7 +91,7 @@ def read_bytes(value: Any, where: str, *, encoding: str) -> bytes:  # noqa: ANN4
 
 
 def read_labels(body: bytes, where: str) -> list[Any]:
-    """One a line of CSV, or JSON. Raises RowRefused without any."""
+    """Labels of ground truth: one a line of CSV, or JSON. Raises RowRefused without any."""
     text = body.decode("utf-8", "replace").strip()
     if not text:
         raise RowRefused(where, "is empty")

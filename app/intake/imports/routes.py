@@ -38,6 +38,7 @@ router = APIRouter(prefix="/v1/deployments/{deployment_id}/imports", tags=["reco
 MAX_IMPORT_BYTES = 256 * 1024 * 1024
 
 MAX_IMPORT_ROWS = 1_000_000
+"""A Parquet file of a few bytes can hold any number of them."""
 
 MAX_PROBLEMS = 100
 

@@ -42,10 +42,10 @@ class RejectedRow:
 
 @dataclass
 class ImportReport:
-    """read = accepted + duplicate + rejected rows.
+    """Numbers of rows: read = accepted + duplicate + rejected.
 
-    A duplicate was stored before. A rounded probability, a hair outside [0, 1], became 0 or 1. `rejections`
-    are the first, `warnings` rows that no figure counts. Times are ISO 8601 in UTC.
+    A duplicate was stored before. A rounded probability, a hair outside [0, 1], became 0 or 1.
+    `rejections` are the first, `warnings` rows that no figure counts. Times are ISO 8601 in UTC.
     """
 
     read: int = 0

@@ -19,6 +19,7 @@ from ...base.strict_json import require_strict
 MAX_BODY_BYTES = 64 * 1024 * 1024
 
 MAX_CONTAINERS = 1_000_000
+"""Counted before they are made: each takes many times its two characters."""
 
 MAX_COMMAS = 10_000_000
 """About as many values may be in one JSON body."""
@@ -130,7 +131,10 @@ def decoded_json(body: bytes) -> Any:  # noqa: ANN401 - any value of JSON
 
 
 def is_evidently_strict(body: bytes, members: int, times: int) -> bool:
-    """`members` were decoded; `times` of their values have two colons or more."""
+    """Whether a quick look shows that no member was named twice and no number vanished.
+
+    `members` were decoded; `times` of their values have two colons or more.
+    """
     # A count of one byte takes a third of the time of a count of two. Escapes could hide colons of a time
     # (`12\u003a00`).
     if b"\\" not in body and body.count(b":") == members + 2 * times:

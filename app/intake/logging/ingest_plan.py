@@ -93,8 +93,10 @@ _SHARE = {"type": "number", "minimum": 0, "maximum": 1}
 
 @frozen_arrays
 class PayloadColumn:
-    """`values` is its list in `CheckedPayload`, `kind` and `schema` its type in a body. Cells are JSON, or
-    plain text.
+    """A column of payload records that a sender may state, and that is the same in every schema.
+
+    `values` is its list in `CheckedPayload`, `kind` and `schema` its type in a body. Its cells are JSON,
+    or plain text.
     """
 
     name: str
@@ -168,8 +170,10 @@ AHEAD_HISTORICAL = timedelta(minutes=10)
 
 @dataclass(frozen=True)
 class StatedTimes:
-    """`historical` records must state one. With `first_counts`, a record sent again with another time is a
-    duplicate. `earliest` is the deployment's first possible day.
+    """The times that a request's records may state; `historical` records must state one.
+
+    If the `first_counts`, a record sent again with another time is a duplicate. Times without an offset are
+    refused, unless they are UTC. `earliest` is the deployment's first possible day.
     """
 
     now: datetime

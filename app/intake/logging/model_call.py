@@ -253,10 +253,12 @@ def ids_of_call(call_id: str, rows: int) -> list[str]:
 def read_exchange(
     exchange: Exchange, plan: IngestPlan, codec: Codec | None, most_bytes: int = MAX_BODY_BYTES
 ) -> CheckedPayload:
-    """`codec` is the endpoint's; callers of a server may use another format of it.
+    """Records of a call. `codec` is the endpoint's; callers of a server may use another format of it.
 
-    Raises InvalidInput of a request in no format with the schema's features, UnsupportedMediaType, TooLarge,
-    and ScoringFailed of an answer without a usable prediction for each record.
+    Raises:
+        InvalidInput: the request is in no format that has the schema's features.
+        UnsupportedMediaType, TooLarge: a body cannot be decompressed, or is too large.
+        ScoringFailed: the answer has no usable prediction for each record.
     """
     request = exchange.request.read(most_bytes)
     answer = exchange.answer.read(most_bytes)

@@ -29,6 +29,7 @@ _LINE = 60
 _EXACT = 2**53
 
 _MARKS = {"prediction": 0.8125390625, "probability": 0.1875390625}
+"""Exact in binary, so that no format changes them."""
 
 
 @frozen

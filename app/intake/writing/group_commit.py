@@ -15,6 +15,7 @@ from .writer import Writer
 WRITERS = 3
 
 PARALLEL_RECORDS = 32
+"""Records that must wait before another write begins: fewer do better to share the next commit."""
 
 LONGEST_WAIT_SECONDS = 0.05
 """Wait after which another write begins, too: one may be held up by another process."""

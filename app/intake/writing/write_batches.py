@@ -10,8 +10,10 @@ from ...domain.record_times import RecordSource
 
 
 class Batch(Struct, frozen=True, kw_only=True, eq=False):
-    """`lines` are in the columns of `writer`: feedback, if it is no PayloadBatch. `numbers` are record
-    numbers, ascending. `row_version`: the deployment's row under which they were checked.
+    """Checked records of one deployment as COPY `lines`, in the columns of `writer`: feedback, if it is no
+    PayloadBatch. `numbers` are their record numbers, ascending.
+
+    `row_version`: the deployment's row under which they were checked.
     """
 
     deployment_no: int
@@ -23,8 +25,11 @@ class Batch(Struct, frozen=True, kw_only=True, eq=False):
 
 
 class PayloadBatch(Batch, frozen=True, kw_only=True):
-    """`keys` and `lines` are in one order. `scored_at_sent[i]`: the client stated the time, so another stored
-    time is a conflict. `hours` are those of historical records, `minutes` the number of each counted minute.
+    """Payload records.
+
+    `keys` and `lines` are in the columns of `writer`, in one order. `scored_at_sent[i]`: the
+    client stated the time, so another stored time is a conflict. `hours` are those of historical records,
+    `minutes` the number of each counted minute.
     """
 
     keys: bytes
@@ -43,7 +48,7 @@ NOTHING_SPECIAL = WriteOutcome()
 
 
 def find_write_outcome(batch: Batch, is_same: Mapping[int, bool]) -> WriteOutcome:
-    """`is_same`: the records whose id was taken, and whether by the same record."""
+    """Outcome. `is_same` has the records whose id was taken, and whether by the same record."""
     repeated = [
         (position, is_same[number]) for position, number in enumerate(batch.numbers) if number in is_same
     ]

@@ -81,7 +81,7 @@ class Encoding:
         return [index for index, codes in enumerate(self.codes) if codes is not None]
 
     def encode(self, rows: Rows, own_scores: Sequence[float | None]) -> FloatArray:
-        """[rows, columns + 1]; the last is the model's own score."""
+        """Records' numbers [rows, columns + 1]; the last is the model's own score."""
         encoded = np.full((len(rows), len(self.codes) + 1), np.nan)
         for numbers, row, score in zip(encoded, rows, own_scores, strict=True):
             for index, (cell, codes) in enumerate(zip(row, self.codes, strict=True)):
@@ -130,7 +130,9 @@ class BiasDetector:
     quality: DetectorQuality
 
     def scores(self, rows: Rows, own_scores: Sequence[float | None]) -> FloatArray:
-        """In [0, 1], from features in the order of training and the model's own score."""
+        """Each record's probability in [0, 1], by its features in the order of training and the
+        model's own score.
+        """
         numbers = self.encoding.encode(rows, own_scores)
         return predict(self.classifier, numbers) if len(numbers) else np.zeros(0)
 
@@ -183,7 +185,9 @@ class BiasDetector:
 
 
 def limit_threads() -> AbstractContextManager[object]:
-    """On busy cores, threads wait for each other far longer than they work."""
+    """Limits the classifier to one thread: on busy cores, threads wait for each other far longer than they
+    work.
+    """
     limit: AbstractContextManager[object] = _threads().limit(limits=1, user_api="openmp")
     return limit
 
@@ -307,7 +311,7 @@ class BiasScores:
 def bias_scores(
     detectors: Mapping[str, BiasDetector], attribute: str, rows: Rows, own_scores: Sequence[float | None]
 ) -> BiasScores | None:
-    """Of records with a monitored value of the attribute and an unfavourable outcome.
+    """Scores of records with a monitored value of the attribute and an unfavourable outcome.
 
     Where the attribute has no detector, by that of all together; None where there is neither.
     """

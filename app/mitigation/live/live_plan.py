@@ -92,7 +92,14 @@ class ActivePlans:
         self._running: dict[str, asyncio.Task[ActivePlan]] = {}
 
     async def current(self, deployment_id: str) -> ActivePlan:
-        """At most `KEPT_SECONDS` old; callers that wait share one look-up."""
+        """Deployment's plan, at most `KEPT_SECONDS` old; callers that wait for one share one
+        look-up.
+
+        Raises:
+        NotFound: there is no such deployment.
+        Conflict: it has no endpoint or no monitor, or nothing of it is mitigated.
+        Unavailable: the database does not answer.
+        """
         cached = self._kept.get(deployment_id)
         if cached is not None and monotonic_seconds() < cached[1]:
             return cached[0]

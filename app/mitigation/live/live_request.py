@@ -75,13 +75,15 @@ def read_asked(
     payload_format: str | None = None,
     most_bytes: int = MAX_BODY_BYTES,
 ) -> Asked:
-    """Without a `payload_format` the members of the body show its form; a body of no known form is read as
-    one for the endpoint.
+    """Records that were sent; `encoding` is the body's Content-Encoding.
+
+    Without a `payload_format` the members of the body show its form; a body of no known form is read as one
+    for the endpoint.
 
     Raises:
-        InvalidInput: names each field that does not match the schema.
-        TooLarge: it exceeds the limits of one request.
-        UnsupportedMediaType: it is compressed with something other than gzip.
+    InvalidInput: something in it does not match the schema; names each offending field.
+    TooLarge: it exceeds the limits of one request.
+    UnsupportedMediaType: it is compressed with something other than gzip.
     """
     body = decompressed(body, encoding, most_bytes)
     require_decodable(body)

@@ -212,15 +212,15 @@ class ActiveMitigation:
     async def answer(
         self, deployment_id: str, request: LiveRequest, *, caller: Principal, now: datetime
     ) -> LiveAnswer:
-        """In the form in which the records came, after both outcomes are stored durably.
+        """Mitigated answers in the form in which the records came, after both outcomes are stored
+        durably.
 
         Raises:
-            NotFound: there is no such deployment, as far as the caller may know.
-            Conflict: it has no endpoint or no monitor, or nothing of it is mitigated.
-            InvalidInput, TooLarge, UnsupportedMediaType: the request cannot be read; nothing was stored.
-            ScoringFailed: the model gave no usable answer to the records themselves; nothing was stored.
-            Unavailable: they could not be stored in time, or it is unknown whether they were; send them
-                again.
+        NotFound: there is no such deployment, as far as the caller may know. Conflict: it has no endpoint
+        or no monitor, or nothing of it is mitigated. InvalidInput, TooLarge, UnsupportedMediaType: the
+        request cannot be read; nothing was sent to the model and nothing stored. ScoringFailed: the model
+        gave no usable answer to the records themselves; nothing was stored. Unavailable: they could not be
+        stored in time, or it is unknown whether they were; send the same records again.
         """
         try:
             async with asyncio.timeout(request.deadline - monotonic_seconds()):

@@ -48,7 +48,9 @@ class Substitution:
 
 @frozen
 class CopySet:
-    """Of all attributes together and, if there are several, of each alone."""
+    """Copies for monitored values of these attributes: of all together and, if there are several, of each
+    alone.
+    """
 
     attributes: tuple[str, ...]
     together: tuple[Substitution, ...]
@@ -64,7 +66,9 @@ class CopySet:
 
 
 class CopySets:
-    """For every combination of attributes. `features` are the model's, in the order of its rows."""
+    """The copies for every combination of attributes. `features` are the model's, in the order of its
+    rows.
+    """
 
     def __init__(self, profiles: Sequence[AttributeProfile], features: Sequence[str]) -> None:
         self._stand_ins = {profile.feature: profile.stand_ins for profile in profiles}
@@ -72,7 +76,9 @@ class CopySets:
         self._kept: dict[tuple[str, ...], CopySet | None] = {}
 
     def of(self, monitored: tuple[str, ...]) -> CopySet | None:
-        """Of attributes that have stand-ins; None where none has."""
+        """Copies for monitored values of these attributes, by those that have stand-ins; None
+        where none has.
+        """
         if monitored not in self._kept:
             attributes = tuple(attribute for attribute in monitored if self._stand_ins[attribute])
             together = combine_stand_ins(

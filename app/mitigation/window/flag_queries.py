@@ -39,7 +39,7 @@ WHERE excluded.kind = 'changed' OR flagged_records.kind <> 'changed'
 
 @frozen_by_name
 class FlaggedFilter:
-    """Of one model revision that was asked again. Times are half-open."""
+    """Filter of flags, of one model revision that was asked again. Times are half-open."""
 
     model_revision: str
     attribute: str | None = None
@@ -85,7 +85,9 @@ class FlaggedPayload:
 def store_flagged(
     session: Session, deployment_no: int, check_no: int, records: Sequence[FlaggedRecord]
 ) -> None:
-    """One for each record and attribute; no `likely` one replaces a `changed` one of a model revision."""
+    """Writes the flags of a check, one for each record and attribute; no `likely` one replaces a `changed`
+    one of a model revision.
+    """
     if not records:
         return
     session.execute(text(_STAGE))

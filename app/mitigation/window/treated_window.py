@@ -103,7 +103,9 @@ def find_monitored(grouping: Grouping) -> BoolArray:
 
 
 def find_outcomes_as_reference(copies: CopyOutcomes, profile: AttributeProfile, judge: Judge) -> IntArray:
-    """[records], UNKNOWN where the copies do not decide."""
+    """Outcome of each record with a reference value [records], UNKNOWN where its copies do not
+    decide.
+    """
     counted = find_counted_references(copies.grouping, profile)
     return outcomes_as_reference(
         copies.classified[:, counted].sum(axis=1),
@@ -168,11 +170,11 @@ class LabelTables:
 def tabulate_labels(
     reader: ArrowReader, subject: Subject, evidence: CheckEvidence, labels: Labelled, treated: TreatedWindow
 ) -> LabelTables:
-    """Of one attribute's mitigation.
+    """Table of one attribute's mitigation.
 
-    A label of a monitored record whose copies were not scored is in neither figure, whatever its prediction:
-    left out by their outcome, those that stay would not represent their group. So is one that another model
-    revision predicted.
+    A label of a monitored record whose copies were not scored is in neither figure, whatever its
+    prediction: left out by their outcome, those that stay would not represent their group. So is one that
+    another model revision predicted.
     """
     name = treated.grouping.column.name
     grouping = labels.read.grouping(name)
@@ -236,7 +238,8 @@ def _find_as_reference(
     *,
     needs: BoolArray,
 ) -> tuple[IntArray, BoolArray]:
-    """Of each labelled record, and whether all the copies that decide it are known.
+    """Outcome of each labelled record as reference, and whether all the copies that decide it are
+    known.
 
     From the window where the record is in it, else from earlier checks. Copies that decide nothing still
     count as known.

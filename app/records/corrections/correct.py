@@ -118,7 +118,8 @@ _COUNT = text("""
 
 
 def store_correction(session: Session, target: Target, correction: Correction, *, by: str) -> Row[Any]:
-    """Notes the hour as changed, and an audit event without a value, unless something speaks against it.
+    """Replaces the value, if nothing speaks against it; notes the hour as changed, and an audit event without
+    a value.
 
     Returns the outcome, the value that was stored, and for how long records are kept. The deployment is
     locked.
@@ -198,7 +199,9 @@ def read_corrections(body: bytes, charset: str | None, plan: IngestPlan) -> Sequ
 
 
 def correct(session: Session, sent: Sequence[Json], plan: IngestPlan, *, by: str) -> Receipt:
-    """One after the other; `accepted` counts those made. The deployment is locked."""
+    """Makes the corrections that can be made, one after the other; `accepted` counts these. The deployment
+    is locked.
+    """
     checked = Checked(sent=len(sent))
     duplicate = 0
     conflicts = []

@@ -277,7 +277,7 @@ class AbsolutePearson(AssociationCounts):
 
 
 def measure_strengths(columns: Sequence[Codes | FloatArray]) -> FloatArray:
-    """[columns, columns], corrected for chance, 0 to 1; NaN where undefined.
+    """Strengths [columns, columns], corrected for chance, 0 to 1; NaN where undefined.
 
     Integers are places of categories, or MISSING; floats quantities, or NaN.
     """

@@ -105,13 +105,17 @@ def format_value(value: Scalar) -> str:
 
 
 def read_answers(json_texts: pa.ChunkedArray, rule: OutcomeRule) -> pa.ChunkedArray:
-    """[records], both as JSON texts: a spelling of a listed boolean is that boolean."""
+    """Classes of answers [records], both as JSON texts: a spelling of a listed boolean is that
+    boolean.
+    """
     tests = rule.tests
     return _spell_each(json_texts, lambda answer: format_value(tests.read(answer)))
 
 
 def canonical_texts(json_texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    """[records], null where missing: `1` and `1.0` are one class, `"1"` another."""
+    """Canonical JSON texts [records], null where missing: `1` and `1.0` are one class, `"1"`
+    another.
+    """
     return _spell_each(json_texts, canonical)
 
 
@@ -138,7 +142,7 @@ def outcome_codes(json_texts: pa.ChunkedArray, rule: OutcomeRule) -> Codes:
 
 
 def classify_cells(answers: Cells, rule: OutcomeRule) -> Codes:
-    """[records]; a missing answer is unclassified."""
+    """Outcome of each answer [records]; a missing one is unclassified."""
     tests = rule.tests
     sides = (tests.favourable, tests.unfavourable)
     numbers = answers.floats() if are_ranges(sides) else None
@@ -211,7 +215,7 @@ _ONE_DECODER = msgspec.json.Decoder(float | list[float | None])
 
 @frozen_arrays
 class Scores:
-    """[records], NaN for none; `values` is None for the `reason`."""
+    """Probabilities of the favourable outcome [records], NaN for none; `values` is None for the `reason`."""
 
     values: FloatArray | None
     reason: str = ""
@@ -240,7 +244,7 @@ def favourable_scores(
 
 
 def read_scores(reading: Reading, probabilities: pa.ChunkedArray) -> FloatArray:
-    """[records]; NaN where an answer has another form."""
+    """Scores [records] by a reading; NaN where an answer has another form."""
     has_answer = np.asarray(probabilities.is_valid().to_numpy(), bool)
     values = np.full(len(has_answer), np.nan)
     if has_answer.any():
@@ -304,7 +308,7 @@ def _find_reading(
 
 
 def parse_numbers(texts: pa.ChunkedArray) -> FloatArray | None:
-    """[records] or [records, classes]; None where they differ in form."""
+    """Answers [records] or [records, classes]; None where they differ in form."""
     try:
         return np.asarray(texts.cast("float64").to_numpy(), np.float64)
     except pa.ArrowInvalid:

@@ -72,7 +72,7 @@ class ListedGroups:
         return cls(column, list_groups(listed, column, ()), attribute.reference is None)
 
     def find(self, values: Sequence[Scalar | None]) -> list[NamedGroup | None]:
-        """None for a missing value and one in no group."""
+        """Each value's group; None for a missing one and one in no group."""
         present = [value for value in values if value is not None]
         group_positions = positions(self.groups, self.column, present)
         twins = find_twins(present, [group.value for group in self.groups])

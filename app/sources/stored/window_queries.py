@@ -186,7 +186,7 @@ def newest_cohort(
 
 
 def newest_payload_numbers(reader: ArrowReader, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-    """`record_no` of `newest_payload` alone, in a fraction of its time."""
+    """Record_no of `newest_payload` alone, in a fraction of its time."""
     return reader.table(f"SELECT record_no {_NEWEST_PAYLOAD}", _parameters(query, span, limit))
 
 
@@ -234,7 +234,7 @@ def is_logged_between(reader: ArrowReader, deployment_no: int, span: Span) -> bo
 def read_record_features(
     reader: ArrowReader, deployment_no: int, span: Span, record_nos: Sequence[int]
 ) -> dict[int, list[Scalar | None]]:
-    """Includes the span's ends; features are in schema order."""
+    """Features (in schema order) of records that were logged in the span, ends included."""
     table = reader.table(
         "SELECT record_no, features::text AS features FROM payload_records WHERE deployment_no = $1 AND "
         "logged_at >= $2 AND logged_at <= $3 AND record_no = ANY($4::text::bigint[])",
@@ -270,7 +270,10 @@ def feedback_features(
 
 
 def match_pending_feedback(session: Session, deployment_no: int) -> None:
-    """`usable_at` becomes the moment the later half was logged. The records' hours are noted as changed."""
+    """Joins waiting labels to records that have arrived.
+
+    `usable_at` becomes the moment the later half was logged. The records' hours are noted as changed.
+    """
     session.execute(
         text(
             # Looked up by the whole key, as in `newest_feedback`.

@@ -62,7 +62,7 @@ def _open_store(scheme: str, container: str, account: str) -> fs.FileSystem:
 
 
 def describe_error(error: Exception) -> str:
-    """One line, without secrets; a store may answer megabytes."""
+    """A library's message in one line, without secrets; a store may answer megabytes."""
     return printable(without_secrets(" ".join(re.sub(r"\x1b\[\d+m", "", str(error)).split())))
 
 
@@ -186,6 +186,7 @@ def _path_below(location: str, written: str, field: str) -> str:
 
 
 MAPPING = "delta.columnMapping.mode"
+"""Files of such tables may name columns otherwise."""
 
 
 def open_delta(location: str, field: str) -> "Dataset":
@@ -237,7 +238,9 @@ class ListedFile:
 def location_problems(
     table: PayloadTable | FeedbackTable, roots: Sequence[Root], side: str
 ) -> list[FieldProblem]:
-    """`side` is `payload` or `feedback`. The folder may come later."""
+    """Returns why the table cannot be read there; `side` is `payload` or `feedback`. The folder may come
+    later.
+    """
     if table.format is TableFormat.JDBC:
         return [FieldProblem(f"{side}.format", f"{table.location} {NOT_READ}")]
     location, field = table.location, f"{side}.location"

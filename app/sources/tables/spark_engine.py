@@ -114,7 +114,7 @@ class Collected:
 
 
 class SparkEngine:
-    """`url`: a Spark Connect server (`sc://…`), or a master (`spark://…`, `local[2]`), which
+    """Executors at `url`: a Spark Connect server (`sc://…`), or a master (`spark://…`, `local[2]`), which
     needs Java here.
     """
 

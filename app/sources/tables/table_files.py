@@ -34,7 +34,7 @@ class EngineName(StrEnum):
 
 
 class Engine(Protocol):
-    """`slots`: pieces at the same time; `is_apart`: on other machines."""
+    """Runs tasks. `slots`: pieces at the same time; `is_apart`: on other machines."""
 
     slots: int
     is_apart: bool

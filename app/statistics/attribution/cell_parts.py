@@ -48,12 +48,12 @@ class DifferenceParts(NamedTuple):
     no_counterpart: FloatArray
 
     def stacked(self) -> FloatArray:
-        """[..., 3]."""
+        """The three parts [..., 3]."""
         return np.stack(self[1:], -1)
 
 
 def divide_difference(first: CellCounts, second: CellCounts) -> DifferenceParts:
-    """Without a common cell all has no counterpart."""
+    """Parts of the first rate - the second. Without a common cell all has no counterpart."""
     common = (first.records > 0) & (second.records > 0)
     difference = first.rate - second.rate
     shares = []

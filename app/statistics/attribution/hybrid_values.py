@@ -67,7 +67,7 @@ HybridPlan: TypeAlias = "AllHybrids | OrderedHybrids"
 
 
 def count_hybrids(players: int) -> int:
-    """Of one pair.
+    """Hybrids of one pair that a model is asked about.
 
     Raises:
         ValueError: there is no player, or more than MAX_PLAYERS.
@@ -96,7 +96,7 @@ class AllHybrids:
 
     @property
     def masks(self) -> IntArray:
-        """[pairs, 2^players - 2], without those of the two records."""
+        """All masks but those of the two records [pairs, 2^players - 2]."""
         return np.tile(np.arange(1, 2**self.players - 1), (self.pairs, 1))
 
     def attribute(self, answered: Answered) -> FloatArray:
@@ -127,7 +127,7 @@ class OrderedHybrids:
 
     @property
     def masks(self) -> IntArray:
-        """From the reference record to the monitored one [pairs, 2 · (players - 1)]."""
+        """Masks from the reference record to the monitored one [pairs, 2 · (players - 1)]."""
         return np.concatenate([np.cumsum(np.int64(1) << order, 1)[:, :-1] for order in self._both()], 1)
 
     def attribute(self, answered: Answered) -> FloatArray:

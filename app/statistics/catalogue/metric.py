@@ -57,7 +57,7 @@ class Need:
 
 @frozen
 class RateOf:
-    """`parts` are rates of the same records that add up to it."""
+    """A rate by itself. `parts` are rates of the same records that add up to it."""
 
     rate: str
     parts: tuple[str, ...] = ()
@@ -76,7 +76,7 @@ class CountOf:
 
 @frozen
 class OfSet:
-    """`endless` is the reason where it is not finite."""
+    """Function of one set's cells. `endless` is the reason where it is not finite."""
 
     function: SetFunction
     over: Over
@@ -86,10 +86,11 @@ class OfSet:
 
 @frozen
 class OfPair:
-    """`vanishing` are signed parts, all zero at equality.
+    """Function of a monitored group's cells and the reference's. `vanishing` are its signed parts, all zero
+    at equality.
 
-    `parts`, one for each, are set where the figure is their `whole`: np.max, np.min or np.mean over the last
-    axis.
+    `parts`, one for each, are set where the figure is `whole` of them: np.max, np.min or np.mean over the
+    last axis.
     """
 
     function: PairFunction
@@ -189,8 +190,10 @@ class Metric:
         return 2 if data in self.redefined_on else 1
 
     def scopes_on(self, data: Data) -> tuple[Scope, ...]:
-        """With counterfactuals groups are compared through the reference only; of count tables only those of
-        feedback hold the ungrouped records of overall figures.
+        """Scopes on a data set.
+
+        With counterfactuals groups are compared through the reference only; of count tables only those of
+        feedback hold ungrouped records, which overall figures need.
         """
         if isinstance(self.measure, FromRows):
             return self.scopes

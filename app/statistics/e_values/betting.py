@@ -14,6 +14,7 @@ from .nulls import SMALLEST_RATE, FloatArray, Hours, Limit, Lines, Null, Side
 UNSTEADINESS_HOURS = 168
 
 MIN_FAVOURABLE = 3
+"""Min favourable records of each group for comparing an hour with the last such hour."""
 
 LARGEST_TERM = 25.0
 """So that one jump does not decide."""
@@ -337,7 +338,9 @@ def _project_on_ratio(
 def _project_below(
     slope: FloatArray, a: FloatArray, b: FloatArray, n_a: FloatArray, n_b: FloatArray
 ) -> tuple[PreciseRate, PreciseRate]:
-    """For a slope of at most 1: the smaller root of slope · N · b² - middle · b + sums."""
+    """Projection on a = slope · b, slope at most 1: the smaller root of slope · N · b² - middle · b +
+    sums.
+    """
     total, sums = n_a + n_b, n_a * a + n_b * b
     middle = n_a * (slope + a) + n_b * (1 + slope * b)
     # Solved for 1 - b: a sum of non-negative terms, so no digits cancel.

@@ -33,6 +33,7 @@ MIN_MONITORED_RECORDS = 20
 """With fewer earlier records on a side the hour says nothing, unless it has as many itself."""
 
 FIRST_POINTS = FIRST_RATES[1::3]
+"""Reference rates that such an hour bets on."""
 
 MOST_ROWS = 100
 """Larger arrays leave the processor's cache and take five times as long."""
@@ -63,7 +64,7 @@ class RunningInterval:
 def add_hours(
     intervals: Sequence[RunningInterval], hours: Sequence[Hours], divisors: Sequence[FloatArray]
 ) -> None:
-    """One scale; `divisors` [H] are of ln E."""
+    """Adds the next hours of its chapter to each interval; one scale. `divisors` [H] are of ln E."""
     counts = [stack_counts(series) for series in hours]
     weighed = (
         _weigh([interval.counts for interval in intervals], counts, hours, intervals[0].scale, divisors)
@@ -229,9 +230,10 @@ PAIRED_RATIOS = np.geomspace(0.2, 5.0, 201)
 
 @dataclass(slots=True, eq=False)
 class RunningPairedInterval:
-    """Interval of a counterfactual ratio in a chapter.
+    """State of the interval of a counterfactual ratio in a chapter.
 
-    `counts` [4] are as of `RunningInterval`; `below` and `above` [G, A] ln of the evidence, for each stake.
+    `counts` [4] are sums of outcomes and records, as of `RunningInterval`. `below` and `above` [G, A] are ln
+    of the evidence that it is below, and above, each value of the grid, for each stake.
     """
 
     counts: FloatArray

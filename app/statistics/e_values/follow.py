@@ -97,13 +97,13 @@ class Follower:
 
     @property
     def log_evidence(self) -> float:
-        """At least 0; while an episode is open, that of its alarm."""
+        """Ln of the evidence of unfairness, at least 0; while an episode is open, that of its alarm."""
         opened = self.open_episode
         return max(self.watching.log_sum, 0.0) if opened is None else opened.log_evidence
 
     @property
     def log_fairness(self) -> float:
-        """At least 0."""
+        """Ln of the evidence against unfairness, at least 0."""
         return max(log_mean(self.proof.products), 0.0)
 
     def take(self, block: WeighedHour, log_threshold: float, find: FindOnset) -> None:
@@ -242,10 +242,11 @@ class SomeGroup:
 
 @dataclass(slots=True)
 class Together:
-    """One false alarm in exp(`log_budget`) hours on average.
+    """Comparisons that share one budget of false alarms: one in exp(`log_budget`) hours on average.
 
-    The mean grows by at most 1 an hour in expectation if all are inside; a comparison is named when every
-    mean of it with others is large. Source: Vovk and Wang, closed tests of e-values.
+    Their mean grows by at most 1 an hour in expectation if all are inside; a comparison is named when every
+    mean of it with others is large. Source: Vovk and Wang, closed tests of e-values. `past` is what was
+    announced before corrections.
     """
 
     log_budget: float

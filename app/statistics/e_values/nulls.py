@@ -55,7 +55,7 @@ class Hours:
         return self.monitored, self.reference
 
     def between(self, start: int, end: int) -> "Hours":
-        """`end` is exclusive."""
+        """Hours from `start` to `end`, exclusive."""
         return Hours(
             *(
                 Side(side.favourable[start:end], side.records[start:end], are_checked=True)
@@ -166,7 +166,7 @@ class Limit:
         )
 
     def bet_outside(self, reference: FloatArray) -> FloatArray:
-        """[H, A] for reference rates [H]; NaN where there is none."""
+        """Monitored rates [H, A] outside the limit for reference rates [H]; NaN where there is none."""
         rates = reference[:, None]
         if self.scale is Scale.DIFFERENCE:
             steps = np.array(DIFFERENCE_STEPS)
@@ -178,7 +178,7 @@ class Limit:
         return np.where(at_limit < 1, _clip(bets), np.nan)
 
     def bet_inside(self, reference: FloatArray) -> FloatArray:
-        """[H, A] inside both limits."""
+        """Monitored rates [H, A] inside both limits, for reference rates [H]."""
         combine = np.multiply if self.scale is Scale.RATIO else np.add
         return _clip(combine(reference[:, None], self._figures_inside()))
 

@@ -25,7 +25,9 @@ class Onset:
 
 
 def find_onset(hours: Hours, limit: Limit, *, start: int, end: int, leaves: bool) -> Onset:
-    """`end` is exclusive; `leaves` the limits, else comes back."""
+    """Hour from `start` to `end` (exclusive) at which the figure most likely left the limits if `leaves`,
+    else came back.
+    """
     within = hours.between(start, end)
     monitored, reference = (side.records > 0 for side in within.sides)
     blocks = np.flatnonzero(monitored | reference)[-ONSET_HOURS:]

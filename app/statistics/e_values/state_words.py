@@ -24,6 +24,7 @@ SINGLE_CHECKS_ALARM = (
 MINUTE, DAY = "%Y-%m-%d %H:%M", "%Y-%m-%d"
 
 WIDE = timedelta(hours=24)
+"""Range of a start beyond which no hour is named."""
 
 
 class State(StrEnum):
@@ -85,10 +86,11 @@ class RatesCompared:
 
 @frozen_by_name
 class FigureFacts:
-    """`outcome` is a verb, `rate` a title, `verdict` of the newest hour, `reason` why it has no figure.
+    """Facts that decide the state of a figure and make its sentence. `outcome` is a verb, `rate` a title.
 
-    `onset`: records since the alarm, while one is open. `more`: records needed. `event`: how the evidence
-    ended. A `block` is an hour or a day.
+    `verdict` is of the newest hour, `reason` why it has no figure. `onset` is the chapter's records since the
+    alarm, while one is open. `more` says how many more records are needed, `event` how the evidence
+    ended. A `block` of evidence is an hour or a day.
     """
 
     group: str
@@ -209,9 +211,9 @@ def judge_hour(
     *,
     both: float | None = None,
 ) -> JudgedHour:
-    """Of an hour alone; `counts` are favourable and all records, monitored first.
+    """Verdict on an hour alone: favourable and all records of the monitored group, then of the reference.
 
-    `both`: of records on both sides, how many are favourable on both.
+    `both`: of records that are on both sides, how many are favourable on both.
     """
     if counts is None:
         return JudgedHour(None, Verdict.NOT_COMPUTABLE, "no hour has been counted yet")
@@ -385,7 +387,7 @@ RATES = {
 
 
 def say_some_group(comparisons: int, leading: Iterable[str]) -> str:
-    """Without a claim about the leading ones."""
+    """Says that one of so many comparisons is outside, and which have most evidence, without a claim."""
     return (
         f"At least one of {comparisons:,} comparisons is outside its limit; not yet clear which. "
         f"Most evidence so far: {', '.join(leading)}."
@@ -405,7 +407,9 @@ def say_guarantee(
     by_person: bool = False,
     declared: tuple[str, str] | None = None,
 ) -> str:
-    """`declared`: who said that each record is another person, and when."""
+    """Bound on false alarms with its condition; `declared` is who said that each record is another person,
+    and when.
+    """
     budget = f"{budget_hours:,.0f}"
     rate = "a year" if budget_hours == HOURS_OF_A_YEAR else f"in {budget} blocks"
     if by_person:

@@ -14,7 +14,7 @@ PRIOR = 0.5
 
 
 class StrataOutcomes(NamedTuple):
-    """Of a group [..., S, 2]; `squares` are sums of squared weights."""
+    """Records of a group by stratum and outcome [..., S, 2]: counts, weights, and sums of squared weights."""
 
     counts: IntArray
     weights: FloatArray

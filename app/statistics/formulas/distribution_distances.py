@@ -23,19 +23,19 @@ def js_divergence(monitored: FloatArray, reference: FloatArray) -> FloatArray:
 
 
 def lp_norm(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Within [0, √2]."""
+    """Euclidean distance of the shares, within [0, √2]."""
     distance: FloatArray = np.sqrt(((_shares(monitored) - _shares(reference)) ** 2).sum(-1))
     return distance
 
 
 def total_variation_distance(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Within [0, 1]."""
+    """½ Σ |r - m|, within [0, 1]."""
     distance: FloatArray = np.abs(_shares(monitored) - _shares(reference)).sum(-1) / 2
     return distance
 
 
 def kolmogorov_smirnov(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Of shares, as in Clarify, not of their sums; within [0, 1]."""
+    """Largest |r - m| of one outcome (of shares, as in Clarify, not of their sums), within [0, 1]."""
     distance: FloatArray = np.abs(_shares(monitored) - _shares(reference)).max(-1)
     return distance
 

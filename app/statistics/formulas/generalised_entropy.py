@@ -33,7 +33,7 @@ def between_groups(cells: FloatArray, alpha: float) -> FloatArray:
 
 
 def mean_benefit(cells: FloatArray) -> FloatArray:
-    """Of cells [..., 2, 2], within [0, 2]; NaN without records."""
+    """Mean benefit [...] of cells [..., 2, 2], within [0, 2]; NaN without records."""
     return 1 + divide(
         PARTS["false_positive"].of(cells) - PARTS["false_negative"].of(cells), PARTS["records"].of(cells)
     )

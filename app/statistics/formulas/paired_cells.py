@@ -66,12 +66,12 @@ def equalized_odds_ratio(monitored: FloatArray, reference: FloatArray) -> FloatA
 
 
 def conditional_acceptance(cells: FloatArray) -> FloatArray:
-    """n(1) / n'(1). Source: Clarify."""
+    """Favourable labels over favourable predictions, n(1) / n'(1), from 0 up. Source: Clarify."""
     return divide_parts(cells, "actual_favourable", "predicted_favourable")
 
 
 def conditional_rejection(cells: FloatArray) -> FloatArray:
-    """n(0) / n'(0). Source: Clarify."""
+    """Unfavourable labels over unfavourable predictions, n(0) / n'(0), from 0 up. Source: Clarify."""
     return divide_parts(cells, "actual_unfavourable", "predicted_unfavourable")
 
 

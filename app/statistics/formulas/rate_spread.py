@@ -11,17 +11,21 @@ from .differential_fairness import BEYOND, limits_of_spans
 
 
 def odds_difference(cells: FloatArray) -> FloatArray:
-    """Of true or false positive rates, within [0, 1]."""
+    """Largest difference [...] of true or false positive rates between any two groups, within [0, 1]."""
     return _span(cells, np.positive)
 
 
 def odds_ratio(cells: FloatArray) -> FloatArray:
-    """Of true or false positive rates, within [0, 1]; NaN where all are 0."""
+    """Smallest ratio [...] of true or false positive rates of any two groups, within [0, 1]; NaN where all
+    are 0.
+    """
     return np.exp(-_span(cells, np.log))
 
 
 def difference_limits(shapes: FloatArray) -> tuple[float, float]:
-    """Of cells [G, 2, 2] with half a record added to each; see `differential_fairness.limits`."""
+    """95 % limits of the difference, of cells [G, 2, 2] with half a record added to each; see
+    `differential.limits`.
+    """
     lower, upper = _limits(shapes, np.positive)
     return lower, min(1.0, upper)
 

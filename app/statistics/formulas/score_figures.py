@@ -224,7 +224,7 @@ def _mean_loss(
     limits_of: Callable[[FloatArray, FloatArray, FloatArray], IntervalEnds],
     method: str,
 ) -> Figures:
-    """`costs` are of a record of each bin with a favourable label, and with another."""
+    """Mean loss; `costs` are of a record of each bin with a favourable label, and with another."""
     weight = sums.weights.sum(-1)
     size = sums.size
     n = sums.counts.sum(-1)

@@ -58,7 +58,9 @@ def common_odds_limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> 
 
 
 def adjusted_odds_ratio(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Of a logit with a term for the group and one for each stratum; 0 and infinity where it diverges."""
+    """Odds ratio [...] of a logit with a term for the group and one for each stratum; 0 and infinity where
+    it diverges.
+    """
     with np.errstate(all="ignore"):
         start = common_odds_ratio(monitored, reference)
         is_finite = np.isfinite(start) & (start > 0)

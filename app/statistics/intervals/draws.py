@@ -206,7 +206,7 @@ def limits_around(point: float, lower: float, upper: float, *, method: str) -> I
 
 
 def _may_be_zero(signed: FloatArray) -> BoolArray:
-    """At 95 % for all of one figure at once."""
+    """Whether each signed difference may be zero, at 95 % for all of one figure at once."""
     low, high = take_middle(signed, BEYOND / signed.shape[-1])
     return (low <= 0) & (high >= 0)
 
@@ -262,6 +262,6 @@ def build_cells(
     tag: int,
     prior: FloatArray | float = PRIOR,
 ) -> DrawnCells:
-    """[columns, …]."""
+    """Cells [columns, …] to draw from."""
     weights = weighting or Weighting.of_counts(counts)
     return DrawnCells(counts, weights.weights, weights.squares, seed, draws, tag, prior)

@@ -30,7 +30,7 @@ LARGEST = 700.0
 
 
 class Interval(NamedTuple):
-    """`upper` None is unbounded."""
+    """Limits, and the method's name. `upper` None is unbounded."""
 
     lower: float
     upper: float | None
@@ -38,7 +38,7 @@ class Interval(NamedTuple):
 
 
 def wilson(count: float, total: float) -> Interval:
-    """Within [0, 1]; `total` > 0. Source: Wilson 1927."""
+    """Score interval of a proportion, within [0, 1]; `total` > 0. Source: Wilson 1927."""
     return Interval(*wilson_limits(count, total), "wilson")
 
 
@@ -191,7 +191,7 @@ class IntervalEnds(NamedTuple):
 def share_limits(
     mean: FloatArray, square: FloatArray, size: FloatArray, *, beyond: float = BEYOND
 ) -> IntervalEnds:
-    """Of numbers in [0, 1]; `square` is their mean square."""
+    """Limits of a mean of numbers in [0, 1] whose mean square is `square`."""
     freedom = np.maximum(size - 1, 1e-6)
     variance = np.maximum(square - mean * mean, 0) * size / freedom
     return likened_limits(mean, variance, size, freedom, beyond=beyond)
@@ -237,7 +237,9 @@ class Bounded(NamedTuple):
 
 
 def difference_limits(of: Bounded, against: Bounded, correlation: FloatArray | float = 0.0) -> IntervalEnds:
-    """From the limits of each (Zou and Donner 2008; uncorrelated: Newcombe's method 10)."""
+    """Limits of a difference of two estimates from the limits of each (Zou and Donner 2008; uncorrelated:
+    Newcombe's method 10).
+    """
     (mean, ends), (other_mean, other_ends) = of, against
     difference = mean - other_mean
     below = combine(mean - ends.lower, other_ends.upper - other_mean, correlation)

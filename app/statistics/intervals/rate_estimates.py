@@ -57,7 +57,7 @@ class Share:
 
     @property
     def is_empty(self) -> bool:
-        """Also without any weight."""
+        """Whether there is no record, or none with any weight."""
         return self.original == 0 or self.mass_total <= 0 or self.effective == 0
 
     @property
@@ -247,7 +247,7 @@ class Resampled:
         return self.share(of), self.share(against)
 
     def records(self, *several: Columns) -> int:
-        """Not counterfactuals."""
+        """Records, not counterfactuals, that add to any of the groups."""
         columns = [column for of in several for column in of]
         return int(self.weights[self.total[:, columns].any(1)].sum())
 
@@ -327,7 +327,7 @@ LABELLED = "no record{of} has a label and a prediction that are both among the o
 
 @frozen
 class CellPart:
-    """`among` names the cells in a sentence, `empty` says that a group ({of}) has none."""
+    """Some of the four cells: `among` names them in a sentence, `empty` says that a group ({of}) has none."""
 
     cells: tuple[tuple[int, int], ...]
     among: str
@@ -442,7 +442,7 @@ RATES = {
 
 
 def rate(name: str, cells: FloatArray) -> FloatArray:
-    """Of an array [..., 2, 2]; NaN where the denominator is empty."""
+    """Rate [...] of an array [..., 2, 2]; NaN where the denominator is empty."""
     return divide_parts(cells, RATES[name].counted, RATES[name].of_part)
 
 

@@ -18,7 +18,11 @@ OPEN = (None, None)
 
 
 class Verdict(StrEnum):
-    """`unwatched`: inside the only limit, but beyond its mirror image on the side that has none."""
+    """The fairness verdict on a number.
+
+    `unwatched`: inside the only limit that is set, but beyond the mirror image of that limit, on the side
+    that has none.
+    """
 
     FAIR = "fair"
     UNDECIDED = "undecided"
@@ -117,7 +121,7 @@ def caution_of_strata(pair: StrataOutcomes) -> str | None:
 
 
 def caution_of_terms(pair: StrataOutcomes) -> str | None:
-    """With few records a stratum, a fit with a term for each lies too far from 1."""
+    """Caution on few records for each stratum: a fit with a term for each then lies too far from 1."""
     informative = (pair.weights.sum(0) > 0).all(1) & (pair.weights.sum(2) > 0).all(0)
     strata = int(informative.sum())
     records = int(pair.counts[:, informative].sum())

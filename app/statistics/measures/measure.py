@@ -32,9 +32,9 @@ CORRECT = Words(noun="correct", empty=LABELLED)
 def measure_all(
     data: Data, evidence: TableEvidence, picked: Keys, scopes: frozenset[str] | None = None
 ) -> list[Measured]:
-    """In catalogue order.
+    """Wanted metrics of the data set, in catalogue order; None: all that the table supports.
 
-    Scopes not among `scopes` are left out as far as they cost time. A metric asked for by name without strata
+    With `scopes`, others are left out as far as they cost time. A metric asked for by name without strata
     or scores gives its reason.
     """
     chosen = [metric for metric in _narrow_metrics(data, scopes) if picked is None or metric.key in picked]

@@ -40,7 +40,7 @@ class Member(NamedTuple):
 
 @lru_cache(KEPT)
 def members(scopes: tuple[Scope, ...], groups: Groups) -> tuple[Member, ...]:
-    """In order; without groups overall figures only."""
+    """Each scope that is a set of columns, in order; without groups overall figures only."""
     everyone = tuple(range(len(groups)))
     several = {
         "group": [

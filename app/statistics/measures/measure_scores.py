@@ -226,9 +226,12 @@ def _find_sides(result: Measured, groups: Groups) -> list[Sequence[int]]:
 
 
 def measure_scores(table: ScoreTable, groups: Groups, formulas: Mapping[str, str]) -> list[Measured]:
-    """In the order of `formulas`, each with its text; the worst value is chosen in measure.py.
+    """Wanted metrics in that order, each with its formula's text; `groups` are the table's.
 
-    A table without groups gives overall figures only.
+    A table without groups gives overall figures only. The worst value is chosen in measure.py.
+
+    Raises:
+        KeyError: a metric is not one of scores.
     """
     subjects = members(("overall", "group", "pooled", "reference"), groups)
     sums = table.sums.together([member.columns for member in subjects])

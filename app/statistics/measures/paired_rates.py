@@ -18,7 +18,7 @@ from ..tables.record_kinds import CounterfactualCells
 
 
 class _Figures(NamedTuple):
-    """[K] towards a set of groups; NaN where no counterfactual was classified.
+    """Figures of kinds of records [K] towards a set of groups; NaN where no counterfactual was classified.
 
     `influence` [K] adds the record's effect on others' figures through the weight of its value, for a
     variance only.
@@ -31,9 +31,10 @@ class _Figures(NamedTuple):
 # Without slots, for the cached properties.
 @dataclass(frozen=True, eq=False)
 class Paired:
-    """`share(of)` uses the records of these groups and of the other role; `pair(of, against)` those of both.
+    """Favourable rate as if every record had one of the groups' values.
 
-    A record without classified counterfactual is in neither rate.
+    `share(of)` uses the records of these groups and of the other role; `pair(of, against)` those of both
+    sets. A record without classified counterfactual is in neither rate.
     """
 
     words: Words
@@ -57,7 +58,7 @@ class Paired:
         return self._build_share(of, first.figures), self._build_share(against, second.figures)
 
     def figures(self, of: Columns, against: Columns) -> tuple[FloatArray, FloatArray]:
-        """[K] towards both sides; NaN for kinds that are not compared."""
+        """Figures [K] of each kind towards both sides; NaN for kinds that are not compared."""
         first, second = self._both_figures(of, against)
         return first.figures, second.figures
 
@@ -65,7 +66,7 @@ class Paired:
         return (self.pair(*several)[0] if len(several) > 1 else self.share(*several)).total
 
     def counts(self, share: Share) -> dict[str, float]:
-        """`own_n` of the `n` records have one of the values themselves."""
+        """Sums by name; `own_n` of the `n` records have one of the values themselves."""
         counts = {self.words.noun: share.mass, "n": share.total, "own_n": share.original}
         if self.table.weight is None:
             return counts

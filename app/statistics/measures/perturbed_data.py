@@ -112,7 +112,7 @@ def measure_openscale(
 
 
 def _sum_kinds(table: CounterfactualCells) -> tuple[IntArray, IntArray]:
-    """[K, groups]; only counterfactuals that cross count."""
+    """Records that one of each kind adds to each group [K, groups]; only counterfactuals that cross count."""
     members = np.equal.outer(table.group, np.arange(len(table.groups))).astype(int)
     crossing = table.crossing()
     return members * table.outcome[
@@ -174,7 +174,7 @@ def measure_counterfactual(
 
 
 def counterfactual_rate(table: CounterfactualCells) -> Estimate:
-    """As logged where no record has a counterfactual."""
+    """Counterfactual favourable rate; that as logged where no record has a counterfactual."""
     if table.copies_classified.any():
         return Paired(COUNTERFACTUAL, table)
     return _count_share(FAVOURABLE, table, table.outcome == 1, np.ones(len(table.count), bool))

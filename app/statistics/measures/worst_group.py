@@ -61,10 +61,10 @@ def is_ratio(metric: Metric) -> bool:
 
 
 def mirror_limits(metric: Metric, limits: Limits) -> Limits:
-    """Of a lone limit: 1/limit of a ratio, -limit of a difference.
+    """Mirror image of a lone limit for the side without one: 1/limit of a ratio, -limit of a difference.
 
-    None on both sides where both or neither have a limit, where the figure is one-sided (a distance, smaller
-    to larger), and where the lone limit leaves equality outside.
+    None on both sides where both or neither have a limit, where the figure is one-sided (a distance,
+    smaller to larger), and where the lone limit leaves equality outside.
     """
     lower, upper = limits
     if (
@@ -128,12 +128,12 @@ NO_LIMITS: AllLimits = {}
 
 
 def mark_worst(metric: Metric, results: Sequence[Measured], limits: AllLimits) -> list[Measured]:
-    """Without a number, the first one of a group is marked.
+    """Results with the group furthest out marked; without a number, the first one of a group.
 
-    Furthest beyond the set limits (for ratios as a factor); else beyond the mirror image of a lone one; else
-    nearest to any. Without limits, furthest from equality. Values below `MINIMUM_GROUP_SIZE` records cannot
-    be chosen while there are others. The first of equals wins. Intervals and p-values of all groups allow for
-    the choice.
+    Furthest beyond the set limits (for ratios as a factor); else beyond the mirror image of a lone one;
+    else nearest to any. Without limits, furthest from equality. Values below `MINIMUM_GROUP_SIZE` records
+    cannot be chosen while there are others. The first of equals wins. Intervals and p-values of all groups
+    allow for the choice.
     """
     positions = [position for position, result in enumerate(results) if result.scope == "group"]
     if not positions:
@@ -155,7 +155,7 @@ def mark_worst(metric: Metric, results: Sequence[Measured], limits: AllLimits) -
 
 
 def how_far_out(value: float, metric: Metric, limits: Limits) -> float:
-    """For ratios the logarithm of a factor; negative inside.
+    """Distance of the value beyond the limits, for ratios as the logarithm of a factor; negative inside.
 
     Inside, the mirror image of a lone limit counts, too. Without limits it is the distance from equality.
     """
@@ -198,7 +198,9 @@ def _scale(value: float, *, is_ratio: bool) -> float:
 
 
 def allow_for_choice(result: Measured, metric: Metric, chosen_from: int) -> Measured:
-    """Interval and p-value that hold for so many figures at once (Bonferroni)."""
+    """Result with an interval and a p-value that hold for so many figures at once (Bonferroni), and so for
+    a chosen one.
+    """
     number = result.number
     p_value = result.details.p_value
     if chosen_from <= 1 or not isinstance(number, Value):

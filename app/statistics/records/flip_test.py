@@ -47,7 +47,9 @@ class Points:
 
 
 def standardise(features: FloatArray) -> FloatArray:
-    """To mean 0 and standard deviation 1; a constant feature becomes 0, a finite one stays finite."""
+    """Scales each feature to mean 0 and standard deviation 1; a constant one becomes 0, a finite one stays
+    finite.
+    """
     if not len(features):
         return features
     # By the largest first: sums and squares of raw numbers could overflow.

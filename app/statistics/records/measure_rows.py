@@ -43,11 +43,15 @@ SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class RowData:
-    """One position per record in every array.
+    """Records of one window, one position per record in every array.
 
     `codes` are positions in `groups` (-1: none), `features` [records, features] numeric, `predicted` and
     `actual` 1 favourable, 0 unfavourable, 2 neither. Rich subgroups are made from `protected` [records,
     attributes]; None: membership of each group.
+
+    Raises:
+        ValueError: an array has another length, a code or an outcome is unknown, or a feature is missing
+    or infinite.
     """
 
     groups: Groups
@@ -148,7 +152,7 @@ class Neighbourhood:
 
 @frozen_arrays
 class Agreement:
-    """[records] with the neighbours' outcomes, in [0, 1], 1 where all have the same."""
+    """Agreement [records] with the neighbours' outcomes, in [0, 1], 1 where all have the same."""
 
     agreements: FloatArray
     _favoured: IntArray
@@ -159,11 +163,11 @@ class Agreement:
         return float(np.clip(self.agreements[of].mean(), 0.0, 1.0))
 
     def interval(self, of: BoolArray) -> Interval:
-        """Within [0, 1].
+        """95 % interval of the consistency of the selected records, within [0, 1].
 
         Score interval (Wilson) of the number of records with the same variance, that of the infinitesimal
-        jackknife (Efron 1982): a record counts by its own agreement and its effect on others'. In simulations
-        (200 to 5,000 records) it held the mean over windows in 91 to 98 %.
+        jackknife (Efron 1982): a record counts by its own agreement and its effect on others'. In
+        simulations (200 to 5,000 records) it held the mean over windows in 91 to 98 %.
         """
         value = self.value(of)
         records = int(of.sum())
@@ -215,7 +219,7 @@ _OUTCOMES: Mapping[Data, tuple[Outcome, ...]] = {
 def measure_rows(
     data: Data, rows: RowData, formulas: Mapping[str, str], *, limits: AllLimits = NO_LIMITS
 ) -> list[Measured]:
-    """In the order of `formulas`; `data` decides the outcomes.
+    """Metrics that `formulas` names, in its order, each with its formula's text; `data` decides the outcomes.
 
     Of too many records (see `most_records`) a random sample is drawn. The value furthest out is chosen by
     `limits` (default: the catalogue's).

@@ -49,7 +49,8 @@ class RichSubgroup:
 def rich_subgroup(
     protected: FloatArray, favoured: IntArray, actual: IntArray, kind: Kind
 ) -> RichSubgroup | None:
-    """Of [records, attributes], predictions and labels (0 or 1).
+    """Subgroup of the records [records, attributes], with predictions and labels (0 or 1), whose error rate
+    differs most.
 
     None where no record can have such an error, or all that can are alike in every protected attribute.
     """
@@ -112,7 +113,7 @@ class _Search:
         return float(np.quantile(largest.max(0), 0.95, method="higher"))
 
     def _directions(self, deviations: FloatArray) -> list[FloatArray]:
-        """[1, places] for attributes, [draws, places] for regressions."""
+        """Coordinate along each direction: [1, places] for attributes, [draws, places] for regressions."""
         attributes = list(self._places.T[:, None])
         if len(attributes) == 1:
             return attributes

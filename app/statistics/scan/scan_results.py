@@ -83,13 +83,13 @@ class Bins:
         return form(values=tuple(self.kept[position] for position in chosen))
 
     def encode_numbers(self, numbers: FloatArray) -> Codes:
-        """[N]; NaN is missing."""
+        """Position [N] of each number among the ranges; NaN is missing."""
         return np.where(
             np.isnan(numbers), self.missing, np.searchsorted(self.edges, numbers, side="left")
         ).astype(int)
 
     def encode_texts(self, texts: Sequence[str]) -> Codes:
-        """[N] of canonical texts."""
+        """Position [N] of each canonical text among the kept values."""
         positions = {text: position for position, text in enumerate(self.kept)}
         return np.array([positions.get(text, len(self.kept)) for text in texts], int)
 
@@ -98,15 +98,16 @@ BOOTSTRAPS = 199
 """Tables drawn under the claim that no subgroup differs; the smallest p value is 1 / 200."""
 
 PENALTY = 1.0
+"""Score that each named value costs, so that short descriptions win."""
 
 
 @frozen
 class Scan:
-    """`subgroup` has for each feature the positions of its values, or None for all.
+    """Result of a scan of `subsets` subgroups.
 
-    It is None where none is beyond what is expected, or if it or the rest has fewer than MIN_RECORDS records
-    and must not be shown. `p_value` is the share of scans with at least this `score`, among those of random
-    tables and this one.
+    `subgroup` has for each feature the positions of its values, or None for all. It is None where none is
+    beyond what is expected, or if it or the rest has fewer than MIN_RECORDS records and must not be shown.
+    `p_value` is the share of scans with at least this `score`, among those of random tables and this one.
     """
 
     subgroup: tuple[tuple[int, ...] | None, ...] | None
@@ -182,10 +183,11 @@ class FoundGroup:
 
 @frozen_by_name
 class SearchResult:
-    """`p_value` allows for the choice of the best among `subsets` groups.
+    """Answer of a scan that searched `subsets` groups over `features`.
 
-    `group` is None above MAX_P_VALUE, or if it or its rest has fewer than MIN_RECORDS records and must not be
-    shown.
+    `p_value` is the share of scans of random outcomes that find as much: it allows for the choice of the
+    best. `group` is None above MAX_P_VALUE, or if it or its rest has fewer than MIN_RECORDS records and
+    must not be shown.
     """
 
     features: tuple[str, ...]
@@ -243,7 +245,7 @@ def search_groups(
 
 
 def say_search(result: SearchResult, *, left_out: Sequence[str] = ()) -> str:
-    """`left_out` are features with too many combinations."""
+    """The answer in words. `left_out` are features with too many combinations."""
     does, does_most = _DOES[result.direction]
     groups = "group" if result.subsets == 1 else "groups"
     searched = (

@@ -55,7 +55,7 @@ def count_subsets(sizes: Sequence[int]) -> int:
 def count_cells(
     codes: IntArray, sizes: tuple[int, ...], favourable: BoolArray, strata: IntArray | None = None
 ) -> CellTable:
-    """`codes` [N, F], outcomes [N] and strata [N]."""
+    """Table of records with these `codes` [N, F], outcomes [N] and strata [N], else one stratum."""
     keys = np.column_stack([codes, np.zeros(len(codes), int) if strata is None else strata])
     cells, cell_of_record = np.unique(keys, axis=0, return_inverse=True)
     of_records = cell_of_record.reshape(-1)
@@ -162,7 +162,7 @@ MAX_CELLS = 4_000_000
 
 @frozen_arrays
 class Best:
-    """`scores` [T], and for each feature its values [T, V]."""
+    """Best subgroup of each table: `scores` [T], and for each feature its values [T, V]."""
 
     scores: FloatArray
     included: tuple[BoolArray, ...]

@@ -178,7 +178,9 @@ class Category:
 
 @frozen
 class CategoryTable:
-    """With at least one person each; `unknown` people are in none."""
+    """Categories of one attribute, or of several together, with at least one person each; `unknown` people
+    are in none.
+    """
 
     comparison: Comparison
     categories: tuple[Category, ...]
@@ -209,7 +211,8 @@ FIFTHS = 5
 
 @frozen_arrays
 class AttributeCategories:
-    """`codes` per row are positions or MISSING, `roles` those of each in the monitor.
+    """Categories of one attribute; `codes` per row are positions or MISSING, `roles` those of each in the
+    monitor.
 
     `values` are as in the log, `labels` are display names.
     """
@@ -223,7 +226,9 @@ class AttributeCategories:
 
 @frozen_arrays
 class Control:
-    """`codes` per row are positions or MISSING. `note` says how a numeric one was divided."""
+    """Values of a control; `codes` per row are positions or MISSING. `note` says how a numeric one was
+    divided.
+    """
 
     name: str
     labels: tuple[str, ...]

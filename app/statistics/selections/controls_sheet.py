@@ -47,7 +47,7 @@ class ControlledCount:
 
 @frozen
 class AdjustedOdds:
-    """`left_out` people have a value of a control that says nothing about it."""
+    """Adjusted odds ratio. `left_out` people have a value of a control that says nothing about it."""
 
     odds: OddsRatio
     people: int
@@ -180,7 +180,11 @@ class StratifiedOdds:
 
 
 def stratified_odds(category: Category, reference: Category, cells: IntArray) -> StratifiedOdds:
-    """From `cells` [strata, 4]: selected and rejected people of the category, then of the reference."""
+    """Odds given the control, from `cells` [strata, 4]: selected and rejected people of the category, then of
+    the reference.
+
+    Strata without both categories and both outcomes say nothing.
+    """
     tables = cells.reshape(-1, 2, 2)
     used = tables[tables.sum(1).all(1) & tables.sum(2).all(1)].astype(float)
     left_out = int(cells.sum() - used.sum())

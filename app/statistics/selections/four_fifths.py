@@ -283,7 +283,7 @@ class AuditTable:
 
 @frozen
 class AuditSheet:
-    """`unknown` people miss at least one attribute.
+    """Tables of the attributes and their intersection. `unknown` people miss at least one of them.
 
     `assessed` counts all, of which a category must have `least_share` to be in the ratios.
     """
@@ -297,7 +297,7 @@ class AuditSheet:
 def audit_tables(
     tables: Sequence[CategoryTable], *, assessed: int, unknown: int, least_share: float = LEAST_SHARE
 ) -> AuditSheet:
-    """Without categories of less than `least_share` of the `assessed` people.
+    """Impact ratios of these tables, without categories of less than `least_share` of the `assessed` people.
 
     The rule says "of the data being used for the bias audit": the same for each table, with unknown
     categories.
@@ -323,7 +323,9 @@ def audit_tables(
 
 
 def list_empty_categories(table: CategoryTable, listed: Mapping[str, Sequence[str]]) -> list[str]:
-    """Of the rule, where an attribute's categories are called so, and of the `listed` ones."""
+    """Categories that nobody is of: those of the rule, where an attribute's categories are called so, and
+    the `listed` ones.
+    """
     members = []
     for position, feature in enumerate(table.comparison.features):
         named = dict.fromkeys(

@@ -101,7 +101,7 @@ def bound_categories(
 
 
 def _join_small(cells: FloatArray) -> FloatArray:
-    """From the lowest probability; [records, favourable, sums of both probabilities; cells]."""
+    """Joins cells [records, favourable, sums of both probabilities; cells] from the lowest probability."""
     cells = cells[:, np.lexsort(cells[3:1:-1] / cells[0])]
     starts = []
     size = 0.0

@@ -17,6 +17,7 @@ MOST_DIGITS = 6
 
 
 MOST_OF_GAP = 2
+"""Max digits after the point of a gap in per cent and its two rates."""
 
 
 @frozen
@@ -167,7 +168,7 @@ def format_figure(value: float, lower: float | None, upper: float | None) -> Fig
 
 
 def format_to(value: float, decimals: int) -> str:
-    """`less than` or `more than` where it would wrongly appear as 0 or 1."""
+    """Number with so many decimals; `less than` or `more than` where it would wrongly appear as 0 or 1."""
     rounded = round(value, decimals)
     if rounded == 0 and value != 0:
         return f"{MINUS if value < 0 else ''}less than {10**-decimals:.{decimals}f}"

@@ -65,7 +65,8 @@ MAX_P_VALUE = 0.01
 
 @frozen_by_name
 class CountedRecords:
-    """[groups + 1, 3], the last row of no known group: counted ones, and others by reason.
+    """Records of a range by group and outcome [groups + 1, 3], the last row of no known group: counted ones,
+    and others by reason.
 
     `answers` says whose outcomes they are, as for `count_records`. `words` complete the texts of reasons.
     `names` of groups are for texts.

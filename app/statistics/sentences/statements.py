@@ -224,7 +224,9 @@ def choice_statement(figure: JudgedFigure) -> str | None:
 
 
 def figure_sentence(figure: JudgedFigure, reason: str | None = None) -> str:
-    """With `other_side` and `strata_statement`, if any. `reason` says why there is no number."""
+    """Figure's sentence and those of `other_side` and `strata_statement`, if any. `reason` says why there
+    is no number.
+    """
     ends = {"lower": figure.lower, "upper": figure.upper}
     statement = sentence(figure.metric, value=figure.value, **ends, reason=reason, details=figure.details)
     return " ".join(
@@ -347,5 +349,5 @@ def format_p(p_value: float) -> str:
 
 
 def as_text(number: float | None) -> str:
-    """At most six digits; "" for None."""
+    """Limit or another round number with at most six digits; "" for None."""
     return "" if number is None else write_minus(f"{number:.6g}")

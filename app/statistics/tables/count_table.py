@@ -38,7 +38,9 @@ OUTCOMES = 3
 
 
 class RecordParts(TypedDict, total=False):
-    """`repeats` is the number of equal records of each entry."""
+    """Further columns of records: weights, strata, the number of equal records of each entry, and
+    probabilities.
+    """
 
     weights: ArrayLike | None
     strata: RecordStrata | None
@@ -106,7 +108,12 @@ class CountTable:
         return cls._sum_placed(tables, rows, groups)
 
     def regrouped(self, groups: Iterable[ComparedGroup], positions: ArrayLike) -> Self:
-        """As if counted again: `positions` holds each group's new position, or -1."""
+        """Same records in other groups, as if counted again: `positions` holds each group's new position, or
+        -1.
+
+        Raises:
+            ValueError: the places do not fit the groups.
+        """
         checked_groups = as_groups(groups)
         others = len(checked_groups)
         rows = check_codes(positions, NEITHER, others)
@@ -327,7 +334,9 @@ class LabelledCells(CountTable):
 
     @property
     def confusion(self) -> IntArray:
-        """[groups + 1, actual 2, predicted 2] of records with label and prediction among the outcomes."""
+        """Counts [groups + 1, actual 2, predicted 2] of records with label and prediction among the
+        outcomes.
+        """
         return _sum_confusion(self.cells)
 
     @property
@@ -374,12 +383,12 @@ class MitigatedLabelledCells(CountTable):
 
     @property
     def corrections(self) -> IntArray:
-        """[groups + 1, correct before 2, correct after 2]."""
+        """Counts [groups + 1, correct before 2, correct after 2]."""
         counts: IntArray = self.counts.sum((1, 2, 3))
         return counts
 
     @property
     def label_changes(self) -> IntArray:
-        """[groups + 1, actual 2, before 2, after 2]."""
+        """Counts [groups + 1, actual 2, before 2, after 2]."""
         counts: IntArray = self.counts.sum((-2, -1))
         return counts

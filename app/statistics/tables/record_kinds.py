@@ -73,7 +73,7 @@ class RecordKinds:
 
     @property
     def outcomes(self) -> IntArray:
-        """[groups, 2 …], by the columns of `OWN`."""
+        """Counts [groups, 2 …] of the records themselves, by the columns of `OWN`."""
         counts = np.zeros((len(self.groups), *(2 for _ in self.OWN)), int)
         np.add.at(counts, (self.group, *(getattr(self, name) for name in self.OWN)), self.count)
         return counts

@@ -81,7 +81,7 @@ class ScoreBins:
 
     @classmethod
     def merged(cls, several: Sequence["ScoreBins"], cells: Sequence[IntArray], size: int) -> "ScoreBins":
-        """As if binned at once; `cells` hold the new positions of each part's cells."""
+        """Sum of the parts as if binned at once; `cells` hold the new positions of each part's cells."""
         identity = np.arange(size)
         waiting = [cls.empty(size)]
         positions = [identity]
@@ -148,7 +148,7 @@ class ScoreBins:
         )
 
     def dense(self, first: int, beyond: int) -> FloatArray:
-        """[columns, 2, bins], `beyond` excluded."""
+        """Weights of the columns from `first` to before `beyond` [columns, 2, bins]."""
         bins = len(self.lows)
         start, end = self._starts[[2 * first, 2 * beyond]]
         full = np.zeros((beyond - first) * 2 * bins)
@@ -223,7 +223,7 @@ def decode_keys(keys: IntArray) -> FloatArray:
 
 
 def _find_shift(apart: IntArray) -> int:
-    """For at most MOST bins; `apart` are the bits in which neighbours differ."""
+    """Fewest trailing bits to drop for at most MOST bins; `apart` are the bits in which neighbours differ."""
     if len(apart) < MOST:
         return 0
     return int(np.partition(apart, len(apart) - MOST)[len(apart) - MOST]).bit_length()

@@ -116,7 +116,7 @@ class ScoreSums:
 
     @classmethod
     def merged(cls, several: Sequence["ScoreSums"], columns_of: Sequence[IntArray], size: int) -> "ScoreSums":
-        """`columns_of` hold the new positions of each part's columns."""
+        """Sum of the parts; `columns_of` hold the new positions of each part's columns."""
         total = cls.empty(size)
         for sums, columns in zip(several, columns_of, strict=True):
             for name, array in total.arrays.items():
@@ -132,7 +132,7 @@ class ScoreSums:
         return ScoreSums(bins=self.bins.together(sets), **sums)
 
     def to_json(self) -> JsonObject:
-        """Only filled bins, and no weights where every record weighs 1."""
+        """Plain JSON values: only filled bins, and no weights where every record weighs 1."""
         stored = {name: array.tolist() for name, array in self.arrays.items()}
         if np.array_equal(self.weights, self.counts) and np.array_equal(self.squares, self.counts):
             del stored["weights"], stored["squares"]
@@ -207,7 +207,7 @@ class ScoreTable:
 
     @classmethod
     def placed(cls, tables: Sequence["ScoreTable"], rows_of: Sequence[IntArray], groups: Groups) -> Self:
-        """`rows_of` hold the new position of each column, including the ungrouped one."""
+        """Sum of the tables; `rows_of` hold the new position of each column, including the ungrouped one."""
         unscored = np.zeros(len(groups) + 1, int)
         for table, rows in zip(tables, rows_of, strict=True):
             np.add.at(unscored, rows, table.unscored)

@@ -59,7 +59,7 @@ SLICE = 2**17
 
 
 def slices(records: int) -> list[slice]:
-    """One empty slice for none."""
+    """Slices of `SLICE` records; one empty slice for none."""
     return [slice(start, start + SLICE) for start in range(0, max(records, 1), SLICE)]
 
 
@@ -123,10 +123,15 @@ class RecordStrata(NamedTuple):
 
 @frozen_arrays
 class Strata:
-    """[S, groups, 2] by outcome, or [S, groups, 2, 2] by actual and predicted outcome.
+    """Counts [S strata, groups, 2] by outcome, or [S, groups, 2, 2] by actual and predicted outcome, and
+    their weighting.
 
     Ungrouped, unclassified and stratumless records are in no cell. Too many strata are none, and `reason`
     says so.
+
+    Raises:
+        ValueError: a stratum occurs twice, there are more than MOST_STRATA, or the counts do not fit the
+    labels.
     """
 
     labels: tuple[str, ...]
@@ -151,7 +156,7 @@ class Strata:
 
     @classmethod
     def none(cls, reason: str, *shape: int) -> Self:
-        """For cells of that shape (groups and outcomes)."""
+        """No strata, for cells of that shape (groups and outcomes), with the reason."""
         return cls((), np.zeros((0, *shape), int), None, reason)
 
     @classmethod
@@ -192,7 +197,7 @@ class Strata:
         return Strata(self.labels, self.counts.sum(-1), weighting, self.reason)
 
     def to_json(self) -> dict[str, Any]:
-        """Only the cells that hold records, by their place in the flat table."""
+        """Plain JSON values: only the cells that hold records, by their place in the flat table."""
         positions = np.flatnonzero(self.counts)
         stored = {
             "labels": list(self.labels),
