@@ -205,14 +205,16 @@ class LastAnswers(Generic[_K, _T]):
         """
         remembered = self._known.get(key)
         now = self._clock()
+        if remembered is not None and now - remembered.answered_at > MAX_AGE_SECONDS:
+            del self._known[key]
+            remembered = None
         if remembered is not None and now < remembered.quiet_until:
             return remembered.value
         try:
             async with asyncio.timeout(None if remembered is None else PATIENCE_SECONDS):
                 value = await look_up()
         except (Unavailable, TimeoutError):
-            if remembered is None or now - remembered.answered_at > MAX_AGE_SECONDS:
-                self._known.pop(key, None)
+            if remembered is None:
                 raise
             remembered.quiet_until = self._clock() + QUIET_SECONDS
             return remembered.value

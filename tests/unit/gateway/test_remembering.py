@@ -78,3 +78,20 @@ def test_nobody_waits_for_a_database_that_hangs(monkeypatch: pytest.MonkeyPatch)
         return await answers.ask("key", hang)
 
     assert asyncio.run(story()) == "first"
+
+
+def test_a_slow_database_is_waited_for_where_the_last_answer_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remembering, "PATIENCE_SECONDS", 0)
+
+    async def answer_slowly() -> str:
+        await asyncio.sleep(0.01)
+        return "second"
+
+    async def story() -> str:
+        time = FakeTime()
+        answers: LastAnswers[str, str] = LastAnswers(lambda: time.seconds)
+        await answers.ask("key", answering("first"))
+        time.seconds += MAX_AGE_SECONDS + 1
+        return await answers.ask("key", answer_slowly)
+
+    assert asyncio.run(story()) == "second"
