@@ -318,8 +318,8 @@ class Course:
         """Counts of these hours, and what was known before each."""
         assert isinstance(self.series, RateSeries), "counts of rates"  # noqa: S101 - pairs need no rate
         past = self.series.look_back(self.state.older, self.start)
-        known = Past(*(column[hours - self.start] for column in past))
-        return repeat_hours(self.series.hours, hours - self.series.first, 1), known
+        before = Past(*(column[hours - self.start] for column in past))
+        return repeat_hours(self.series.hours, hours - self.series.first, 1), before
 
     def finish(self) -> None:
         """Ends what ends after the last hour so far, without another one."""

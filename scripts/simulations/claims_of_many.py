@@ -32,7 +32,7 @@ def sizes_of(name: str, groups: int) -> list[int]:
 
 def simulate(name: str, groups: int, windows: int, seed: int) -> Counter[tuple[str, str]]:
     """Number of windows with a false claim, by metric and claim."""
-    random, found = np.random.default_rng([seed, groups, *name.encode()]), Counter[tuple[str, str]]()
+    random, tally = np.random.default_rng([seed, groups, *name.encode()]), Counter[tuple[str, str]]()
     labels = as_groups([*((str(one), "monitored") for one in range(groups)), ("reference", "reference")])
     for _ in range(windows):
         cells = np.zeros((groups + 2, 3, 3, 2), np.int64)
@@ -43,17 +43,17 @@ def simulate(name: str, groups: int, windows: int, seed: int) -> Counter[tuple[s
         figures = [judged_figure(figure) for figure in measured if figure.scope == "group"]
         claims = {(figure.metric, "unfair") for figure in figures if figure.verdict is Verdict.UNFAIR}
         claims |= {(figure.metric, "larger than chance") for figure in figures if "larger than chance" in str(gap_statement(figure))}
-        found.update(claims)
-    return found
+        tally.update(claims)
+    return tally
 
 
 def claim(windows: int, seed: int) -> Iterator[Trial]:
     """Share of windows in which one of the equal groups is unfair, and in which its gap is larger than chance explains."""
     most = 0.05 + 3 * np.sqrt(0.05 * 0.95 / windows)
     for name, groups in product(("alike", "unlike", "few"), (5, 10, 30)):
-        found = simulate(name, groups, windows, seed)
+        tally = simulate(name, groups, windows, seed)
         for metric in (*LOGGED, *LABELLED):
-            unfair, gap = (found[metric, claim] / windows for claim in ("unfair", "larger than chance"))
+            unfair, gap = (tally[metric, claim] / windows for claim in ("unfair", "larger than chance"))
             shares = f"unfair {unfair:.1%}, gap {gap:.1%}"
             yield Trial(f"{name}, {groups} groups: {metric}", shares, f"at most {most:.1%}", max(unfair, gap) <= most)
 

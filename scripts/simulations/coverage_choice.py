@@ -92,7 +92,7 @@ def worlds(groups: int) -> Iterator[tuple[str, World]]:
 
 
 def simulate(world: World, metric: str, rounds: int, seed: int) -> Counter[tuple[str, bool]]:
-    found: Counter[tuple[str, bool]] = Counter()
+    tally: Counter[tuple[str, bool]] = Counter()
     limits = {metric: LIMITS[metric]}
     for window in range(rounds):
         counterfactual, logged = world.window(np.random.default_rng([seed, window, len(world.chances)]))
@@ -101,11 +101,11 @@ def simulate(world: World, metric: str, rounds: int, seed: int) -> Counter[tuple
         worst = next(figure for figure in measured if figure.worst_of is not None)
         if isinstance(worst.number, Value):
             truth = world.truth(metric, worst.group)
-            found["own", _holds(worst.number, truth)] += 1
-            found["chosen", _holds(worst.for_choice or worst.number, truth)] += 1
+            tally["own", _holds(worst.number, truth)] += 1
+            tally["chosen", _holds(worst.for_choice or worst.number, truth)] += 1
             several = [figure for figure in (*as_logged, *measured) if figure.scope == "group"]
-            found["overview", _holds_overview(world, metric, several)] += 1
-    return found
+            tally["overview", _holds_overview(world, metric, several)] += 1
+    return tally
 
 
 def _holds_overview(world: World, metric: str, several: list[Measured]) -> bool:
@@ -124,8 +124,8 @@ def choose(windows: int, seed: int) -> Iterator[Trial]:
     least = 0.95 - 3 * np.sqrt(0.95 * 0.05 / windows)
     for groups in (1, 4, 20):
         for (name, world), metric in product(worlds(groups), METRICS):
-            found = simulate(world, metric, windows, seed)
-            own, *allowing = (found[kind, True] / max(found[kind, True] + found[kind, False], 1) for kind in ("own", "chosen", "overview"))
+            tally = simulate(world, metric, windows, seed)
+            own, *allowing = (tally[kind, True] / max(tally[kind, True] + tally[kind, False], 1) for kind in ("own", "chosen", "overview"))
             shares = f"{allowing[0]:.1%}, overview {allowing[1]:.1%} (own {own:.1%})"
             yield Trial(f"{name}, {groups} groups: {metric}", shares, f"at least {least:.1%}", min(allowing) >= least)
 

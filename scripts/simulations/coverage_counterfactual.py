@@ -87,7 +87,7 @@ def worlds(effects: list[str]) -> Iterator[tuple[str, World]]:
 
 def simulate(world: World, records: int, rounds: int, seed: int) -> Counter[tuple[str, bool]]:
     """Counts how often each metric's interval held the truth; for a model that ignores the attribute, how often it was exact equality."""
-    found: Counter[tuple[str, bool]] = Counter()
+    tally: Counter[tuple[str, bool]] = Counter()
     for number in range(rounds):
         random = np.random.default_rng([seed, number, records, world.draws, len(world.shares), world.monitored])
         for result in measure_counterfactual(world.window(records, random), metrics=METRICS):
@@ -96,13 +96,13 @@ def simulate(world: World, records: int, rounds: int, seed: int) -> Counter[tupl
                 if is_rate and (world.chances is None or str(result.group).startswith("r")):
                     continue
                 if world.chances is None:
-                    found[result.metric, result.number.value == (1 if result.metric == "disparate_impact" else 0)] += 1
+                    tally[result.metric, result.number.value == (1 if result.metric == "disparate_impact" else 0)] += 1
                     continue
                 own, other = world.truth(result.scope, result.group), world.truth("reference", None)
                 truth = own if is_rate else own / other if result.metric == "disparate_impact" else own - other
                 upper = np.inf if result.number.upper is None else result.number.upper
-                found[result.metric, bool(result.number.lower is not None and result.number.lower <= truth <= upper)] += 1
-    return found
+                tally[result.metric, bool(result.number.lower is not None and result.number.lower <= truth <= upper)] += 1
+    return tally
 
 
 def main() -> None:
@@ -117,10 +117,10 @@ def main() -> None:
     for name, world in worlds(options.effects):
         cells = []
         for records in options.windows:
-            found = simulate(world, records, options.rounds, options.seed)
-            totals.update({(name.split(",")[0], records, metric, held): count for (metric, held), count in found.items()})
-            for metric in sorted({metric for metric, _ in found}):
-                held, missed = found[metric, True], found[metric, False]
+            tally = simulate(world, records, options.rounds, options.seed)
+            totals.update({(name.split(",")[0], records, metric, held): count for (metric, held), count in tally.items()})
+            for metric in sorted({metric for metric, _ in tally}):
+                held, missed = tally[metric, True], tally[metric, False]
                 cells.append(f"{metric} {records:,}: {100 * held / (held + missed):.1f}")
         values = f"{world.monitored} and {len(world.shares) - world.monitored} values, {world.draws} draws, monitored {name}"
         print(f"{values:58} {'; '.join(cells)}", flush=True)

@@ -132,9 +132,9 @@ def persons(runs: int, seed: int) -> Iterator[Trial]:
             firsts = _count_by_hour(hour[first], monitored[first], favourable[first], HOURS)
             for place, (hours, divisor) in enumerate(((every, 1.0), (every, 10.0), (firsts, 1.0))):
                 alarms[place] += bool(_follow(hours, divisor=divisor).episodes)
-        found = " → ".join(map(str, alarms))
+        measured = " → ".join(map(str, alarms))
         most = " → ".join("any" if one == 99 else str(one) for one in allowed)
-        yield Trial(name, f"{found} of {min(runs, 20)} runs with an alarm", most, all(map(le, alarms, allowed)))
+        yield Trial(name, f"{measured} of {min(runs, 20)} runs with an alarm", most, all(map(le, alarms, allowed)))
     for people in (30, 300):
         alarms = [
             sum(
@@ -143,9 +143,9 @@ def persons(runs: int, seed: int) -> Iterator[Trial]:
             )
             for records, divisor in ((10, 1.0), (10, 10.0), (1, 1.0))
         ]
-        found = " → ".join(map(str, alarms))
+        measured = " → ".join(map(str, alarms))
         name = f"counterfactual: {people} persons an hour, 10 times each in it"
-        yield Trial(name, f"{found} of {min(runs, 20)} runs with an alarm", "any → 0 → 0", not any(alarms[1:]))
+        yield Trial(name, f"{measured} of {min(runs, 20)} runs with an alarm", "any → 0 → 0", not any(alarms[1:]))
     for to in (0.75, 0.70, 0.60, 0.50):
         delays = []
         for run in range(min(runs, 20)):
@@ -159,9 +159,9 @@ def first_files(_runs: int, seed: int) -> Iterator[Trial]:
     difference = Limit(Scale.DIFFERENCE, UnfairSide.BELOW, -0.1, 0.1)
     hours = _hours([26], [2475], [2450], [10086])
     for limit, divisor, expected in ((BELOW, 1, 231.44), (difference, 1, 219.54), (BELOW, 10, 20.25), (difference, 10, 18.03)):
-        found = float(follow(hours, limit, comparisons=36, months=[0], divisor=divisor).log_evidence[0])
+        measured = float(follow(hours, limit, comparisons=36, months=[0], divisor=divisor).log_evidence[0])
         name = f"first file, {limit.scale}, divisor {divisor}: ln M"
-        yield Trial(name, f"{found:.2f}, needed 12.66", f"{expected:.2f}", abs(found - expected) <= 0.006)
+        yield Trial(name, f"{measured:.2f}, needed 12.66", f"{expected:.2f}", abs(measured - expected) <= 0.006)
     rng = np.random.default_rng(seed)
     for ratio in (1, 0.9, 0.85, 0.8):
         alarms, largest = 0, -math.inf
@@ -215,9 +215,9 @@ def groups(runs: int, seed: int) -> Iterator[Trial]:
                 some = [alarm.opened for alarm in together.alarms if alarm.opened >= before]
                 single.append(min(alone, default=math.inf) - before + 1)
                 any_kind.append(min([episode.alarm for _, episode in named] + some, default=math.inf) - before + 1)
-            found = f"{np.median(single):g} / {np.median(any_kind):g} h, {wrong} wrong names"
+            measured = f"{np.median(single):g} / {np.median(any_kind):g} h, {wrong} wrong names"
             is_good = wrong == 0 and bool(np.median(any_kind) <= np.median(single))
-            yield Trial(f"{name} of {count} groups falls to {to:.2f}: single / any", found, "any ≤ single, 0 wrong", is_good)
+            yield Trial(f"{name} of {count} groups falls to {to:.2f}: single / any", measured, "any ≤ single, 0 wrong", is_good)
     for ratio, allowed in ((0.8, 0.23), (0.85, 0.0)):
         alarms = 0
         for run in range(runs):
@@ -257,9 +257,9 @@ def corrections(runs: int, seed: int) -> Iterator[Trial]:
                     now.add(recent)
                 has_alarm |= now.alarms(math.log(HOURS_OF_A_YEAR))
             alarms[1] += has_alarm
-        found = [alarm / runs for alarm in alarms]
-        is_good = max(found) <= HOURS / HOURS_OF_A_YEAR
-        yield Trial(f"{share:.0%} corrected: as logged / again", f"{found[0]:.1%} / {found[1]:.1%}", "at most 22.8 %", is_good)
+        measured = [alarm / runs for alarm in alarms]
+        is_good = max(measured) <= HOURS / HOURS_OF_A_YEAR
+        yield Trial(f"{share:.0%} corrected: as logged / again", f"{measured[0]:.1%} / {measured[1]:.1%}", "at most 22.8 %", is_good)
 
 
 def decade(runs: int, seed: int) -> Iterator[Trial]:

@@ -160,7 +160,7 @@ class HotRoute(ABC):
             if status:
                 raise  # closes the connection: the answer has begun
             response = problem_response(error, request_id)
-        except Exception:
+        except Exception:  # an unforeseen error is logged once, and answered
             log.exception("request failed", method="POST", route=self._template, request_id=request_id)
             if status:
                 raise

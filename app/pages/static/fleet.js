@@ -93,12 +93,12 @@ function isPaused() {
 
 /** With an address of its own. */
 function choose(state = new URLSearchParams(location.search).getAll("state")) {
-  const wanted = new URLSearchParams({ text: filter.elements.text.value });
+  const query = new URLSearchParams({ text: filter.elements.text.value });
   const present = new URLSearchParams(location.search);
-  for (const name of ["order", "shown"]) if (present.has(name)) wanted.set(name, present.get(name));
-  if (filter.elements.owner?.value) wanted.set("owner", filter.elements.owner.value);
-  state.forEach((one) => wanted.append("state", one));
-  history.replaceState(null, "", `/?${wanted}`);
+  for (const name of ["order", "shown"]) if (present.has(name)) query.set(name, present.get(name));
+  if (filter.elements.owner?.value) query.set("owner", filter.elements.owner.value);
+  state.forEach((one) => query.append("state", one));
+  history.replaceState(null, "", `/?${query}`);
   filter.querySelectorAll("input[name=state]").forEach((one) => one.remove());
   read(here(), { isFilter: true });
 }
