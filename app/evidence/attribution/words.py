@@ -14,7 +14,10 @@ from .attribution import (
 )
 
 MAX_NAMED = 3
-"""Max players of a sentence; the table has all."""
+"""Max players of a sentence."""
+
+MAX_BARS = 4
+"""Max drivers by name in a picture."""
 
 NO_GAP = (
     "No monitored group and its reference both have records with an outcome in this window, so there "
@@ -49,6 +52,32 @@ def say_gap(gap: AttributedGap) -> Iterator[str]:
         yield from _say_cells(gap.cells)
     else:
         yield NOT_ANSWERED
+
+
+def list_drivers(gap: AttributedGap) -> list[tuple[str, PartOfGap]]:
+    """Drivers by name, the attribute first, then the largest, and all others together, without an interval.
+
+    Without hybrids, what different shares of a feature's cells carry; such parts must not be added.
+    """
+    if gap.hybrids is None:
+        cells = (cells for cells in gap.cells if cells.feature not in gap.features)
+        ranked = sorted(cells, key=lambda cells: -abs(cells.who_applies.value))
+        return [(cells.feature, cells.who_applies) for cells in ranked[:MAX_BARS]]
+    shares = sorted(gap.hybrids.shares, key=lambda share: set(share.features).isdisjoint(gap.features))
+    others = shares[MAX_BARS:] if len(shares) > MAX_BARS + 1 else []
+    named = shares[: len(shares) - len(others)]
+    drivers = [(" with ".join(share.features), share.share) for share in named]
+    if others:
+        total = sum(share.share.value for share in others)
+        drivers.append((f"other {len(others)}", PartOfGap(value=total, low=None, high=None)))
+    return drivers
+
+
+def list_cautions(gap: AttributedGap) -> list[str]:
+    """Sentences on how the drivers must be read."""
+    if gap.hybrids is not None:
+        return list(_say_pairs(gap.hybrids))
+    return [NOT_ADDED] if len(gap.cells) > 1 else [] if gap.cells else [NOT_ANSWERED]
 
 
 def sum_up_gap(gap: AttributedGap) -> str:
@@ -139,6 +168,10 @@ def _say_shares(shares: HybridShares) -> Iterator[str]:
         yield f"The gap of {pairs} is {say_points(shares.gap_of_pairs)}: {listed}{unlisted_sum}."
     else:
         yield f"The gap of {pairs} is {say_points(shares.gap_of_pairs)}; no feature carries any of it."
+    yield from _say_pairs(shares)
+
+
+def _say_pairs(shares: HybridShares) -> Iterator[str]:
     if _shows(shares.sampling):
         yield (
             f"The gap of all records differs from that of the pairs by {say_points(shares.sampling)}, from "

@@ -11,18 +11,18 @@ from ...access.gate.caller import NowIn, SessionIn
 from ...alerts.queries import present_alerts
 from ...base.values import frozen_by_name
 from ...charts.named_groups import rename_gap
+from ...charts.pictures.driver_bars import draw_drivers
 from ...charts.time_ranges import RangeChoice
 from ...charts.timeline import choose_range
 from ...checks.days.roll_up import Period
 from ...checks.schedule.worker_queries import choose_notice
 from ...deployments.deployment_in_address import Watched
 from ...deployments.queries import WatchedDeployment
-from ...domain.check import FigureKey, Measurement, Scope
+from ...domain.check import FigureKey
 from ...domain.groups import GroupWords
-from ...domain.monitor import Monitor, MonitoredAttribute, list_comparisons
+from ...domain.monitor import Monitor, MonitoredAttribute
 from ...domain.paging import Paging
 from ...evidence.attribution import words as attribution_words
-from ...evidence.attribution.attribution import AttributionRun
 from ...evidence.attribution.queries import newest_of_gaps
 from ...evidence.present_state import ComparisonState, DeploymentEvidence, look_at_era, rename_state
 from ...evidence.queries.eras import FollowedDeployment
@@ -148,6 +148,8 @@ def explore_page(
         evidence = look_at_era(session, FollowedDeployment.of(deployment), monitor)
     alerts = present_alerts(session, deployment.no, opened_in=shown.span)
     attributions = newest_of_gaps(session, deployment.no)
+    attributed = attributions.done and attributions.done.result
+    gaps = attributed.gaps if attributed else ()
     names = GroupWords.of(monitor)
     comparisons = [] if evidence is None else evidence.comparisons
     values = {
@@ -160,10 +162,10 @@ def explore_page(
         "notes_of": list_notes,
         "rollups": ROLLUPS,
         "figure_of": lambda state: name_figure(rename_state(names, state)),
-        **show_attributed(names, attributions.done, status.measured),
-        "attributing": attributions.newest,
+        "attributions": attributions,
+        "attributed_gaps": [rename_gap(names, gap) for gap in gaps],
         "attribution_words": attribution_words,
-        "comparisons": [] if monitor is None else list_comparisons(monitor),
+        "draw_drivers": draw_drivers,
         **read_subgroups(session, watched, evidence),
         **read_over_time(
             session,
@@ -191,20 +193,3 @@ def list_figures(comparisons: Sequence[ComparisonState]) -> list[tuple[Compariso
     for state in sorted(comparisons, key=rank_gravity):
         figures.setdefault(state.key, state)
     return [(state, ", ".join(limits[key])) for key, state in figures.items()]
-
-
-def show_attributed(
-    names: GroupWords, attributed: AttributionRun | None, measured: Sequence[Measurement]
-) -> dict[str, object]:
-    gaps = () if attributed is None or attributed.result is None else attributed.result.gaps
-    return {
-        "attributed": attributed,
-        "attributed_gaps": [rename_gap(names, gap) for gap in gaps],
-        "group_names": [
-            {"attribute": attribute, "group": group, "name": names.label(attribute, group)}
-            for attribute, group in dict.fromkeys(
-                (figure.attribute, figure.group) for figure in measured if figure.scope is Scope.GROUP
-            )
-            if attribute is not None and group is not None
-        ],
-    }

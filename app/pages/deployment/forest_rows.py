@@ -18,17 +18,19 @@ from ...charts.forest_headline import (
     word_forest,
 )
 from ...charts.named_groups import rename_gap
+from ...charts.pictures.driver_bars import draw_drivers
 from ...charts.pictures.forest_picture import draw_forest, strip_runs
 from ...checks.views.explain_figure import Explanation, explain
-from ...checks.views.headlines import NOT_TOGETHER, read_together
-from ...checks.views.headlines import word_figure as worded
+from ...checks.views.headlines import NOT_TOGETHER
 from ...domain.alert import Alert, AlertState
 from ...domain.check import Measurement
 from ...evidence.attribution import words as attribution_words
 from ...evidence.attribution.attribution import AttributedGap, AttributionRun
+from ...evidence.cause_words import say_everything_equal
 from ...evidence.words import list_notes, note_first_hour
 from ...statistics.catalogue import CATALOGUE
 from ..check_words import Number, format_measurement
+from .what_now import find_ratios
 
 LONGEST = 4 * MAX_TEXT
 """Max characters of a name in an address; an intersection has the texts of three values."""
@@ -55,18 +57,24 @@ class DrawerFigure:
 class Drawer:
     """Opened row. `records` and `changed` are queries of its records; the second is None without copies.
 
-    `reading` says what its two figures mean together, where that is sure; `caveat` why attributes watched
-    together have only one.
+    `stays` says what stays of the gap with everything else equal; `caveat` why attributes watched together
+    have only one figure.
     """
 
     row: ForestRow
     figures: tuple[DrawerFigure, ...]
     alerts: tuple[Alert, ...]
     gap: AttributedGap | None
+    attribution: AttributionRun | None
     records: str
     changed: str | None
-    reading: str | None
+    stays: str
     caveat: str | None
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Columns of the attribute, of several watched together."""
+        return self.row.main.measurement.comparison.features
 
 
 def live_alerts(alerts: Sequence[Alert]) -> list[Alert]:
@@ -83,24 +91,24 @@ def open_drawer(
 ) -> Drawer:
     """`alerts` are those of the deployment that are not over."""
     about = tuple(alert for alert in alerts if is_about(alert, row))
-    gaps = () if attribution is None or attribution.result is None else attribution.result.gaps
-    gap = next(
-        (gap for gap in gaps if gap.attribute == row.attribute and gap.monitored.label == row.group), None
-    )
-    # If the model does not see the attribute, no reading would be true.
-    reading = None
-    if row.logged is not None and row.counterfactual is not None and not row.is_unseen:
-        reading = read_together(*(worded(forest.words.rename(figure.measurement)) for figure in row.figures))
     return Drawer(
         row=row,
         figures=tuple(_describe(forest, figure) for figure in row.figures),
         alerts=about,
-        gap=None if gap is None else rename_gap(forest.words, gap),
+        gap=find_gap(forest, row, attribution),
+        attribution=attribution,
         records=find_records(forest, row, outcome="unfavourable"),
         changed=None if row.counterfactual is None else find_records(forest, row, changed="gained"),
-        reading=reading,
+        stays=say_everything_equal(*find_ratios(row)),
         caveat=NOT_TOGETHER if row.counterfactual is None and len(row.parts) > 1 else None,
     )
+
+
+def find_gap(forest: Forest, row: ForestRow, attribution: AttributionRun | None) -> AttributedGap | None:
+    gaps = () if attribution is None or attribution.result is None else attribution.result.gaps
+    group = (row.attribute, row.group)
+    gap = next((gap for gap in gaps if (gap.attribute, gap.monitored.label) == group), None)
+    return gap and rename_gap(forest.words, gap)
 
 
 def is_about(alert: Alert, row: ForestRow) -> bool:
@@ -186,5 +194,8 @@ def show_forest(
         "without_row": f"?{urlencode(sent)}",
         "drawer": None if row is None else open_drawer(forest, row, alerts, attribution),
         "attribution_words": attribution_words,
+        "draw_drivers": draw_drivers,
+        "what_now": None,
+        "attributions": None,
         "notes_of": list_notes,
     }

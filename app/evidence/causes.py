@@ -1,0 +1,239 @@
+"""Causes that a gap, or its change, goes with: recognised from figures by fixed rules."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
+from enum import StrEnum
+from math import log
+
+from ..base.values import frozen_by_name
+
+MIN_PART = 0.5
+"""Min part of a change by which a rule recognises it."""
+
+MIN_RISE = 0.05
+MAX_DRIVER_RANK = 3
+MIN_LABELS_APART = 0.1
+MIN_DELAY_RATIO = 2
+FEW = 10
+FAILED_IN_A_ROW = 2
+NONE_STAYS, ALL_STAYS = 0.2, 0.8
+NOT_SEEN = "not_seen_by_model"
+
+
+class GapCause(StrEnum):
+    FEED_AWAY = "feed_away"
+    FEW_DATA = "few_data"
+    DATA_QUALITY = "data_quality"
+    MODEL_CHANGED = "model_changed"
+    CUT_OFF = "cut_off"
+    REFERENCE_CHANGED = "reference_changed"
+    WHO_APPLIES = "who_applies"
+    LABELS = "labels"
+    ATTRIBUTE_ITSELF = "attribute_itself"
+    PROXY = "proxy"
+
+
+Ratio = tuple[float, float | None, float | None]
+"""Ratio of two rates and its 95 % interval; an end of None is open."""
+
+
+def may_be_equal(ratio: Ratio) -> bool:
+    _, low, high = ratio
+    return (low or 0.0) <= 1 and (high is None or high >= 1)
+
+
+def find_stays(logged: Ratio | None, counterfactual: Ratio | None) -> float | None:
+    """Part of the gap that stays with everything else equal, on the scale of logarithms; negative where it
+    turns round. None where a ratio is not known or 0, or there is no gap.
+    """
+    if logged is None or counterfactual is None or not logged[0] or not counterfactual[0] or logged[0] == 1:
+        return None
+    return log(counterfactual[0]) / log(logged[0])
+
+
+@frozen_by_name
+class Availability:
+    """`usual_gap_hours`: hours between records that are usual."""
+
+    checks_failed_in_a_row: int = 0
+    hours_without_records: float | None = None
+    usual_gap_hours: float | None = None
+
+    @property
+    def is_away(self) -> bool:
+        is_silent = (
+            self.hours_without_records is not None
+            and self.usual_gap_hours is not None
+            and self.hours_without_records > 2 * self.usual_gap_hours
+        )
+        return is_silent or self.checks_failed_in_a_row >= FAILED_IN_A_ROW
+
+
+@frozen_by_name
+class ColumnQuality:
+    """Rise since the onset of the share of records whose value is missing, out of range or new.
+
+    `driver_rank`: place among the drivers, without the attribute itself.
+    """
+
+    column: str
+    rise: float
+    above_chance: bool
+    driver_rank: int | None
+
+
+@frozen_by_name
+class Drift:
+    """Whether predictions and scores changed by more than chance."""
+
+    prediction: bool
+    score: bool
+
+
+@frozen_by_name
+class RateChange:
+    """Rates of the monitored group and the reference before the onset and after it; by feature, the part of
+    the change of the logarithm of their ratio that goes with who applied.
+    """
+
+    before: tuple[float, float]
+    after: tuple[float, float]
+    who: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def size(self) -> float | None:
+        """Change of the logarithm of the ratio; None where it is none, or a rate is 0."""
+        if not all((*self.before, *self.after)):
+            return None
+        return log(self.after[0] / self.after[1]) - log(self.before[0] / self.before[1]) or None
+
+    @property
+    def of_reference(self) -> float | None:
+        return None if self.size is None else -log(self.after[1] / self.before[1]) / self.size
+
+    @property
+    def of_applicants(self) -> tuple[str, float] | None:
+        """Feature that most goes with, and its part."""
+        size = self.size
+        if size is None:
+            return None
+        return max(
+            ((name, who / size) for name, who in self.who.items()), key=lambda part: part[1], default=None
+        )
+
+
+@frozen_by_name
+class LabelQuality:
+    """`share_gap`: between the labelled shares of the groups; `delay_ratio`: of the usual delay."""
+
+    one_decision_only: bool = False
+    too_late_share: float | None = None
+    share_gap: float | None = None
+    delay_ratio: float | None = None
+
+    @property
+    def is_poor(self) -> bool:
+        return (
+            self.one_decision_only
+            or max(self.too_late_share or 0.0, self.share_gap or 0.0) >= MIN_LABELS_APART
+            or (self.delay_ratio or 0.0) >= MIN_DELAY_RATIO
+        )
+
+
+@frozen_by_name
+class CauseFigures:
+    """Figures by which causes are recognised; None is not known, and rules that need it do not apply.
+
+    `smallest` are the records of the smaller side, `needed` those still missing for a decision. With
+    `other_cut_off_inside`, a cut-off near the present one has a ratio inside the limits.
+    """
+
+    state: str
+    smallest: int | None = None
+    needed: int | None = None
+    logged: Ratio | None = None
+    counterfactual: Ratio | None = None
+    counterfactual_reason: str | None = None
+    availability: Availability = Availability()
+    attribute_values_changed: bool = False
+    quality: Sequence[ColumnQuality] = ()
+    drift: Drift | None = None
+    revision_boundary: bool = False
+    change: RateChange | None = None
+    needs_labels: bool = False
+    labels: LabelQuality = LabelQuality()
+    other_cut_off_inside: bool = False
+
+
+def recognise_causes(figures: CauseFigures) -> tuple[GapCause, ...]:
+    """At most two: what changed, then what carries the gap."""
+    if figures.availability.is_away:
+        return (GapCause.FEED_AWAY,)
+    if figures.state in {"fair", "confirmed fair"}:
+        return ()
+    if figures.attribute_values_changed:
+        return (GapCause.DATA_QUALITY,)
+    is_unfair = figures.state.startswith("unfair")
+    if not is_unfair and ((figures.smallest is not None and figures.smallest < FEW) or figures.needed):
+        return (GapCause.FEW_DATA,)
+    changed = _find_change(figures)
+    carried = list(_find_carriers(figures))
+    if figures.other_cut_off_inside and changed is not GapCause.CUT_OFF:
+        carried = [GapCause.CUT_OFF if cause is GapCause.PROXY else cause for cause in carried]
+    return tuple(carried[:2]) if changed is None else (changed, *carried[:1])
+
+
+def find_bad_column(figures: CauseFigures) -> ColumnQuality | None:
+    """Driver whose values got worse."""
+    return next(
+        (
+            column
+            for column in figures.quality
+            if column.rise >= MIN_RISE
+            and column.above_chance
+            and column.driver_rank is not None
+            and column.driver_rank <= MAX_DRIVER_RANK
+        ),
+        None,
+    )
+
+
+def _find_change(figures: CauseFigures) -> GapCause | None:
+    change, drift = figures.change, figures.drift
+    applicants = None if change is None else change.of_applicants
+    of_applicants = None if applicants is None else applicants[1]
+    of_reference = None if change is None else change.of_reference
+    if find_bad_column(figures) is not None:
+        return GapCause.DATA_QUALITY
+    if figures.revision_boundary and (of_applicants is None or of_applicants < MIN_PART):
+        return GapCause.MODEL_CHANGED
+    if drift is not None and drift.prediction and not drift.score and not figures.revision_boundary:
+        return GapCause.CUT_OFF
+    if of_reference is not None and of_reference >= MIN_PART:
+        return GapCause.REFERENCE_CHANGED
+    if of_applicants is not None and of_applicants >= MIN_PART:
+        return GapCause.WHO_APPLIES
+    return None
+
+
+def _find_carriers(figures: CauseFigures) -> Iterator[GapCause]:
+    logged, counterfactual = figures.logged, figures.counterfactual
+    stays = find_stays(logged, counterfactual)
+    if figures.needs_labels and figures.labels.is_poor:
+        yield GapCause.LABELS
+    elif counterfactual is None and figures.counterfactual_reason == NOT_SEEN:
+        yield GapCause.PROXY
+    elif counterfactual is None or logged is None:
+        return
+    elif stays is None:
+        if not may_be_equal(counterfactual):
+            yield GapCause.ATTRIBUTE_ITSELF
+        elif logged[0] != 1:
+            yield GapCause.PROXY
+    elif may_be_equal(counterfactual) or 0 <= stays <= NONE_STAYS:
+        yield GapCause.PROXY
+    elif stays >= ALL_STAYS or stays < 0:
+        yield GapCause.ATTRIBUTE_ITSELF
+    else:
+        both = (GapCause.ATTRIBUTE_ITSELF, GapCause.PROXY)
+        yield from both if stays >= MIN_PART else both[::-1]
