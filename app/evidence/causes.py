@@ -6,6 +6,7 @@ from enum import StrEnum
 from math import log
 
 from ..base.values import frozen_by_name
+from ..statistics.sentences.everything_equal import ALL_STAYS, NONE_STAYS, Ratio, find_stays, may_be_equal
 
 MIN_PART = 0.5
 """Min part of a change by which a rule recognises it."""
@@ -16,7 +17,6 @@ MIN_LABELS_APART = 0.1
 MIN_DELAY_RATIO = 2
 FEW = 10
 FAILED_IN_A_ROW = 2
-NONE_STAYS, ALL_STAYS = 0.2, 0.8
 NOT_SEEN = "not_seen_by_model"
 
 
@@ -33,39 +33,17 @@ class GapCause(StrEnum):
     PROXY = "proxy"
 
 
-Ratio = tuple[float, float | None, float | None]
-"""Ratio of two rates and its 95 % interval; an end of None is open."""
-
-
-def may_be_equal(ratio: Ratio) -> bool:
-    _, low, high = ratio
-    return (low or 0.0) <= 1 and (high is None or high >= 1)
-
-
-def find_stays(logged: Ratio | None, counterfactual: Ratio | None) -> float | None:
-    """Part of the gap that stays with everything else equal, on the scale of logarithms; negative where it
-    turns round. None where a ratio is not known or 0, or there is no gap.
-    """
-    if logged is None or counterfactual is None or not logged[0] or not counterfactual[0] or logged[0] == 1:
-        return None
-    return log(counterfactual[0]) / log(logged[0])
-
-
 @frozen_by_name
 class Availability:
     """`usual_gap_hours`: hours between records that are usual."""
 
     checks_failed_in_a_row: int = 0
-    hours_without_records: float | None = None
+    hours_without_records: float = 0
     usual_gap_hours: float | None = None
 
     @property
     def is_away(self) -> bool:
-        is_silent = (
-            self.hours_without_records is not None
-            and self.usual_gap_hours is not None
-            and self.hours_without_records > 2 * self.usual_gap_hours
-        )
+        is_silent = self.usual_gap_hours is not None and self.hours_without_records > 2 * self.usual_gap_hours
         return is_silent or self.checks_failed_in_a_row >= FAILED_IN_A_ROW
 
 
@@ -101,25 +79,22 @@ class RateChange:
     who: Mapping[str, float] = field(default_factory=dict)
 
     @property
-    def size(self) -> float | None:
-        """Change of the logarithm of the ratio; None where it is none, or a rate is 0."""
+    def size(self) -> float:
+        """Change of the logarithm of the ratio; 0 where a rate is 0."""
         if not all((*self.before, *self.after)):
-            return None
-        return log(self.after[0] / self.after[1]) - log(self.before[0] / self.before[1]) or None
+            return 0.0
+        return log(self.after[0] / self.after[1]) - log(self.before[0] / self.before[1])
 
     @property
-    def of_reference(self) -> float | None:
-        return None if self.size is None else -log(self.after[1] / self.before[1]) / self.size
+    def of_reference(self) -> float:
+        """Part of the change that is the reference's; 0 where it is not known."""
+        return -log(self.after[1] / self.before[1]) / self.size if self.size else 0.0
 
     @property
-    def of_applicants(self) -> tuple[str, float] | None:
-        """Feature that most goes with, and its part."""
-        size = self.size
-        if size is None:
-            return None
-        return max(
-            ((name, who / size) for name, who in self.who.items()), key=lambda part: part[1], default=None
-        )
+    def of_applicants(self) -> tuple[float, str]:
+        """Part that goes with who applied, by the feature that most does; 0 where it is not known."""
+        parts = [(who / self.size, name) for name, who in self.who.items() if self.size]
+        return max(parts, default=(0.0, ""))
 
 
 @frozen_by_name
@@ -149,7 +124,7 @@ class CauseFigures:
     """
 
     state: str
-    smallest: int | None = None
+    smallest: float | None = None
     needed: int | None = None
     logged: Ratio | None = None
     counterfactual: Ratio | None = None
@@ -199,21 +174,18 @@ def find_bad_column(figures: CauseFigures) -> ColumnQuality | None:
 
 
 def _find_change(figures: CauseFigures) -> GapCause | None:
-    change, drift = figures.change, figures.drift
-    applicants = None if change is None else change.of_applicants
-    of_applicants = None if applicants is None else applicants[1]
-    of_reference = None if change is None else change.of_reference
+    drift = figures.drift
+    change = figures.change or RateChange(before=(0.0, 0.0), after=(0.0, 0.0))
+    reference, applicants = change.of_reference, change.of_applicants[0]
     if find_bad_column(figures) is not None:
         return GapCause.DATA_QUALITY
-    if figures.revision_boundary and (of_applicants is None or of_applicants < MIN_PART):
+    if figures.revision_boundary and applicants < MIN_PART:
         return GapCause.MODEL_CHANGED
     if drift is not None and drift.prediction and not drift.score and not figures.revision_boundary:
         return GapCause.CUT_OFF
-    if of_reference is not None and of_reference >= MIN_PART:
+    if reference >= MIN_PART:
         return GapCause.REFERENCE_CHANGED
-    if of_applicants is not None and of_applicants >= MIN_PART:
-        return GapCause.WHO_APPLIES
-    return None
+    return GapCause.WHO_APPLIES if applicants >= MIN_PART else None
 
 
 def _find_carriers(figures: CauseFigures) -> Iterator[GapCause]:

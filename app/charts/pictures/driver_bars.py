@@ -6,45 +6,25 @@ from ...evidence.attribution.words import list_drivers
 
 
 @frozen_by_name
-class DriverBar:
-    """Ends of a bar and of its 95 % interval, in per cent of the width."""
-
-    name: str
-    part: PartOfGap
-    ends: tuple[float, float]
-    interval: tuple[float, float] | None
-
-
-@frozen_by_name
 class DriverBars:
-    zero: float
-    bars: tuple[DriverBar, ...]
+    """Drivers by name. What makes the gap larger goes to the right, for either sign of it."""
+
+    drivers: list[tuple[str, PartOfGap]]
+    left: float
+    width: float
+
+    def place(self, *values: float | None) -> list[float]:
+        """Places of the values that are known, from the left, in per cent of the width."""
+        # -0.0 would be written with its sign.
+        return sorted(
+            round(100 * (value - self.left) / self.width, 2) + 0.0 for value in values if value is not None
+        )
 
 
 def draw_drivers(gap: AttributedGap) -> DriverBars:
-    """Bars; what makes the gap larger goes to the right of zero, for either sign of it."""
     drivers = list_drivers(gap)
-    sign = -1.0 if gap.gap < 0 else 1.0
-    values = [
-        sign * end for _, part in drivers for end in (part.value, part.low, part.high) if end is not None
-    ]
-    first, last = min([0.0, *values]), max([0.0, *values])
-
-    def place(value: float) -> float:
-        return round(100 * (sign * value - first) / ((last - first) or 1.0), 2)
-
-    def order(start: float, end: float) -> tuple[float, float]:
-        return min(place(start), place(end)), max(place(start), place(end))
-
-    return DriverBars(
-        zero=place(0),
-        bars=tuple(
-            DriverBar(
-                name=name,
-                part=part,
-                ends=order(0, part.value),
-                interval=None if part.low is None or part.high is None else order(part.low, part.high),
-            )
-            for name, part in drivers
-        ),
-    )
+    ends = [end for _, part in drivers for end in (part.value, part.low, part.high) if end is not None]
+    left, right = min([0.0, *ends]), max([0.0, *ends])
+    # Turned round where the gap is negative.
+    left, right = (right, left) if gap.gap < 0 else (left, right)
+    return DriverBars(drivers=drivers, left=left, width=right - left or 1.0)

@@ -13,11 +13,8 @@ from .attribution import (
     SideCounts,
 )
 
-MAX_NAMED = 3
-"""Max players of a sentence."""
-
-MAX_BARS = 4
-"""Max drivers by name in a picture."""
+MAX_NAMED = 4
+"""Max drivers by name."""
 
 NO_GAP = (
     "No monitored group and its reference both have records with an outcome in this window, so there "
@@ -47,7 +44,8 @@ def say_result(result: AttributionResult) -> list[str]:
 def say_gap(gap: AttributedGap) -> Iterator[str]:
     yield _say_sides(gap.monitored, gap.reference)
     if gap.hybrids is not None:
-        yield from _say_shares(gap.hybrids)
+        yield _say_drivers(gap, gap.hybrids)
+        yield from _say_pairs(gap.hybrids)
     elif gap.cells:
         yield from _say_cells(gap.cells)
     else:
@@ -55,22 +53,22 @@ def say_gap(gap: AttributedGap) -> Iterator[str]:
 
 
 def list_drivers(gap: AttributedGap) -> list[tuple[str, PartOfGap]]:
-    """Drivers by name, the attribute first, then the largest, and all others together, without an interval.
+    """Drivers by name: the attribute, then the largest, then all others together, without an interval.
 
     Without hybrids, what different shares of a feature's cells carry; such parts must not be added.
     """
     if gap.hybrids is None:
         cells = (cells for cells in gap.cells if cells.feature not in gap.features)
         ranked = sorted(cells, key=lambda cells: -abs(cells.who_applies.value))
-        return [(cells.feature, cells.who_applies) for cells in ranked[:MAX_BARS]]
+        return [(cells.feature, cells.who_applies) for cells in ranked[:MAX_NAMED]]
     shares = sorted(gap.hybrids.shares, key=lambda share: set(share.features).isdisjoint(gap.features))
-    others = shares[MAX_BARS:] if len(shares) > MAX_BARS + 1 else []
-    named = shares[: len(shares) - len(others)]
+    carrying = [share for share in shares if _shows(share.share.value)]
+    named = carrying if len(carrying) <= MAX_NAMED + 1 else carrying[:MAX_NAMED]
+    others = [share.share.value for share in carrying[len(named) :]]
     drivers = [(" with ".join(share.features), share.share) for share in named]
-    if others:
-        total = sum(share.share.value for share in others)
-        drivers.append((f"other {len(others)}", PartOfGap(value=total, low=None, high=None)))
-    return drivers
+    return drivers + (
+        [(f"other {len(others)}", PartOfGap(value=sum(others), low=None, high=None))] if others else []
+    )
 
 
 def list_cautions(gap: AttributedGap) -> list[str]:
@@ -82,7 +80,7 @@ def list_cautions(gap: AttributedGap) -> list[str]:
 
 def sum_up_gap(gap: AttributedGap) -> str:
     if gap.hybrids is not None:
-        return next(_say_shares(gap.hybrids))
+        return _say_drivers(gap, gap.hybrids)
     return next(_say_cells(gap.cells)) if gap.cells else NOT_ANSWERED
 
 
@@ -146,29 +144,13 @@ def say_interval(share: PartOfGap) -> str | None:
     )
 
 
-def _say_shares(shares: HybridShares) -> Iterator[str]:
-    carrying = [share for share in shares.shares if _shows(share.share.value)]
-    shown = carrying if len(carrying) == MAX_NAMED + 1 else carrying[:MAX_NAMED]
-    named = [
-        f"{say_points(share.share.value)}{_in_brackets(share.share)} {'by' if number else 'are carried by'} "
-        f"{' with '.join(share.features)}"
-        for number, share in enumerate(shown)
-    ]
+def _say_drivers(gap: AttributedGap, shares: HybridShares) -> str:
     pairs = "1 sampled pair" if shares.pairs == 1 else f"{shares.pairs:,} sampled pairs"
-    if named:
-        listed = named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"
-        unlisted = shares.shares[len(shown) :] if len(carrying) > len(shown) else ()
-        noun = "features" if all(len(share.features) == 1 for share in shares.shares) else "parts"
-        unlisted_sum = (
-            f"; the other {len(unlisted)} of {len(shares.shares)} {noun} add up to"
-            f" {say_points(sum(share.share.value for share in unlisted))}"
-            if unlisted
-            else ""
-        )
-        yield f"The gap of {pairs} is {say_points(shares.gap_of_pairs)}: {listed}{unlisted_sum}."
-    else:
-        yield f"The gap of {pairs} is {say_points(shares.gap_of_pairs)}; no feature carries any of it."
-    yield from _say_pairs(shares)
+    lead = f"The gap of {pairs} is {say_points(shares.gap_of_pairs)}"
+    drivers = [f"{say_points(part.value)}{_in_brackets(part)} by {name}" for name, part in list_drivers(gap)]
+    return (
+        f"{lead}, by feature: {', '.join(drivers)}." if drivers else f"{lead}; no feature carries any of it."
+    )
 
 
 def _say_pairs(shares: HybridShares) -> Iterator[str]:

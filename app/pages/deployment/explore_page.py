@@ -18,7 +18,6 @@ from ...checks.days.roll_up import Period
 from ...checks.schedule.worker_queries import choose_notice
 from ...deployments.deployment_in_address import Watched
 from ...deployments.queries import WatchedDeployment
-from ...domain.check import FigureKey
 from ...domain.groups import GroupWords
 from ...domain.monitor import Monitor, MonitoredAttribute
 from ...domain.paging import Paging
@@ -28,7 +27,7 @@ from ...evidence.present_state import ComparisonState, DeploymentEvidence, look_
 from ...evidence.queries.eras import FollowedDeployment
 from ...evidence.subgroups.scan_queries import SubgroupScan, read_result, read_scans, say_scan
 from ...evidence.subgroups.watch_group import choose_name, find_watched, watching_problem
-from ...evidence.words import list_notes, name_figure, rank_gravity, say_limit
+from ...evidence.words import list_figures, list_notes, name_figure, say_limit
 from ...overview.fleet import look_at_deployment
 from ...statistics.scan.scan_results import SearchResult
 from ...statistics.scan.search_subgroup import MAX_FEATURES, MIN_RECORDS
@@ -158,7 +157,7 @@ def explore_page(
         "header": make_header(status, now),
         "worker_notice": choose_notice(status.outlook.workers),
         "newest": status.entry.success,
-        "compared": list_figures(comparisons),
+        "compared": list_limits(comparisons),
         "notes_of": list_notes,
         "rollups": ROLLUPS,
         "figure_of": lambda state: name_figure(rename_state(names, state)),
@@ -184,12 +183,9 @@ def explore_page(
     return page(request, "explore.html", values)
 
 
-def list_figures(comparisons: Sequence[ComparisonState]) -> list[tuple[ComparisonState, str]]:
+def list_limits(comparisons: Sequence[ComparisonState]) -> list[tuple[ComparisonState, str]]:
     """Each figure once, the gravest first, with its limits in words."""
-    limits: dict[FigureKey, list[str]] = {}
-    for state in comparisons:
-        limits.setdefault(state.key, []).append(say_limit(state))
-    figures: dict[FigureKey, ComparisonState] = {}
-    for state in sorted(comparisons, key=rank_gravity):
-        figures.setdefault(state.key, state)
-    return [(state, ", ".join(limits[key])) for key, state in figures.items()]
+    return [
+        (figure, ", ".join(say_limit(side) for side in comparisons if side.key == figure.key))
+        for figure in list_figures(comparisons)
+    ]

@@ -26,11 +26,12 @@ from ...domain.alert import Alert, AlertState
 from ...domain.check import Measurement
 from ...evidence.attribution import words as attribution_words
 from ...evidence.attribution.attribution import AttributedGap, AttributionRun
-from ...evidence.cause_words import say_everything_equal
+from ...evidence.causes import GapCause
 from ...evidence.words import list_notes, note_first_hour
 from ...statistics.catalogue import CATALOGUE
+from ...statistics.sentences.everything_equal import say_everything_equal
 from ..check_words import Number, format_measurement
-from .what_now import find_ratios
+from .what_now import find_ratios, find_what_now
 
 LONGEST = 4 * MAX_TEXT
 """Max characters of a name in an address; an intersection has the texts of three values."""
@@ -57,7 +58,8 @@ class DrawerFigure:
 class Drawer:
     """Opened row. `records` and `changed` are queries of its records; the second is None without copies.
 
-    `stays` says what stays of the gap with everything else equal; `caveat` why attributes watched together
+    `what_now` are causes with their sentences, None where nothing is to be done. `stays` says what stays of
+    the gap with everything else equal; `caveat` why attributes watched together
     have only one figure.
     """
 
@@ -66,15 +68,11 @@ class Drawer:
     alerts: tuple[Alert, ...]
     gap: AttributedGap | None
     attribution: AttributionRun | None
+    what_now: list[tuple[GapCause, str]] | None
     records: str
     changed: str | None
     stays: str
     caveat: str | None
-
-    @property
-    def features(self) -> tuple[str, ...]:
-        """Columns of the attribute, of several watched together."""
-        return self.row.main.measurement.comparison.features
 
 
 def live_alerts(alerts: Sequence[Alert]) -> list[Alert]:
@@ -90,25 +88,21 @@ def open_drawer(
     forest: Forest, row: ForestRow, alerts: Sequence[Alert], attribution: AttributionRun | None
 ) -> Drawer:
     """`alerts` are those of the deployment that are not over."""
-    about = tuple(alert for alert in alerts if is_about(alert, row))
+    gaps = () if attribution is None or attribution.result is None else attribution.result.gaps
+    group = (row.attribute, row.group)
+    gap = next((gap for gap in gaps if (gap.attribute, gap.monitored.label) == group), None)
     return Drawer(
         row=row,
         figures=tuple(_describe(forest, figure) for figure in row.figures),
-        alerts=about,
-        gap=find_gap(forest, row, attribution),
+        alerts=tuple(alert for alert in alerts if is_about(alert, row)),
+        gap=gap and rename_gap(forest.words, gap),
         attribution=attribution,
+        what_now=find_what_now(forest, row, alerts, gap),
         records=find_records(forest, row, outcome="unfavourable"),
         changed=None if row.counterfactual is None else find_records(forest, row, changed="gained"),
         stays=say_everything_equal(*find_ratios(row)),
         caveat=NOT_TOGETHER if row.counterfactual is None and len(row.parts) > 1 else None,
     )
-
-
-def find_gap(forest: Forest, row: ForestRow, attribution: AttributionRun | None) -> AttributedGap | None:
-    gaps = () if attribution is None or attribution.result is None else attribution.result.gaps
-    group = (row.attribute, row.group)
-    gap = next((gap for gap in gaps if (gap.attribute, gap.monitored.label) == group), None)
-    return gap and rename_gap(forest.words, gap)
 
 
 def is_about(alert: Alert, row: ForestRow) -> bool:
@@ -195,7 +189,6 @@ def show_forest(
         "drawer": None if row is None else open_drawer(forest, row, alerts, attribution),
         "attribution_words": attribution_words,
         "draw_drivers": draw_drivers,
-        "what_now": None,
         "attributions": None,
         "notes_of": list_notes,
     }

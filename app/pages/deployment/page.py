@@ -18,7 +18,7 @@ from ...checks.views.view_source import notes_of_check, read_present
 from ...deployments.deployment_in_address import Watched
 from ...deployments.monitor.monitor_fit import missing_sides
 from ...domain.alert import AlertKind
-from ...evidence.attribution.queries import NewestAttributions, newest_of_gaps
+from ...evidence.attribution.queries import newest_of_gaps
 from ...evidence.present_state import look_at_era
 from ...evidence.queries.eras import FollowedDeployment
 from ...evidence.words import describe_evidence
@@ -30,9 +30,8 @@ from ..header import make_header
 from ..prepare_reports import OFFERS_REPORTS
 from ..range_bar import KEEPS_RANGE, build_bar, find_kept_range
 from ..render import page
-from .forest_rows import choose_row, find_gap, live_alerts, show_forest
+from .forest_rows import choose_row, live_alerts, show_forest
 from .over_time import ChosenCharts, draw_groups
-from .what_now import find_what_now
 
 router = APIRouter(include_in_schema=False)
 
@@ -94,13 +93,10 @@ def fairness_page(
     outlook = status.outlook
     advice = None if busy is None else advice_on_check(busy, replace(outlook, under_way=busy.state))
     opened = choose_row(forest, chosen)
-    attributions: NewestAttributions | None = None
-    what_now = None
+    attributions = None
     if opened is not None:
         features = opened.main.measurement.comparison.features
         attributions = newest_of_gaps(session, deployment.no, features=features)
-        gap = find_gap(forest, opened, attributions.done)
-        what_now = find_what_now(watched, forest, opened, live, gap)
     rows = [row for row in (worst, opened) if row is not None]
     charts = draw_groups(session, watched, rows, span=shown.span, zone=choice.zone, alerts=alerts)
     askers = () if busy is None else (busy.created_by,)
@@ -117,7 +113,6 @@ def fairness_page(
         "newest": newest and newest.check,
         "missing_records": () if newest is None else notes_of_check(session, newest, forest.attribute),
         **show_forest(forest, chosen, live, attributions.done if attributions else None),
-        "what_now": what_now,
         "attributions": attributions,
         "effect": effect,
         "evidence_in_short": [] if evidence is None else describe_evidence(evidence),

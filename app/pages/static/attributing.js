@@ -34,9 +34,9 @@ export function offerToExplain() {
   }
 
   async function showCost() {
-    const { method, rows, requests, gaps, records } = await ask("POST", path, { ...wanted, dry_run: true });
-    isCounted = method === "kitagawa" || gaps.length > 0;
-    if (method === "kitagawa") cost.textContent = `The deployment has no endpoint: no row is sent to a model, and ${count.format(records)} records are divided by their columns.`;
+    const { method, rows, requests, records } = await ask("POST", path, { ...wanted, dry_run: true });
+    isCounted = method === "kitagawa" || rows > 0;
+    if (method === "kitagawa") cost.textContent = `The deployment has no endpoint: no row is sent to a model, and ${count.format(records)} records are divided by their features.`;
     else if (isCounted) {
       button.textContent = `${place.dataset.done === undefined ? "Explain" : "Explain again"}: ask the model about ${count.format(rows)} rows`;
       cost.textContent = `${count.format(requests)} ${requests === 1 ? "request" : "requests"}, within the limits of the endpoint.`;

@@ -139,6 +139,11 @@ class FigureStatement:
     compared: RatesCompared | None = None
 
     @property
+    def span(self) -> tuple[IntervalKind | None, str | None]:
+        """Equal where two statements are of the same time."""
+        return self.interval_kind, None if self.compared is None else self.compared.since
+
+    @property
     def records(self) -> tuple[int, int] | None:
         """Monitored and reference records of the interval."""
         if self.compared is None:
