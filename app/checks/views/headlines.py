@@ -144,7 +144,7 @@ def headlines(
 
 
 def read_together(logged: WordedFigure, equal: WordedFigure) -> str | None:
-    """What stays of one group's gap with everything else equal; None where that is not known."""
+    """Part of one group's gap that stays with everything else equal, in a sentence; None if not known."""
     figures = (logged.measurement, equal.measurement)
     if logged.group != equal.group or any(figure.metric != IMPACT for figure in figures):
         return None
