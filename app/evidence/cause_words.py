@@ -6,7 +6,7 @@ from ..base.values import frozen_by_name
 from ..statistics.e_values.state_words import MINUTE
 from ..statistics.sentences.everything_equal import NONE_STAYS, find_stays, may_be_equal, say_everything_equal
 from .attribution.attribution import RevisionBoundary
-from .causes import CauseFigures, GapCause, find_bad_column
+from .causes import CauseFigures, GapCause
 
 
 @frozen_by_name
@@ -27,11 +27,7 @@ class CauseNames:
 
 def say_cause(cause: GapCause, figures: CauseFigures, names: CauseNames) -> str:
     change, equal = figures.change, figures.counterfactual
-    column = find_bad_column(figures)
     match cause:
-        case GapCause.DATA_QUALITY if column is not None:
-            share = f"{100 * column.rise:.0f} % more of the records than before"
-            return f"Since the onset {column.column} is missing, or a value never seen before, in {share}."
         case GapCause.MODEL_CHANGED if names.boundary is not None:
             revision, at = names.boundary.after, names.boundary.at
             return f"Revision {revision} answers since {at:{MINUTE}} UTC; the change began about then."
@@ -49,10 +45,6 @@ def say_cause(cause: GapCause, figures: CauseFigures, names: CauseNames) -> str:
         case GapCause.WHO_APPLIES if change is not None:
             applicants, feature = change.of_applicants
             return f"{_say_part(applicants)} of the change goes with who applied: another mix of {feature}."
-        case GapCause.CUT_OFF if figures.other_cut_off_inside:
-            return "At another cut-off near the present one the ratio is inside the limits."
-        case GapCause.CUT_OFF:
-            return "Scores hardly moved at the onset, but favourable outcomes did."
         case GapCause.PROXY:
             through = (
                 f"comes through {' and '.join(names.drivers) or 'other features'}, in which the groups differ"

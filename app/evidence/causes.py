@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
-from math import log
+from math import inf, log
 
 from ..base.values import frozen_by_name
 from ..statistics.sentences.everything_equal import ALL_STAYS, NONE_STAYS, Ratio, find_stays, may_be_equal
@@ -39,11 +39,11 @@ class Availability:
 
     checks_failed_in_a_row: int = 0
     hours_without_records: float = 0
-    usual_gap_hours: float | None = None
+    usual_gap_hours: float = inf
 
     @property
     def is_away(self) -> bool:
-        is_silent = self.usual_gap_hours is not None and self.hours_without_records > 2 * self.usual_gap_hours
+        is_silent = self.hours_without_records > 2 * self.usual_gap_hours
         return is_silent or self.checks_failed_in_a_row >= FAILED_IN_A_ROW
 
 
@@ -58,6 +58,11 @@ class ColumnQuality:
     rise: float
     above_chance: bool
     driver_rank: int | None
+
+    @property
+    def is_bad_driver(self) -> bool:
+        is_driver = self.driver_rank is not None and self.driver_rank <= MAX_DRIVER_RANK
+        return is_driver and self.above_chance and self.rise >= MIN_RISE
 
 
 @frozen_by_name
@@ -102,17 +107,14 @@ class LabelQuality:
     """`share_gap`: between the labelled shares of the groups; `delay_ratio`: of the usual delay."""
 
     one_decision_only: bool = False
-    too_late_share: float | None = None
-    share_gap: float | None = None
-    delay_ratio: float | None = None
+    too_late_share: float = 0
+    share_gap: float = 0
+    delay_ratio: float = 0
 
     @property
     def is_poor(self) -> bool:
-        return (
-            self.one_decision_only
-            or max(self.too_late_share or 0.0, self.share_gap or 0.0) >= MIN_LABELS_APART
-            or (self.delay_ratio or 0.0) >= MIN_DELAY_RATIO
-        )
+        are_apart = max(self.too_late_share, self.share_gap) >= MIN_LABELS_APART
+        return self.one_decision_only or are_apart or self.delay_ratio >= MIN_DELAY_RATIO
 
 
 @frozen_by_name
@@ -148,40 +150,24 @@ def recognise_causes(figures: CauseFigures) -> tuple[GapCause, ...]:
         return ()
     if figures.attribute_values_changed:
         return (GapCause.DATA_QUALITY,)
-    is_unfair = figures.state.startswith("unfair")
-    if not is_unfair and ((figures.smallest is not None and figures.smallest < FEW) or figures.needed):
+    is_small = figures.smallest is not None and figures.smallest < FEW
+    if (is_small or figures.needed) and not figures.state.startswith("unfair"):
         return (GapCause.FEW_DATA,)
     changed = _find_change(figures)
     carried = list(_find_carriers(figures))
     if figures.other_cut_off_inside and changed is not GapCause.CUT_OFF:
         carried = [GapCause.CUT_OFF if cause is GapCause.PROXY else cause for cause in carried]
-    return tuple(carried[:2]) if changed is None else (changed, *carried[:1])
-
-
-def find_bad_column(figures: CauseFigures) -> ColumnQuality | None:
-    """Driver whose values got worse."""
-    return next(
-        (
-            column
-            for column in figures.quality
-            if column.rise >= MIN_RISE
-            and column.above_chance
-            and column.driver_rank is not None
-            and column.driver_rank <= MAX_DRIVER_RANK
-        ),
-        None,
-    )
+    return tuple(filter(None, [changed, *carried]))[:2]
 
 
 def _find_change(figures: CauseFigures) -> GapCause | None:
-    drift = figures.drift
     change = figures.change or RateChange(before=(0.0, 0.0), after=(0.0, 0.0))
     reference, applicants = change.of_reference, change.of_applicants[0]
-    if find_bad_column(figures) is not None:
+    if any(feature.is_bad_driver for feature in figures.quality):
         return GapCause.DATA_QUALITY
     if figures.revision_boundary and applicants < MIN_PART:
         return GapCause.MODEL_CHANGED
-    if drift is not None and drift.prediction and not drift.score and not figures.revision_boundary:
+    if figures.drift == Drift(prediction=True, score=False) and not figures.revision_boundary:
         return GapCause.CUT_OFF
     if reference >= MIN_PART:
         return GapCause.REFERENCE_CHANGED
@@ -197,15 +183,13 @@ def _find_carriers(figures: CauseFigures) -> Iterator[GapCause]:
         yield GapCause.PROXY
     elif counterfactual is None or logged is None:
         return
-    elif stays is None:
-        if not may_be_equal(counterfactual):
-            yield GapCause.ATTRIBUTE_ITSELF
-        elif logged[0] != 1:
+    elif may_be_equal(counterfactual):
+        if logged[0] != 1:
             yield GapCause.PROXY
-    elif may_be_equal(counterfactual) or 0 <= stays <= NONE_STAYS:
-        yield GapCause.PROXY
-    elif stays >= ALL_STAYS or stays < 0:
+    elif stays is None or stays >= ALL_STAYS or stays < 0:
         yield GapCause.ATTRIBUTE_ITSELF
+    elif stays <= NONE_STAYS:
+        yield GapCause.PROXY
     else:
         both = (GapCause.ATTRIBUTE_ITSELF, GapCause.PROXY)
         yield from both if stays >= MIN_PART else both[::-1]

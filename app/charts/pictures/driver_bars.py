@@ -25,6 +25,6 @@ def draw_drivers(gap: AttributedGap) -> DriverBars:
     drivers = list_drivers(gap)
     ends = [end for _, part in drivers for end in (part.value, part.low, part.high) if end is not None]
     left, right = min([0.0, *ends]), max([0.0, *ends])
-    # Turned round where the gap is negative.
-    left, right = (right, left) if gap.gap < 0 else (left, right)
+    if gap.gap < 0:
+        left, right = right, left
     return DriverBars(drivers=drivers, left=left, width=right - left or 1.0)

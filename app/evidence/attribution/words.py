@@ -43,13 +43,11 @@ def say_result(result: AttributionResult) -> list[str]:
 
 def say_gap(gap: AttributedGap) -> Iterator[str]:
     yield _say_sides(gap.monitored, gap.reference)
+    yield sum_up_gap(gap)
     if gap.hybrids is not None:
-        yield _say_drivers(gap, gap.hybrids)
-        yield from _say_pairs(gap.hybrids)
-    elif gap.cells:
-        yield from _say_cells(gap.cells)
-    else:
-        yield NOT_ANSWERED
+        yield from say_pairs(gap.hybrids)
+    elif len(gap.cells) > 1:
+        yield NOT_ADDED
 
 
 def list_drivers(gap: AttributedGap) -> list[tuple[str, PartOfGap]]:
@@ -71,17 +69,10 @@ def list_drivers(gap: AttributedGap) -> list[tuple[str, PartOfGap]]:
     )
 
 
-def list_cautions(gap: AttributedGap) -> list[str]:
-    """Sentences on how the drivers must be read."""
-    if gap.hybrids is not None:
-        return list(_say_pairs(gap.hybrids))
-    return [NOT_ADDED] if len(gap.cells) > 1 else [] if gap.cells else [NOT_ANSWERED]
-
-
 def sum_up_gap(gap: AttributedGap) -> str:
     if gap.hybrids is not None:
         return _say_drivers(gap, gap.hybrids)
-    return next(_say_cells(gap.cells)) if gap.cells else NOT_ANSWERED
+    return _say_cells(gap.cells) if gap.cells else NOT_ANSWERED
 
 
 def say_change(change: ChangedGap) -> str:
@@ -153,7 +144,7 @@ def _say_drivers(gap: AttributedGap, shares: HybridShares) -> str:
     )
 
 
-def _say_pairs(shares: HybridShares) -> Iterator[str]:
+def say_pairs(shares: HybridShares) -> Iterator[str]:
     if _shows(shares.sampling):
         yield (
             f"The gap of all records differs from that of the pairs by {say_points(shares.sampling)}, from "
@@ -169,20 +160,18 @@ def _say_pairs(shares: HybridShares) -> Iterator[str]:
         )
 
 
-def _say_cells(cells: Sequence[CellsOfFeature]) -> Iterator[str]:
+def _say_cells(cells: Sequence[CellsOfFeature]) -> str:
     top = max(cells, key=lambda cell: abs(cell.who_applies.value))
     alone = (
         f", {say_points(top.no_counterpart.value)} by records without a counterpart"
         if _shows(top.no_counterpart.value)
         else ""
     )
-    yield (
+    return (
         f"Divided by {top.feature}, {say_points(top.who_applies.value)}{_in_brackets(top.who_applies)} are "
         "carried by who applies and"
         f" {say_points(top.how_treated.value)}{_in_brackets(top.how_treated)} by how they are treated{alone}."
     )
-    if len(cells) > 1:
-        yield NOT_ADDED
 
 
 def _say_sides(monitored: SideCounts, reference: SideCounts) -> str:

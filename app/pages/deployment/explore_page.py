@@ -1,6 +1,7 @@
 """Tab Explore: every metric over time, drivers of a gap, undeclared groups, and all comparisons."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
@@ -147,8 +148,6 @@ def explore_page(
         evidence = look_at_era(session, FollowedDeployment.of(deployment), monitor)
     alerts = present_alerts(session, deployment.no, opened_in=shown.span)
     attributions = newest_of_gaps(session, deployment.no)
-    attributed = attributions.done and attributions.done.result
-    gaps = attributed.gaps if attributed else ()
     names = GroupWords.of(monitor)
     comparisons = [] if evidence is None else evidence.comparisons
     values = {
@@ -162,7 +161,7 @@ def explore_page(
         "rollups": ROLLUPS,
         "figure_of": lambda state: name_figure(rename_state(names, state)),
         "attributions": attributions,
-        "attributed_gaps": [rename_gap(names, gap) for gap in gaps],
+        "rename_gap": partial(rename_gap, names),
         "attribution_words": attribution_words,
         "draw_drivers": draw_drivers,
         **read_subgroups(session, watched, evidence),

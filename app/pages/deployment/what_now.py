@@ -25,7 +25,7 @@ from ...evidence.causes import (
     RateChange,
     recognise_causes,
 )
-from ...evidence.words import list_notes
+from ...statistics.e_values.state_words import capitalise
 from ...statistics.intervals.verdicts import Verdict
 from ...statistics.measures.labelled_figures import LabelState
 from ...statistics.sentences.everything_equal import Ratio
@@ -60,6 +60,7 @@ def find_what_now(
     """
     figure, measurement = row.leading, row.main.measurement
     evidence = figure.evidence
+    needed, vanished = (None, None) if evidence is None else (evidence.more_hours, evidence.vanished)
     sizes = (figure.count(side)[1] for side in SIDES)
     smallest = min((size for size in sizes if size is not None), default=None)
     explained = next(
@@ -72,35 +73,33 @@ def find_what_now(
     )
     change = None if explained is None else msgspec.convert(explained.change, ChangedGap)
     boundary = explained and change and _find_boundary(explained, change)
-    away = [
-        alert.sentence for alert in alerts if alert.kind in {AlertKind.FAILED_CHECKS, AlertKind.STALE_DATA}
-    ]
-    late = [alert.sentence for alert in alerts if alert.kind is AlertKind.LATE_LABELS]
+    faults = {alert.kind: alert.sentence for alert in alerts}
+    away = faults.get(AlertKind.FAILED_CHECKS) or faults.get(AlertKind.STALE_DATA)
+    late = faults.get(AlertKind.LATE_LABELS)
     logged, counterfactual = find_ratios(row)
     labels = measurement.details.labels or {}
     figures = CauseFigures(
         state=figure.state,
         smallest=smallest,
-        needed=None if evidence is None else evidence.more_hours,
+        needed=needed,
         logged=logged,
         counterfactual=counterfactual,
         counterfactual_reason=NOT_SEEN if row.is_unseen else None,
         availability=Availability(checks_failed_in_a_row=FAILED_IN_A_ROW if away else 0),
-        attribute_values_changed=evidence is not None and evidence.vanished is not None,
+        attribute_values_changed=vanished is not None,
         revision_boundary=bool(boundary),
         change=None if change is None else _read_rates(change),
         needs_labels=measurement.data is DataSet.LABELLED,
         labels=LabelQuality(
             one_decision_only=labels.get("state") == LabelState.ONE_DECISION,
-            delay_ratio=MIN_DELAY_RATIO if late else None,
+            delay_ratio=MIN_DELAY_RATIO if late else 0,
         ),
     )
     is_outside = figure.verdict in {Verdict.UNFAIR, Verdict.SUSPECTED}
     causes = [cause for cause in recognise_causes(figures) if is_outside or cause in OF_ANY_FIGURE]
-    if not causes and not is_outside:
+    if not (causes or is_outside):
         return None
     last = forest.check and f"The last figures, of {moment(forest.check.measured_at)}: {figure.state}."
-    few = f"Too few records to tell: {smallest or 0:,.0f} on the smaller side."
     names = CauseNames(
         attribute=row.attribute,
         group=forest.words.subject(row.attribute, row.group),
@@ -108,10 +107,10 @@ def find_what_now(
         drivers=[] if gap is None else _name_drivers(gap),
         boundary=boundary or None,
         remarks={
-            GapCause.FEED_AWAY: " ".join([*away, last or ""]),
-            GapCause.DATA_QUALITY: " ".join(list_notes(evidence)[:1]) if evidence else "",
-            GapCause.FEW_DATA: few,
-            GapCause.LABELS: " ".join([*late, measurement.reason or ""]),
+            GapCause.FEED_AWAY: f"{away} {last or ''}",
+            GapCause.DATA_QUALITY: f"{capitalise(vanished or '')}.",
+            GapCause.FEW_DATA: f"Too few records to tell: {smallest or 0:,.0f} on the smaller side.",
+            GapCause.LABELS: f"{late or ''} {measurement.reason or ''}",
         },
     )
     return [(cause, say_cause(cause, figures, names)) for cause in causes]
