@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...base.values import frozen_by_name
-from ...domain.check import SIDES, DataSet, Measurement
+from ...domain.check import DataSet, Measurement
 from ...domain.monitor import Comparison
 from ...statistics.intervals.verdicts import GRAVEST, Verdict
 from ...statistics.measures.worst_group import Disadvantaged
-from ...statistics.sentences.figure_sentences import find_share, format_to
+from ...statistics.sentences.everything_equal import say_everything_equal
 from .explain_figure import describe_limits, describe_measurement, judged_figure, list_statements
 from .logged_view import notes_on_unseen
 
@@ -31,20 +31,6 @@ VERDICT_WORDS: Mapping[str | None, str] = {
     Verdict.INSUFFICIENT_DATA: "not enough data",
     Verdict.NOT_COMPUTABLE: "not computable",
     None: "no limit set",
-}
-
-_PLACES: Mapping[str | None, str] = {
-    Verdict.UNFAIR: "outside the limits",
-    Verdict.SUSPECTED: "outside the limits, but its interval reaches inside",
-    Verdict.UNDECIDED: "inside the limits, but its interval reaches outside",
-    Verdict.FAIR: "inside the limits",
-}
-_EVERYTHING_EQUAL: Mapping[str | None, str] = {
-    Verdict.UNFAIR: "With everything else equal a gap beyond the limits exists, so the attribute itself "
-    "makes a difference.",
-    Verdict.SUSPECTED: "It is not sure that with everything else equal a gap beyond the limits exists.",
-    Verdict.UNDECIDED: "With everything else equal a gap beyond the limits is not ruled out.",
-    Verdict.FAIR: "With everything else equal no gap beyond the limits exists.",
 }
 
 
@@ -155,52 +141,14 @@ def headlines(
 
 
 def read_together(logged: WordedFigure, equal: WordedFigure) -> str | None:
-    if logged.group != equal.group or not logged.measurement.metric == equal.measurement.metric == IMPACT:
+    """Part of one group's gap that stays with everything else equal, in a sentence; None if not known."""
+    figures = (logged.measurement, equal.measurement)
+    if logged.group != equal.group or any(figure.metric != IMPACT for figure in figures):
         return None
-    as_logged, counterfactual = (_PLACES.get(figure.measurement.verdict) for figure in (logged, equal))
-    if as_logged is None or counterfactual is None:
-        return None
-    sentence = f"The figure as logged is {as_logged}; the counterfactual one is {counterfactual}."
-    if as_logged == counterfactual:
-        sentence = f"Both figures are {as_logged.replace('its interval', 'the interval of each')}."
-    sides = ""
-    if (
-        logged.disadvantaged_group
-        and equal.disadvantaged_group
-        and logged.disadvantaged is not equal.disadvantaged
-    ):
-        groups = f"as logged {logged.disadvantaged_group}, counterfactual {equal.disadvantaged_group}"
-        sides = f" They point to opposite sides at a disadvantage: {groups}."
-    return (
-        f"{sentence}{sides} "
-        f"{_EVERYTHING_EQUAL[equal.measurement.verdict]}{say_parts(logged.measurement, equal.measurement)}"
-    )
-
-
-def say_parts(logged: Measurement, equal: Measurement) -> str:
-    """Difference of two rates as logged, after a blank: what stays with everything else equal, and what does
-    not.
-
-    Empty without counts. Shares are given only of a gap that is larger than chance explains and whose parts
-    point the same way.
-    """
-    gaps = []
-    for details in (logged.details, equal.details):
-        monitored, reference = (find_share("favourable", details.counts_of(side)) for side in SIDES)
-        if monitored is None or reference is None:
-            return ""
-        gaps.append(round(100 * (monitored - reference), 1))
-    gap, stays = gaps
-    share = ""
-    if judged_figure(logged).excludes_equality and gap and 0 <= stays / gap <= 1:
-        share = f" ({abs(100 * stays / gap):.0f} %)"
-    gap_text, first, remainder = (format_to(points, 1) for points in (gap, stays, round(gap - stays, 1)))
-    sides = f"The rate of {logged.details.monitored} less that of {logged.details.reference}"
-    explanation = (
-        f"{first}{share} with everything else equal, and {remainder} through other things in "
-        "which they differ"
-    )
-    return f" {sides} is {gap_text} percentage points as logged: {explanation}."
+    ratios = [
+        None if figure.value is None else (figure.value, figure.lower, figure.upper) for figure in figures
+    ]
+    return say_everything_equal(*ratios) or None
 
 
 def word_figure(measurement: Measurement) -> WordedFigure:

@@ -1,7 +1,5 @@
 """Requests for an attribution, and what it would cost."""
 
-from collections.abc import Sequence
-
 from sqlalchemy.orm import Session
 
 from ...base.clock import floor_to_hour
@@ -12,7 +10,7 @@ from ...domain.check import Span
 from ...domain.deployment import Deployment
 from .attribution import AttributionCost, AttributionLimits, AttributionRun, Method
 from .compared_records import read_window_records, require_comparisons
-from .model_questions import GapQuestions, attribution_seed, plan_attribution
+from .model_questions import attribution_seed, plan_attribution
 from .queries import find_waiting, lock_requests, queue_manual
 
 
@@ -31,8 +29,6 @@ class EstimatedCost:
     span: Span
     records: int
     cost: AttributionCost
-    players: Sequence[Sequence[str]] = ()
-    gaps: Sequence[GapQuestions] = ()
 
 
 def request_attribution(
@@ -86,10 +82,6 @@ def estimate_cost(
         span=span,
         records=len(records.window),
         cost=plan.cost(deployment.endpoint.page_size),
-        players=[
-            [deployment.schema.features[position].name for position in player] for player in plan.players
-        ],
-        gaps=plan.questions,
     )
 
 

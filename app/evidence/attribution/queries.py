@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import Select, func, select, text, update
+from sqlalchemy import Select, func, or_, select, text, update
 from sqlalchemy.dialects.postgresql import Insert, distinct_on, insert
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
@@ -191,16 +191,22 @@ class NewestAttributions:
 
 
 def newest_of_gaps(
-    session: Session, deployment_no: int, *, before: datetime | None = None
+    session: Session,
+    deployment_no: int,
+    *,
+    before: datetime | None = None,
+    features: Sequence[str] | None = None,
 ) -> NewestAttributions:
     """Returns the newest attribution, not for an alert, of a window that begins before that moment, and the
-    newest that is done.
+    newest that is done, with a gap of that comparison.
     """
     is_done = AttributionRow.state == AttributionState.DONE
+    about = {"gaps": [{"features": features}]}
     statement = _SELECT.where(
         AttributionRow.deployment_no == deployment_no,
         AttributionRow.trigger != AttributionTrigger.ALERT,
         *([] if before is None else [AttributionRow.span_start < before]),
+        *([] if features is None else [or_(~is_done, AttributionRow.result.contains(about))]),
     )
     newest_of_each = statement.ext(distinct_on(is_done)).order_by(is_done, AttributionRow.no.desc())
     runs = _read(session, newest_of_each)

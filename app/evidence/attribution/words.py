@@ -13,7 +13,8 @@ from .attribution import (
     SideCounts,
 )
 
-MAX_NAMED = 3
+MAX_NAMED = 4
+"""Max drivers by name."""
 
 NO_GAP = (
     "No monitored group and its reference both have records with an outcome in this window, so there "
@@ -42,18 +43,36 @@ def say_result(result: AttributionResult) -> list[str]:
 
 def say_gap(gap: AttributedGap) -> Iterator[str]:
     yield _say_sides(gap.monitored, gap.reference)
+    yield sum_up_gap(gap)
     if gap.hybrids is not None:
-        yield from _say_shares(gap.hybrids)
-    elif gap.cells:
-        yield from _say_cells(gap.cells)
-    else:
-        yield NOT_ANSWERED
+        yield from say_pairs(gap.hybrids)
+    elif len(gap.cells) > 1:
+        yield NOT_ADDED
+
+
+def list_drivers(gap: AttributedGap) -> list[tuple[str, PartOfGap]]:
+    """Drivers by name: the attribute, then the largest, then all others together, without an interval.
+
+    Without hybrids, what different shares of a feature's cells carry; such parts must not be added.
+    """
+    if gap.hybrids is None:
+        cells = (cells for cells in gap.cells if cells.feature not in gap.features)
+        ranked = sorted(cells, key=lambda cells: -abs(cells.who_applies.value))
+        return [(cells.feature, cells.who_applies) for cells in ranked[:MAX_NAMED]]
+    shares = sorted(gap.hybrids.shares, key=lambda share: set(share.features).isdisjoint(gap.features))
+    carrying = [share for share in shares if _shows(share.share.value)]
+    named = carrying if len(carrying) <= MAX_NAMED + 1 else carrying[:MAX_NAMED]
+    others = [share.share.value for share in carrying[len(named) :]]
+    drivers = [(" with ".join(share.features), share.share) for share in named]
+    return drivers + (
+        [(f"other {len(others)}", PartOfGap(value=sum(others), low=None, high=None))] if others else []
+    )
 
 
 def sum_up_gap(gap: AttributedGap) -> str:
     if gap.hybrids is not None:
-        return next(_say_shares(gap.hybrids))
-    return next(_say_cells(gap.cells)) if gap.cells else NOT_ANSWERED
+        return _say_drivers(gap, gap.hybrids)
+    return _say_cells(gap.cells) if gap.cells else NOT_ANSWERED
 
 
 def say_change(change: ChangedGap) -> str:
@@ -114,28 +133,16 @@ def say_interval(share: PartOfGap) -> str | None:
     )
 
 
-def _say_shares(shares: HybridShares) -> Iterator[str]:
-    carrying = [share for share in shares.shares if _shows(share.share.value)]
-    shown = carrying if len(carrying) == MAX_NAMED + 1 else carrying[:MAX_NAMED]
-    named = [
-        f"{say_points(share.share.value)}{_in_brackets(share.share)} {'by' if number else 'are carried by'} "
-        f"{' with '.join(share.features)}"
-        for number, share in enumerate(shown)
-    ]
+def _say_drivers(gap: AttributedGap, shares: HybridShares) -> str:
     pairs = "1 sampled pair" if shares.pairs == 1 else f"{shares.pairs:,} sampled pairs"
-    if named:
-        listed = named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"
-        unlisted = shares.shares[len(shown) :] if len(carrying) > len(shown) else ()
-        noun = "features" if all(len(share.features) == 1 for share in shares.shares) else "parts"
-        unlisted_sum = (
-            f"; the other {len(unlisted)} of {len(shares.shares)} {noun} add up to"
-            f" {say_points(sum(share.share.value for share in unlisted))}"
-            if unlisted
-            else ""
-        )
-        yield f"The gap of {pairs} is {say_points(shares.gap_of_pairs)}: {listed}{unlisted_sum}."
-    else:
-        yield f"The gap of {pairs} is {say_points(shares.gap_of_pairs)}; no feature carries any of it."
+    lead = f"The gap of {pairs} is {say_points(shares.gap_of_pairs)}"
+    drivers = [f"{say_points(part.value)}{_in_brackets(part)} by {name}" for name, part in list_drivers(gap)]
+    return (
+        f"{lead}, by feature: {', '.join(drivers)}." if drivers else f"{lead}; no feature carries any of it."
+    )
+
+
+def say_pairs(shares: HybridShares) -> Iterator[str]:
     if _shows(shares.sampling):
         yield (
             f"The gap of all records differs from that of the pairs by {say_points(shares.sampling)}, from "
@@ -151,20 +158,18 @@ def _say_shares(shares: HybridShares) -> Iterator[str]:
         )
 
 
-def _say_cells(cells: Sequence[CellsOfFeature]) -> Iterator[str]:
+def _say_cells(cells: Sequence[CellsOfFeature]) -> str:
     top = max(cells, key=lambda cell: abs(cell.who_applies.value))
     alone = (
         f", {say_points(top.no_counterpart.value)} by records without a counterpart"
         if _shows(top.no_counterpart.value)
         else ""
     )
-    yield (
+    return (
         f"Divided by {top.feature}, {say_points(top.who_applies.value)}{_in_brackets(top.who_applies)} are "
         "carried by who applies and"
         f" {say_points(top.how_treated.value)}{_in_brackets(top.how_treated)} by how they are treated{alone}."
     )
-    if len(cells) > 1:
-        yield NOT_ADDED
 
 
 def _say_sides(monitored: SideCounts, reference: SideCounts) -> str:

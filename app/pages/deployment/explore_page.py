@@ -1,6 +1,7 @@
 """Tab Explore: every metric over time, drivers of a gap, undeclared groups, and all comparisons."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
@@ -10,6 +11,7 @@ from starlette.responses import Response
 from ...access.gate.caller import NowIn, SessionIn
 from ...alerts.queries import present_alerts
 from ...base.values import frozen_by_name
+from ...charts.pictures.driver_bars import draw_drivers
 from ...charts.series import rename_gap
 from ...charts.time_ranges import RangeChoice
 from ...charts.timeline import choose_range
@@ -17,18 +19,16 @@ from ...checks.days.roll_up import Period
 from ...checks.schedule.worker_queries import choose_notice
 from ...deployments.deployment_in_address import Watched
 from ...deployments.queries import WatchedDeployment
-from ...domain.check import FigureKey, Measurement, Scope
 from ...domain.groups import GroupWords
-from ...domain.monitor import Monitor, MonitoredAttribute, list_comparisons
+from ...domain.monitor import Monitor, MonitoredAttribute
 from ...domain.paging import Paging
 from ...evidence.attribution import words as attribution_words
-from ...evidence.attribution.attribution import AttributionRun
 from ...evidence.attribution.queries import newest_of_gaps
 from ...evidence.present_state import ComparisonState, DeploymentEvidence, look_at_era, rename_state
 from ...evidence.queries.eras import FollowedDeployment
 from ...evidence.subgroups.scan_deployment import SubgroupScan, read_result, read_scans, say_scan
 from ...evidence.subgroups.watch_group import choose_name, find_watched, watching_problem
-from ...evidence.words import list_notes, name_figure, rank_gravity, say_limit
+from ...evidence.words import list_figures, list_notes, name_figure, say_limit
 from ...overview.fleet import look_at_deployment
 from ...statistics.scan.scan_results import SearchResult
 from ...statistics.scan.search_subgroup import MAX_FEATURES, MIN_RECORDS
@@ -156,14 +156,14 @@ def explore_page(
         "header": make_header(status, now),
         "worker_notice": choose_notice(status.outlook.workers),
         "newest": status.entry.success,
-        "compared": list_figures(comparisons),
+        "compared": list_limits(comparisons),
         "notes_of": list_notes,
         "rollups": ROLLUPS,
         "figure_of": lambda state: name_figure(rename_state(names, state)),
-        **show_attributed(names, attributions.done, status.measured),
-        "attributing": attributions.newest,
+        "attributions": attributions,
+        "rename_gap": partial(rename_gap, names),
         "attribution_words": attribution_words,
-        "comparisons": [] if monitor is None else list_comparisons(monitor),
+        "draw_drivers": draw_drivers,
         **read_subgroups(session, watched, evidence),
         **read_over_time(
             session,
@@ -182,29 +182,9 @@ def explore_page(
     return page(request, "explore.html", values)
 
 
-def list_figures(comparisons: Sequence[ComparisonState]) -> list[tuple[ComparisonState, str]]:
+def list_limits(comparisons: Sequence[ComparisonState]) -> list[tuple[ComparisonState, str]]:
     """Each figure once, the gravest first, with its limits in words."""
-    limits: dict[FigureKey, list[str]] = {}
-    for state in comparisons:
-        limits.setdefault(state.key, []).append(say_limit(state))
-    figures: dict[FigureKey, ComparisonState] = {}
-    for state in sorted(comparisons, key=rank_gravity):
-        figures.setdefault(state.key, state)
-    return [(state, ", ".join(limits[key])) for key, state in figures.items()]
-
-
-def show_attributed(
-    names: GroupWords, attributed: AttributionRun | None, measured: Sequence[Measurement]
-) -> dict[str, object]:
-    gaps = () if attributed is None or attributed.result is None else attributed.result.gaps
-    return {
-        "attributed": attributed,
-        "attributed_gaps": [rename_gap(names, gap) for gap in gaps],
-        "group_names": [
-            {"attribute": attribute, "group": group, "name": names.label(attribute, group)}
-            for attribute, group in dict.fromkeys(
-                (figure.attribute, figure.group) for figure in measured if figure.scope is Scope.GROUP
-            )
-            if attribute is not None and group is not None
-        ],
-    }
+    return [
+        (figure, ", ".join(say_limit(side) for side in comparisons if side.key == figure.key))
+        for figure in list_figures(comparisons)
+    ]

@@ -17,18 +17,21 @@ from ...charts.forest_headline import (
     word_figure,
     word_forest,
 )
+from ...charts.pictures.driver_bars import draw_drivers
 from ...charts.pictures.forest_picture import draw_forest, strip_runs
 from ...charts.series import rename_gap
 from ...checks.views.explain_figure import Explanation, explain
-from ...checks.views.headlines import NOT_TOGETHER, read_together
-from ...checks.views.headlines import word_figure as worded
+from ...checks.views.headlines import NOT_TOGETHER
 from ...domain.alert import Alert, AlertState
 from ...domain.check import Measurement
 from ...evidence.attribution import words as attribution_words
 from ...evidence.attribution.attribution import AttributedGap, AttributionRun
+from ...evidence.causes import GapCause
 from ...evidence.words import list_notes, note_first_hour
 from ...statistics.catalogue import CATALOGUE
+from ...statistics.sentences.everything_equal import say_everything_equal
 from ..check_words import Number, format_measurement
+from .what_now import find_ratios, find_what_now
 
 LONGEST = 4 * MAX_TEXT
 """Max characters of a name in an address; an intersection has the texts of three values."""
@@ -55,17 +58,20 @@ class DrawerFigure:
 class Drawer:
     """Opened row. `records` and `changed` are queries of its records; the second is None without copies.
 
-    `reading` says what its two figures mean together, where that is sure; `caveat` why attributes watched
-    together have only one.
+    `what_now` are causes with their sentences, None where nothing is to be done. `stays` says what stays of
+    the gap with everything else equal; `caveat` why attributes watched together
+    have only one figure.
     """
 
     row: ForestRow
     figures: tuple[DrawerFigure, ...]
     alerts: tuple[Alert, ...]
     gap: AttributedGap | None
+    attribution: AttributionRun | None
+    what_now: list[tuple[GapCause, str]] | None
     records: str
     changed: str | None
-    reading: str | None
+    stays: str
     caveat: str | None
 
 
@@ -82,23 +88,19 @@ def open_drawer(
     forest: Forest, row: ForestRow, alerts: Sequence[Alert], attribution: AttributionRun | None
 ) -> Drawer:
     """`alerts` are those of the deployment that are not over."""
-    about = tuple(alert for alert in alerts if is_about(alert, row))
     gaps = () if attribution is None or attribution.result is None else attribution.result.gaps
-    gap = next(
-        (gap for gap in gaps if gap.attribute == row.attribute and gap.monitored.label == row.group), None
-    )
-    # If the model does not see the attribute, no reading would be true.
-    reading = None
-    if row.logged is not None and row.counterfactual is not None and not row.is_unseen:
-        reading = read_together(*(worded(forest.words.rename(figure.measurement)) for figure in row.figures))
+    group = (row.attribute, row.group)
+    gap = next((gap for gap in gaps if (gap.attribute, gap.monitored.label) == group), None)
     return Drawer(
         row=row,
         figures=tuple(_describe(forest, figure) for figure in row.figures),
-        alerts=about,
-        gap=None if gap is None else rename_gap(forest.words, gap),
+        alerts=tuple(alert for alert in alerts if is_about(alert, row)),
+        gap=gap and rename_gap(forest.words, gap),
+        attribution=attribution,
+        what_now=find_what_now(forest, row, alerts, gap),
         records=find_records(forest, row, outcome="unfavourable"),
         changed=None if row.counterfactual is None else find_records(forest, row, changed="gained"),
-        reading=reading,
+        stays=say_everything_equal(*find_ratios(row)),
         caveat=NOT_TOGETHER if row.counterfactual is None and len(row.parts) > 1 else None,
     )
 
@@ -186,5 +188,7 @@ def show_forest(
         "without_row": f"?{urlencode(sent)}",
         "drawer": None if row is None else open_drawer(forest, row, alerts, attribution),
         "attribution_words": attribution_words,
+        "draw_drivers": draw_drivers,
+        "attributions": None,
         "notes_of": list_notes,
     }

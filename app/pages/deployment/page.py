@@ -91,8 +91,11 @@ def fairness_page(
         effect = say_effect(measured, deployment, monitor, figure=figure, check_id=newest.check.id)
     outlook = status.outlook
     advice = None if busy is None else advice_on_check(busy, replace(outlook, under_way=busy.state))
-    attributed = newest_of_gaps(session, deployment.no).done if chosen.group else None
     opened = choose_row(forest, chosen)
+    attributions = None
+    if opened is not None:
+        features = opened.main.measurement.comparison.features
+        attributions = newest_of_gaps(session, deployment.no, features=features)
     rows = [row for row in (worst, opened) if row is not None]
     charts = draw_groups(session, watched, rows, span=shown.span, zone=choice.zone, alerts=alerts)
     askers = () if busy is None else (busy.created_by,)
@@ -108,7 +111,8 @@ def fairness_page(
         "worker_notice": choose_notice(outlook.workers),
         "newest": newest and newest.check,
         "missing_records": () if newest is None else notes_of_check(session, newest, forest.attribute),
-        **show_forest(forest, chosen, live, attributed),
+        **show_forest(forest, chosen, live, attributions.done if attributions else None),
+        "attributions": attributions,
         "effect": effect,
         "evidence_in_short": [] if evidence is None else describe_evidence(evidence),
         "guarantee": "" if evidence is None else evidence.guarantee,

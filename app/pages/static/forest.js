@@ -1,13 +1,21 @@
 /* Drawer of the forest: opens over the page, under its own address. Without this script its link leads there. */
+import { offerToExplain } from "./attributing.js";
+
 const home = () => /** @type {HTMLDialogElement | null} */ (document.getElementById("drawer"));
 
 /** Address of the open row; focus returns to its link. */
 let opener = location.search;
 
-function show(dialog) {
+function show(dialog, address) {
   if (dialog.open) dialog.close();
   dialog.showModal();
   dialog.querySelector("#drawer-title").focus();
+  offerToExplain();
+  const playbook = /** @type {HTMLDetailsElement | null} */ (dialog.querySelector("#what-now"));
+  if (playbook && new URL(address, location.href).hash === "#what-now") {
+    playbook.open = true;
+    playbook.querySelector("summary").focus();
+  }
   dialog.addEventListener("cancel", (event) => { event.preventDefault(); leave(); });
   dialog.addEventListener("click", (event) => {
     const target = /** @type {Element} */ (event.target);
@@ -47,7 +55,7 @@ async function open(address) {
   opener = new URL(address, location.href).search;
   const dialog = /** @type {HTMLDialogElement} */ (document.adoptNode(found));
   document.querySelector(".forest-section").append(dialog);
-  show(dialog);
+  show(dialog, address);
 }
 
 const isPlain = (event) => event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey;
@@ -66,4 +74,4 @@ addEventListener("popstate", () => {
   else if (dialog) remove(dialog);
 });
 
-if (home()) show(home());
+if (home()) show(home(), location.href);

@@ -32,9 +32,7 @@ def test_a_scan_is_started_and_followed_by_the_page(visit: Visit, example: Examp
 @pytest.mark.nightly
 def test_an_attribution_is_started_and_deleted_by_the_page(visit: Visit, example: Example) -> None:
     page = visit.go("/deployments/credit-risk/explore")
-    page.get_by_role("button", name="Explain…").press("Enter")
-    expect(page.locator("#attribute-cost")).to_have_text(re.compile(r"The model would be asked about [\d,]+ rows"))
-    page.get_by_role("button", name="Start", exact=True).press("Enter")
+    page.get_by_role("button", name=re.compile(r"Explain: ask the model about [\d,]+ rows")).press("Enter")
     expect(page.get_by_role("button", name="Delete this attribution")).to_be_visible()
     expect(page.get_by_role("button", name="Cancel this attribution")).to_be_hidden()
     assert (visit.serious_findings(), visit.overflows()) == ([], False)
@@ -47,6 +45,27 @@ def test_an_attribution_is_started_and_deleted_by_the_page(visit: Visit, example
     page.get_by_role("button", name="Delete this attribution").press("Enter")
     expect(page.get_by_text("Nothing has been attributed yet.")).to_be_visible()
     assert example.client.get(f"{API}/attributions", params={"trigger": "manual"}).json()["attributions"] == []
+
+
+@pytest.mark.nightly
+def test_the_drawer_says_the_rows_before_its_one_click_and_shows_drivers_and_what_to_do(visit: Visit, example: Example) -> None:
+    page = visit.go("/deployments/credit-risk")
+    page.get_by_role("link", name="women (sex)", exact=True).click()
+    drawer = page.locator("#drawer")
+    drawer.get_by_role("button", name=re.compile(r"Explain: ask the model about [\d,]+ rows")).press("Enter")
+    expect(drawer.locator("table.drivers tbody tr").first).to_contain_text("sex")
+    (run,) = example.client.get(f"{API}/attributions", params={"trigger": "manual"}).json()["attributions"]
+    assert (run["comparisons"], run["state"]) == ([["sex"]], "done")
+
+    drawer.get_by_text("What now").click()
+    expect(drawer.get_by_role("heading", name="The attribute itself")).to_be_visible()
+    for width in (PHONE, DESKTOP):
+        page.set_viewport_size({"width": width, "height": HEIGHTS[width]})
+        assert (layout_faults(page), visit.overflows(), visit.serious_findings()) == ([], False, [])
+    page = visit.go("/deployments/credit-risk")
+    page.get_by_role("link", name="What now").click()
+    expect(page.locator("#what-now summary")).to_be_focused()
+    example.client.delete(f"{API}/attributions/{run['id']}").raise_for_status()
 
 
 def test_the_form_of_the_monitor_says_what_a_night_costs_and_keeps_what_it_does_not_show(visit: Visit, example: Example) -> None:

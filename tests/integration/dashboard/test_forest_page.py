@@ -109,7 +109,7 @@ def test_the_drawer_has_an_address_of_its_own(reader: httpx.Client, snapshot: Sn
     assert says(said, "female", "20")
     assert "favourable_rate(monitored) / favourable_rate(reference)" in said
     assert said == snapshot
-    assert len(addresses) == 4
+    assert len(addresses) == 5
     assert {reader.get(address).status_code for address in addresses} == {200}
 
 

@@ -14,7 +14,7 @@ from tests.scenes import Scene
 PAGE = "/deployments/a-model"
 LIKE_PAYLOAD = "The model does not see group, and no correlated features are set for it"
 CHANCE = "Do not take the counterfactual figures of group for a sign of fairness"
-READINGS = ("Both figures are outside the limits", "The figure as logged is outside the limits")
+READINGS = ("With everything else equal no gap", "With everything else equal the gap")
 
 
 @pytest.fixture

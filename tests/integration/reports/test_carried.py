@@ -35,7 +35,7 @@ def test_what_carries_the_gap_is_on_the_second_page_once_it_was_attributed(repor
     said = re.search(r"<p>Drivers of the gap of female \(records of (.*?) to .*? UTC, attributed on .*? UTC\): (.*?)</p>", of_period)
     assert said is not None
     assert said[1] == f"{NOON + 2 * HOUR:%Y-%m-%d %H:%M:%S} UTC"
-    assert re.match(r"The gap of \d+ sampled pairs is −\d+\.\d points: ", said[2])
+    assert re.match(r"The gap of \d+ sampled pairs is −\d+\.\d points, by feature: ", said[2])
     assert said[2].endswith("This is arithmetic on the model's answers and says nothing about causes.".replace("'", "&#39;"))
     assert said[0] in of_check
     assert data["attribution"]["result"]["gaps"]

@@ -2,12 +2,10 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
-from app.checks.views.headlines import NOT_TOGETHER, headlines, say_parts, summary
+from app.checks.views.headlines import NOT_TOGETHER, headlines, summary
 from app.checks.views.view_shapes import Change, SubRange
 from app.domain.check import CheckRun, CheckState, DataSet, Details, Measurement, Scope, Span, Trigger
 from app.domain.monitor import Comparison
@@ -23,8 +21,6 @@ from app.pages.check_words import (
     span,
 )
 from app.pages.deployment.forest_rows import figure_query
-from app.statistics.intervals.verdicts import Verdict
-from tests.builders.page_words import says
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 IMPACT = Measurement(
@@ -189,70 +185,14 @@ def test_a_headline_is_the_disparate_impact_and_without_it_a_figure_that_has_a_l
     assert [figure is not None and "a ratio of" in figure.sentence for figure in chosen] == [True, False, False]
 
 
-@pytest.mark.parametrize("logged", [Verdict.UNFAIR, Verdict.SUSPECTED, Verdict.UNDECIDED, Verdict.FAIR])
-@pytest.mark.parametrize("equal", [Verdict.UNFAIR, Verdict.SUSPECTED, Verdict.UNDECIDED, Verdict.FAIR])
-@pytest.mark.parametrize("turned", [False, True])
-def test_two_figures_with_a_verdict_are_read_together_and_what_is_not_sure_says_so(
-    logged: Verdict, equal: Verdict, *, turned: bool, snapshot: SnapshotAssertion
-) -> None:
-    inside = {Verdict.UNDECIDED, Verdict.FAIR}
-    both = replace(IMPACT, upper_limit=1.25)
-    figures = (
-        replace(both, verdict=logged, value=0.95 if logged in inside else 0.6),
-        replace(both, data=DataSet.COUNTERFACTUAL, verdict=equal, value=0.95 if equal in inside else 1.6 if turned else 0.6),
-    )
+def test_what_stays_with_everything_else_equal_is_said_of_one_group_and_its_ratio() -> None:
+    equal = replace(IMPACT, data=DataSet.COUNTERFACTUAL, value=0.97, lower=0.9, upper=1.05)
 
-    reading = headlines(figures)[0].reading
-    assert reading is not None
-    assert ("reaches inside" in reading) == (Verdict.SUSPECTED in {logged, equal})
-    assert ("reaches outside" in reading) == (Verdict.UNDECIDED in {logged, equal})
-    assert ("opposite sides" in reading) == (turned and not inside & {logged, equal})
-    assert ("the attribute itself makes a difference" in reading) == (equal == Verdict.UNFAIR)
-    assert ("no gap beyond the limits exists" in reading) == (equal == Verdict.FAIR)
-    if (logged, equal) == (Verdict.UNFAIR, Verdict.SUSPECTED) and turned:
-        assert says(reading, "female", "male")
-        assert reading == snapshot
-
-
-def rates_of(monitored: float, reference: float, **more: Any) -> Measurement:  # noqa: ANN401 - members of details
-    """The figure of so many of a thousand records each; of more than chance, unless `more` says otherwise."""
-    counts = [{"favourable": 10 * rate, "n": 1_000} for rate in (monitored, reference)]
-    own = {"monitored": "female", "reference": "male", "monitored_counts": counts[0], "reference_counts": counts[1]}
-    return replace(IMPACT, value=0.7, lower=0.6, upper=0.8, details=Details(**own | more))
-
-
-@pytest.mark.parametrize(
-    ("logged", "equal", "parts"),
-    [
-        ((78.5, 100), (80.2, 100), ("−21.5", "−19.8 (92 %)", "−1.7")),
-        ((78.5, 100), (83.9, 83.9), ("−21.5", "0.0 (0 %)", "−21.5")),
-        ((60, 50), (55, 50), ("10.0", "5.0 (50 %)", "5.0")),
-        # Parts that point to opposite sides have no shares.
-        ((48, 50), (45, 50), ("−2.0", "−5.0 with", "3.0")),
-        ((48, 50), (51, 50), ("−2.0", "1.0 with", "−3.0")),
-        ((50, 50), (45, 50), ("0.0", "−5.0 with", "5.0")),
-    ],
-)
-def test_the_parts_of_a_gap_are_said(logged: tuple[float, float], equal: tuple[float, float], parts: tuple[str, str, str]) -> None:
-    whole, stays, rest = parts
-    said = say_parts(rates_of(*logged), rates_of(*equal))
-
-    assert f"female less that of male is {whole} percentage points as logged: {stays}" in said
-    assert f"and {rest} through other things" in said
-
-
-def test_a_gap_that_may_be_chance_has_no_shares_and_one_without_counts_no_parts() -> None:
-    assert "%" not in say_parts(replace(rates_of(60, 65), upper=1.1), rates_of(61, 65))
-    assert "%" not in say_parts(replace(rates_of(60, 65), chosen_lower=0.5, chosen_upper=1.1), rates_of(61, 65))
-    assert say_parts(rates_of(60, 65, reference_counts={}), rates_of(61, 65)) == ""
-
-
-@pytest.mark.parametrize("verdict", [Verdict.INSUFFICIENT_DATA, Verdict.NOT_COMPUTABLE, Verdict.UNWATCHED, None])
-def test_a_figure_without_a_verdict_is_read_together_with_no_other(verdict: Verdict | None) -> None:
-    counterfactual = replace(IMPACT, data=DataSet.COUNTERFACTUAL)
-
-    assert headlines((replace(IMPACT, verdict=verdict), counterfactual))[0].reading is None
-    assert headlines((IMPACT, replace(counterfactual, verdict=verdict)))[0].reading is None
+    assert headlines((IMPACT, equal))[0].reading == "With everything else equal no gap is certain: 0.97 (0.90–1.05)."
+    for other in ({"value": None}, {"group": "other"}):
+        assert headlines((IMPACT, replace(equal, **other)))[0].reading is None
+    difference = [replace(figure, metric="statistical_parity_difference") for figure in (IMPACT, equal)]
+    assert headlines(difference)[0].reading is None
 
 
 @pytest.mark.parametrize(
