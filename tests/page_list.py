@@ -32,7 +32,7 @@ def pages(client: httpx.Client) -> Mapping[str, str]:
         "transactions-of-check": f"{DEPLOYMENT}/transactions?check={check}",
         "ingestion": f"{DEPLOYMENT}/ingestion",
         "retention": f"{DEPLOYMENT}/retention",
-        "regulator-report": f"{DEPLOYMENT}/regulator-report",
+        "reports": f"{DEPLOYMENT}/reports",
         "record": f"{DEPLOYMENT}/transactions/{record}",
         "deployment-alerts": f"{DEPLOYMENT}/alerts",
         "second-look": f"{DEPLOYMENT}/second-look",

@@ -85,11 +85,11 @@ def find_records(walk: Walk) -> str:
 
 
 def hand_over(walk: Walk) -> str:
-    """Opens the menu of reports of the deployment, and downloads that of the newest check."""
+    """Opens the reports of the deployment, and downloads that of the newest check."""
     walk.open_deployment()
-    walk.click(walk.page.locator(".deployment-header summary", has_text="Report"))
+    walk.click(walk.page.locator(".deployment-header").get_by_role("link", name="Report", exact=True))
     with walk.page.expect_download() as started:
-        walk.click(walk.page.get_by_role("link", name="Report of the newest check"))
+        walk.click(walk.page.get_by_role("link", name="PDF of The newest check"))
     path = started.value.path()
     assert path.read_bytes().startswith(b"%PDF")
     return f"{started.value.suggested_filename}, {path.stat().st_size:,} bytes"

@@ -31,7 +31,10 @@ def headline(body: Mapping[str, Any]) -> str:
         if report is None:
             return "Test of an alert channel"
         happened = "Report" if report["state"] == "ready" else "Report failed"
-        return _line(f"{happened}: {report['deployment_name']}: {report['schedule_name']}", _MOST_HEADLINE)
+        return _line(
+            ": ".join(filter(None, (happened, report["deployment_name"], report["schedule_name"]))),
+            _MOST_HEADLINE,
+        )
     happened = _HAPPENED[body["event"]]
     if body["count"] > 1:
         return _line(f"{happened}: {body['deployment_name']}: {body['count']:,} alerts", _MOST_HEADLINE)
@@ -155,7 +158,8 @@ def _report_facts(report: Mapping[str, Any] | None) -> list[tuple[str, str]]:
         return []
     named = [
         ("Deployment", f"{report['deployment_name']} ({report['deployment_id']})"),
-        ("Schedule", f"{report['schedule_name']} ({report['schedule_id']})"),
+        ("Schedule", report["schedule_id"] and f"{report['schedule_name']} ({report['schedule_id']})"),
+        ("Sent by", report.get("sent_by")),
         ("Start", report["start"]),
         ("End", report["end"]),
         ("Report", report["id"]),

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
-from ..base.clock import HOUR
 from ..base.errors import InvalidInput
 from ..base.values import frozen, frozen_by_name
 from ..checks.counting.tabulate import table_data
@@ -31,17 +30,13 @@ from ..checks.views.view_source import counted_check, read_check_source
 from ..database.binary_rows import read_row
 from ..deployments.mitigation_queries import read_mitigation_settings
 from ..deployments.monitor.queries import find_monitor
-from ..domain.check import CheckRun, CheckState, DataSet, Measurement, Scope, Span
+from ..domain.check import CheckRun, CheckState, DataSet, Measurement, Scope
 from ..domain.groups import GroupWords
-from ..domain.monitor import Monitor, list_comparisons
 from ..domain.paging import Paging
 from ..evidence.attribution.attribution import AttributedGap, SideCounts
 from ..evidence.present_state import DeploymentEvidence, rename_state
-from ..evidence.queries.hour_counts import count_logged
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.measures.worst_group import Disadvantaged, disadvantaged
-from ..statistics.sentences.left_out import CountedRecords
-from ..statistics.tables.count_table import GroupCounts
 
 SHOWN_SCOPES = (Scope.GROUP, Scope.REFERENCE, Scope.ATTRIBUTE, Scope.OVERALL)
 
@@ -165,30 +160,6 @@ def count_volume(
         records, additional = sums.get(start, (0, 0))
         sums[start] = (records + count.logged, additional + count.additional)
     return tuple(Volume(start, records, additional) for start, (records, additional) in sorted(sums.items()))
-
-
-def count_period(session: Session, deployment_no: int, monitor: Monitor, span: Span) -> CountedRecords:
-    comparison = list_comparisons(monitor)[0]
-    chosen = SeriesFilter(
-        data=DataSet.AS_LOGGED, attribute=comparison.label, since=span.start, until=span.end
-    )
-    tables = summed_tables(session, deployment_no, chosen, outcomes=monitor.outcomes, most=MOST_TABLES)
-    counted = CountedRecords.of_table(
-        comparison.label,
-        GroupCounts.merged([GroupCounts.from_json(table.cells) for table in tables]),
-        "predictions",
-    )
-    hours = [
-        hour
-        for hour in span_counts(session, deployment_no, span.start, span.end + HOUR)
-        if span.start <= hour.span_start < span.end
-    ]
-    beyond_newest = sum(hour.beyond_newest for hour in hours)
-    not_checked = max(0, count_logged(session, deployment_no, span) - counted.of - beyond_newest)
-    counted = counted.add_ungrouped(beyond_newest=beyond_newest, not_checked=not_checked)
-    return replace(counted, words={"newest": f"{monitor.max_records:,} of an hour"}).named(
-        GroupWords.of(monitor).label
-    )
 
 
 def _group_points(

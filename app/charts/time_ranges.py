@@ -129,7 +129,7 @@ def read_zone(name: str) -> ZoneInfo:
     # A name that is a path, or a folder of the database, raises other errors.
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise InvalidInput(
-            "zone", "must be a time zone of the IANA database, such as UTC or Europe/Berlin"
+            "zone", f"must be the name of a time zone such as Europe/Berlin, found {name!r:.100}"
         ) from error
 
 

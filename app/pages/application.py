@@ -4,13 +4,12 @@ from functools import cache
 
 from fastapi import Depends, FastAPI
 
-from . import assets
+from . import assets, report_page
 from . import check_page as checks
 from . import error_pages as failures
 from . import help_page as manual
 from . import intake_page as ingestion
 from . import overview_page as overview
-from . import report_page as regulator_reports
 from .access import activity_page as activity
 from .access import issuer_page as oidc
 from .access import login_page as login
@@ -35,7 +34,7 @@ _ROUTERS = (
     exploring.router,
     transactions.router,
     ingestion.router,
-    regulator_reports.router,
+    report_page.router,
     retention.router,
     second_look.router,
     alerts.router,

@@ -1,8 +1,11 @@
-"""Page of a regulator's reports."""
+"""Home of a deployment's reports: of a check, of a range, for a regulator, kept and scheduled."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
+from multiprocessing.forkserver import ensure_running
 from typing import Annotated
 from urllib.parse import urlencode
 
@@ -10,16 +13,28 @@ from fastapi import APIRouter, Depends, Query, Request
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from ..access.gate.caller import NowIn, SessionIn
+from ..access.gate.caller import Reader, SessionIn
+from ..access.principals import Permission, Principal
+from ..alerts.channels.channel import Channel, ChannelKind, channel_page
+from ..alerts.channels.notification_queries import named_channels
 from ..base.errors import InvalidInput
 from ..base.values import frozen
-from ..charts.time_ranges import RangePreset
+from ..charts.time_ranges import RangeChoice, RangePreset
+from ..checks.queries import get
+from ..database.engine import current_time
 from ..deployments.deployment_in_address import Watched
-from ..domain.check import Span
 from ..domain.deployment import Deployment
 from ..domain.monitor import Monitor
 from ..domain.paging import Paging
-from ..reports.kept.queries import MAX_SCHEDULES, ReportRhythm, first_due, kept_page, schedules_page
+from ..reports.kept.queries import (
+    MAX_SCHEDULES,
+    CalendarPeriod,
+    ReportRhythm,
+    find_period,
+    first_due,
+    kept_page,
+    schedules_page,
+)
 from ..reports.regulator.clauses import NOT_LEGAL_ADVICE, ToolKind
 from ..reports.regulator.regulator_report import ReportForm
 from ..reports.regulator.report_data import choose_controls
@@ -31,12 +46,11 @@ from ..statistics.selections.category_people import (
     SCHEMES,
     parse_mappings,
 )
-from .prepare_reports import OFFERS_REPORTS
 from .range_bar import KEEPS_RANGE, RangeIn, build_bar, chosen_span
 from .render import page
 
 router = APIRouter(
-    prefix="/deployments/{deployment_id}/regulator-report",
+    prefix="/deployments/{deployment_id}/reports",
     include_in_schema=False,
     dependencies=[KEEPS_RANGE],
 )
@@ -47,8 +61,8 @@ MOST_NAMES = 20
 MOST_KEPT = 50
 """Max kept reports on the page."""
 
-USUAL_PERIOD = timedelta(days=365)
-"""LL144 asks for data of at most a year."""
+MOST_CHANNELS = 100
+"""Max channels to choose from."""
 
 
 @frozen
@@ -58,6 +72,7 @@ class ChosenContent:
     attribute: Annotated[list[str] | None, Query(max_length=MOST_NAMES)] = None
     control: Annotated[list[str] | None, Query(max_length=MOST_NAMES)] = None
     tool: Annotated[ToolKind, Query()] = ToolKind.SELECTING
+    check: Annotated[str | None, Query(max_length=64)] = None
     categories: Annotated[str, Query(max_length=MAX_MAPPING_LENGTH)] = ""
 
     def query(self) -> dict[str, list[str]]:
@@ -72,22 +87,31 @@ class ChosenContent:
         return {name: values for name, values in members.items() if values}
 
 
-@router.get("", dependencies=[OFFERS_REPORTS])
-def regulator_report_page(
+def _prepare_reports() -> Iterator[None]:
+    # After the page is sent: the new process would compete with it for processors.
+    yield
+    with suppress(OSError):  # the machine refuses it: the report will say so
+        ensure_running()
+
+
+@router.get("", dependencies=[Depends(_prepare_reports)])
+def reports_page(
     request: Request,
     watched: Watched,
     session: SessionIn,
-    now: NowIn,
+    principal: Reader,
     time_range: RangeIn,
     chosen: Annotated[ChosenContent, Depends()],
 ) -> Response:
+    now = current_time(session)
     deployment = watched.deployment
     monitor = watched.monitor
     retention = read_retention_policy(session, deployment.no)
-    span = chosen_span(time_range, now) or Span(start=now - USUAL_PERIOD, end=now)
+    span = chosen_span(time_range, now) or time_range.span(now, usual=RangePreset.MONTH)
     query = {
         "since": span.start.isoformat(timespec="seconds"),
         "until": span.end.isoformat(timespec="seconds"),
+        "zone": time_range.zone.key,
     }
     problem = find_problem(chosen, deployment, monitor)
     used = {} if problem else chosen.query()
@@ -100,6 +124,9 @@ def regulator_report_page(
         "titles": {name.value: preset.title for name, preset in PRESETS.items()},
         "columns": [column.name for column in (*deployment.schema.features, *deployment.schema.meta)],
         "now": now,
+        "check": None if chosen.check is None else get(session, deployment.no, chosen.check),
+        "last": list(list_last_periods(time_range, now)),
+        "channels": list_channels(session, principal, deployment.no),
         "deployment": deployment,
         "monitor": monitor,
         "lines": [
@@ -113,6 +140,8 @@ def regulator_report_page(
         ],
         "span": span,
         "query": urlencode(query | used, doseq=True),
+        "range_query": urlencode(query),
+        "range_link": urlencode(replace(time_range, preset=None, start=span.start, end=span.end).query()),
         "all_sheets": len(PeriodSheet),
         "forms": [form.value for form in ReportForm],
         "notice": NOT_LEGAL_ADVICE,
@@ -124,9 +153,33 @@ def regulator_report_page(
             ToolKind.SCORING: "scores: who is above the median score",
         },
         "mappings": {"most": MAX_MAPPING_LENGTH, "example": EXAMPLE_MAPPING, "schemes": list(SCHEMES)},
-        "bar": build_bar(request, time_range, span, usual=RangePreset.YEAR, without={RangePreset.ALL}),
+        "bar": build_bar(request, time_range, span, usual=RangePreset.MONTH, without={RangePreset.ALL}),
     }
     return page(request, "regulator_report.html", values)
+
+
+def list_channels(session: Session, principal: Principal, deployment_no: int) -> list[Channel]:
+    """Channels that the reader may send to, e-mail first; a person bound to a deployment sees only those
+    that its
+    rules name already.
+    """
+    if Permission.MANAGE not in principal.role.permissions:
+        return []
+    channels = channel_page(session, Paging(MOST_CHANNELS))
+    if principal.deployment_no is not None:
+        named = named_channels(session, deployment_no)
+        channels = [channel for channel in channels if channel.id in named]
+    return sorted(channels, key=lambda channel: channel.kind is not ChannelKind.EMAIL)
+
+
+def list_last_periods(time_range: RangeChoice, now: datetime) -> Iterator[tuple[str, str]]:
+    """Yields the last whole week, month and quarter of the zone, with the query of each."""
+    zone = time_range.zone
+    for kind in (CalendarPeriod.WEEK, CalendarPeriod.MONTH, CalendarPeriod.QUARTER):
+        running = find_period(kind, now.astimezone(zone).date(), zone)
+        last = find_period(kind, (running.start - timedelta.resolution).astimezone(zone).date(), zone)
+        choice = RangeChoice(start=last.start, end=last.end, zone=zone)
+        yield kind.value, urlencode(choice.query())
 
 
 def read_kept(session: Session, deployment: Deployment, now: datetime) -> dict[str, object]:

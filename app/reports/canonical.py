@@ -13,10 +13,12 @@ from enum import Enum
 from typing import Any
 
 from ..base.values import Range
+from ..charts.timeline import join_points
+from ..checks.days.period import PeriodSums
 from ..domain.check import Details
-from .report_source import ReportSource
+from .report_source import ReportSource, choose_step
 
-FORMAT = 3
+FORMAT = 4
 """Grows with every change of a member."""
 
 
@@ -41,12 +43,27 @@ def canonical_json(source: ReportSource) -> bytes:
         "measurements": source.measurements,
         "recent": [_without(figure, {"check_no"}) for figure in source.forest.recent],
         "checks": [_without(run, {"no"}) for run in source.runs],
-        "days": [_without(history, {"series", "fresh"}) for history in source.histories],
+        "series": [
+            {
+                "attribute": history.attribute,
+                "data": history.data,
+                "steps": [
+                    _without(step, {"check_no"})
+                    for step in join_points(history.fresh, source.span, choose_step(source.span))
+                ],
+            }
+            for history in source.histories
+        ],
         "evidence": evidence and [_without(state, {"alarms"}) for state in evidence.comparisons],
         "counted_until": evidence and evidence.era.counted_until,
         "alerts": [_without(alert, {"no", "deployment_no", "rule_no"}) for alert in source.alerts],
         "checks_without_alerts_yet": source.waiting,
         "missing_records": source.missing,
+        "period": source.period and _describe_period(source.period),
+        "evidence_by_group": [
+            {"attribute": attribute, "group": group, "state": past}
+            for (attribute, group), past in sorted(source.states.items())
+        ],
         "attribution": attribution
         and {name: getattr(attribution, name) for name in ("id", "span", "finished_at", "result")},
     }
@@ -54,6 +71,24 @@ def canonical_json(source: ReportSource) -> bytes:
         _plain(members), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
     )
     return text.encode()
+
+
+def _describe_period(period: PeriodSums) -> dict[str, Any]:
+    parts = [
+        {
+            "monitor_version": part.key.monitor_version,
+            "model_revision": part.key.model_revision,
+            "hours": part.hours,
+            "records": part.records,
+            "attributes": [
+                _without(of, {"records", "comparison"})
+                | {"attribute": of.comparison.label, "records": of.records.to_json()}
+                for of in part.comparisons
+            ],
+        }
+        for part in period.parts
+    ]
+    return _without(period, {"zone", "parts"}) | {"zone": period.zone.key, "parts": parts}
 
 
 def _without(member: Any, left_out: AbstractSet[str]) -> dict[str, Any]:  # noqa: ANN401 - a dataclass or a named tuple

@@ -3,27 +3,27 @@
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from zoneinfo import ZoneInfo
 
 from sqlalchemy.orm import Session
 
+from ..base.clock import floor_to_hour
 from ..base.spreadsheets import write_cell
-from ..base.values import TOGETHER
 from ..charts.forest import ForestRow, is_on_ratios
-from ..charts.forest_headline import SHARED_RECORDS, capitalise, word_forest
+from ..charts.forest_headline import capitalise, word_forest
 from ..charts.pictures.ratio_pictures import RatioMark, axis_svg, row_svg
 from ..charts.series import rename_evidence, rename_view
 from ..checks.views.build_views import CARRIED, check_view
 from ..checks.views.explain_figure import explain
-from ..checks.views.headlines import DATA_NAMES, VERDICT_WORDS, headlines, summary
+from ..checks.views.headlines import VERDICT_WORDS, headlines, summary
 from ..checks.views.view_shapes import CheckView, ViewKind
 from ..database.binary_rows import read_row
 from ..domain.check import CheckRun, CheckState, Measurement, Span
 from ..domain.deployment import Deployment
 from ..records.second_look.flagged_csv import csv_lines
 from ..statistics.catalogue import CATALOGUE
-from ..statistics.intervals.verdicts import GRAVEST, Limits
+from ..statistics.intervals.verdicts import Limits
 from ..statistics.measures.worst_group import both_sides
-from ..statistics.sentences.figure_sentences import choose_joint, digits_apart, write_minus
 from .authors import say_author
 from .canonical import canonical_json
 from .document import (
@@ -41,17 +41,10 @@ from .document import (
     Section,
     caution,
     moment,
-    number,
     value_and_interval,
+    write_ends,
 )
-from .report_source import (
-    NONE_MEASURED,
-    ReportSource,
-    describe_verdicts,
-    find_furthest,
-    history_sections,
-    read_source,
-)
+from .report_source import UTC_ZONE, ReportSource, read_source
 from .sections.configuration_sections import (
     count_states,
     deployment_section,
@@ -62,14 +55,20 @@ from .sections.configuration_sections import (
     window_section,
 )
 from .sections.evidence_section import MOST_SAID, evidence_section, say_since
+from .sections.period_page import fits_first_page, period_page, period_sections
 from .sections.second_page import LIMITS, alerts_section, second_page, tracing_section
 from .sections.view_sections import ORDER, view_sections
 
-_TWO_DIGITS = 2
 _ROWS_OF_FULL_PAGE = 11
 """Rows of the forest next to which `MOST_SAID` comparisons fill the page."""
 
 MOST_FAILURES = 50
+
+NO_COUNTS = (
+    "No whole hour of this time has stored counts, so there are no figures of the period: this page shows "
+    "its newest "
+    "check."
+)
 
 NOTHING = "the check measured no figure that compares a monitored group with the reference"
 
@@ -87,10 +86,6 @@ def first_page(source: ReportSource) -> FirstPage:
     if headline.row is not None:
         attribute = headline.row.attribute
         group = forest.words.label(headline.row.attribute, headline.row.group)
-    categories = {}
-    for row in forest.rows:
-        categories[TOGETHER.join(row.parts)] = row.name
-        categories[TOGETHER.join(forest.words.parts(row.attribute, row.reference))] = row.reference_name
     # Two rows fewer leave room for one more sentence.
     limit = MOST_SAID + max(0, _ROWS_OF_FULL_PAGE - len(forest.rows)) // 2
     about = ""
@@ -115,7 +110,6 @@ def first_page(source: ReportSource) -> FirstPage:
         group=group,
         note=f"{capitalise(headline.note)}." if headline.note else "",
         windows=headline.windows,
-        categories=categories,
         since=tuple(
             say_since(
                 rename_evidence(forest.words, source.evidence), attribute=attribute, group=group, limit=limit
@@ -125,12 +119,9 @@ def first_page(source: ReportSource) -> FirstPage:
 
 
 def sum_up_verdicts(source: ReportSource) -> Iterator[str]:
-    """Yields the verdicts of the check; of a period, those of all its checks before them."""
+    """Yields the verdicts of the check; of a period without counts, of its newest one."""
     if not source.is_of_check:
-        are_topped_up = source.measured and any(check.is_topped_up for check in source.forest.checks)
-        yield (describe_verdicts(source.measured) or NONE_MEASURED) + (
-            f" {SHARED_RECORDS}" if are_topped_up else ""
-        )
+        yield NO_COUNTS
     if source.check is not None and (shown := headlines(source.measurements, source.check.window)):
         counts = [
             f"{VERDICT_WORDS[grade].capitalize()}: {shorten_names(names)}." for grade, names in summary(shown)
@@ -176,27 +167,23 @@ def say_value(measurement: Measurement) -> str:
         return "none"
     limits: Limits = (measurement.lower_limit, measurement.upper_limit)
     marks = (*both_sides(CATALOGUE[measurement.metric], limits), CATALOGUE[measurement.metric].ideal)
-    ends = (measurement.value, measurement.lower, measurement.upper)
-    digits = max(digits_apart(end, marks, _TWO_DIGITS) for end in ends if end is not None)
-    value, low, high = (None if end is None else write_minus(f"{end:.{digits}f}") for end in ends)
-    if low is None:
-        return f"{value} (no interval)" if high is None else f"{value} (up to {high})"
-    return (
-        f"{value} ({low} and more)"
-        if high is None
-        else f"{value} ({low}{choose_joint(measurement.lower or 0.0)}{high})"
-    )
+    return "{} ({})".format(*write_ends(measurement.value, measurement.lower, measurement.upper, marks))
 
 
 def make_document(
-    session: Session, deployment: Deployment, of: CheckRun | Span, origin: Made, *, has_annex: bool = False
+    session: Session,
+    deployment: Deployment,
+    of: CheckRun | Span,
+    origin: Made,
+    *,
+    has_annex: bool = False,
+    zone: ZoneInfo = UTC_ZONE,
 ) -> Document:
     """Returns the report. Evidence, alerts and training data in it are the present ones."""
-    source = read_source(session, deployment, of)
-    if isinstance(of, CheckRun):
-        subtitle = f"Check {of.id} of {moment(of.span.start)} to {moment(of.span.end)}"
-    else:
-        subtitle = f"{moment(of.start)} to {moment(of.end)}, the end not included"
+    source = read_source(session, deployment, of, now=origin.at, zone=zone)
+    subtitle = (
+        name_period(of, zone) if isinstance(of, Span) else f"Check {of.id} of {name_period(of.span, zone)}"
+    )
     data = canonical_json(source)
     attachments = [Attachment("data.json", "application/json", "The data of this report", data)]
     if source.check is not None:
@@ -211,14 +198,28 @@ def make_document(
         title=f"Fairness report: {source.deployment.name}",
         subtitle=subtitle,
         made=origin,
-        first=first_page(source),
+        first=first_page(source) if source.period is None else period_page(source, source.period),
         second=replace(page, origin=(Fact("Made by", say_author(origin)), *page.origin)),
-        annex=tuple(_write_annex(session, source)) if has_annex else (),
+        annex=tuple(_write_annex(session, source, has_annex=has_annex)),
         attachments=attachments,
     )
 
 
-def _write_annex(session: Session, source: ReportSource) -> Iterator[Section]:
+def name_period(span: Span, zone: ZoneInfo) -> str:
+    ends = " to ".join(moment(at) for at in (span.start, span.end))
+    if zone.key == "UTC":
+        return f"{ends}, the end not included"
+    name = " to ".join(f"{at.astimezone(zone):%Y-%m-%d %H:%M}" for at in (span.start, span.end))
+    minute = floor_to_hour(span.start).astimezone(zone).minute
+    hours = f"; its hours begin at minute {minute}" if minute else ""
+    return f"{name} in {zone.key} ({ends}), the end not included{hours}"
+
+
+def _write_annex(session: Session, source: ReportSource, *, has_annex: bool) -> Iterator[Section]:
+    if source.period is not None and (has_annex or not fits_first_page(source.period)):
+        yield from period_sections(source, source.period)
+    if not has_annex:
+        return
     deployment = source.deployment
     check = source.check
     names = source.forest.words
@@ -231,16 +232,11 @@ def _write_annex(session: Session, source: ReportSource) -> Iterator[Section]:
         of_views = [window_section(check)]
         for view in views.values():
             of_views += view_sections(rename_view(names, view))
-    if source.is_of_check:
-        yield in_short
-    else:
-        yield _verdicts_section(source)
-        yield replace(in_short, title="The newest check")
+    yield in_short if source.is_of_check else replace(in_short, title="The newest check")
     yield deployment_section(deployment, None if check is None else check.model_revision)
     yield monitor_section(source.monitor, check)
     if source.is_of_check:
         yield from of_views
-    yield from history_sections(session, source)
     if not source.is_of_check:
         yield _checks_section(source)
     yield evidence_section(rename_evidence(names, source.evidence))
@@ -267,34 +263,6 @@ def _checks_section(source: ReportSource) -> Section:
             )
         )
     return Section("The checks", ended)
-
-
-def _verdicts_section(source: ReportSource) -> Section:
-    if source.monitor is None:
-        return Section("In short", (caution("There is no fairness monitor now that says what to sum up."),))
-    if not source.measured:
-        return Section("In short", (caution(NONE_MEASURED),))
-    columns = (
-        "Attribute",
-        "Records",
-        "Furthest out",
-        "When",
-        *(VERDICT_WORDS[verdict].capitalize() for verdict in GRAVEST),
-    )
-    note = (
-        "Counted in checks: the verdict on the monitored group furthest out, as it was given. Furthest out: "
-        "its disparate impact that lies furthest beyond the limits, or nearest to them. Checks that carried "
-        "the figures of an earlier one forward are not counted. Where an hour had few records, its check "
-        "added those of earlier hours, so that neighbouring checks share records."
-    )
-    rows = []
-    for history in source.measured:
-        point = find_furthest(history)
-        furthest = ("none", ABSENT) if point is None else (number(point.value), moment(point.at))
-        counts = (f"{history.verdicts[verdict]:,}" for verdict in GRAVEST)
-        rows.append((history.attribute, DATA_NAMES[history.data], *furthest, *counts))
-    table = ReportTable("Verdicts of the period, in checks", columns, rows, note)
-    return Section("In short", (Paragraph(describe_verdicts(source.measured)), table))
 
 
 def headline_section(

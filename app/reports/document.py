@@ -7,8 +7,8 @@ All texts are plain texts.
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from importlib.resources import files
 from typing import Any, Literal
@@ -21,13 +21,14 @@ from ..checks.views.headlines import VERDICT_WORDS
 from ..domain.check import Measurement
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.catalogue.metric import RateOf
-from ..statistics.sentences.figure_sentences import write_minus
+from ..statistics.sentences.figure_sentences import choose_joint, digits_apart, write_minus
 
 _PICTURES = {"svg", "picture", "axis"}
 """Members that are SVG."""
 
 ABSENT = "–"
 _LARGE = 1000
+_TWO_DIGITS = 2
 
 
 @frozen
@@ -114,9 +115,9 @@ class GroupRow:
 class FirstPage:
     """First page. `axis` is SVG, and empty without pictures.
 
-    `about` names the headline's check, `note` concerns its interval. `group` is a display name. `windows`
-    say of which records the headline is. `categories` are the page's names of groups and references by
-    their labels in tables of people.
+    `about` names the headline's records, `note` concerns its interval. `group` is a display name. A period
+    has
+    a `table` in place of `groups`. `windows` say of which records the headline is.
     """
 
     about: str
@@ -132,8 +133,8 @@ class FirstPage:
     attribute: str | None = None
     group: str | None = None
     note: str = ""
+    table: ReportTable | None = None
     windows: Sequence[str] = ()
-    categories: Mapping[str, str] = field(default_factory=dict)
 
 
 @frozen
@@ -274,6 +275,22 @@ def interval(lower: float | None, upper: float | None, *, value: float | None = 
     like = max(abs(end or 0.0) for end in (lower, upper)) if value is None else value
     low = "no lower end" if lower is None else _format_like(lower, like)
     return f"{low} to {'no upper end' if upper is None else _format_like(upper, like)}"
+
+
+def write_ends(
+    value: float, lower: float | None, upper: float | None, marks: Iterable[float | None]
+) -> tuple[str, str]:
+    """Value and interval, `0.26` and `0.15–0.46`, with digits that show each number on its side of the
+    marks.
+    """
+    listed = tuple(marks)
+    digits = max(digits_apart(end, listed, _TWO_DIGITS) for end in (value, lower, upper) if end is not None)
+    text, low, high = (
+        None if end is None else write_minus(f"{end:.{digits}f}") for end in (value, lower, upper)
+    )
+    if low is None:
+        return str(text), "no interval" if high is None else f"up to {high}"
+    return str(text), f"{low} and more" if high is None else f"{low}{choose_joint(lower or 0.0)}{high}"
 
 
 def share_interval(lower: float | None, upper: float | None) -> str:

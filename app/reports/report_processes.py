@@ -2,6 +2,7 @@
 
 import asyncio
 from typing import Literal
+from zoneinfo import ZoneInfo
 
 import structlog
 
@@ -18,7 +19,7 @@ from .document import Made, as_pdf
 from .html_file import as_html
 from .regulator.regulator_report import ReportForm, make_regulator_report
 from .regulator.sheets import SheetsWanted
-from .report_source import read_source
+from .report_source import UTC_ZONE, read_source
 
 log = structlog.get_logger("evenhand.reports")
 
@@ -46,6 +47,7 @@ class Order:
     made: Made
     form: Form
     has_annex: bool = False
+    zone: ZoneInfo = UTC_ZONE
 
 
 @frozen_by_name
@@ -126,9 +128,15 @@ def make_report(database_url: str, order: Order | RegulatorOrder) -> bytes:
             )
         with database.transaction() as session:
             if order.form == "json":
-                return canonical_json(read_source(session, order.deployment, order.of))
+                source = read_source(session, order.deployment, order.of, now=order.made.at, zone=order.zone)
+                return canonical_json(source)
             document = make_document(
-                session, order.deployment, order.of, order.made, has_annex=order.has_annex
+                session,
+                order.deployment,
+                order.of,
+                order.made,
+                has_annex=order.has_annex,
+                zone=order.zone,
             )
         # After the transaction: drawing takes seconds, and the database ends idle sessions after one.
         return as_pdf(document) if order.form == "pdf" else as_html(document).encode()

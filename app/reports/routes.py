@@ -2,8 +2,9 @@
 
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Annotated
+from zoneinfo import ZoneInfo
 
 from fastapi import APIRouter, Depends, Path, Query, Response
 from fastapi.concurrency import run_in_threadpool
@@ -19,6 +20,7 @@ from ..charts.measurement_routes import wanted_series
 from ..charts.pictures.twin_tables import Cell, Twin
 from ..charts.routes import describe_files
 from ..charts.series import read_points
+from ..charts.time_ranges import MAX_ZONE, read_zone
 from ..checks.days.measurement_queries import Point, SeriesFilter
 from ..checks.queries import get
 from ..checks.result_queries import read_measurements
@@ -33,7 +35,9 @@ from ..web.body import FILE_POLICY
 from ..web.route_declarations import OptionalMoment, in_utc
 from .check_report import CHOSEN, MEASURED, trace_csv
 from .document import Made
+from .kept.queries import CalendarPeriod, find_period
 from .report_processes import Form, Order, ReportMaker
+from .report_source import UTC_ZONE
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["reports"])
 
@@ -72,14 +76,54 @@ class WantedFile:
     ] = False
 
     def order(
-        self, deployment: Deployment, of: CheckRun | Span, principal: Principal, now: datetime
+        self,
+        deployment: Deployment,
+        of: CheckRun | Span,
+        principal: Principal,
+        now: datetime,
+        zone: ZoneInfo = UTC_ZONE,
     ) -> Order:
         made = make_stamp(principal, now)
-        return Order(deployment=deployment, of=of, made=made, form=self.form, has_annex=self.annex)
+        return Order(deployment=deployment, of=of, made=made, form=self.form, has_annex=self.annex, zone=zone)
 
 
-def wanted_period(now: NowIn, *, since: OptionalMoment = None, until: OptionalMoment = None) -> Span:
+def wanted_zone(
+    zone: Annotated[
+        str,
+        Query(max_length=MAX_ZONE, description="Time zone of the period's days.", examples=["Europe/Berlin"]),
+    ] = "UTC",
+) -> ZoneInfo:
+    return read_zone(zone)
+
+
+ZoneIn = Annotated[ZoneInfo, Depends(wanted_zone)]
+
+
+def wanted_period(
+    now: NowIn,
+    zone: ZoneIn,
+    *,
+    since: OptionalMoment = None,
+    until: OptionalMoment = None,
+    period: Annotated[
+        CalendarPeriod | None, Query(description="Calendar period of the zone, instead of since and until.")
+    ] = None,
+    day: Annotated[
+        date | None, Query(description="A day of that period; without it, today.", examples=["2026-10-25"])
+    ] = None,
+) -> Span:
     """Period; without `until` up to now, without `since` the 30 days before."""
+    if period is not None or day is not None:
+        if since is not None or until is not None:
+            raise InvalidInput("period", "is given together with since or until; give one of them")
+        chosen = day or now.astimezone(zone).date()
+        span = find_period(period or CalendarPeriod.DAY, chosen, zone)
+        if span.start == span.end:
+            raise InvalidInput("day", f"{chosen} does not exist in {zone.key}")
+        if span.start >= now:
+            begins = f"{span.start.astimezone(zone):%Y-%m-%d %H:%M}"
+            raise InvalidInput("day", f"this period begins on {begins}; there is nothing to report yet")
+        return span
     end = in_utc("until", until) or now
     earliest = datetime.min.replace(tzinfo=UTC)
     # Near the year 1 there are no 30 days before `end`.
@@ -127,17 +171,18 @@ async def report_period(
     deployment: ReadableDeployment,
     options: Annotated[WantedFile, Depends()],
     period: Annotated[Span, Depends(wanted_period)],
+    zone: ZoneIn,
     reports: ReportsIn,
     now: NowIn,
 ) -> ReportFile:
-    """Returns a period as such a file: the groups of its newest succeeded check, and its checks summed up by
-    hour, day or week.
+    """Returns a period as such a file: the groups over all its checked hours, one part for each monitor
+    version
+    and model revision.
 
     Without `until` up to now, without `since` the 30 days before `until`.
     """
-    name = f"{deployment.id}-{period.start:%Y%m%d}-{period.end:%Y%m%d}"
-    file = await reports.make(options.order(deployment, period, principal, now))
-    return send_file(file, options.form, name)
+    file = await reports.make(options.order(deployment, period, principal, now, zone))
+    return send_file(file, options.form, name_file(deployment.id, period))
 
 
 @router.get(
@@ -200,9 +245,9 @@ def make_stamp(principal: Principal, now: datetime) -> Made:
     return Made(at=now.replace(microsecond=0), by=principal.actor, name=principal.name)
 
 
-def name_regulator_file(deployment_id: str, span: Span, preset: str | None) -> str:
-    """Name without ending; its rule keeps files of one period apart."""
-    return f"{deployment_id}-{preset or 'regulator'}-{span.start:%Y%m%d}-{span.end:%Y%m%d}"
+def name_file(deployment_id: str, span: Span, subject: str = "report") -> str:
+    """Name without ending; the subject, such as a rule, keeps files of one period apart."""
+    return f"{deployment_id}-{subject}-{span.start:%Y%m%d}-{span.end:%Y%m%d}"
 
 
 def send_file(content: bytes, form: str, name: str) -> ReportFile:

@@ -6,7 +6,8 @@ import re
 _BLOCK = re.compile(r"<(?:h[1-6]|p|tr|li|dt|summary|form|label|section|table|caption|legend|details|figure|pre)\b")
 _HIDDEN = re.compile(
     r"</?bdi>|<span popover.*?</span>|<nav aria-label=\"(?:Where|Of).*?</nav>|<section class=\"range-bar\".*?</section>|"
-    r"<details class=\"menu\">.*?</details>|<(script|style|template)\b.*?</\1>",
+    r"<details class=\"menu\">.*?</details>|<a class=\"button quiet\" href=\"[^\"]*/reports\">Report</a>|"
+    r"<(script|style|template)\b.*?</\1>",
     re.DOTALL,
 )
 

@@ -35,6 +35,9 @@ _MOST_PARTS = 5
 _MAX_ANSWER_BYTES = 1 << 16
 _PERMANENT = 500
 _SHOWN_CHARACTERS = 250
+MAX_ATTACHED_BYTES = 10 * 2**20
+"""Max bytes of a report in a mail; a larger one is on its page only."""
+
 MAX_RECIPIENTS = 20
 MAX_ADDRESS = 254
 
@@ -93,7 +96,12 @@ class Email(ChannelProtocol):
         server = read_mail_server(attempt.settings)
         if server is None:
             return _NO_MAIL_SERVER
-        return send_mail(alert_mail(attempt.body, sender=server.sender, to=attempt.to), server)
+        mail = alert_mail(attempt.body, sender=server.sender, to=attempt.to)
+        if attempt.attachment is not None and len(attempt.attachment) <= MAX_ATTACHED_BYTES:
+            mail.add_attachment(
+                attempt.attachment, maintype="application", subtype="pdf", filename="report.pdf"
+            )
+        return send_mail(mail, server)
 
 
 _NO_MAIL_SERVER = Undelivered(

@@ -133,7 +133,9 @@ LONGEST_PAUSE_SECONDS = 15 * 60.0
 
 @frozen_by_name
 class Attempt:
-    """`secret` is the channel's, opened, or empty; `egress` says which addresses may be called now."""
+    """One attempt to send a notification. `secret` is the channel's, opened, or empty; `egress` says which
+    addresses may be called now. `attachment` is the PDF of a report.
+    """
 
     id: str
     body: Mapping[str, Any]
@@ -143,6 +145,7 @@ class Attempt:
     now: datetime
     settings: Settings
     egress: Callable[[], EgressPolicy]
+    attachment: bytes | None = field(default=None, repr=False)
 
 
 @frozen

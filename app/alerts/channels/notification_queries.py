@@ -3,6 +3,7 @@
 import uuid
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import field
 from datetime import timedelta
 from typing import Any
 
@@ -32,13 +33,15 @@ from ...database.tables import (
     AlertRuleChannelRow,
     AlertRuleRow,
     DeploymentRow,
+    KeptReportFileRow,
+    KeptReportRow,
     NotificationRow,
 )
 from ...domain.alert import Alert, Event, Resolution
 from ...domain.paging import Paging
 from ..gravity import rank_alert
 from ..queries import alerts_by_no
-from .channel import Channel, channel_by_no
+from .channel import Channel, ChannelKind, channel_by_no
 from .notification import KEPT, Notification, NotificationState, alert_message, message_of_test
 
 FORGOTTEN_AT_ONCE = 1000
@@ -86,6 +89,7 @@ class ClaimedNotification:
     notification: Notification
     channel: Channel
     token: str
+    attachment: bytes | None = field(default=None, repr=False)
 
 
 def queue_notifications(session: Session, event: Event, alerts: Sequence[Alert]) -> None:
@@ -204,9 +208,15 @@ def claim(session: Session, *, token: str, lease: timedelta) -> ClaimedNotificat
     notification = _one(session, NotificationRow.no == no)
     if notification is None:
         return None
-    return ClaimedNotification(
-        notification=notification, channel=channel_by_no(session, notification.channel_no), token=token
-    )
+    channel = channel_by_no(session, notification.channel_no)
+    attachment = None
+    if channel.kind is ChannelKind.EMAIL and notification.event is Event.REPORT:
+        file = (KeptReportFileRow.form == "pdf", KeptReportRow.id == notification.body["report"]["id"])
+        pdf = select(KeptReportFileRow.content).join(
+            KeptReportRow, KeptReportRow.no == KeptReportFileRow.report_no
+        )
+        attachment = session.scalar(pdf.where(*file))
+    return ClaimedNotification(notification=notification, channel=channel, token=token, attachment=attachment)
 
 
 def record_sent(session: Session, claimed: ClaimedNotification, *, remark: str | None) -> None:

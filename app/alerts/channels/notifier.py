@@ -84,6 +84,7 @@ class Sender:
                 now=now,
                 settings=self._settings,
                 egress=self._egress,
+                attachment=claimed.attachment,
             )
         )
 

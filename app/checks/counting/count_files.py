@@ -28,6 +28,7 @@ from ...statistics.group_labels import IntArray
 from ...statistics.sentences.left_out import CountedRecords
 from ...statistics.tables.count_table import GroupCounts
 from ..subject import Report, Subject, require_column
+from ..window.window_records import REVISIONS_IN_SPAN
 from .left_out_of_check import count_table
 from .tabulate import Tabulated, count_payload
 
@@ -92,6 +93,7 @@ class CountedSpan:
         names = ("records", "unclassified_records", "records_of_other_revisions")
         return {name: self.counts[name] for name in names} | {
             "logged_in_span": self.counts["records"],
+            REVISIONS_IN_SPAN: list({name for table in self.tables[:1] for _, name in table.pieces}),
             NEAR_TWINS: describe_twins(self.near_twins),
             "oldest_record_at": min(self.times).isoformat() if self.times else None,
             "newest_record_at": max(self.times).isoformat() if self.times else None,

@@ -315,6 +315,9 @@ ROUNDED_PROBABILITIES = "rounded_probabilities"
 ERASED_RECORDS = "erased_records"
 """Records of the window's hours that were erased before the check."""
 
+REVISIONS_IN_SPAN = "revisions_in_span"
+"""Member of a window: the model revisions that answered the records of the span, in no order."""
+
 LABELS_OF_SOME = "labels_of_some"
 """Sentence on labels that only some records have, or null."""
 
@@ -329,6 +332,11 @@ def describe_window(subject: Subject, evidence: CheckEvidence) -> dict[str, obje
         "logged_in_span": window.logged_in_span,
         "unclassified_records": int((evidence.outcomes == Outcome.UNCLASSIFIED).sum()),
         "records_of_other_revisions": int((~window.is_of(subject.deployment.model_revision)).sum()),
+        REVISIONS_IN_SPAN: pc.unique(
+            pc.fill_null(
+                window.rows["model_revision"].slice(0, window.own), subject.deployment.model_revision
+            )
+        ).to_pylist(),
         NEAR_TWINS: describe_twins(evidence.read.count_twins()),
         MISSPELLED: evidence.read.describe_misspelled(),
         "perturbed_records": {

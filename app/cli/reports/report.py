@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
-from typer import Argument, Context, Exit, Option, Typer, echo
+from typer import Argument, Context, Exit, Option, Typer
 
 from ...base.clock import utc_now
 from ...base.errors import InvalidInput
@@ -308,55 +308,3 @@ def verify(
     with refuse_errors():
         is_unchanged = verify_report(file, is_offline=offline)
     raise Exit(0 if is_unchanged else 1)
-
-
-@command.command()
-def kept(
-    deployment: Annotated[str, Option(help="Id of the deployment.")],
-    *,
-    report_id: Annotated[
-        Text, Option("--id", help="Id of a report whose file is wanted; without it, all are listed.")
-    ] = None,
-    form: Annotated[Format, Option("--format", help="Format of the file.")] = Format.PDF,
-    output: Annotated[Path | None, Option(help="File to write to; by default the file is printed.")] = None,
-) -> None:
-    """List the schedules and kept reports of a deployment, or write the file of one, byte for byte as it
-    was made.
-    """
-    from .deployment_report import list_kept, read_kept  # noqa: PLC0415 - a report of a file needs no database
-
-    with refuse_errors():
-        if report_id is None:
-            for line in list_kept(deployment):
-                echo(line)
-            return
-        _require_output(output, form)
-        _write(read_kept(deployment, report_id, form.value), output)
-
-
-@command.command()
-def schedule(
-    schedule_id: Annotated[str, Argument(metavar="SCHEDULE", help="Id of the schedule, which you choose.")],
-    *,
-    deployment: Annotated[str, Option(help="Id of the deployment.")],
-    every: Annotated[str, Option(help="Rhythm: monthly, quarterly or yearly.")],
-    name: Annotated[Text, Option(help="Name, for people; by default the id.")] = None,
-    preset: Annotated[Text, Option(help="Rule whose sheets are made; without one, all sheets.")] = None,
-    attribute: Annotated[Texts, Option(help="Watched attribute. Repeatable; by default all.")] = None,
-    control: Annotated[Texts, Option(help="Column that decisions may depend on. Repeatable.")] = None,
-    tool: Annotated[ToolKind, Option(help="Kind of tool, for the sheet of ll144.")] = ToolKind.SELECTING,
-    channel: Annotated[
-        Texts, Option(help="Alert channel on which each report is announced. Repeatable.")
-    ] = None,
-    off: Annotated[bool, Option("--off", help="Keep the schedule, but make no reports.")] = False,
-) -> None:
-    """Keep a report of each month, quarter or year of a deployment, in UTC, six hours after its end."""
-    from .deployment_report import choose_content, set_schedule  # noqa: PLC0415 - a report of a file needs no database
-
-    with refuse_errors():
-        query = choose_content(None, preset, attribute, control, tool)
-        echo(
-            set_schedule(
-                deployment, schedule_id, query, name=name, rhythm=every, channels=channel or (), is_off=off
-            )
-        )

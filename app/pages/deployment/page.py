@@ -26,7 +26,6 @@ from ...overview.fleet import look_at_deployment
 from ...records.second_look.words import say_effect
 from .. import check_words
 from ..header import make_header
-from ..prepare_reports import OFFERS_REPORTS
 from ..range_bar import KEEPS_RANGE, build_bar, find_kept_range
 from ..render import page, people
 from .forest_rows import choose_row, live_alerts, show_forest
@@ -52,7 +51,7 @@ CONFIGURED = frozenset(
 """Causes whose next step is on Configure."""
 
 
-@router.get("/deployments/{deployment_id}", dependencies=[KEEPS_RANGE, OFFERS_REPORTS])
+@router.get("/deployments/{deployment_id}", dependencies=[KEEPS_RANGE])
 def fairness_page(
     request: Request,
     watched: Watched,

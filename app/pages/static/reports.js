@@ -1,7 +1,23 @@
-/* Downloads of reports: where one fails, the page says so and offers another try. */
+/* Downloads of reports, of which one that fails is offered again, and their links, to be copied. */
 import { documentOf, logInAddress, say } from "./api.js";
 
 const waiting = new WeakSet();
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest?.("[data-copy-link]");
+  if (!button) return;
+  const address = new URL(button.dataset.copyLink, location.href).href;
+  try {
+    await navigator.clipboard.writeText(address);
+    say("The link is copied. It asks for a log-in.");
+  } catch {
+    // Without https there is no clipboard.
+    const field = Object.assign(document.createElement("input"), { value: address, readOnly: true, ariaLabel: "The link" });
+    button.replaceWith(field);
+    field.select();
+    say("The link is selected: press Ctrl and C.");
+  }
+});
 
 document.addEventListener("click", (event) => {
   const link = event.target.closest?.("a[data-report]");

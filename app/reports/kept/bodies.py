@@ -8,15 +8,19 @@ from typing import Annotated, Any, Literal
 from pydantic import AliasPath, Field
 
 from ...alerts.rules.bodies import ChannelId
+from ...base.errors import InvalidInput
+from ...charts.time_ranges import MAX_ZONE, read_zone
 from ...statistics.selections.category_people import MAX_MAPPINGS, MAX_VALUES, CategoryMapping
 from ...web.body import FromText, In, NextPageCursor, Out, PageOut, example
 from ...web.route_declarations import Timestamp
 from ..regulator.clauses import ToolKind
-from ..regulator.sheets import PeriodSheet, ReportPreset, SheetsWanted, choose_sheets
+from ..regulator.sheets import PeriodSheet, ReportKind, ReportPreset, SheetsWanted, choose_sheets
 from .queries import KeptReport, KeptReportState, ReportRhythm, ReportSchedule, ScheduleContent, first_due
 
 MOST_NAMES = 20
 _WANTED = {
+    "kind": "regulator",
+    "zone": "Europe/Berlin",
     "preset": "ugesp",
     "sheets": [],
     "attributes": ["sex"],
@@ -34,9 +38,11 @@ _SCHEDULE = {
 _REPORT = {
     "id": "6a1f0c9e-2b7d-4c58-9d3e-1f2a3b4c5d6e",
     "schedule_id": "quarterly",
-    "from": "2026-07-01T00:00:00Z",
-    "to": "2026-10-01T00:00:00Z",
+    "from": "2026-06-30T22:00:00Z",
+    "to": "2026-09-30T22:00:00Z",
     **_WANTED,
+    "check_id": None,
+    "channels": [],
     "sheets": ["adverse_impact", "controls", "evidence", "alerts"],
     "state": "ready",
     "reason": None,
@@ -74,6 +80,13 @@ class CategoriesIn(In):
 class WantedSheetsIn(In):
     """Content of a report. Members that are left out get their default."""
 
+    kind: FromText[ReportKind] = ReportKind.REGULATOR
+    """A `check`, a `period`, or for a `regulator` a period with the sheets of a rule; only the last has the
+    members from `preset` to `categories`."""
+
+    zone: str = Field(default="UTC", max_length=MAX_ZONE)
+    """Time zone of the period's days, by its name."""
+
     preset: FromText[ReportPreset] | None = None
     """Rule whose sheets are made; without one, all sheets."""
 
@@ -92,18 +105,24 @@ class WantedSheetsIn(In):
     categories: dict[_Name, CategoriesIn] = Field(default={}, max_length=MAX_MAPPINGS)
     """Categories by attribute, or by the title of a table of weights."""
 
-    def to_wanted(self) -> SheetsWanted:
+    def to_wanted(self, **further: object) -> SheetsWanted:
         categories = [
             CategoryMapping(attribute=name, **category.model_dump())
             for name, category in self.categories.items()
         ]
+        is_regulator = self.kind is ReportKind.REGULATOR
+        members = {"check_id": None, "channels": ()} | further
         return self.read_as(
-            SheetsWanted, sheets=choose_sheets(self.sheets, self.preset), categories=categories
+            SheetsWanted,
+            sheets=choose_sheets(self.sheets, self.preset) if is_regulator else (),
+            categories=categories,
+            zone=read_zone(self.zone).key,
+            **members,
         )
 
 
 class ReportScheduleIn(WantedSheetsIn):
-    """A schedule: one report of each calendar period, in UTC."""
+    """A schedule: one report of each calendar period of its zone."""
 
     model_config = example(_SCHEDULE)
 
@@ -111,14 +130,16 @@ class ReportScheduleIn(WantedSheetsIn):
     """For people."""
 
     rhythm: FromText[ReportRhythm]
-    """Calendar periods, in UTC, each of which gets a report."""
+    """Calendar periods of the zone, each of which gets a report."""
 
     channels: list[ChannelId] = Field(default=[], max_length=MOST_NAMES)
-    """Alert channels on which each report is announced."""
+    """Alert channels that each report is sent to; mails carry the PDF."""
 
     enabled: bool = True
 
     def to_content(self) -> ScheduleContent:
+        if self.kind is ReportKind.CHECK:
+            raise InvalidInput("kind", "must be period or regulator: a schedule has a report of each period")
         return self.read_as(
             ScheduleContent, wanted=self.to_wanted().to_json(), channels=sorted(set(self.channels))
         )
@@ -156,6 +177,8 @@ class ReportScheduleOut(Out):
     id: str
     name: str
     rhythm: ReportRhythm
+    kind: ReportKind
+    zone: str
     preset: ReportPreset | None
     sheets: list[PeriodSheet]
     attributes: list[str]
@@ -173,7 +196,7 @@ class ReportScheduleOut(Out):
 
     @classmethod
     def of(cls, schedule: ReportSchedule, now: datetime) -> "ReportScheduleOut":
-        members = asdict(schedule.content) | _sheet_members(schedule.content.wanted)
+        members = _sheet_members(schedule.content.wanted) | asdict(schedule.content)
         return cls.from_object(schedule, **members, next_period_ends_at=first_due(schedule, now))
 
 
@@ -196,11 +219,26 @@ class KeptReportIn(WantedSheetsIn):
         }
     )
 
-    since: Timestamp
-    """Start of the period. ISO 8601 with an offset."""
+    since: Timestamp | None = None
+    """Start of the period; of a check it is left out. ISO 8601 with an offset."""
 
-    until: Timestamp
+    until: Timestamp | None = None
     """Its end, exclusive, which is not in the future."""
+
+    check_id: str | None = None
+    """The check, of the kind `check`."""
+
+    channels: list[ChannelId] = Field(default=[], max_length=MOST_NAMES)
+    """Alert channels that the report is sent to once it is ready; mails carry the PDF."""
+
+    def to_wanted(self, **further: object) -> SheetsWanted:
+        is_check = self.kind is ReportKind.CHECK
+        if is_check != (self.check_id is not None):
+            problem = "names the check of the report" if is_check else "is for reports of the kind check"
+            raise InvalidInput("check_id", problem)
+        return super().to_wanted(
+            check_id=self.check_id, channels=tuple(sorted(set(self.channels))), **further
+        )
 
 
 class KeptReportOut(Out):
@@ -216,6 +254,12 @@ class KeptReportOut(Out):
     to: datetime = Field(validation_alias=AliasPath("span", "end"))
     """Its end, exclusive."""
 
+    kind: ReportKind
+    check_id: str | None
+    zone: str
+    channels: list[str]
+    """Channels that a person has it sent to; a schedule has its own."""
+
     preset: ReportPreset | None
     sheets: list[PeriodSheet]
     attributes: list[str]
@@ -227,10 +271,12 @@ class KeptReportOut(Out):
     """Why it failed."""
 
     seal: str | None
-    """SHA-256 of its data, which `evenhand report verify` computes again."""
+    """SHA-256 of its data, which `evenhand report verify` computes again; of a check or a period, of the
+    JSON.
+    """
 
     chain_head: str | None
-    """The last link of its hash chain."""
+    """The last link of its hash chain, of one for a regulator."""
 
     created_by: str
     created_at: datetime

@@ -2,16 +2,17 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from sqlalchemy import Select, delete, func, insert, select, text, update
 from sqlalchemy.dialects.postgresql import insert as insert_if_absent
 from sqlalchemy.orm import Session
 
 from ...alerts.channels.channel import lock_channels
-from ...base.errors import Conflict, require_present
+from ...base.errors import Conflict, InvalidInput, require_present
 from ...base.values import frozen_by_name
 from ...database.binary_rows import (
     HeldRow,
@@ -41,17 +42,12 @@ _MONTHS_OF_YEAR = 12
 
 
 class ReportRhythm(StrEnum):
-    """Calendar periods, in UTC, each of which gets a report."""
+    """Calendar periods, each of which gets a report."""
 
+    WEEKLY = "weekly"
     MONTHLY = "monthly"
     QUARTERLY = "quarterly"
     YEARLY = "yearly"
-
-    @property
-    def months(self) -> int:
-        return {ReportRhythm.MONTHLY: 1, ReportRhythm.QUARTERLY: 3, ReportRhythm.YEARLY: _MONTHS_OF_YEAR}[
-            self
-        ]
 
 
 class KeptReportState(StrEnum):
@@ -65,13 +61,18 @@ class KeptReportState(StrEnum):
 
 @frozen_by_name
 class ScheduleContent:
-    """`wanted` are the sheets as JSON, `channels` the ids of those that each report is announced on."""
+    """`wanted` is the report as JSON, `channels` are the ids of those that each report is sent to."""
 
     name: str
     rhythm: ReportRhythm
     wanted: Mapping[str, Any]
     channels: tuple[str, ...] = ()
     enabled: bool = True
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """Zone whose days and weeks the periods are of."""
+        return ZoneInfo(self.wanted.get("zone", "UTC"))
 
 
 @frozen_by_name
@@ -114,24 +115,73 @@ class KeptReport:
     lease_token: str | None = field(repr=False)
 
 
-def periods_between(rhythm: ReportRhythm, after: datetime, until: datetime) -> Iterator[Span]:
-    """Yields the calendar periods, in UTC, that end later than `after` and not later than `until`, oldest
+class CalendarPeriod(StrEnum):
+    """Days that a period has: weeks begin on Monday, quarters in January, April, July and October."""
+
+    DAY = "day"
+    WEEK = "week"
+    MONTH = "month"
+    QUARTER = "quarter"
+    YEAR = "year"
+
+
+_PERIODS = {
+    ReportRhythm.WEEKLY: CalendarPeriod.WEEK,
+    ReportRhythm.MONTHLY: CalendarPeriod.MONTH,
+    ReportRhythm.QUARTERLY: CalendarPeriod.QUARTER,
+    ReportRhythm.YEARLY: CalendarPeriod.YEAR,
+}
+_MONTHS = {CalendarPeriod.MONTH: 1, CalendarPeriod.QUARTER: 3, CalendarPeriod.YEAR: _MONTHS_OF_YEAR}
+
+
+def periods_between(rhythm: ReportRhythm, zone: ZoneInfo, after: datetime, until: datetime) -> Iterator[Span]:
+    """Yields the calendar periods of the zone that end later than `after` and not later than `until`, oldest
     first.
     """
-    first = after.astimezone(UTC)
-    month = (first.year * _MONTHS_OF_YEAR + first.month - 1) // rhythm.months * rhythm.months
-    while (end := _find_month_start(month + rhythm.months)) <= until:
-        yield Span(start=_find_month_start(month), end=end)
-        month += rhythm.months
+    day = after.astimezone(zone).date()
+    while (period := find_period(_PERIODS[rhythm], day, zone)).end <= until:
+        if period.end > after:
+            yield period
+        day = period.end.astimezone(zone).date()
 
 
-def _find_month_start(month: int) -> datetime:
-    year, month_index = divmod(month, _MONTHS_OF_YEAR)
-    return datetime(year, month_index + 1, 1, tzinfo=UTC)
+def find_period(kind: CalendarPeriod, day: date, zone: ZoneInfo) -> Span:
+    """Returns the period of that day, [start of its first day, start of the day after its last), in UTC.
+
+    Raises:
+        InvalidInput: it reaches beyond the calendar.
+    """
+    try:
+        first, after = _find_days(kind, day)
+        return Span(start=_find_day_start(first, zone), end=_find_day_start(after, zone))
+    except (OverflowError, ValueError) as error:
+        raise InvalidInput("day", "lies outside the years 1 to 9999 in UTC") from error
+
+
+def _find_days(kind: CalendarPeriod, day: date) -> tuple[date, date]:
+    if kind in _MONTHS:
+        length = _MONTHS[kind]
+        number = (day.year * _MONTHS_OF_YEAR + day.month - 1) // length * length
+        first, after = (
+            date(month // _MONTHS_OF_YEAR, month % _MONTHS_OF_YEAR + 1, 1)
+            for month in (number, number + length)
+        )
+        return first, after
+    is_week = kind is CalendarPeriod.WEEK
+    first = day - timedelta(days=day.weekday() if is_week else 0)
+    return first, first + timedelta(days=7 if is_week else 1)
+
+
+def _find_day_start(day: date, zone: ZoneInfo) -> datetime:
+    """The earliest instant on that day; where clocks skip midnight or the day, that of the change."""
+    return datetime.combine(day, time.min, zone).astimezone(UTC)
 
 
 MOST_OPEN = 20
 """Max reports of a deployment that are requested and not made yet."""
+
+MOST_SENT = 20
+"""Max reports of a deployment that people send in an hour."""
 
 LEASE = timedelta(minutes=10)
 """Time after which another worker takes over a report."""
@@ -152,6 +202,18 @@ def request_report(
         raise Conflict(
             f"{len(waiting)} reports of the deployment wait to be made. Ask for more once they are ready."
         )
+    if sheets.get("channels"):
+        sent = select(func.count()).where(
+            KeptReportRow.deployment_no == deployment_no,
+            KeptReportRow.created_at > func.now() - timedelta(hours=1),
+            KeptReportRow.wanted["channels"][0].astext.is_not(None),
+        )
+        if (session.scalar(sent) or 0) >= MOST_SENT:
+            raise Conflict(
+                f"{MOST_SENT} reports of the deployment were sent in the last hour, which is the maximum. "
+                "Send it "
+                "later, or set a schedule."
+            )
     queued = insert(KeptReportRow).values(
         deployment_no=deployment_no,
         span_start=span.start,
@@ -178,7 +240,7 @@ def claim_report(session: Session, *, token: str) -> KeptReport | None:
 
 
 def keep_report(
-    session: Session, report: KeptReport, files: Mapping[str, bytes], *, seal: str, chain_head: str
+    session: Session, report: KeptReport, files: Mapping[str, bytes], *, seal: str, chain_head: str | None
 ) -> KeptReport:
     """Ends the report as ready. If it raises LeaseLost, roll everything back."""
     ended = _end(session, report, state=KeptReportState.READY, seal=seal, chain_head=chain_head, reason=None)
@@ -215,11 +277,11 @@ def read_kept_file(session: Session, report: KeptReport, form: str) -> bytes:
         )
     )
     if content is None:
-        why = (
-            f"it failed: {report.reason}"
-            if report.state is KeptReportState.FAILED
-            else f"it is {report.state.value}"
-        )
+        why = f"it is {report.state.value}"
+        if report.state is KeptReportState.FAILED:
+            why = f"it failed: {report.reason}"
+        elif report.state is KeptReportState.READY:
+            why = f"a report of its kind has no {form}"
         raise Conflict(f"Report {report.id} has no file, because {why}")
     return content
 
@@ -273,8 +335,8 @@ def put_schedule(
         no = session.scalars(insert(ReportScheduleRow).values(row).returning(ReportScheduleRow.no)).one()
     else:
         no = before.no
-        # Periods in which it was off, or had another rhythm, are not made up for.
-        restarts = content.rhythm is not before.content.rhythm or (
+        # Periods in which it was off, or had another rhythm or zone, are not made up for.
+        restarts = (content.rhythm, content.zone) != (before.content.rhythm, before.content.zone) or (
             content.enabled and not before.content.enabled
         )
         values |= {"version": before.version + 1, "updated_at": func.now()}
@@ -312,7 +374,8 @@ def queue_due_reports(session: Session, *, settling: timedelta) -> int:
         select(ReportScheduleRow, newest).where(ReportScheduleRow.enabled)
     ).all():
         after = max(row.since, made_until or row.since)
-        for span in periods_between(ReportRhythm(row.rhythm), after, now - settling):
+        zone = ZoneInfo(row.wanted.get("zone", "UTC"))
+        for span in periods_between(ReportRhythm(row.rhythm), zone, after, now - settling):
             stored = (
                 insert_if_absent(KeptReportRow)
                 .values(
@@ -365,6 +428,5 @@ def first_due(schedule: ReportSchedule, after: datetime) -> datetime | None:
     """Returns the end of the first period after `after`; None of a schedule that is off."""
     if not schedule.content.enabled:
         return None
-    return next(
-        periods_between(schedule.content.rhythm, max(after, schedule.since), after + timedelta(days=400))
-    ).end
+    rhythm, zone = schedule.content.rhythm, schedule.content.zone
+    return next(periods_between(rhythm, zone, max(after, schedule.since), after + timedelta(days=400))).end

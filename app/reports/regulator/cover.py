@@ -1,9 +1,6 @@
-"""Facts on the period for the cover, and sentences on the time of each figure.
+"""Facts on the period for the cover, and sentences on the records of each figure."""
 
-The first page has figures of one check, the annex of the whole period.
-"""
-
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from datetime import datetime
 
@@ -11,7 +8,6 @@ import msgspec
 
 from ...base.values import frozen
 from ...charts.forest_headline import capitalise
-from ...statistics.sentences.figure_sentences import digits_apart
 from ...statistics.sentences.left_out import list_lines
 from ..document import Block, Bullets, Fact, FirstPage, Json, Made, Paragraph, ReportTable, Section, count
 from .clauses import RuleClause
@@ -274,14 +270,13 @@ _MOST_REVISIONS = 4
 """Max model revisions that the cover names."""
 
 WINDOWS = (
-    "Verdict and groups of this page are those of the newest check of the period. The tables of people in "
-    "the annex count every record of"
-    " the period, as logged, so their figures for the same group may differ from these."
+    "Figures of this page are of the hours that were checked, with the newest model revision and monitor "
+    "version; "
+    "without such hours, of the newest check. The tables of people in the annex count every record of the "
+    "period "
+    "and all its model revisions, as logged, so their figures for the same group may differ from these."
 )
-OF_PERIOD = "Counted over the whole period. The first page has the figures of the newest check alone."
-
-_HUNDREDTHS = 2
-_MARKS = (0.8, 1.0, 1.25)
+OF_PERIOD = "Every record of the period counts, of all model revisions, checked or not."
 
 
 def count_checks(data: Json) -> int:
@@ -300,7 +295,6 @@ def extend_cover(first: FirstPage, data: Json, origin: Made) -> FirstPage:
         facts=(*list_cover_facts(data), *facts),
         cautions=(*first.cautions, *filter(None, (of_audit, None if is_over else NOT_OVER))),
         notes=first.notes if first.group is None else (WINDOWS, *first.notes),
-        windows=add_period(first, data),
     )
 
 
@@ -350,39 +344,3 @@ _LEFT_OUT = {
     "other_schema_version": "logged under another version of the schema",
     "sampled_out": "left out by a sender's sample",
 }
-
-
-def add_period(first: FirstPage, data: Json) -> Sequence[str]:
-    """Adds the group's ratio to the reference, or else to the highest rate, where a sheet has it."""
-    # Tables of people call them `women × aged 18–25`.
-    label = next((label for label, name in first.categories.items() if name == first.group), first.group)
-    for sheet, names in (("adverse_impact", ("ratio_to_reference", "impact_ratio")), ("lending", ("air",))):
-        for table in data["sheets"].get(sheet, {}).get("tables", ()):
-            if first.group is None or table["attribute"] != first.attribute:
-                continue
-            for row in table["rows"]:
-                name = next((name for name in names if row.get(name) is not None), None)
-                if row["category"] == label and name is not None:
-                    against = table["compared_with"] if name == "impact_ratio" else table["reference"]
-                    sentence = _say_ratio(first.group, row, name, first.categories.get(against, against))
-                    return (*first.windows[:1], sentence, *first.windows[1:])
-    return first.windows
-
-
-def _say_ratio(group: str, row: Json, name: str, against: str) -> str:
-    """As few digits as show the figure on its side of 0.8, 1 and 1.25."""
-    value = row[name]
-    lower = row[f"{name}_low"]
-    upper = row[f"{name}_high"]
-    digits = max(
-        digits_apart(number, _MARKS, _HUNDREDTHS) for number in (value, lower, upper) if number is not None
-    )
-    ends = (
-        ""
-        if lower is None
-        else f" ({lower:.{digits}f}{' and more' if upper is None else f'–{upper:.{digits}f}'})"
-    )
-    return (
-        f"Over the whole period, as logged: the rate of {group} ({count(row['applicants'])} records) is "
-        f"{value:.{digits}f} times that of {against}{ends}."
-    )

@@ -1,19 +1,23 @@
 """Makes a regulator's report as a file, and queued ones in all forms."""
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from sqlalchemy.orm import Session
 
+from ...alerts.channels.channel import lock_channels
 from ...alerts.channels.notification import new_message
 from ...alerts.channels.notification_queries import queue_message
 from ...base.errors import Conflict, InvalidInput, NotFound
 from ...base.spreadsheets import harmless
 from ...base.values import frozen, read_number
+from ...checks.queries import get
 from ...database.engine import Database, Sealer, arrow_reader, current_time
 from ...deployments.monitor.queries import find_monitor
 from ...deployments.queries import Deployments
@@ -22,7 +26,7 @@ from ...domain.check import Span
 from ...domain.deployment import Deployment
 from ...retention.queries import read_retention_policy
 from ..authors import name_author
-from ..check_report import make_document
+from ..check_report import make_document, name_period
 from ..document import Attachment, Document, Json, Made, as_pdf
 from ..html_file import as_html
 from ..kept.queries import (
@@ -51,7 +55,7 @@ from .report_data import (
     read_links,
     read_report,
 )
-from .sheets import PRESETS, ReportPreset, SheetsWanted, find_missing
+from .sheets import PRESETS, ReportKind, ReportPreset, SheetsWanted, find_missing
 
 MAX_ATTEMPTS = 3
 ABANDONED = (
@@ -86,7 +90,7 @@ class ReadContent:
             self.cover,
             subtitle=self.cover.subtitle + (f" · {PRESETS[preset].title}" if preset else ""),
             first=self.cover.first and extend_cover(self.cover.first, self.report, self.cover.made),
-            annex=list(chapters(self.report)),
+            annex=[*self.cover.annex, *chapters(self.report)],
             attachments=(
                 *self.cover.attachments,
                 Attachment("report.json", "application/json", "All figures, and the hash chain", content),
@@ -146,7 +150,12 @@ def read_content(
             report["elsewhere"] = list(PRESETS[preset].elsewhere)
         # Who made it when is not under the seal.
         report |= {"seal": digest_json(report), "made": {"at": origin.at.isoformat(), "by": origin.by}}
-        return ReadContent(report, make_document(session, deployment, span, origin) if has_cover else None)
+        return ReadContent(
+            report,
+            make_document(session, deployment, span, origin, zone=ZoneInfo(query.zone))
+            if has_cover
+            else None,
+        )
 
 
 def write_json(report: Json) -> bytes:
@@ -224,36 +233,69 @@ def make_next_report(database: Database, sealer: Sealer, *, token: str) -> bool:
             return True
         now = current_time(session)
         author = name_author(session, report.created_by)
-    content: ReadContent | None = None
+    files: KeptFiles | None = None
     reason = ABANDONED
     if report.attempts <= MAX_ATTEMPTS:
         origin = Made(at=now.replace(microsecond=0), by=report.created_by, name=author)
-        query = SheetsWanted.from_json(report.wanted)
         try:
-            content = read_content(database, deployment, report.span, query, origin, has_cover=True)
-        except (Conflict, InvalidInput) as error:
+            files = make_files(database, deployment, report, origin)
+        except (Conflict, InvalidInput, NotFound) as error:
             # The monitor may have changed since the schedule was set.
             reason = str(error)
-    files = {} if content is None else {form.value: content.write(form) for form in ReportForm}
     with database.transaction() as session:
-        if content is None:
+        if files is None:
             ended = fail_report(session, report, reason=reason)
         else:
-            ended = keep_report(
-                session, report, files, seal=content.report["seal"], chain_head=content.report["chain_head"]
-            )
+            ended = keep_report(session, report, files.by_form, seal=files.seal, chain_head=files.chain_head)
         announce_report(session, deployment, ended)
     return True
 
 
+@frozen
+class KeptFiles:
+    by_form: Mapping[str, bytes]
+    seal: str
+    chain_head: str | None = None
+
+
+def make_files(database: Database, deployment: Deployment, report: KeptReport, origin: Made) -> KeptFiles:
+    """Makes a report in all its forms.
+
+    Raises:
+        Conflict, InvalidInput, Unavailable: as `make_regulator_report`.
+        NotFound: its check is there no more.
+    """
+    query = SheetsWanted.from_json(report.wanted)
+    if query.kind is ReportKind.REGULATOR:
+        content = read_content(database, deployment, report.span, query, origin, has_cover=True)
+        files = {form.value: content.write(form) for form in ReportForm}
+        return KeptFiles(files, content.report["seal"], content.report["chain_head"])
+    with database.transaction() as session:
+        of = report.span if query.check_id is None else get(session, deployment.no, query.check_id)
+        document = make_document(session, deployment, of, origin, zone=ZoneInfo(query.zone))
+    data = document.attachments[0].content
+    files = {"pdf": as_pdf(document), "html": as_html(document).encode(), "json": data}
+    return KeptFiles(files, hashlib.sha256(data).hexdigest())
+
+
 def announce_report(session: Session, deployment: Deployment, report: KeptReport) -> None:
-    """Queues a message on each channel of the schedule, in the transaction that ends the report."""
-    if report.schedule_id is None:
+    """Queues a message on each channel of the schedule, or that a person chose, in the transaction that
+    ends the
+    report.
+    """
+    query = SheetsWanted.from_json(report.wanted)
+    schedule = None
+    if report.schedule_id is not None:
+        schedule = find_schedule(session, deployment.no, report.schedule_id)
+        schedule = schedule if schedule is not None and schedule.no == report.schedule_no else None
+    channel_nos = (
+        lock_channels(session, query.channels)
+        if schedule is None
+        else channels_of_schedule(session, schedule.no)
+    )
+    if not channel_nos:
         return
-    schedule = find_schedule(session, deployment.no, report.schedule_id)
-    if schedule is None or schedule.no != report.schedule_no:
-        return
-    period = f"{report.span.start:%Y-%m-%d} to {report.span.end:%Y-%m-%d}, the end not included"
+    period = name_period(report.span, ZoneInfo(query.zone))
     is_ready = report.state is KeptReportState.READY
     sentence = (
         f"The report on {deployment.name}, {period}, "
@@ -268,15 +310,18 @@ def announce_report(session: Session, deployment: Deployment, report: KeptReport
         "state": report.state,
         "deployment_id": deployment.id,
         "deployment_name": deployment.name,
-        "schedule_id": report.schedule_id,
-        "schedule_name": schedule.content.name,
+        "schedule_id": schedule and schedule.id,
+        "schedule_name": schedule and schedule.content.name,
+        "sent_by": None
+        if schedule is not None
+        else name_author(session, report.created_by) or report.created_by,
         "start": report.span.start,
         "end": report.span.end,
         "seal": report.seal,
         "chain_head": report.chain_head,
-        "path": f"/deployments/{deployment.id}/regulator-report#kept",
+        "path": f"/deployments/{deployment.id}/reports#kept",
     }
-    queue_message(session, channels_of_schedule(session, schedule.no), message)
+    queue_message(session, channel_nos, message)
 
 
 CHANGED_FILE = (

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
+from zoneinfo import ZoneInfo
 
 import msgspec
 import numpy as np
@@ -15,7 +16,7 @@ from sqlalchemy.orm import Session
 from ... import VERSION
 from ...base.errors import Conflict, InvalidInput
 from ...base.values import frozen, quote_names
-from ...database.engine import ArrowReader
+from ...database.engine import ArrowReader, current_time
 from ...deployments.monitor.queries import find_monitor
 from ...domain.check import Span
 from ...domain.deployment import Deployment, FieldKind
@@ -206,7 +207,7 @@ def read_report(
         features, controls, with_scores, query.categories, query.tool, bool(query.attributes)
     )
     people = read_people(reader, deployment, monitor, span, chosen)
-    source = read_source(session, deployment, span)
+    source = read_source(session, deployment, span, now=current_time(session), zone=ZoneInfo(query.zone))
     chain = make_chain(session, deployment, span)
     logged = count_revisions(reader, deployment.no, span)
     revisions = Counter[str]()

@@ -1,6 +1,6 @@
 """Routes of the report that a regulator keeps: made now, kept, and by a schedule."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any
 
@@ -15,6 +15,7 @@ from ...alerts.rules.rules import unknown_channels
 from ...base.errors import FieldProblem, InvalidInput, refuse
 from ...base.values import frozen
 from ...charts.routes import describe_files
+from ...checks.queries import get
 from ...database.engine import current_time
 from ...deployments.deployment_in_address import LockedDeployment, ReadableDeployment, exported
 from ...deployments.monitor.queries import find_monitor
@@ -58,8 +59,9 @@ from ..report_processes import RegulatorOrder
 from ..routes import (
     ReportFile,
     ReportsIn,
+    ZoneIn,
     make_stamp,
-    name_regulator_file,
+    name_file,
     report_turn,
     send_file,
     wanted_period,
@@ -67,7 +69,7 @@ from ..routes import (
 from .clauses import NOT_LEGAL_ADVICE, ToolKind
 from .regulator_report import ReportForm
 from .report_data import choose_controls, require_columns, require_monitor
-from .sheets import PRESETS, PeriodSheet, ReportPreset, SheetsWanted, choose_sheets, find_missing
+from .sheets import PRESETS, PeriodSheet, ReportKind, ReportPreset, SheetsWanted, choose_sheets, find_missing
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["reports"])
 
@@ -81,6 +83,7 @@ REPORT_FILES = describe_files("report", "text/html", "application/pdf", "text/cs
 @frozen
 class WantedSheets:
     form: Annotated[ReportForm, Path()]
+    zone: ZoneIn
     preset: Annotated[
         ReportPreset | None, Query(description="Rule whose sheets are made; without one, all sheets.")
     ] = None
@@ -120,6 +123,7 @@ class WantedSheets:
             tool=self.tool,
             categories=() if self.categories is None else parse_mappings(self.categories),
             preset=self.preset and self.preset.value,
+            zone=self.zone.key,
         )
 
 
@@ -149,12 +153,13 @@ async def report_to_regulator(
     order = RegulatorOrder(
         deployment=deployment, of=period, wanted=sheets, made=make_stamp(principal, now), form=options.form
     )
-    name = name_regulator_file(deployment.id, period, sheets.preset)
+    name = name_file(deployment.id, period, sheets.preset or sheets.kind)
     return send_file(await reports.make(order), options.form.value, name)
 
 
 def require_sheets(session: Session, deployment: Deployment, sheets: SheetsWanted) -> None:
-    choose_controls(deployment, require_monitor(session, deployment), sheets)
+    if sheets.kind is ReportKind.REGULATOR:
+        choose_controls(deployment, require_monitor(session, deployment), sheets)
 
 
 @router.get("/report-presets")
@@ -205,21 +210,15 @@ def put_report_schedule(
     session: SessionIn,
     principal: Manager,
 ) -> ReportScheduleOut:
-    """Sets a schedule: a report of each month, quarter or year, in UTC, six hours after its end. The first is
-    that of the running period.
+    """Sets a schedule: a report of each week, month, quarter or year of its time zone, six hours after its
+    end,
+    which is sent to its channels once. The first is that of the running period.
 
     Periods that end while no worker runs are made up for. The same content again changes nothing.
     """
     content = body.to_content()
     require_sheets(session, deployment, body.to_wanted())
-    unknown = set(unknown_channels(session, content.channels))
-    refuse(
-        [
-            FieldProblem(f"channels[{index}]", f"there is no channel {channel}")
-            for index, channel in enumerate(body.channels)
-            if channel in unknown
-        ]
-    )
+    require_channels(session, body.channels)
     before = find_schedule(session, deployment.no, schedule_id)
     after = put_schedule(session, deployment.no, schedule_id, content)
     if before != after:
@@ -232,6 +231,17 @@ def put_report_schedule(
             details=changes_between(None if before is None else _facts(before), _facts(after)),
         )
     return ReportScheduleOut.of(after, current_time(session))
+
+
+def require_channels(session: Session, channels: Sequence[str]) -> None:
+    unknown = set(unknown_channels(session, channels))
+    refuse(
+        [
+            FieldProblem(f"channels[{index}]", f"there is no channel {channel}")
+            for index, channel in enumerate(channels)
+            if channel in unknown
+        ]
+    )
 
 
 @router.get("/report-schedules/{schedule_id}")
@@ -264,27 +274,36 @@ def request_kept_report(
     response: Response,
 ) -> KeptReportOut:
     """Asks for a report that a worker makes in the background, in all forms, and that is kept. It never
-    changes once it is ready.
+    changes once it is ready. It is then sent to the `channels`, once; mails carry the PDF.
 
-    While a report on the same period with the same sheets waits, asking again returns that one.
+    While a report on the same subject with the same content waits, asking again returns that one.
     """
-    sheets = body.to_wanted()
-    require_sheets(session, deployment, sheets)
-    start = in_utc("since", body.since)
-    end = in_utc("until", body.until)
+    wanted = body.to_wanted()
+    require_sheets(session, deployment, wanted)
+    require_channels(session, body.channels)
     now = current_time(session)
-    if start is None or end is None or start >= end:
-        raise InvalidInput("since", "must lie before until")
-    if end > now:
-        raise InvalidInput(
-            "until",
-            "must not lie in the future: a kept report never changes, and its period would not be over",
-        )
-    report = request_report(
-        session, deployment.no, Span(start=start, end=end), sheets.to_json(), by=principal.actor
-    )
+    if wanted.check_id is not None:
+        span = get(session, deployment.no, wanted.check_id).span
+    else:
+        start, end = in_utc("since", body.since), in_utc("until", body.until)
+        if start is None or end is None or start >= end:
+            raise InvalidInput("since", "must lie before until")
+        if end > now:
+            raise InvalidInput(
+                "until",
+                "must not lie in the future: a kept report never changes, and its period would not be over",
+            )
+        span = Span(start=start, end=end)
+    report = request_report(session, deployment.no, span, wanted.to_json(), by=principal.actor)
     if report.created_at == now:
-        record_activity(session, principal.actor, "kept_report.requested", deployment, subject=report.id)
+        record_activity(
+            session,
+            principal.actor,
+            "kept_report.requested",
+            deployment,
+            subject=report.id,
+            details={"channels": body.channels},
+        )
     response.headers["Location"] = f"/v1/deployments/{deployment.id}/kept-reports/{report.id}"
     return KeptReportOut.of(report)
 
@@ -316,7 +335,8 @@ def download_kept_report(
     ready, and if it failed.
     """
     report = get_kept(session, deployment.no, report_id)
-    name = name_regulator_file(deployment.id, report.span, report.wanted.get("preset"))
+    wanted = SheetsWanted.from_json(report.wanted)
+    name = name_file(deployment.id, report.span, wanted.preset or wanted.kind)
     return send_file(read_kept_file(session, report, form.value), form.value, name)
 
 

@@ -154,11 +154,20 @@ class PeriodSheet(StrEnum):
         return sheet
 
 
+class ReportKind(StrEnum):
+    """Subject of a report: a check, a period, or a period with the sheets of a rule."""
+
+    CHECK = "check"
+    PERIOD = "period"
+    REGULATOR = "regulator"
+
+
 @frozen_by_name
 class SheetsWanted:
     """No attributes mean all of the monitor.
 
-    `categories` map values to a scheme, or name the columns of weights of the probabilistic sheet.
+    `categories` map values to a scheme, or name the columns of weights of the probabilistic sheet. Reports of
+    other kinds have no sheets. `zone` has the days of the period. A person sends it to the `channels`.
     """
 
     sheets: tuple[PeriodSheet, ...]
@@ -167,6 +176,10 @@ class SheetsWanted:
     tool: ToolKind = ToolKind.SELECTING
     preset: str | None = None
     categories: tuple[CategoryMapping, ...] = ()
+    kind: ReportKind = ReportKind.REGULATOR
+    check_id: str | None = None
+    zone: str = "UTC"
+    channels: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Returns the content for storage; equal contents are equal there."""

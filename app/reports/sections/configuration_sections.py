@@ -181,7 +181,7 @@ def shorten_names(names: Iterable[str], limit: int = MOST_NAMES) -> str:
 
 
 def list_cautions(source: ReportSource) -> Iterator[str]:
-    if source.check is not None and source.check.carried_from is not None:
+    if source.period is None and source.check is not None and source.check.carried_from is not None:
         yield CARRIED.format(check_id=source.check.carried_from)
     if source.monitor is None:
         yield NO_MONITOR
@@ -203,14 +203,17 @@ def list_facts(source: ReportSource) -> Iterator[Fact]:
     revision = (check and check.model_revision) or deployment.model_revision
     yield Fact("Model", f"{deployment.id}, revision {revision}")
     window = (check and check.window) or {}
-    if "records" in window:
+    if source.period is not None:
+        counts = source.period
+        yield Fact("Hours", f"{counts.checked:,} of {counts.hours:,} that have ended were checked")
+    elif "records" in window:
         additional = (
             f" and {window['additional_records']:,} of earlier hours"
             if window.get("additional_records")
             else ""
         )
         yield Fact("Population", f"{window['records']:,} logged records of the check's span{additional}")
-    if check is not None:
+    if check is not None and source.period is None:
         yield Fact("Check", f"{check.id}, of {moment(check.span.start)} to {moment(check.span.end)}")
     if not source.is_of_check:
         yield Fact("Checks that ended", count_states(source.runs))

@@ -41,6 +41,8 @@ REASONS = {
     "not_mitigated": "no outcome of this mitigation",
     "not_checked": "in no check",
     "mixed_hour": "hour of several sampling rates",
+    "mixed_revisions": "hour of several model revisions",
+    "other_part": "another model revision or monitor version",
 }
 """In the order in which the first that applies is a record's own."""
 
@@ -52,7 +54,7 @@ ANSWERS = {
 """Reasons of a record without an answer, and with one in neither outcome list."""
 
 ESTIMATED = frozenset({"sampled_out"})
-BY_DESIGN = frozenset({"outside_period", "beyond_newest", "thinned", *ESTIMATED})
+BY_DESIGN = frozenset({"outside_period", "beyond_newest", "other_part", "thinned", *ESTIMATED})
 WITHOUT_GROUP = frozenset({"attribute_missing", "not_a_number", "in_no_group", "no_group"})
 
 UNCLASSIFIED = 2

@@ -99,7 +99,7 @@ def test_j_and_enter_open_a_deployment_and_control_k_jumps_to_one(tab: FirefoxTa
 @pytest.mark.nightly
 def test_a_report_is_downloaded(tab: FirefoxTab) -> None:
     tab.go(DEPLOYMENT)
-    tab.click(".deployment-header > .menu > summary")
+    tab.click(".deployment-header > a.button")
     tab.click("a[href$='/report.pdf'][download]")
 
     assert tab.saved("*.pdf").startswith(b"%PDF")

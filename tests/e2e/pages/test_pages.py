@@ -44,11 +44,11 @@ def test_a_report_that_is_not_made_is_said_in_words_and_asked_for_again(visit: V
         route.fulfill(status=503, content_type="application/problem+json", body=json.dumps({"detail": words, "request_id": "r1"}))
 
     page.route("**/report.pdf", refuse)
-    page.locator(".deployment-header summary", has_text="Report").click()
-    link = page.get_by_role("link", name="Report of the newest check (PDF)")
+    page.locator(".deployment-header").get_by_role("link", name="Report", exact=True).click()
+    link = page.get_by_role("link", name="PDF of The newest check")
     link.click()
     line = page.locator(".report-state")
-    expect(line).to_have_text(f"Report of the newest check (PDF) was not downloaded. {words} (request r1) Try again")
+    expect(line).to_have_text(f"PDF of The newest check was not downloaded. {words} (request r1) Try again")
 
     assert all("503" in fault for fault in visit.faults)
     visit.faults.clear()

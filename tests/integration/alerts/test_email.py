@@ -8,14 +8,10 @@ import tracemalloc
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
-from email import message_from_bytes
-from email.message import Message
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
 
 import pytest
-from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import AuthResult, Envelope, LoginPassword
 from cryptography import x509
 from syrupy.assertion import SnapshotAssertion
@@ -29,6 +25,7 @@ from app.database.binary_rows import plain_json
 from app.database.engine import Database
 from app.domain.alert import Event
 from tests.builders.alerts import alert_of
+from tests.builders.mail_servers import Inbox, mail_server
 from tests.builders.page_words import says
 from tests.integration.alerts.telling import add_alert, add_channels, notifying, sender, sent_to, tell
 from tests.models.certificates import write_certificate
@@ -39,52 +36,6 @@ TO = ("risk@example.com", "audit@example.com")
 USER, PASSWORD = "alerts", "hush-hush-42"
 PAIR = "AGFsZXJ0cwBodXNoLWh1c2gtNDI="
 """User and password as they go on the wire."""
-
-
-class Inbox:
-    """Takes every e-mail, but for the addresses and contents that it was told to refuse."""
-
-    def __init__(self) -> None:
-        self.envelopes: list[Envelope] = []
-        self.refused: dict[str, str] = {}
-        self.answer = "250 OK"
-
-    async def handle_RCPT(  # noqa: N802 - aiosmtpd's name
-        self, _server: object, _session: object, envelope: Envelope, address: str, _options: list[str]
-    ) -> str:
-        if address in self.refused:
-            return self.refused[address]
-        envelope.rcpt_tos.append(address)
-        return "250 OK"
-
-    async def handle_DATA(self, _server: object, _session: object, envelope: Envelope) -> str:  # noqa: N802 - as above
-        if self.answer.startswith("250"):
-            self.envelopes.append(envelope)
-        return self.answer
-
-    @property
-    def mails(self) -> list[Message]:
-        return [message_from_bytes(envelope.original_content or b"") for envelope in self.envelopes]
-
-
-@contextmanager
-def mail_server(inbox: Inbox, **options: Any) -> Iterator[str]:  # noqa: ANN401 - aiosmtpd's
-    """The inbox behind SMTP until the block ends; gives host and port."""
-    controller = Controller(inbox, hostname="127.0.0.1", port=0, **options)
-    # Port 0 confuses the controller's own readiness check, so a free one is chosen first.
-    controller.port = _free_port()
-    controller.start()
-    try:
-        yield f"127.0.0.1:{controller.port}"
-    finally:
-        controller.stop()
-
-
-def _free_port() -> int:
-
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
 
 
 def checked(_server: object, _session: object, _envelope: Envelope, _mechanism: str, sent: object) -> AuthResult:

@@ -105,7 +105,7 @@ def test_a_list_may_be_repeated_on_the_page_and_in_the_api(client: httpx.Client,
 
     of_states = {("/v1/overview", "state"), ("/", "state")}
     report, presets = "/v1/deployments/{deployment_id}/regulator-report.{form}", "/v1/deployments/{deployment_id}/report-presets"
-    page = "/deployments/{deployment_id}/regulator-report"
+    page = "/deployments/{deployment_id}/reports"
     on_pages = {(page, "attribute"), (page, "control")}
     figures = "/v1/deployments/{deployment_id}/measurements"
     of_check = "/v1/deployments/{deployment_id}/checks/{check_id}/measurements"

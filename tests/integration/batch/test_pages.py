@@ -31,7 +31,7 @@ def words(text: str) -> str:
 
 PAGES = (
     *("", "/checks", "/checks/{check}", "/alerts", "/ingestion", "/configure", "/configure/monitor", "/configure/log"),
-    *("/transactions", "/transactions/a-record", "/second-look", "/regulator-report", "/configure/mitigation"),
+    *("/transactions", "/transactions/a-record", "/second-look", "/reports", "/configure/mitigation"),
 )
 
 
@@ -67,8 +67,8 @@ def test_each_page_answers_and_says_what_is_not_there(service: RunningService, c
         assert "Single records are not shown" in words(answers[path].text), path
     for path in ("", "/checks/{check}"):
         assert "/transactions" not in answers[path].text, path
-        assert "/regulator-report" not in answers[path].text, path
-    assert "/regulator-report." not in answers["/regulator-report"].text
+    assert "/regulator-report." not in answers["/reports"].text
+    assert "/report.pdf" in answers["/reports"].text
     assert "not there for this deployment" in words(answers["/configure/mitigation"].text)
 
 

@@ -90,11 +90,13 @@ def test_lists_are_cut_to_the_range_and_show_all_without_one(reader: httpx.Clien
 @pytest.mark.usefixtures("stage")
 def test_the_page_shows_panels_of_the_range_and_a_report_of_it(reader: httpx.Client) -> None:
     text = reader.get(f"{PAGE}?{RANGE}").text
-    report = html.unescape(re.findall(r'href="([^"]*/report\.pdf[^"]*)"', text)[-1])
+    home = html.unescape(re.findall(r'href="([^"]*/reports[^"]*)"', text)[0])
+    report = html.unescape(re.findall(r'href="([^"]*/report\.pdf\?since[^"]*)"', reader.get(home).text)[-1])
 
     assert text.count('class="time-panel"') >= 1
     assert "2 checks: unfair 2" in text
-    assert parse_qs(urlsplit(report).query) == {"since": ["2026-03-02T12:30:00+00:00"], "until": ["2026-03-02T14:30:00+00:00"]}
+    ends = {"since": ["2026-03-02T12:30:00+00:00"], "until": ["2026-03-02T14:30:00+00:00"]}
+    assert parse_qs(urlsplit(report).query) == ends | {"zone": ["UTC"]}
 
 
 @pytest.mark.usefixtures("stage")

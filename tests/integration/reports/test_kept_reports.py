@@ -2,24 +2,25 @@
 
 import json
 import uuid
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 from unittest.mock import patch
+from zoneinfo import ZoneInfo
 
 import psycopg
 import pytest
 from sqlalchemy import text
-from syrupy.assertion import SnapshotAssertion
-from typer.testing import CliRunner
 
 from app.base.errors import LeaseLost
-from app.cli.reports.report import command
-from app.reports.kept.queries import ReportRhythm, periods_between, queue_due_reports
+from app.checks.days.period import cut_to_hours
+from app.domain.check import Span
+from app.reports.kept.queries import CalendarPeriod, ReportRhythm, find_period, periods_between, queue_due_reports
 from app.reports.regulator import regulator_report as making
 from app.reports.regulator.regulator_report import check_file, make_next_report, read_report_file
+from app.reports.report_source import UTC_ZONE
 from app.worker.looks import look_for_reports
-from tests.builders.page_words import says
+from tests.golden import golden
 from tests.integration.reports.reported import Reported
 from tests.scenes import HOUR, NOON, PlainSealer
 
@@ -48,17 +49,38 @@ def listed(reported: Reported) -> list[dict[str, Any]]:
     return json.loads(reported.text("/kept-reports"))["reports"]
 
 
-def test_calendar_periods_are_months_quarters_and_years() -> None:
+def test_calendar_periods_are_weeks_months_quarters_and_years() -> None:
     start, end = datetime(2026, 2, 28, 23, 59, tzinfo=UTC), datetime(2027, 4, 1, tzinfo=UTC)
-    found = {rhythm: [(period.start, period.end) for period in periods_between(rhythm, start, end)] for rhythm in ReportRhythm}
+    found = {rhythm: [(period.start, period.end) for period in periods_between(rhythm, UTC_ZONE, start, end)] for rhythm in ReportRhythm}
 
+    assert found[ReportRhythm.WEEKLY][0] == (datetime(2026, 2, 23, tzinfo=UTC), datetime(2026, 3, 2, tzinfo=UTC))
     assert len(found[ReportRhythm.MONTHLY]) == 14
     assert found[ReportRhythm.MONTHLY][0] == (datetime(2026, 2, 1, tzinfo=UTC), datetime(2026, 3, 1, tzinfo=UTC))
     assert found[ReportRhythm.QUARTERLY][0] == (datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 4, 1, tzinfo=UTC))
     assert len(found[ReportRhythm.QUARTERLY]) == 5
     assert found[ReportRhythm.YEARLY] == [(datetime(2026, 1, 1, tzinfo=UTC), datetime(2027, 1, 1, tzinfo=UTC))]
     # A period that ended in this very moment began before.
-    assert not list(periods_between(ReportRhythm.YEARLY, datetime(2027, 1, 1, tzinfo=UTC), end))
+    assert not list(periods_between(ReportRhythm.YEARLY, UTC_ZONE, datetime(2027, 1, 1, tzinfo=UTC), end))
+
+
+def test_weeks_of_a_zone_follow_each_other_without_a_gap_where_clocks_change() -> None:
+    zone = ZoneInfo("Europe/Berlin")
+    weeks = list(periods_between(ReportRhythm.WEEKLY, zone, datetime(2026, 3, 16, tzinfo=UTC), datetime(2026, 11, 9, tzinfo=UTC)))
+
+    assert all(week.end == after.start for week, after in pairwise(weeks))
+    assert {f"{week.start.astimezone(zone):%H:%M}" for week in weeks} == {"00:00"}
+    lengths = [(week.end - week.start) // HOUR for week in weeks]
+    assert (lengths.count(167), lengths.count(168), lengths.count(169)) == (1, len(weeks) - 2, 1)
+
+
+def test_calendar_periods_have_the_golden_hours() -> None:
+    for case in json.loads(golden("A9_accountability.json").read_text(encoding="utf-8"))["range"]["periods"]:
+        found = find_period(CalendarPeriod(case["kind"]), date.fromisoformat(case["a_day_of_it"]), ZoneInfo(case["zone"]))
+        assert found == Span(start=datetime.fromisoformat(case["start"]), end=datetime.fromisoformat(case["end"])), case
+        hours = cut_to_hours(found, datetime(2030, 1, 1, tzinfo=UTC))
+        assert (hours.end - hours.start) // HOUR == case["hours"], case
+        if case["first_hour"]:
+            assert hours.start == datetime.fromisoformat(case["first_hour"]), case
 
 
 @pytest.mark.thorough
@@ -155,7 +177,9 @@ def test_a_report_that_cannot_be_made_any_more_fails_with_the_reason_and_is_anno
     [
         ({"controls": ["salary"]}, "control"),
         ({"attributes": ["income"]}, "attribute"),
-        ({"rhythm": "weekly"}, "rhythm"),
+        ({"rhythm": "daily"}, "rhythm"),
+        ({"zone": "CEST"}, "zone"),
+        ({"kind": "check"}, "kind"),
         ({"channels": ["nobody"]}, "channels[0]"),
         ({"name": ""}, "name"),
         ({"categories": {"sex": {"scheme": "sex", "values": {"female": "Women"}}}}, "categories.sex"),
@@ -185,36 +209,10 @@ def test_a_period_that_is_not_over_is_not_kept(kept: Reported) -> None:
     assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "until")
 
 
-@pytest.mark.nightly
-def test_the_command_lists_kept_reports_writes_their_files_and_sets_schedules(
-    kept: Reported, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, snapshot: SnapshotAssertion
-) -> None:
-    look_for_reports(kept.stage.database, SEALER)
-    monkeypatch.setenv("DATABASE_URL", kept.stage.database.url)
-    monkeypatch.setenv("EVENHAND_DATA_DIR", str(tmp_path))
-    runner, own = CliRunner(), ["--deployment", "a-model"]
-    newest = listed(kept)[0]
-
-    lines = runner.invoke(command, ["kept", *own]).output.splitlines()
-    assert says(lines[0], "monthly", "Every month", "monthly", "on", "audit")
-    assert lines[1].startswith(newest["id"])
-    assert newest["seal"] in lines[1]
-    file = tmp_path / "kept.json"
-    assert runner.invoke(command, ["kept", *own, "--id", newest["id"], "--format", "json", "--output", str(file)]).exit_code == 0
-    assert json.loads(file.read_text())["seal"] == newest["seal"]
-
-    ended = runner.invoke(command, ["schedule", "yearly", *own, "--every", "yearly", "--preset", "ll144", "--channel", "audit"])
-    assert says(ended.output, "yearly", "version 1", "yearly", "on")
-    assert [lines[0], ended.output] == snapshot
-    for wrong, named in (("--every=weekly", "--every"), ("--control=salary", "--control"), ("--channel=nobody", "--channel")):
-        refused = runner.invoke(command, ["schedule", "other", *own, "--every", "yearly", wrong])
-        assert (refused.exit_code, named in refused.output) == (2, True), refused.output
-
-
 @pytest.mark.thorough
 def test_the_page_lists_schedules_and_kept_reports_with_their_files(kept: Reported) -> None:
     look_for_reports(kept.stage.database, SEALER)
-    page = kept.service.client.get("/deployments/a-model/regulator-report").text
+    page = kept.service.client.get("/deployments/a-model/reports").text
 
     for report in listed(kept):
         assert f"/v1/deployments/a-model/kept-reports/{report['id']}/file.pdf" in page

@@ -45,7 +45,7 @@ def test_a_report_has_two_pages_and_more_with_the_annex(reported: Reported) -> N
 def test_the_first_page_says_the_headline_of_the_deployments_page_and_shows_every_group(reported: Reported) -> None:
     with reported.service.database.transaction() as session:
         forest = read_forest(session, reported.stage.deployment.no, now=NOON + 4 * HOUR)
-    text = reported.text("/report.html", **PERIOD)
+    text = reported.text(f"/checks/{reported.checks[3].run.id}/report.html")
 
     headline = word_forest(forest)
     assert "records of female × 30-45 and" in headline.windows[0]

@@ -54,7 +54,7 @@ def test_a_wrong_parameter_is_named(reported: Reported, query: dict[str, str], n
 def test_categories_of_the_address_are_in_the_report_and_in_the_links_of_the_page(reported: Reported) -> None:
     mapping = json.dumps({"sex": {"scheme": "sex", "values": {"female": "Female"}}})
     sheet = json.loads(reported.text("/regulator-report.json", **PERIOD, sheet="adverse_impact", attribute="sex", categories=mapping))
-    page = reported.service.client.get("/deployments/a-model/regulator-report", params={"categories": mapping, "range": "week"}).text
+    page = reported.service.client.get("/deployments/a-model/reports", params={"categories": mapping, "range": "week"}).text
 
     (table,) = sheet["sheets"]["adverse_impact"]["tables"]
     assert [row["category"] for row in table["rows"]] == ["Female"]
@@ -68,8 +68,8 @@ def test_categories_of_the_address_are_in_the_report_and_in_the_links_of_the_pag
 
 def test_choices_on_the_page_are_in_its_files_and_what_is_missing_heeds_them(reported: Reported) -> None:
     chosen = {"control": "income", "attribute": "sex", "tool": "scoring"}
-    page = reported.service.client.get("/deployments/a-model/regulator-report", params=chosen).text
-    wrong = reported.service.client.get("/deployments/a-model/regulator-report", params={"control": "sex"}).text
+    page = reported.service.client.get("/deployments/a-model/reports", params=chosen).text
+    wrong = reported.service.client.get("/deployments/a-model/reports", params={"control": "sex"}).text
 
     assert page.count("attribute=sex&amp;control=income&amp;tool=scoring") == 4 * 6
     assert "<strong>controls</strong>" not in page
@@ -79,19 +79,19 @@ def test_choices_on_the_page_are_in_its_files_and_what_is_missing_heeds_them(rep
 
 
 def test_the_page_offers_no_range_that_it_would_cut(reported: Reported) -> None:
-    """A link from a page that shows all the time there is leads to the last 365 days, and says so."""
-    bare, of_all = (reported.service.client.get(f"/deployments/a-model/regulator-report{query}").text for query in ("", "?range=all"))
+    """A link from a page that shows all the time there is leads to the last 30 days, and says so."""
+    bare, of_all = (reported.service.client.get(f"/deployments/a-model/reports{query}").text for query in ("", "?range=all"))
 
     for page in (bare, of_all):
         bar = page.partition('class="range-presets"')[2].partition("</ul>")[0]
-        assert re.findall(r'aria-current="true">([^<]+)<', bar) == ["1 y"]
+        assert re.findall(r'aria-current="true">([^<]+)<', bar) == ["30 d"]
         assert ">All<" not in bar
 
 
 @pytest.mark.parametrize("mapping", ["{", "[]", '{"sex": {"scheme": "eeo-1", "values": {"female": "Female"}}}'])
 def test_categories_that_cannot_be_used_are_named(reported: Reported, mapping: str) -> None:
     answer = reported.service.client.get("/v1/deployments/a-model/regulator-report.json", params=PERIOD | {"categories": mapping})
-    page = reported.service.client.get("/deployments/a-model/regulator-report", params={"categories": mapping})
+    page = reported.service.client.get("/deployments/a-model/reports", params={"categories": mapping})
 
     assert (answer.status_code, answer.json()["errors"][0]["field"].split(".")[0]) == (422, "categories")
     assert page.status_code == 200
@@ -109,13 +109,13 @@ def test_a_control_that_is_no_column_is_refused_with_the_presets_too(reported: R
 def test_a_deployment_without_a_monitor_has_no_report(reported: Reported) -> None:
     reported.service.client.delete("/v1/deployments/a-model/fairness-monitor").raise_for_status()
     assert reported.service.client.get("/v1/deployments/a-model/regulator-report.json").status_code == 409
-    assert "Set one" in reported.service.client.get("/deployments/a-model/regulator-report").text
+    assert "Set one" in reported.service.client.get("/deployments/a-model/reports").text
 
 
 @pytest.mark.thorough
 def test_what_a_preset_lacks_is_listed_before_the_report_is_made(reported: Reported, snapshot: SnapshotAssertion) -> None:
     presets = {one["preset"]: one for one in json.loads(reported.text("/report-presets"))["presets"]}
-    page = reported.service.client.get("/deployments/a-model/regulator-report").text
+    page = reported.service.client.get("/deployments/a-model/reports").text
 
     (race,) = [gap["what"] for gap in presets["ll144"]["missing"]]
     assert says(race, "race")

@@ -8,10 +8,20 @@ from typing import Any
 import numpy as np
 import pytest
 
+from app.statistics.e_values.state_words import State
 from app.statistics.figure_values import Measured, Value
 from app.statistics.group_labels import as_groups
 from app.statistics.measures.measure import measure_as_logged, measure_labelled
+from app.statistics.measures.period_figures import (
+    HeadFacts,
+    PeriodFigure,
+    PeriodHead,
+    count_hours_outside,
+    measure_period,
+)
+from app.statistics.measures.perturbed_data import measure_counterfactual
 from app.statistics.tables.count_table import GroupCounts, LabelledCells
+from app.statistics.tables.record_kinds import CounterfactualCells
 from app.statistics.tables.strata_counts import Weighting
 from tests.golden import golden
 
@@ -84,3 +94,106 @@ def test_labels_of_the_range() -> None:
         number = figure_of(measured, metric, "m").number
         assert isinstance(number, Value)
         assert [number.value, number.lower, number.upper] == near([found[name][end] for end in ("value", "low", "high")], rel=1e-9)
+
+
+def count_days(days: Sequence[Sequence[int]]) -> list[GroupCounts]:
+    return [count({"m": [k, n - k], "r": [k_r, n_r - k_r]}, ["r"]) for k, n, k_r, n_r in days]
+
+
+def measure_days(case: Mapping[str, Any]) -> PeriodFigure:
+    days = count_days(case["days"])
+    (figure,) = measure_period(GroupCounts.merged(days), days, tuple(case["limits"]))
+    return figure
+
+
+def test_favourable_outcomes_that_a_group_lacks() -> None:
+    found = read_range()
+    for case in (found["month"], *found["few"], found["weighted"], found["weighted_equal"]):
+        figures = {figure.group: figure for figure in measure_period(count(case["table"], case["reference"]), [], (0.8, 1.25))}
+        for row in case["figures"]["rows"]:
+            figure = figures[row["group"]]
+            assert figure.fewer is not None
+            assert (figure.monitored.favourable, figure.monitored.n) == (row["favourable"], row["n"])
+            assert [figure.monitored.rate, figure.reference.rate] == near([row["rate"], row["reference_rate"]], rel=1e-9)
+            assert figure.fewer.value == near(row["fewer"], rel=1e-9)
+            assert figure.fewer.lower == (near(row["fewer_low"], rel=1e-9) if "fewer_low" in row else None)
+            assert figure.fewer.upper == (near(row["fewer_high"], rel=1e-9) if "fewer_high" in row else None)
+
+
+def test_days_outside_and_the_ratio_within_days() -> None:
+    found = read_range()
+    for case in (found["days"], found["mix_of_days"]):
+        figure = measure_days(case)
+        assert figure.ratio is not None
+        assert figure.within is not None
+        of_period, within = case["period"], case["within_days"]
+        assert [figure.ratio.value, figure.ratio.lower, figure.ratio.upper] == near([*of_period.values()], rel=1e-9)
+        assert [figure.within.value, figure.within.lower, figure.within.upper] == near([*within.values()], rel=1e-9)
+    units, expected = measure_days(found["days"]).units, found["days"]["within"]
+    assert (units.empty, units.few, units.judged, units.outside, units.clearly) == tuple(
+        expected[name] for name in ("empty", "too_few", "judged", "outside", "clearly_outside")
+    )
+
+
+def test_hours_outside_are_counted_once() -> None:
+    for case in read_range()["hours_outside"]:
+        incidents = [(since, until) for since, until in case["incidents"]]
+        assert count_hours_outside(incidents, *case["period"]) == case["hours"]
+
+
+def read_facts(inputs: Mapping[str, Any]) -> HeadFacts:
+    ratio = None
+    if inputs["ratio"] is not None:
+        ratio = Value(inputs["ratio"], inputs["ratio_low"], inputs["ratio_high"], "log_ratio", 2 * inputs["smallest"])
+    return HeadFacts(
+        limits=(inputs["lower"], inputs["upper"]),
+        state=State(inputs["state"]),
+        hours_outside=inputs["hours_outside"],
+        ratio=ratio,
+        smallest=inputs["smallest"],
+    )
+
+
+def test_the_head_of_a_comparison_and_of_a_report(subtests: pytest.Subtests) -> None:
+    found = read_range()
+    for case in found["heads"]:
+        with subtests.test(case["case"]):
+            assert read_facts(case["inputs"]).head is PeriodHead(case["head"])
+    for case in found["head_of_all"]:
+        facts = [read_facts(inputs) for inputs in case["comparisons"]]
+        gravest = min(range(len(facts)), key=lambda place: facts[place].gravity)
+        assert (gravest, facts[gravest].head) == (case["place"], PeriodHead(case["head"]))
+
+
+def count_kinds(kinds: Sequence[Any], reference: Sequence[str]) -> CounterfactualCells:
+    """Kinds are [own group, outcome, {changed to: [favourable copies, classified copies]}, records]."""
+    labels = list(dict.fromkeys([kind[0] for kind in kinds] + [label for kind in kinds for label in kind[2]]))
+    groups = as_groups([(label, "reference" if label in reference else "monitored") for label in labels])
+    rows = [kind for kind in kinds for _ in range(kind[3])]
+    copies = np.zeros((2, len(rows), len(labels)), np.int64)
+    for position, kind in enumerate(rows):
+        for label, cells in kind[2].items():
+            copies[:, position, labels.index(label)] = cells
+    return CounterfactualCells.from_records(
+        groups,
+        np.array([labels.index(kind[0]) for kind in rows]),
+        outcome=np.array([kind[1] for kind in rows]),
+        copies_favourable=copies[0],
+        copies_classified=copies[1],
+    )
+
+
+def test_counterfactual_kinds_of_all_hours_are_weighed_by_the_shares_of_the_period() -> None:
+    found = read_range()
+    hours = found["counterfactual"]["hours"]
+    table = CounterfactualCells.merged([count_kinds(hour, ["r1", "r2"]) for hour in hours])
+    expected = found["counterfactual"]["figures"]
+    number = figure_of(measure_counterfactual(table, limits=LIMITS), "disparate_impact", "m").number
+    assert isinstance(number, Value)
+    assert number.value == near(expected["ratio"], rel=1e-9)
+
+    pairs = found["counterfactual_pairs"]
+    number = figure_of(measure_counterfactual(count_kinds(pairs["kinds"], ["r"]), limits=LIMITS), "disparate_impact", "m").number
+    assert isinstance(number, Value)
+    ends = [pairs["figures"][name] for name in ("ratio", "ratio_low", "ratio_high")]
+    assert [number.value, number.lower, number.upper] == near(ends, rel=1e-9)

@@ -1,0 +1,340 @@
+"""A period from the count tables of its checked hours, one part for each monitor version and model revision.
+
+Of each hour the newest check of exactly that hour counts, and of it its own records. Parts are never added
+up.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import date, datetime, timedelta
+from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
+
+from sqlalchemy.orm import Session
+
+from ...base.clock import HOUR, floor_to_day, floor_to_hour
+from ...base.errors import InvalidInput
+from ...base.values import frozen_by_name
+from ...database.binary_rows import read_rows
+from ...domain.check import DataSet, Measurement, Scope, Span
+from ...domain.groups import GroupWords
+from ...domain.monitor import Comparison, Monitor, list_comparisons
+from ...statistics.catalogue import CATALOGUE
+from ...statistics.group_labels import IntArray
+from ...statistics.measures.period_figures import RATIO, PeriodFigure, measure_period
+from ...statistics.sentences.left_out import CountedRecords
+from ...statistics.tables.count_table import GroupCounts, LabelledCells
+from ..counting.tabulate import PIECES, TABLE_TYPES, Table, merged
+from ..measure import measure_table, strictest_limits
+from ..result_queries import read_comparison
+
+MAX_HOURS = 20_000
+"""Max hours of a period: more than two years."""
+
+HOURS_OF_DAY = 25
+"""Max hours of a period that is divided into hours instead of days."""
+
+_HOURS = """
+    SELECT span_start, monitor_version, model_revision, revisions, others, records, beyond_newest, data,
+        attribute, cells
+    FROM (
+        SELECT DISTINCT ON (span_start) no, span_start, monitor_version, model_revision,
+            "window"->'revisions_in_span' AS revisions,
+            ("window"->>'records_of_other_revisions')::bigint AS others,
+            ("window"->>'records')::bigint AS records,
+            ("window"->>'logged_in_span')::bigint - ("window"->>'records')::bigint AS beyond_newest
+        FROM checks
+        WHERE deployment_no = %(deployment_no)s AND span_start >= %(start)s AND span_start < %(end)s
+            AND state IN ('succeeded', 'insufficient_data') AND span_end = span_start + interval '1 hour'
+            AND span_start = date_trunc('hour', span_start, 'UTC')
+            AND EXISTS (SELECT FROM check_tables WHERE check_no = no AND part = 'span')
+        ORDER BY span_start, no DESC
+    ) newest JOIN check_tables ON check_no = newest.no
+    WHERE part = 'span' AND data = ANY(%(data)s) ORDER BY span_start, data, attribute
+"""
+
+
+class PartKey(NamedTuple):
+    monitor_version: int | None
+    model_revision: str
+
+
+class _HourRow(NamedTuple):
+    """Table of an hour, and facts on its check. `others` are records of other revisions in its window; before
+    `revisions` were stored, they may be in its tables.
+    """
+
+    hour: datetime
+    monitor_version: int | None
+    model_revision: str
+    revisions: Sequence[str] | None
+    others: int | None
+    records: int | None
+    beyond_newest: int | None
+    data: DataSet
+    attribute: str
+    cells: Mapping[str, Any]
+
+    @property
+    def comparison(self) -> Comparison:
+        return read_comparison(self.attribute, self.cells)
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether records of several revisions are counted together."""
+        if self.revisions is None:
+            return bool(self.others)
+        return len(self.revisions) > 1 and PIECES not in self.cells
+
+    def list_tables(self) -> Iterator[tuple[PartKey, datetime, Table]]:
+        """Yields the tables of the revisions, with the hour in which their records were scored."""
+        kind = TABLE_TYPES[self.data]
+        if self.data is DataSet.LABELLED or (self.data is DataSet.AS_LOGGED and PIECES in self.cells):
+            for piece in self.cells.get(PIECES, ()):
+                hour = self.hour if piece["hour"] is None else datetime.fromisoformat(piece["hour"])
+                if self.data is DataSet.AS_LOGGED or piece["hour"] is not None:
+                    key = PartKey(self.monitor_version, piece["revision"])
+                    yield key, hour, kind.from_json(_narrow(piece["cells"]))
+        elif not (self.is_mixed and self.data is DataSet.AS_LOGGED):
+            alone = self.data is DataSet.AS_LOGGED and self.revisions is not None and len(self.revisions) == 1
+            revision = self.revisions[0] if alone and self.revisions else self.model_revision
+            yield PartKey(self.monitor_version, revision), self.hour, kind.from_json(_narrow(self.cells))
+
+
+def _narrow(cells: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: counts for name, counts in cells.items() if name not in {"strata", "scores"}}
+
+
+@frozen_by_name
+class PartComparison:
+    """Figures of one attribute in a part; `further` are counterfactual ones and those of labels.
+
+    `labelled` counts records with a label and all, by group.
+    """
+
+    comparison: Comparison
+    records: CountedRecords
+    limits: tuple[float | None, float | None]
+    figures: Sequence[PeriodFigure]
+    further: Sequence[Measurement] = ()
+    labelled: Mapping[str, tuple[int, int]]
+
+
+@frozen_by_name
+class PeriodPart:
+    key: PartKey
+    hours: Sequence[datetime]
+    records: int
+    comparisons: Sequence[PartComparison]
+
+
+@frozen_by_name
+class PeriodSums:
+    """`hours` are those of the period that have ended, parts the newest first. Labels count that arrived
+    before
+    `labels_until`; `unplaced` hours of them do not say of which hours their records are.
+    """
+
+    span: Span
+    zone: ZoneInfo
+    hours: int
+    checked: int
+    parts: Sequence[PeriodPart]
+    labels_until: datetime
+    unplaced: int = 0
+
+    @property
+    def unit(self) -> str:
+        return "hours" if self.hours <= HOURS_OF_DAY else "days"
+
+
+def cut_to_hours(span: Span, now: datetime) -> Span:
+    """Hours of the span that have ended: each belongs to the period in which it starts.
+
+    Raises:
+        InvalidInput: there are more than a period may have.
+    """
+    start, end = (floor_to_hour(moment - timedelta.resolution) + HOUR for moment in (span.start, span.end))
+    if (end - start) // HOUR > MAX_HOURS:
+        raise InvalidInput("since", f"leaves more than {MAX_HOURS:,} hours; choose a later one")
+    return Span(start=start, end=max(start, min(end, floor_to_hour(now))))
+
+
+def read_period(
+    session: Session,
+    deployment_no: int,
+    monitor: Monitor,
+    span: Span,
+    *,
+    zone: ZoneInfo,
+    now: datetime,
+    logged: int | None,
+) -> PeriodSums:
+    """Two statements. `span` are whole hours; of them so many records were `logged` (None: not known)."""
+    labels_until = max(floor_to_day(now), span.start)
+    rows = _read_hours(session, deployment_no, span, DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL)
+    labels = _read_hours(session, deployment_no, Span(start=span.start, end=labels_until), DataSet.LABELLED)
+    return build_period(monitor, span, rows, labels, zone=zone, labels_until=labels_until, logged=logged)
+
+
+def _read_hours(session: Session, deployment_no: int, span: Span, *data: DataSet) -> list[_HourRow]:
+    values = {"deployment_no": deployment_no, "start": span.start, "end": span.end, "data": list(data)}
+    rows = map(_HourRow._make, read_rows(session, _HOURS, values))
+    return [row._replace(data=DataSet(row.data)) for row in rows]
+
+
+def build_period(
+    monitor: Monitor,
+    span: Span,
+    rows: Sequence[_HourRow],
+    labels: Sequence[_HourRow],
+    *,
+    zone: ZoneInfo,
+    labels_until: datetime,
+    logged: int | None,
+) -> PeriodSums:
+    tables: dict[PartKey, dict[tuple[DataSet, Comparison], list[tuple[datetime, Table]]]] = {}
+    for row in (*rows, *labels):
+        for key, hour, table in row.list_tables():
+            if span.start <= hour < span.end and (row.data is DataSet.AS_LOGGED or key in tables):
+                tables.setdefault(key, defaultdict(list))[row.data, row.comparison].append((hour, table))
+    # One row of each hour: it has a table for each attribute.
+    by_hour = {row.hour: row for row in rows if row.data is DataSet.AS_LOGGED}
+    left_out = {
+        "beyond_newest": sum(row.beyond_newest or 0 for row in by_hour.values()),
+        "mixed_revisions": sum(row.records or 0 for row in by_hour.values() if row.is_mixed),
+    }
+    hours = (span.end - span.start) // HOUR
+    parts = []
+    for key, of_part in tables.items():
+        counted = sorted(
+            {hour for (data, _), of in of_part.items() if data is DataSet.AS_LOGGED for hour, _ in of}
+        )
+        reach = span if len(tables) == 1 else Span(start=counted[0], end=counted[-1] + HOUR)
+        units = {
+            find_unit(reach.start + HOUR * no, hours, zone) for no in range((reach.end - reach.start) // HOUR)
+        }
+        comparisons = []
+        for comparison in dict.fromkeys(
+            comparison for data, comparison in of_part if data is DataSet.AS_LOGGED
+        ):
+            by_data = {
+                data: of for (data, of_comparison), of in of_part.items() if of_comparison == comparison
+            }
+            comparisons.append(
+                _compare(
+                    monitor,
+                    comparison,
+                    by_data,
+                    units=len(units),
+                    name=lambda hour: find_unit(hour, hours, zone),
+                    at=span.end,
+                )
+            )
+        parts.append(
+            PeriodPart(
+                key=key,
+                hours=counted,
+                records=max((of.records.of for of in comparisons), default=0),
+                comparisons=comparisons,
+            )
+        )
+    # A revision without traffic must not decide.
+    parts = [part for part in parts if part.records] or parts
+    total = sum(part.records for part in parts)
+    if logged is not None:
+        left_out["not_checked"] = max(0, logged - total - sum(left_out.values()))
+    parts = [_leave_out(part, monitor, left_out | {"other_part": total - part.records}) for part in parts]
+    return PeriodSums(
+        span=span,
+        zone=zone,
+        hours=hours,
+        checked=len(by_hour),
+        parts=sorted(parts, key=lambda part: (part.hours[-1], part.hours[0]), reverse=True),
+        labels_until=labels_until,
+        unplaced=len({row.hour for row in labels if PIECES not in row.cells}),
+    )
+
+
+def find_unit(hour: datetime, hours: int, zone: ZoneInfo) -> datetime | date:
+    """Day of the hour in the zone; of a period of one day the hour itself."""
+    return hour if hours <= HOURS_OF_DAY else hour.astimezone(zone).date()
+
+
+def _compare(
+    monitor: Monitor,
+    comparison: Comparison,
+    tables: Mapping[DataSet, Sequence[tuple[datetime, Table]]],
+    *,
+    units: int,
+    name: Callable[[datetime], datetime | date],
+    at: datetime,
+) -> PartComparison:
+    logged = [(hour, table) for hour, table in tables[DataSet.AS_LOGGED] if isinstance(table, GroupCounts)]
+    by_unit: dict[datetime | date, list[GroupCounts]] = defaultdict(list)
+    for hour, table in logged:
+        by_unit[name(hour)].append(table)
+    sums = [GroupCounts.merged(of_unit) for of_unit in by_unit.values()]
+    total = GroupCounts.merged(sums)
+    members = comparison.members(monitor) if comparison in list_comparisons(monitor) else []
+    limits = strictest_limits(members, RATIO)
+    bounds = (limits.lower, limits.upper)
+    further = []
+    labelled: dict[str, tuple[int, int]] = {}
+    for data, metrics in _FURTHER.items():
+        if of_data := tables.get(data):
+            merged_table = merged(data, [table for _, table in of_data])
+            if isinstance(merged_table, LabelledCells):
+                cohort = _count_cohort(merged_table, total)
+                merged_table = replace(merged_table, cohort=cohort)
+                counted = cohort.sum(1).tolist()
+                labelled = {
+                    group.label: (of_group[1], of_group[0])
+                    for group, of_group in zip(merged_table.groups, counted, strict=False)
+                }
+            measured = measure_table(
+                data,
+                comparison,
+                merged_table,
+                monitor=monitor,
+                at=at,
+                picked=[CATALOGUE[metric] for metric in metrics],
+                scopes=frozenset({"group"}),
+            )
+            further += [figure for figure in measured if figure.scope is Scope.GROUP]
+    return PartComparison(
+        comparison=comparison,
+        records=CountedRecords.of_table(comparison.label, total, "predictions"),
+        limits=bounds,
+        figures=measure_period(total, sums, bounds, empty=units - len(sums)),
+        further=further,
+        labelled=labelled,
+    )
+
+
+_FURTHER = {
+    DataSet.COUNTERFACTUAL: (RATIO,),
+    DataSet.LABELLED: ("true_positive_rate_difference", "false_positive_rate_difference"),
+}
+"""Metrics of a period in addition to those of its predictions."""
+
+
+def _count_cohort(labelled: LabelledCells, scored: GroupCounts) -> IntArray:
+    """Says how many of the scored records have a label."""
+    cohort = labelled.count_labels()
+    places = {group.label: position for position, group in enumerate(scored.groups)}
+    for position, group in enumerate(labelled.groups):
+        if group.label in places:
+            cohort[position, :, 0] = scored.counts[places[group.label]]
+    return cohort
+
+
+def _leave_out(part: PeriodPart, monitor: Monitor, left_out: Mapping[str, int]) -> PeriodPart:
+    names = GroupWords.of(monitor)
+    words = {"newest": f"{monitor.max_records:,} of an hour"}
+    comparisons = [
+        replace(of, records=replace(of.records.add_ungrouped(**left_out), words=words).named(names.label))
+        for of in part.comparisons
+    ]
+    return replace(part, comparisons=comparisons)

@@ -1,0 +1,359 @@
+"""First page of a report on a period: its head, one row a group, and the parts that are kept apart."""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from ...base.clock import HOUR
+from ...base.values import frozen
+from ...charts.series import rename_evidence
+from ...checks.days.period import PartComparison, PeriodPart, PeriodSums
+from ...checks.views.headlines import DATA_NAMES
+from ...domain.check import DataSet
+from ...domain.groups import GroupWords
+from ...evidence.past_states import NO_EVIDENCE, PastState
+from ...statistics.catalogue import CATALOGUE
+from ...statistics.e_values.state_words import State
+from ...statistics.figure_values import Undefined, Value
+from ...statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Limits
+from ...statistics.measures.period_figures import FAR_APART, RATIO, HeadFacts, PeriodFigure, PeriodHead
+from ...statistics.measures.worst_group import widen_for_choice
+from ...statistics.sentences.figure_sentences import write_minus
+from ...statistics.sentences.left_out import list_lines
+from ..document import (
+    ABSENT,
+    Block,
+    FirstPage,
+    Paragraph,
+    ReportTable,
+    Section,
+    count,
+    format_interval,
+    format_measured_value,
+    moment,
+    share,
+    write_ends,
+)
+from ..report_source import ReportSource
+from .configuration_sections import list_cautions, list_facts
+from .evidence_section import say_since
+
+MOST_ROWS = 11
+"""Max groups of the first page, the gravest; the others follow the second page."""
+
+_FURTHEST = "*"
+
+HEAD_WORDS = {
+    PeriodHead.UNFAIR: "unfair",
+    PeriodHead.WAS_UNFAIR: "was unfair",
+    PeriodHead.OUTSIDE_WITHOUT_ALARM: "outside without an alarm",
+    PeriodHead.TOO_FEW: "too few records",
+    PeriodHead.NOTHING_FOUND: "nothing found",
+    PeriodHead.CONFIRMED_FAIR: "confirmed fair",
+    PeriodHead.NOT_COMPUTABLE: "not computable",
+}
+
+SUMS = (
+    "Rates and ratios are of the sums of all checked hours of the period, each hour once, never means of "
+    "hourly "
+    f"figures. {_FURTHEST} furthest out of its attribute: its interval allows for the choice. Fewer: "
+    "favourable "
+    "outcomes that the group lacks at the reference's rate. Limits are the present ones."
+)
+
+
+@frozen
+class PeriodRow:
+    of: PartComparison
+    figure: PeriodFigure
+    facts: HeadFacts
+    past: PastState
+
+    @property
+    def head(self) -> PeriodHead:
+        return self.facts.head
+
+
+def judge_part(part: PeriodPart, source: ReportSource) -> list[PeriodRow]:
+    """Returns the figures of a part, the gravest first. The interval of each allows for the choice of the
+    headline among all.
+    """
+    rows = [(of, figure) for of in part.comparisons for figure in of.figures]
+    measured = [figure for _, figure in rows if figure.ratio is not None]
+    chosen_from = sum(figure.smallest >= MINIMUM_GROUP_SIZE for figure in measured) or len(measured)
+    judged = []
+    for of, figure in rows:
+        past = source.states.get((of.comparison.label, figure.group), NO_EVIDENCE)
+        ratio = figure.ratio
+        if ratio is not None and chosen_from > 1:
+            ratio = widen_for_choice(CATALOGUE[RATIO], ratio, chosen_from)
+        facts = HeadFacts(
+            limits=of.limits,
+            state=past.state,
+            hours_outside=past.count_hours(source.hours),
+            ratio=ratio,
+            smallest=figure.smallest,
+        )
+        judged.append(PeriodRow(of, figure, facts, past))
+    return sorted(judged, key=lambda row: row.facts.gravity)
+
+
+def say_head(row: PeriodRow, period: PeriodSums, end: str) -> str:
+    """`end` names the end of the period."""
+    figure, facts, past = row.figure, row.facts, row.past
+    hours = f"{facts.hours_outside:,} of {period.hours:,} hours"
+    match row.head:
+        case PeriodHead.UNFAIR:
+            return f"Unfair {end}, since {_say(past.since, period.zone)}; {hours} outside"
+        case PeriodHead.WAS_UNFAIR:
+            spans = "; ".join(
+                f"{_say(incident.since, period.zone)}–{_say(incident.until, period.zone)}"
+                for incident in past.incidents
+            )
+            state = "confirmed fair" if facts.state is State.SHOWN_FAIR else "undecided"
+            return f"Was unfair for {hours} ({spans}); {end} {state}"
+        case PeriodHead.NOT_COMPUTABLE:
+            return f"Not computable: {figure.number.reason}" if isinstance(figure.number, Undefined) else ""
+        case PeriodHead.OUTSIDE_WITHOUT_ALARM:
+            value, ends = _write_ratio(facts.ratio, facts.limits)
+            return (
+                f"Outside over the whole period ({value}, {ends}), without an alarm within the yearly budget"
+            )
+        case PeriodHead.TOO_FEW if facts.smallest < MINIMUM_GROUP_SIZE:
+            return f"Too few records to tell: {facts.smallest:,}"
+        case PeriodHead.TOO_FEW:
+            return "Outside, but so few records may differ by chance"
+        case PeriodHead.CONFIRMED_FAIR:
+            return f"Confirmed fair since {_say(past.since, period.zone)}; no hour outside"
+        case _ if facts.limits == (None, None):
+            return "No limit is set, so nothing is judged"
+        case _:
+            return "Nothing found, not confirmed: ratio inside the limits"
+
+
+def period_page(source: ReportSource, period: PeriodSums) -> FirstPage:
+    """First page; the newest part decides. There is at least one."""
+    part = period.parts[0]
+    names = source.forest.words
+    rows = judge_part(part, source)
+    end = f"at the end of {_say(source.hours.end, period.zone)}"
+    gravest = rows[0] if rows else None
+    headline, note, group = "No group was compared in this period.", "", None
+    if gravest is not None:
+        attribute = gravest.of.comparison.label
+        group = names.label(attribute, gravest.figure.group)
+        headline = f"{group} ({attribute}): {say_head(gravest, period, end)}."
+        others = Counter(row.head for row in rows[1:])
+        counts = [f"{others[head]:,} {words}" for head, words in HEAD_WORDS.items() if others[head]]
+        note = f"Of {len(rows):,} groups this is the gravest" + (
+            f"; the others: {', '.join(counts)}." if counts else "."
+        )
+    shown = rows[:MOST_ROWS]
+    return FirstPage(
+        about=f"All {len(part.hours):,} hours of this period that were checked with {_name_part(part)}",
+        verdict="no verdict" if gravest is None else HEAD_WORDS[gravest.head],
+        headline=headline,
+        cautions=tuple(list_cautions(source)),
+        notes=tuple(list_period_notes(source, period, rows)),
+        facts=tuple(list_facts(source)),
+        axis="",
+        groups=(),
+        table=tabulate_part(shown, period, names),
+        owner=source.deployment.owner,
+        attribute=None if gravest is None else gravest.of.comparison.label,
+        group=group,
+        note=note,
+        since=tuple(say_since(rename_evidence(names, source.evidence), limit=2)),
+    )
+
+
+def fits_first_page(period: PeriodSums) -> bool:
+    return len(period.parts) == 1 and sum(len(of.figures) for of in period.parts[0].comparisons) <= MOST_ROWS
+
+
+def list_period_notes(source: ReportSource, period: PeriodSums, rows: Sequence[PeriodRow]) -> Iterator[str]:
+    names = source.forest.words
+    if period.span.end < source.span.end:
+        yield f"The period is not over: so far, until {_say(period.span.end, period.zone)}."
+    if len(period.parts) > 1:
+        total = sum(part.records for part in period.parts)
+        parts = "; ".join(
+            f"{_name_part(part)}: {len(part.hours):,} hours, "
+            f"{share(part.records / total if total else None)} of the records"
+            for part in period.parts
+        )
+        kept_apart = "Parts are kept apart, the newest first, and never added up"
+        yield f"{kept_apart}: {parts}. The others follow page 2."
+    if rows:
+        of = rows[0].of
+        yield f"{of.comparison.label}: {of.records.text}"
+    counted = None if source.evidence is None else source.evidence.era.counted_until
+    if counted is None or counted < source.hours.end:
+        until = "no hour" if counted is None else f"hours until {_say(counted, period.zone)}"
+        yield f"Evidence, and so alarms, has counted {until} of the present model revision."
+    for row in rows:
+        name = names.label(row.of.comparison.label, row.figure.group)
+        within, ratio = row.figure.within, row.figure.ratio
+        if (
+            within is not None
+            and ratio is not None
+            and ratio.value > 0
+            and abs(math.log(within.value / ratio.value)) > FAR_APART
+        ):
+            value, ends = write_ends(within.value, within.lower, within.upper, (*row.of.limits, 1.0))
+            yield (
+                f"{name}: within {period.unit} the ratio is {value} ({ends}): part of the period's figure "
+                "comes "
+                "from when people applied."
+            )
+        for alarm in row.past.later:
+            yield (
+                f"{name}: an alarm of {_say(alarm.alarm_at, period.zone)}, after this period, says: since "
+                f"{_say(alarm.since, period.zone)}."
+            )
+    compared = {(row.of.comparison.label, row.figure.group) for row in rows}
+    elsewhere = [
+        names.label(*key)
+        for key, past in source.states.items()
+        if key not in compared and past.count_hours(source.hours)
+    ]
+    if elsewhere:
+        yield f"Also outside in this period, by evidence: {', '.join(elsewhere)}."
+
+
+def tabulate_part(rows: Sequence[PeriodRow], period: PeriodSums, names: GroupWords) -> ReportTable:
+    cells = []
+    references: dict[str, tuple[str, ...]] = {}
+    for row in rows:
+        figure, attribute = row.figure, row.of.comparison.label
+        is_furthest = bool(figure.chosen_from)
+        ratio = figure.chosen if is_furthest and figure.chosen is not None else figure.ratio
+        value, ends = _write_ratio(ratio, row.of.limits)
+        units = figure.units
+        cells.append(
+            (
+                (
+                    f"{names.label(attribute, figure.group)} "
+                    f"({attribute}){f' {_FURTHEST}' if is_furthest else ''}"
+                ),
+                _count_side(figure.monitored.n, figure.monitored.decisions),
+                f"{figure.monitored.favourable:,}",
+                share(figure.monitored.rate),
+                share(figure.reference.rate),
+                value,
+                ends,
+                _say_fewer(figure),
+                (
+                    f"{units.outside:,} of {units.judged:,} ({units.clearly:,} clearly; {units.few:,} few, "
+                    f"{units.empty:,} empty)"
+                ),
+                _say_state(row, period.zone),
+            )
+        )
+        references[attribute] = (
+            f"reference of {attribute}",
+            _count_side(figure.reference.n, figure.reference.decisions),
+            f"{figure.reference.favourable:,}",
+            share(figure.reference.rate),
+            *(ABSENT,) * 6,
+        )
+    columns = ("Group", "n", "Favourable", "Rate", "Reference", "Ratio", "95 %", "Fewer")
+    unit = period.unit.capitalize()
+    return ReportTable(
+        "Each group compared with its reference, gravest first",
+        (*columns, f"{unit} outside, of judged", "State"),
+        [*cells, *references.values()],
+        SUMS,
+    )
+
+
+def period_sections(source: ReportSource, period: PeriodSums) -> Iterator[Section]:
+    """Yields a block for each part, with the rows that the first page has no room for."""
+    names = source.forest.words
+    for part in period.parts:
+        rows = judge_part(part, source)
+        first, last = part.hours[0], part.hours[-1] + HOUR
+        blocks: list[Block] = [
+            Paragraph(
+                f"{len(part.hours):,} hours from {_say(first, period.zone)} to {_say(last, period.zone)}, "
+                f"{part.records:,} records."
+            ),
+            *(
+                Paragraph(f"{of.comparison.label}: {line}")
+                for of in part.comparisons
+                for line in list_lines(of.records.to_json())
+            ),
+            tabulate_part(rows, period, names),
+            *_tabulate_further(part, period, names),
+        ]
+        yield Section(f"The period, {_name_part(part)}", blocks)
+
+
+def _tabulate_further(part: PeriodPart, period: PeriodSums, names: GroupWords) -> Iterator[Block]:
+    rows = []
+    for of in part.comparisons:
+        for figure in of.further:
+            labelled = of.labelled.get(figure.group or "") if figure.data is DataSet.LABELLED else None
+            rows.append(
+                (
+                    f"{names.label(of.comparison.label, figure.group or '')} ({of.comparison.label})",
+                    CATALOGUE[figure.metric].title,
+                    DATA_NAMES.get(figure.data, "of the labelled"),
+                    format_measured_value(figure),
+                    format_interval(figure),
+                    ABSENT if labelled is None else f"{labelled[0]:,} of {labelled[1]:,}",
+                )
+            )
+    if not rows:
+        yield Paragraph("No checked hour of this part has counterfactual figures or labels.")
+        return
+    note = (
+        f"Labels count by the hour of their record, if they arrived before {moment(period.labels_until)}, "
+        "with the "
+        "value that the check of their arrival saw; those of later days are missing. Figures that read "
+        "records have "
+        "none of a period: ask for a check of the range."
+    )
+    if period.unplaced:
+        note += (
+            f" Those that arrived in {period.unplaced:,} hours are missing: their records' hours are unknown."
+        )
+    columns = ("Group", "Figure", "Records", "Value", "95 %", "Labelled of scored")
+    yield ReportTable("Further figures of this part", columns, rows, note)
+
+
+def _say_state(row: PeriodRow, zone: ZoneInfo) -> str:
+    since = "" if row.past.since is None else f" since {_say(row.past.since, zone)}"
+    return (
+        f"{HEAD_WORDS[row.head]}{since if row.head in (PeriodHead.UNFAIR, PeriodHead.CONFIRMED_FAIR) else ''}"
+    )
+
+
+def _say_fewer(figure: PeriodFigure) -> str:
+    fewer = figure.fewer
+    if fewer is None:
+        return ABSENT
+    if fewer.lower is None or fewer.upper is None:
+        return f"about {write_minus(count(round(fewer.value)))}"
+    value, low, high = (write_minus(count(round(end))) for end in (fewer.value, fewer.lower, fewer.upper))
+    return f"{value} ({low} to {high})"
+
+
+def _count_side(n: int, decisions: float | None) -> str:
+    return f"{n:,}" if decisions is None else f"{n:,}, for about {decisions:,.0f} decisions"
+
+
+def _write_ratio(ratio: Value | None, limits: Limits) -> tuple[str, str]:
+    if ratio is None:
+        return ABSENT, ABSENT
+    return write_ends(ratio.value, ratio.lower, ratio.upper, (*limits, 1.0))
+
+
+def _name_part(part: PeriodPart) -> str:
+    return f"model revision {part.key.model_revision}, monitor version {part.key.monitor_version}"
+
+
+def _say(at: datetime | None, zone: ZoneInfo) -> str:
+    return "the end" if at is None else f"{at.astimezone(zone):%Y-%m-%d %H:%M}"
