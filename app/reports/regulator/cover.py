@@ -271,10 +271,9 @@ _MOST_REVISIONS = 4
 
 WINDOWS = (
     "Figures of this page are of the hours that were checked, with the newest model revision and monitor "
-    "version; "
-    "without such hours, of the newest check. The tables of people in the annex count every record of the "
-    "period "
-    "and all its model revisions, as logged, so their figures for the same group may differ from these."
+    "version; without such hours, of the newest check. The tables of people in the annex count every "
+    "record of the period and all its model revisions, as logged, so their figures for the same group may "
+    "differ from these."
 )
 OF_PERIOD = "Every record of the period counts, of all model revisions, checked or not."
 

@@ -57,10 +57,8 @@ HEAD_WORDS = {
 
 SUMS = (
     "Rates and ratios are of the sums of all checked hours of the period, each hour once, never means of "
-    "hourly "
-    f"figures. {_FURTHEST} furthest out of its attribute: its interval allows for the choice. Fewer: "
-    "favourable "
-    "outcomes that the group lacks at the reference's rate. Limits are the present ones."
+    f"hourly figures. {_FURTHEST} furthest out of its attribute: its interval allows for the choice. "
+    "Fewer: favourable outcomes that the group lacks at the reference's rate. Limits are the present ones."
 )
 
 

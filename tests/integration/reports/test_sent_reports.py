@@ -7,13 +7,12 @@ from unittest.mock import patch
 
 import psycopg
 import pytest
-from app.alerts.channels.queries import create_channel
 from sqlalchemy import text
 
 from app.access.principals import Role
 from app.access.secret_box import SecretBox
 from app.alerts.channels import notifier
-from app.alerts.channels.channel import ChannelContent, ChannelKind
+from app.alerts.channels.channel import ChannelContent, ChannelKind, create_channel
 from app.alerts.channels.notifier import Notifier, Sender
 from app.base.settings import Settings
 from app.calls.egress_policy import EgressPolicy

@@ -114,9 +114,9 @@ def test_a_page_that_offers_reports_is_shown_where_the_machine_refuses_their_pro
         raise BlockingIOError("Resource temporarily unavailable")
 
     monkeypatch.setattr(forkserver, "connect_to_new_process", refuse)
-    monkeypatch.setattr("app.pages.prepare_reports.ensure_running", refuse)
+    monkeypatch.setattr("app.pages.report_page.ensure_running", refuse)
 
-    page = reported.service.client.get("/deployments/a-model").status_code
+    page = reported.service.client.get("/deployments/a-model/reports").status_code
     with pytest.raises(ReportNotMade, match="The machine refused the process that makes reports: Resource temporarily unavailable"):
         asyncio.run(ReportMaker(reported.stage.database.url).make(order_of(reported)))
 
