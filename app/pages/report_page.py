@@ -205,7 +205,6 @@ def find_problem(chosen: ChosenContent, deployment: Deployment, monitor: Monitor
     try:
         mappings = parse_mappings(chosen.categories) if chosen.categories.strip() else ()
         wanted = SheetsWanted(
-            sheets=(),
             attributes=tuple(chosen.attribute or ()),
             controls=tuple(chosen.control or ()),
             categories=mappings,

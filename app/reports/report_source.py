@@ -84,6 +84,7 @@ class ReportSource:
     deployment: Deployment
     monitor: Monitor | None
     span: Span
+    zone: ZoneInfo
     is_of_check: bool
     check: CheckRun | None
     measurements: Sequence[Measurement]
@@ -158,6 +159,7 @@ def read_source(
         deployment=deployment,
         monitor=monitor,
         span=span,
+        zone=zone,
         is_of_check=isinstance(of, CheckRun),
         check=check,
         measurements=measurements,

@@ -14,10 +14,10 @@ from ...domain.record_times import parse_moment
 from ...reports.document import Made
 from ...reports.regulator.clauses import ToolKind
 from ...reports.regulator.regulator_report import (
-    ReportForm,
+    Order,
     check_database,
     check_file,
-    make_regulator_report,
+    read_content,
     read_report_file,
 )
 from ...reports.regulator.sheets import SheetsWanted, choose_sheets
@@ -62,7 +62,8 @@ def report_deployment(deployment_id: str, span: Span, query: SheetsWanted, form:
     with ready_database(settings) as database:
         with database.transaction() as session:
             deployment = Deployments(session, open_secret_box(settings)).get(deployment_id)
-        return make_regulator_report(database, deployment, span, query, origin, ReportForm(form))
+        order = Order(deployment=deployment, span=span, wanted=query, made=origin)
+        return read_content(database, order).write(form)
 
 
 def verify_report(file: Path, *, is_offline: bool) -> bool:
@@ -76,7 +77,7 @@ def verify_report(file: Path, *, is_offline: bool) -> bool:
             differences += check_database(session, deployment, report)
         looked_at = "the file and the database"
     if not differences:
-        checks = sum(link.part.startswith("check ") for link in report.chain)
+        checks = sum(part.part.startswith("check ") for part in report.chain)
         counted = "1 check" if checks == 1 else f"{checks:,} checks"
         echo(
             f"Unchanged: {looked_at}; {counted} and the configuration, chain {report.content['chain_head']}."

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import numpy as np
 from sqlalchemy import Select, delete, func, insert, select, text, update
 from sqlalchemy.dialects.postgresql import insert as insert_if_absent
 from sqlalchemy.orm import Session
@@ -37,8 +38,6 @@ SETTLING = timedelta(hours=6)
 """Time between the end of a period and its report: its last checks end meanwhile."""
 
 MAX_SCHEDULES = 20
-
-_MONTHS_OF_YEAR = 12
 
 
 class ReportRhythm(StrEnum):
@@ -125,21 +124,13 @@ class CalendarPeriod(StrEnum):
     YEAR = "year"
 
 
-_PERIODS = {
-    ReportRhythm.WEEKLY: CalendarPeriod.WEEK,
-    ReportRhythm.MONTHLY: CalendarPeriod.MONTH,
-    ReportRhythm.QUARTERLY: CalendarPeriod.QUARTER,
-    ReportRhythm.YEARLY: CalendarPeriod.YEAR,
-}
-_MONTHS = {CalendarPeriod.MONTH: 1, CalendarPeriod.QUARTER: 3, CalendarPeriod.YEAR: _MONTHS_OF_YEAR}
-
-
 def periods_between(rhythm: ReportRhythm, zone: ZoneInfo, after: datetime, until: datetime) -> Iterator[Span]:
     """Yields the calendar periods of the zone that end later than `after` and not later than `until`, oldest
     first.
     """
+    kind = CalendarPeriod(rhythm.removesuffix("ly"))
     day = after.astimezone(zone).date()
-    while (period := find_period(_PERIODS[rhythm], day, zone)).end <= until:
+    while (period := find_period(kind, day, zone)).end <= until:
         if period.end > after:
             yield period
         day = period.end.astimezone(zone).date()
@@ -152,29 +143,26 @@ def find_period(kind: CalendarPeriod, day: date, zone: ZoneInfo) -> Span:
         InvalidInput: it reaches beyond the calendar.
     """
     try:
-        first, after = _find_days(kind, day)
-        return Span(start=_find_day_start(first, zone), end=_find_day_start(after, zone))
-    except (OverflowError, ValueError) as error:
-        raise InvalidInput("day", "lies outside the years 1 to 9999 in UTC") from error
-
-
-def _find_days(kind: CalendarPeriod, day: date) -> tuple[date, date]:
-    if kind in _MONTHS:
-        length = _MONTHS[kind]
-        number = (day.year * _MONTHS_OF_YEAR + day.month - 1) // length * length
-        first, after = (
-            date(month // _MONTHS_OF_YEAR, month % _MONTHS_OF_YEAR + 1, 1)
-            for month in (number, number + length)
+        # Weeks of numpy begin on Thursday, as 1970 did.
+        shift = 4 if kind is CalendarPeriod.WEEK else 0
+        first = (np.datetime64(day) - shift).astype(f"M8[{_UNITS[kind]}]")
+        # The earliest instant of a day; where clocks skip midnight or the day, that of the change.
+        start, end = (
+            datetime.combine((edge.astype("M8[D]") + shift).item(), time.min, zone).astimezone(UTC)
+            for edge in (first, first + 1)
         )
-        return first, after
-    is_week = kind is CalendarPeriod.WEEK
-    first = day - timedelta(days=day.weekday() if is_week else 0)
-    return first, first + timedelta(days=7 if is_week else 1)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise InvalidInput("day", "lies outside the years 1 to 9999 in UTC") from error
+    return Span(start=start, end=end)
 
 
-def _find_day_start(day: date, zone: ZoneInfo) -> datetime:
-    """The earliest instant on that day; where clocks skip midnight or the day, that of the change."""
-    return datetime.combine(day, time.min, zone).astimezone(UTC)
+_UNITS = {
+    CalendarPeriod.DAY: "D",
+    CalendarPeriod.WEEK: "W",
+    CalendarPeriod.MONTH: "M",
+    CalendarPeriod.QUARTER: "3M",
+    CalendarPeriod.YEAR: "Y",
+}
 
 
 MOST_OPEN = 20
@@ -394,17 +382,6 @@ def queue_due_reports(session: Session, *, settling: timedelta) -> int:
             )
             queued += session.scalar(stored.returning(KeptReportRow.no)) is not None
     return queued
-
-
-def channels_of_schedule(session: Session, schedule_no: int) -> list[int]:
-    """Returns the schedule's channels, which cannot be deleted until the transaction ends."""
-    channels = select(AlertChannelRow.no).join(
-        ReportScheduleChannelRow, ReportScheduleChannelRow.channel_no == AlertChannelRow.no
-    )
-    statement = channels.where(ReportScheduleChannelRow.schedule_no == schedule_no).order_by(
-        AlertChannelRow.no
-    )
-    return list(session.scalars(statement.with_for_update(read=True, key_share=True, of=AlertChannelRow)))
 
 
 _SELECT: Select[ReportScheduleRow, Any] = select(

@@ -55,7 +55,6 @@ from ..kept.queries import (
     request_report,
     schedules_page,
 )
-from ..report_processes import RegulatorOrder
 from ..routes import (
     ReportFile,
     ReportsIn,
@@ -67,7 +66,7 @@ from ..routes import (
     wanted_period,
 )
 from .clauses import NOT_LEGAL_ADVICE, ToolKind
-from .regulator_report import ReportForm
+from .regulator_report import Order, ReportForm
 from .report_data import choose_controls, require_columns, require_monitor
 from .sheets import PRESETS, PeriodSheet, ReportKind, ReportPreset, SheetsWanted, choose_sheets, find_missing
 
@@ -150,11 +149,10 @@ async def report_to_regulator(
     """
     sheets = options.sheets_wanted()
     await run_in_threadpool(require_sheets, session, deployment, sheets)
-    order = RegulatorOrder(
-        deployment=deployment, of=period, wanted=sheets, made=make_stamp(principal, now), form=options.form
-    )
+    made = make_stamp(principal, now)
+    order = Order(deployment=deployment, span=period, wanted=sheets, made=made)
     name = name_file(deployment.id, period, sheets.preset or sheets.kind)
-    return send_file(await reports.make(order), options.form.value, name)
+    return send_file(await reports.make(order, options.form), options.form.value, name)
 
 
 def require_sheets(session: Session, deployment: Deployment, sheets: SheetsWanted) -> None:

@@ -170,7 +170,7 @@ class SheetsWanted:
     other kinds have no sheets. `zone` has the days of the period. A person sends it to the `channels`.
     """
 
-    sheets: tuple[PeriodSheet, ...]
+    sheets: tuple[PeriodSheet, ...] = ()
     attributes: tuple[str, ...] = ()
     controls: tuple[str, ...] = ()
     tool: ToolKind = ToolKind.SELECTING
