@@ -65,8 +65,7 @@ MOST_FAILURES = 50
 
 NO_COUNTS = (
     "No whole hour of this time has stored counts, so there are no figures of the period: this page shows "
-    "its newest "
-    "check."
+    "its newest check."
 )
 
 NOTHING = "the check measured no figure that compares a monitored group with the reference"

@@ -13,12 +13,7 @@ from ..alerts.lifecycle import checks_waiting_for_alerts
 from ..alerts.queries import alerts_between
 from ..base.values import frozen, frozen_by_name
 from ..charts.forest import Forest, build_past_forest
-from ..charts.series import (
-    Series,
-    SeriesPoint,
-    SeriesWanted,
-    build_series,
-)
+from ..charts.series import SeriesPoint, SeriesWanted, build_series
 from ..checks.days.measurement_queries import EndedRun, ended_runs
 from ..checks.days.period import PeriodSums, cut_to_hours, read_period
 from ..checks.queries import get
@@ -42,8 +37,6 @@ BEFORE = timedelta(days=7)
 
 UTC_ZONE = ZoneInfo("UTC")
 
-_LEAST = timedelta(microseconds=1)
-
 NONE_MEASURED = (
     "No check of this time measured the disparate impact of an attribute that the monitor watches now."
 )
@@ -58,12 +51,7 @@ class History:
 
     attribute: str
     data: DataSet
-    series: Series
     fresh: Sequence[SeriesPoint]
-
-    @property
-    def name(self) -> str:
-        return f"{self.attribute} ({DATA_NAMES[self.data]})"
 
     @property
     def verdicts(self) -> Counter[str | None]:
@@ -142,19 +130,19 @@ def read_source(
         if monitor is not None:
             period = read_period(session, no, monitor, hours, zone=zone, now=now, logged=logged)
     histories = []
-    for attribute in _list_attributes(monitor):
+    for comparison in [] if monitor is None else list_comparisons(monitor):
         for data in DATA_NAMES:
             query = SeriesWanted(
                 metric=IMPACT,
                 data=data,
-                attribute=attribute,
+                attribute=comparison.label,
                 since=ends.start,
                 until=ends.end,
                 scopes=(Scope.WORST,),
             )
             series = build_series(session, no, query, runs=runs)
             fresh = [point for group in series.groups for point in group.points if not point.carried_forward]
-            histories.append(History(attribute, data, series, fresh))
+            histories.append(History(comparison.label, data, fresh))
     return ReportSource(
         deployment=deployment,
         monitor=monitor,
@@ -180,10 +168,6 @@ def read_source(
     )
 
 
-def _list_attributes(monitor: Monitor | None) -> list[str]:
-    return [] if monitor is None else [comparison.label for comparison in list_comparisons(monitor)]
-
-
 def choose_step(span: Span) -> timedelta:
     length = span.end - span.start
     if length <= timedelta(days=8):
@@ -193,4 +177,4 @@ def choose_step(span: Span) -> timedelta:
 
 def ends_in(span: Span) -> Span:
     """Moments, half-open, at which checks of the span end: after its start, up to its very end."""
-    return Span(start=span.start + _LEAST, end=span.end + _LEAST)
+    return Span(start=span.start + timedelta.resolution, end=span.end + timedelta.resolution)

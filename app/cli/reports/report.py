@@ -67,9 +67,9 @@ def render_report(report: SelectionReport, file: str, form: Format) -> bytes:
     # Imported here: the writers of HTML and PDF take a second to import.
     from ...reports.document import as_pdf  # noqa: PLC0415 - above
     from ...reports.html_file import as_html  # noqa: PLC0415 - above
-    from ...reports.selection_report import selection_document  # noqa: PLC0415 - above
+    from ...reports.selection_report import write_selection_report  # noqa: PLC0415 - above
 
-    document = selection_document(report, file, made_at=utc_now().replace(microsecond=0))
+    document = write_selection_report(report, file, made_at=utc_now().replace(microsecond=0))
     return as_pdf(document) if form is Format.PDF else as_html(document).encode()
 
 

@@ -71,7 +71,7 @@ class ScheduleContent:
     @property
     def zone(self) -> ZoneInfo:
         """Zone whose days and weeks the periods are of."""
-        return ZoneInfo(self.wanted.get("zone", "UTC"))
+        return ZoneInfo(self.wanted["zone"])
 
 
 @frozen_by_name
@@ -199,8 +199,7 @@ def request_report(
         if (session.scalar(sent) or 0) >= MOST_SENT:
             raise Conflict(
                 f"{MOST_SENT} reports of the deployment were sent in the last hour, which is the maximum. "
-                "Send it "
-                "later, or set a schedule."
+                "Send it later, or set a schedule."
             )
     queued = insert(KeptReportRow).values(
         deployment_no=deployment_no,
@@ -362,7 +361,7 @@ def queue_due_reports(session: Session, *, settling: timedelta) -> int:
         select(ReportScheduleRow, newest).where(ReportScheduleRow.enabled)
     ).all():
         after = max(row.since, made_until or row.since)
-        zone = ZoneInfo(row.wanted.get("zone", "UTC"))
+        zone = ZoneInfo(row.wanted["zone"])
         for span in periods_between(ReportRhythm(row.rhythm), zone, after, now - settling):
             stored = (
                 insert_if_absent(KeptReportRow)

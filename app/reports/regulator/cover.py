@@ -1,16 +1,14 @@
-"""Facts on the period for the cover, and sentences on the records of each figure."""
+"""Cover of a report on a period, and the chapters of its annex that are the same for every sheet."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from datetime import datetime
 
-import msgspec
-
 from ...base.values import frozen
 from ...charts.forest_headline import capitalise
 from ...statistics.sentences.left_out import list_lines
 from ..document import Block, Bullets, Fact, FirstPage, Json, Made, Paragraph, ReportTable, Section, count
-from .clauses import RuleClause
+from .clauses import CLAUSES
 from .sheets import PRESETS, PeriodSheet
 
 
@@ -142,13 +140,12 @@ def chapters(data: Json) -> Iterator[Section]:
 
 
 def clause_table(data: Json, sheets: Collection[PeriodSheet]) -> ReportTable:
-    clauses = msgspec.convert(data["clauses"], list[RuleClause])
-    rules = {clause.id: clause.rule for clause in clauses}
+    rules = {clause.id: clause.rule for clause in CLAUSES}
     day = datetime.fromisoformat(data["made"]["at"]).date()
     in_report = {"chapter:population", "chapter:limits", *(f"sheet:{sheet}" for sheet in sheets)}
     in_report.add(f"preset:{data['preset']}")
     rows = []
-    for clause in clauses:
+    for clause in CLAUSES:
         here = [name for name in clause.answered_by if name in in_report]
         elsewhere = [name for name in clause.answered_by if name not in in_report]
         rows.append(
@@ -193,7 +190,6 @@ def name_answer(answer: str) -> str:
 
 def population_section(data: Json) -> Section:
     population = data["population"]
-    out = data["population"]["not_in_report"]
     counted = (
         f"Records logged in the period: {count(population['logged'])}. In this report: "
         f"{count(population['in_report'])}, of which {count(population['selected'])} with a favourable "
@@ -214,15 +210,14 @@ def population_section(data: Json) -> Section:
             small.append(f"{attribute['attribute']}: {', '.join(attribute['under_2_percent'])}")
     if population["sampling"] is not None:
         lines.append(describe_sampling(population["sampling"]))
-    left_out = (
-        ("Logged under another version of the schema", count(out["other_schema_version"])),
-        ("Left out by a sender's sample", count(out["sampled_out"])),
-    )
     if small:
         lines.append(
             "Under 2 % of the people, shown with their counts and left out of the choice of the highest "
             f"rate: {'; '.join(small)}."
         )
+    left_out = [
+        (capitalise(text), count(population["not_in_report"][name])) for name, text in _LEFT_OUT.items()
+    ]
     revisions = [(revision["model_revision"], count(revision["records"])) for revision in data["revisions"]]
     return Section(
         "Who is in this report, and who is not",
@@ -244,15 +239,15 @@ def describe_sampling(sampling: Json) -> str:
         )
     return (
         f"A share of {low} of the traffic was logged, so each record counts for about "
-        f"{1 / sampling['lowest_rate']:,.4g} decisions. All"
-        " numbers of people are of logged records; rates and ratios are estimates of those of all decisions."
+        f"{1 / sampling['lowest_rate']:,.4g} decisions. All numbers of people are of logged records; rates and "
+        "ratios are estimates of those of all decisions."
     )
 
 
 def describe_mapping(mapping: Json) -> str:
     scheme = f", scheme {mapping['scheme']}" if mapping["scheme"] else ""
-    of = mapping["values"] or mapping["weights"]
-    named = ", ".join(f"{value} → {category}" for value, category in of.items())
+    category_by_name = mapping["values"] or mapping["weights"]
+    named = ", ".join(f"{name} → {category}" for name, category in category_by_name.items())
     return (
         f"{mapping['attribute']}{scheme}: {'values' if mapping['values'] else 'columns of weights'} {named}."
     )

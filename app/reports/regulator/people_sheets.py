@@ -26,7 +26,6 @@ from ...statistics.selections.four_fifths import (
     as_json,
     audit_tables,
     compare_with_reference,
-    list_empty_categories,
 )
 from ...statistics.selections.lending_sheet import bounds_sheet, lending_sheet
 from ...statistics.sentences.figure_sentences import write_minus
@@ -124,7 +123,6 @@ def audit_sheet(parts: SheetParts) -> Json:
         audit = audit_tables(
             tables, assessed=people.count(assessed), unknown=_count_unknown(people, features, assessed)
         )
-        sheet = as_json(audit) | {"assessed": audit.assessed}
         names = GroupWords.of(parts.monitor)
         mapped = {category.attribute for category in chosen.categories if category.values}
         listed = {
@@ -134,10 +132,11 @@ def audit_sheet(parts: SheetParts) -> Json:
             for attribute in parts.monitor.attributes
             if attribute.feature not in mapped
         }
-        for audited, table in zip(audit.tables, sheet["tables"], strict=True):
-            table["unknown"] = audited.table.unknown
-            table["most_selected"] = audited.most_selected and audited.most_selected.label
-            table["without_people"] = list_empty_categories(audited.table, listed)
+        sheet = {
+            "tables": [table.describe(listed) for table in audit.tables],
+            "unknown": audit.unknown,
+            "assessed": audit.assessed,
+        }
     return sheet | {
         "tool": chosen.tool.value,
         "median_score": median,
@@ -188,11 +187,11 @@ def tabulate(people: CountedPeople, comparison: Comparison, assessed: Rows, sele
     codes = np.asarray(cross([member.codes for member in members], sizes), dtype=np.int64)
     is_known = (codes != MISSING) & assessed
     total = int(np.prod(sizes))
-    applicants = np.zeros(total, dtype=np.int64)
-    chosen = np.zeros(total, dtype=np.int64)
-    # Not bincount with weights, which adds up as floats.
-    np.add.at(applicants, codes[is_known], people.records[is_known])
-    np.add.at(chosen, codes[is_known & selected], people.records[is_known & selected])
+    # Sums of floats, which are exact up to 2⁵³ people.
+    applicants, chosen = (
+        np.bincount(codes[rows], people.records[rows], total).astype(int)
+        for rows in (is_known, is_known & selected)
+    )
     categories = []
     for position in np.flatnonzero(applicants).tolist():
         names = tuple(

@@ -42,7 +42,6 @@ from .configuration_sections import list_origin, versions
 from .evidence_section import MEANING
 
 _GAP_HEIGHT = 3
-_LEAST = timedelta(microseconds=1)
 
 MOST_TIMES = 6
 """Max rows over time, the gravest first."""
@@ -290,8 +289,8 @@ def observed_span(source: ReportSource) -> Span:
     within = [moment for moment in moments if span.start <= moment <= span.end]
     if not within or (max(within) - min(within)) * 2 >= span.end - span.start:
         return span
-    step = choose_step(Span(start=min(within), end=max(within) + _LEAST))
-    first, last = ((moment - ORIGIN) // step for moment in (min(within), max(within) - _LEAST))
+    step = choose_step(Span(start=min(within), end=max(within) + timedelta.resolution))
+    first, last = ((moment - ORIGIN) // step for moment in (min(within), max(within) - timedelta.resolution))
     # A point at the very end of the axis would be cut in half.
     return Span(start=max(span.start, ORIGIN + first * step), end=min(span.end, ORIGIN + (last + 2) * step))
 

@@ -233,6 +233,16 @@ class AuditTable:
     rows: Sequence[Json]
     most_selected: Category | None
 
+    def describe(self, listed: Mapping[str, Sequence[str]]) -> Json:
+        """Data of the table, also of the `listed` categories of attributes that nobody is of."""
+        return {
+            "attribute": self.table.comparison.label,
+            "rows": self.rows,
+            "unknown": self.table.unknown,
+            "most_selected": self.most_selected and self.most_selected.label,
+            "without_people": list_empty_categories(self.table, listed),
+        }
+
 
 @frozen
 class AuditSheet:
