@@ -2,7 +2,6 @@
 verdicts.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -53,10 +52,6 @@ class History:
     data: DataSet
     fresh: Sequence[SeriesPoint]
 
-    @property
-    def verdicts(self) -> Counter[str | None]:
-        return Counter(point.verdict for point in self.fresh)
-
 
 @frozen_by_name
 class ReportSource:
@@ -88,10 +83,6 @@ class ReportSource:
     hours: Span
     period: PeriodSums | None
     states: Mapping[tuple[str, str], PastState]
-
-    @property
-    def measured(self) -> list[History]:
-        return [history for history in self.histories if history.fresh]
 
 
 def read_source(

@@ -4,7 +4,6 @@ from datetime import datetime
 
 from .. import VERSION
 from ..library.selections import SelectionReport
-from ..statistics.selections.four_fifths import AuditSheet
 from ..statistics.selections.selection_presets import NOTICE, SheetName
 from .document import Block, Bullets, Document, Made, Paragraph, Section, caution
 from .regulator.people_sheets import tabulate_audit
@@ -26,14 +25,15 @@ def write_selection_report(report: SelectionReport, file: str, *, made_at: datet
         for line in records.lines
     ]
     sections = [Section("What was counted", (Bullets((f"File: {file}; {basis}.", *lines)), caution(NOTICE)))]
-    for sheet in report.sheets:
-        if isinstance(sheet, AuditSheet):
-            is_scoring = report.score is not None
-            ratios = [
-                tabulate_audit(table.describe({}), sheet.assessed, sheet.least_share, is_scoring=is_scoring)
-                for table in sheet.tables
-            ]
-            sections.append(Section("Impact ratios", ratios))
+    if report.audit is not None:
+        is_scoring = report.score is not None
+        ratios = [
+            tabulate_audit(
+                table.describe({}), report.audit.assessed, report.audit.least_share, is_scoring=is_scoring
+            )
+            for table in report.audit.tables
+        ]
+        sections.append(Section("Impact ratios", ratios))
     for name, content in report.sheets_json().items():
         if name is not SheetName.LL144:
             sections.append(

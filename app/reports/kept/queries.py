@@ -8,7 +8,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
-from sqlalchemy import Select, delete, func, insert, select, text, update
+from sqlalchemy import Select, delete, func, insert, select, text
 from sqlalchemy.dialects.postgresql import insert as insert_if_absent
 from sqlalchemy.orm import Session
 
@@ -33,6 +33,7 @@ from ...database.tables import (
 )
 from ...domain.check import Span
 from ...domain.paging import Paging
+from ..regulator.sheets import SheetsWanted
 
 SETTLING = timedelta(hours=6)
 """Time between the end of a period and its report: its last checks end meanwhile."""
@@ -60,18 +61,18 @@ class KeptReportState(StrEnum):
 
 @frozen_by_name
 class ScheduleContent:
-    """`wanted` is the report as JSON, `channels` are the ids of those that each report is sent to."""
+    """`channels` are the ids of those that each report is sent to."""
 
     name: str
     rhythm: ReportRhythm
-    wanted: Mapping[str, Any]
+    wanted: SheetsWanted
     channels: tuple[str, ...] = ()
     enabled: bool = True
 
     @property
     def zone(self) -> ZoneInfo:
         """Zone whose days and weeks the periods are of."""
-        return ZoneInfo(self.wanted["zone"])
+        return ZoneInfo(self.wanted.zone)
 
 
 @frozen_by_name
@@ -101,7 +102,7 @@ class KeptReport:
     deployment_no: int
     schedule_id: str | None
     span: Span
-    wanted: Mapping[str, Any]
+    wanted: SheetsWanted
     state: KeptReportState
     reason: str | None
     seal: str | None
@@ -178,19 +179,20 @@ _OPEN = (KeptReportState.QUEUED, KeptReportState.RUNNING)
 
 
 def request_report(
-    session: Session, deployment_no: int, span: Span, sheets: Mapping[str, Any], *, by: str
+    session: Session, deployment_no: int, span: Span, wanted: SheetsWanted, *, by: str
 ) -> KeptReport:
     """Queues a requested report, or returns a waiting equal one. The caller holds the deployment's lock."""
     is_open = (KeptReportRow.deployment_no == deployment_no, KeptReportRow.state.in_(_OPEN))
     waiting = session.scalars(select(KeptReportRow).where(*is_open)).all()
     for row in waiting:
-        if (row.span_start, row.span_end, row.wanted) == (span.start, span.end, sheets):
-            return _report(row)
+        report = _report(row)
+        if (report.span, report.wanted) == (span, wanted):
+            return report
     if len(waiting) >= MOST_OPEN:
         raise Conflict(
             f"{len(waiting)} reports of the deployment wait to be made. Ask for more once they are ready."
         )
-    if sheets.get("channels"):
+    if wanted.channels:
         sent = select(func.count()).where(
             KeptReportRow.deployment_no == deployment_no,
             KeptReportRow.created_at > func.now() - timedelta(hours=1),
@@ -205,7 +207,7 @@ def request_report(
         deployment_no=deployment_no,
         span_start=span.start,
         span_end=span.end,
-        wanted=dict(sheets),
+        wanted=wanted,
         created_by=by,
     )
     return _report(session.scalars(queued.returning(KeptReportRow)).one())
@@ -311,6 +313,8 @@ def put_schedule(
         return before
     values = list_column_values(content)
     del values["channels"]
+    row = {"deployment_no": deployment_no, "id": schedule_id, "version": 1, "since": func.now(), **values}
+    changes = values | {"version": ReportScheduleRow.version + 1, "updated_at": func.now()}
     if before is None:
         stored = select(ReportScheduleRow.no).where(ReportScheduleRow.deployment_no == deployment_no)
         if len(session.scalars(stored).all()) >= MAX_SCHEDULES:
@@ -318,19 +322,17 @@ def put_schedule(
                 f"The deployment has {MAX_SCHEDULES} report schedules, which is the maximum. Delete one, or "
                 "change one of them."
             )
-        row = {"deployment_no": deployment_no, "id": schedule_id, "version": 1, "since": func.now(), **values}
-        no = session.scalars(insert(ReportScheduleRow).values(row).returning(ReportScheduleRow.no)).one()
-    else:
-        no = before.no
-        # Periods in which it was off, or had another rhythm or zone, are not made up for.
-        restarts = (content.rhythm, content.zone) != (before.content.rhythm, before.content.zone) or (
-            content.enabled and not before.content.enabled
-        )
-        values |= {"version": before.version + 1, "updated_at": func.now()}
-        if restarts:
-            values["since"] = func.now()
-        session.execute(update(ReportScheduleRow).where(ReportScheduleRow.no == no).values(values))
-
+    # Periods in which it was off, or had another rhythm or zone, are not made up for.
+    elif (content.rhythm, content.zone) != (before.content.rhythm, before.content.zone) or (
+        content.enabled and not before.content.enabled
+    ):
+        changes["since"] = func.now()
+    upsert = (
+        insert_if_absent(ReportScheduleRow)
+        .values(row)
+        .on_conflict_do_update(index_elements=["deployment_no", "id"], set_=changes)
+    )
+    no = session.scalars(upsert.returning(ReportScheduleRow.no)).one()
     channel_nos = lock_channels(session, content.channels)
     session.execute(delete(ReportScheduleChannelRow).where(ReportScheduleChannelRow.schedule_no == no))
     if channel_nos:
@@ -361,8 +363,8 @@ def queue_due_reports(session: Session, *, settling: timedelta) -> int:
         select(ReportScheduleRow, newest).where(ReportScheduleRow.enabled)
     ).all():
         after = max(row.since, made_until or row.since)
-        zone = ZoneInfo(row.wanted["zone"])
-        for span in periods_between(ReportRhythm(row.rhythm), zone, after, now - settling):
+        content = read_row(ScheduleContent, row, channels=())
+        for span in periods_between(content.rhythm, content.zone, after, now - settling):
             stored = (
                 insert_if_absent(KeptReportRow)
                 .values(

@@ -21,11 +21,9 @@ from ...statistics.selections.category_people import (
 from ...statistics.selections.controls_sheet import controls_sheet
 from ...statistics.selections.four_fifths import (
     LEAST_SHARE,
-    ImpactSheet,
-    ImpactTable,
-    as_json,
     audit_tables,
     compare_with_reference,
+    describe_impact,
 )
 from ...statistics.selections.lending_sheet import bounds_sheet, lending_sheet
 from ...statistics.sentences.figure_sentences import write_minus
@@ -83,9 +81,7 @@ def impact_sheet(parts: SheetParts) -> Json:
         tabulate(people, comparison, people.is_assessed, people.is_selected)
         for comparison in comparisons_in(parts.monitor, features)
     ]
-    sheet = as_json(
-        ImpactSheet(tuple(map(ImpactTable, tables)), _count_unknown(people, features, people.is_assessed))
-    )
+    sheet = describe_impact(tables, _count_unknown(people, features, people.is_assessed))
     for table, written in zip(tables, sheet["tables"], strict=True):
         compare_with_reference(written, table, _count_reference(people, table.comparison))
     return sheet

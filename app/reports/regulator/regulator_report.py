@@ -15,7 +15,7 @@ from ...alerts.channels.channel import lock_channels
 from ...alerts.channels.notification import new_message
 from ...alerts.channels.notification_queries import queue_message
 from ...base.errors import Conflict, InvalidInput, NotFound
-from ...base.spreadsheets import harmless
+from ...base.spreadsheets import harmless, write_cell
 from ...base.values import frozen, frozen_by_name, read_number
 from ...checks.queries import get
 from ...database.engine import Database, Sealer, arrow_reader, current_time
@@ -52,7 +52,7 @@ from .report_data import (
     read_chain,
     read_report,
 )
-from .sheets import PRESETS, ReportKind, ReportPreset, SheetsWanted, find_missing
+from .sheets import PRESETS, ReportKind, SheetsWanted, find_missing
 
 MAX_ATTEMPTS = 3
 ABANDONED = (
@@ -129,13 +129,12 @@ def read_content(database: Database, order: Order) -> ReportContent:
         with arrow_reader(database) as reader:
             report = read_report(session, reader, source, wanted) | {"missing": [], "elsewhere": []}
         if wanted.preset is not None:
-            preset = ReportPreset(wanted.preset)
             retention = read_retention_policy(session, deployment.no)
             lacks = find_missing(
-                preset, deployment, source.monitor, report["controls"], retention, wanted.categories
+                wanted.preset, deployment, source.monitor, report["controls"], retention, wanted.categories
             )
             report["missing"] = list(map(asdict, lacks))
-            report["elsewhere"] = list(PRESETS[preset].elsewhere)
+            report["elsewhere"] = list(PRESETS[wanted.preset].elsewhere)
     # Who made it when is not under the seal.
     report |= {
         "seal": digest_json(report),
@@ -208,10 +207,8 @@ def _leaves(tree: Any, name: str = "") -> Iterator[tuple[str, str]]:  # noqa: AN
         case list():
             for number, value in enumerate(tree, start=1):
                 yield from _leaves(value, f"{name}.{number}")
-        case None:
-            yield name, ""
-        case bool():
-            yield name, "true" if tree else "false"
+        case bool() | None:
+            yield name, write_cell(tree)
         case _:
             yield name, str(tree)
 
@@ -240,7 +237,7 @@ def make_next_report(database: Database, sealer: Sealer, *, token: str) -> bool:
         order = Order(
             deployment=deployment,
             span=report.span,
-            wanted=SheetsWanted.from_json(report.wanted),
+            wanted=report.wanted,
             made=Made(at=now.replace(microsecond=0), by=report.created_by, name=author),
         )
         try:
@@ -266,16 +263,15 @@ def announce_report(session: Session, deployment: Deployment, report: KeptReport
     """Queues a message on each channel of the schedule, or that a person chose, in the transaction that ends
     the report.
     """
-    query = SheetsWanted.from_json(report.wanted)
     schedule = None
     if report.schedule_id is not None:
         schedule = find_schedule(session, deployment.no, report.schedule_id)
         schedule = schedule if schedule is not None and schedule.no == report.schedule_no else None
-    channels = query.channels if schedule is None else schedule.content.channels
+    channels = report.wanted.channels if schedule is None else schedule.content.channels
     channel_nos = lock_channels(session, channels)
     if not channel_nos:
         return
-    period = name_period(report.span, ZoneInfo(query.zone))
+    period = name_period(report.span, ZoneInfo(report.wanted.zone))
     is_ready = report.state is KeptReportState.READY
     sentence = (
         f"The report on {deployment.name}, {period}, "

@@ -131,7 +131,10 @@ LIMITS = (
 
 def second_page(source: ReportSource, digest: str) -> SecondPage:
     """`digest` is the SHA-256 of the report's data."""
-    ranked = sorted(source.measured, key=lambda history: min(map(GRAVEST.index, history.verdicts)))
+    ranked = sorted(
+        (history for history in source.histories if history.fresh),
+        key=lambda history: min(GRAVEST.index(point.verdict) for point in history.fresh),
+    )
     observed = observed_span(source)
     shown = f"From {moment(observed.start)} to {moment(observed.end)}"
     if observed != source.span:
@@ -156,7 +159,7 @@ def second_page(source: ReportSource, digest: str) -> SecondPage:
     return SecondPage(
         time_notes=tuple(notes),
         axis=time_axis_svg(observed) if ranked else "",
-        times=time_rows(source, ranked[:MOST_TIMES]),
+        times=time_rows(source, ranked[:MOST_TIMES], observed),
         alert_notes=tuple(describe_alerts(source)),
         alerts=tuple(alert_row(alert) for alert in open_first[:MOST_ALERTS]),
         method=METHOD,
@@ -237,8 +240,7 @@ def alert_row(alert: Alert) -> ReportedAlert:
     )
 
 
-def time_rows(source: ReportSource, histories: list[History]) -> tuple[TimeRow, ...]:
-    span = observed_span(source)
+def time_rows(source: ReportSource, histories: list[History], span: Span) -> tuple[TimeRow, ...]:
     step = choose_step(span)
     axis = TimeAxis(span)
     panels = [

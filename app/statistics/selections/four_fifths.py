@@ -256,6 +256,10 @@ class AuditSheet:
     unknown: int
     least_share: float
 
+    def to_json(self) -> Json:
+        tables = [{"attribute": table.table.comparison.label, "rows": table.rows} for table in self.tables]
+        return {"tables": tables, "unknown": self.unknown}
+
 
 def audit_tables(
     tables: Sequence[CategoryTable], *, assessed: int, unknown: int, least_share: float = LEAST_SHARE
@@ -299,29 +303,20 @@ def list_empty_categories(table: CategoryTable, listed: Mapping[str, Sequence[st
     return [name_category(names) for names in product(*members) if names not in present]
 
 
-@frozen
-class ImpactSheet:
-    tables: tuple[ImpactTable, ...]
-    unknown: int
-
-
-Sheet = AuditSheet | ImpactSheet
-
-
-def as_json(sheet: Sheet) -> Json:
-    if isinstance(sheet, AuditSheet):
-        audits = [{"attribute": audit.table.comparison.label, "rows": audit.rows} for audit in sheet.tables]
-        return {"tables": audits, "unknown": sheet.unknown}
-    tables = [
-        {
-            "attribute": impact_table.table.comparison.label,
-            "unknown": impact_table.table.unknown,
-            "compared_with": impact_table.compared_with.label if impact_table.compared_with else None,
-            "rows": list(impact_table.rows),
-        }
-        for impact_table in sheet.tables
-    ]
-    return {"tables": tables, "unknown": sheet.unknown, "reason": None}
+def describe_impact(tables: Sequence[CategoryTable], unknown: int) -> Json:
+    """Data of a sheet; `unknown` people miss at least one attribute."""
+    sheet: Json = {"tables": [], "unknown": unknown, "reason": None}
+    for table in tables:
+        impact = ImpactTable(table)
+        sheet["tables"].append(
+            {
+                "attribute": table.comparison.label,
+                "unknown": table.unknown,
+                "compared_with": impact.compared_with and impact.compared_with.label,
+                "rows": list(impact.rows),
+            }
+        )
+    return sheet
 
 
 def compare_with_reference(written: Json, table: CategoryTable, reference: Category | None) -> None:
