@@ -27,15 +27,13 @@ from ..statistics.selections.controls_sheet import controls_sheet
 from ..statistics.selections.four_fifths import (
     LEAST_SHARE,
     AuditSheet,
-    ImpactSheet,
     ImpactTable,
-    Sheet,
-    as_json,
     audit_tables,
     compare_with_reference,
+    describe_impact,
 )
 from ..statistics.selections.lending_sheet import bound_categories, bounds_sheet, lending_sheet
-from ..statistics.selections.selection_presets import NOTICE, PRESETS, Preset, PresetName, SheetName
+from ..statistics.selections.selection_presets import NOTICE, PRESETS, Preset, ReportPreset, SheetName
 from ..statistics.sentences.left_out import CountedRecords, Marks, count_records
 from .frame_columns import MISSING, Encoded, convert_numbers, encode, is_numeric, require_column
 from .frame_groups import attribute_names
@@ -192,11 +190,11 @@ class SelectionReport:
     those of some attributes.
     """
 
-    name: PresetName
+    name: ReportPreset
     attributes: tuple[str, ...]
     score: str | None
     selection: Selection
-    sheets: tuple[Sheet, ...]
+    audit: AuditSheet | None
     references: References = field(default_factory=dict)
     chosen: tuple[str, ...] = ()
     people_sheets: Mapping[SheetName, Mapping[str, Any]] = field(default_factory=dict)
@@ -233,12 +231,15 @@ class SelectionReport:
         return listed
 
     def sheets_json(self) -> Sheets:
-        sheets = {
-            SheetName.LL144 if isinstance(sheet, AuditSheet) else SheetName.ADVERSE_IMPACT: as_json(sheet)
-            for sheet in self.sheets
-        } | dict(self.people_sheets)
-        impact = sheets.get(SheetName.ADVERSE_IMPACT)
-        for table, written in zip(self.selection.tables, impact["tables"], strict=True) if impact else ():
+        sheets: Sheets = dict(self.people_sheets)
+        if self.audit is not None:
+            sheets[SheetName.LL144] = self.audit.to_json()
+        impact: dict[str, Any] = {"tables": []}
+        if SheetName.ADVERSE_IMPACT in self.preset.sheets and self.attributes:
+            sheets[SheetName.ADVERSE_IMPACT] = impact = describe_impact(
+                self.selection.tables, self.selection.unknown
+            )
+        for table, written in zip(self.selection.tables, impact["tables"], strict=False):
             # Of attributes together none is chosen: their label is no attribute.
             names = self.references[table.comparison.label] if table.comparison.label in self.chosen else ()
             members = [category for category in table.categories if category.label in names]
@@ -283,9 +284,9 @@ def report_selections(
     Raises:
         InvalidInput: names the argument that is wrong.
     """
-    if preset not in list(PresetName):
-        raise InvalidInput("preset", f"must be one of {', '.join(PresetName)}, found {preset!r:.100}")
-    rule = PRESETS[PresetName(preset)]
+    if preset not in list(ReportPreset):
+        raise InvalidInput("preset", f"must be one of {', '.join(ReportPreset)}, found {preset!r:.100}")
+    rule = PRESETS[ReportPreset(preset)]
     if not 0 <= least_share < 1:
         raise InvalidInput("least_share", f"must be a share from 0 to below 1, found {least_share!r:.100}")
     attributes = (attribute,) if isinstance(attribute, str) else tuple(attribute)
@@ -342,25 +343,20 @@ def report_selections(
     if weighted or SheetName.PROBABILISTIC in rule.sheets:
         tables = [_bound_categories(frame, mapping, selection.answers) for mapping in weighted]
         people_sheets[SheetName.PROBABILISTIC] = bounds_sheet(tables)
-    sheets = list[Sheet]()
-    for sheet in rule.sheets if attributes else ():
-        if sheet is SheetName.LL144:
-            sheets.append(
-                audit_tables(
-                    selection.tables,
-                    assessed=selection.assessed,
-                    unknown=selection.unknown,
-                    least_share=least_share,
-                )
-            )
-        elif sheet is SheetName.ADVERSE_IMPACT:
-            sheets.append(ImpactSheet(tuple(map(ImpactTable, selection.tables)), selection.unknown))
+    audit = None
+    if attributes and SheetName.LL144 in rule.sheets:
+        audit = audit_tables(
+            selection.tables,
+            assessed=selection.assessed,
+            unknown=selection.unknown,
+            least_share=least_share,
+        )
     return SelectionReport(
-        PresetName(preset),
+        ReportPreset(preset),
         attributes,
         score if prediction is None else None,
         selection,
-        tuple(sheets),
+        audit,
         references,
         tuple(chosen),
         people_sheets,

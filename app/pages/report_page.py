@@ -1,7 +1,7 @@
 """Home of a deployment's reports: of a check, of a range, for a regulator, kept and scheduled."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -75,16 +75,14 @@ class ChosenContent:
     check: Annotated[str | None, Query(max_length=64)] = None
     categories: Annotated[str, Query(max_length=MAX_MAPPING_LENGTH)] = ""
 
-    def query(self) -> dict[str, list[str]]:
-        tool = [] if self.tool is ToolKind.SELECTING else [self.tool.value]
-        categories = [self.categories] if self.categories.strip() else []
+    def query(self) -> dict[str, str | list[str]]:
         members = {
-            "attribute": self.attribute or [],
-            "control": self.control or [],
-            "tool": tool,
-            "categories": categories,
+            "attribute": self.attribute,
+            "control": self.control,
+            "tool": None if self.tool is ToolKind.SELECTING else self.tool.value,
+            "categories": self.categories.strip(),
         }
-        return {name: values for name, values in members.items() if values}
+        return {name: value for name, value in members.items() if value}
 
 
 def _prepare_reports() -> Iterator[None]:
@@ -159,9 +157,8 @@ def reports_page(
 
 
 def list_channels(session: Session, principal: Principal, deployment_no: int) -> list[Channel]:
-    """Channels that the reader may send to, e-mail first; a person bound to a deployment sees only those
-    that its
-    rules name already.
+    """Channels that the reader may send to, e-mail first; a person bound to a deployment sees only those that
+    its rules name already.
     """
     if Permission.MANAGE not in principal.role.permissions:
         return []
@@ -186,15 +183,8 @@ def read_kept(session: Session, deployment: Deployment, now: datetime) -> dict[s
     schedules = schedules_page(session, deployment.no, Paging(MAX_SCHEDULES))
     reports = kept_page(session, deployment.no, Paging(MOST_KEPT))
     return {
-        "schedules": [
-            {
-                "schedule": schedule,
-                "wanted": SheetsWanted.from_json(schedule.content.wanted),
-                "next": first_due(schedule, now),
-            }
-            for schedule in schedules
-        ],
-        "kept": [{"report": report, "wanted": SheetsWanted.from_json(report.wanted)} for report in reports],
+        "schedules": [(schedule, first_due(schedule, now)) for schedule in schedules],
+        "kept": reports,
     }
 
 
@@ -205,7 +195,6 @@ def find_problem(chosen: ChosenContent, deployment: Deployment, monitor: Monitor
     try:
         mappings = parse_mappings(chosen.categories) if chosen.categories.strip() else ()
         wanted = SheetsWanted(
-            sheets=(),
             attributes=tuple(chosen.attribute or ()),
             controls=tuple(chosen.control or ()),
             categories=mappings,
@@ -216,8 +205,9 @@ def find_problem(chosen: ChosenContent, deployment: Deployment, monitor: Monitor
     return ""
 
 
-def used_in_body(used: Mapping[str, Sequence[str]]) -> dict[str, object]:
-    body = {"attributes": used.get("attribute"), "controls": used.get("control")}
-    body["tool"] = next(iter(used.get("tool", ())), None)
-    body["categories"] = json.loads(used["categories"][0]) if "categories" in used else None
-    return {name: value for name, value in body.items() if value}
+def used_in_body(used: Mapping[str, str | list[str]]) -> dict[str, object]:
+    names = {"attribute": "attributes", "control": "controls"}
+    body: dict[str, object] = {names.get(name, name): value for name, value in used.items()}
+    if "categories" in used:
+        body["categories"] = json.loads(str(used["categories"]))
+    return body

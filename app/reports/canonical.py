@@ -67,9 +67,12 @@ def canonical_json(source: ReportSource) -> bytes:
         "attribution": attribution
         and {name: getattr(attribution, name) for name in ("id", "span", "finished_at", "result")},
     }
-    text = json.dumps(
-        _plain(members), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-    )
+    return encode_canonical(_plain(members))
+
+
+def encode_canonical(value: object) -> bytes:
+    """Equal values of JSON are equal bytes."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.encode()
 
 

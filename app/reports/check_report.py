@@ -19,7 +19,6 @@ from ..checks.views.headlines import VERDICT_WORDS, headlines, summary
 from ..checks.views.view_shapes import CheckView, ViewKind
 from ..database.binary_rows import read_row
 from ..domain.check import CheckRun, CheckState, Measurement, Span
-from ..domain.deployment import Deployment
 from ..records.second_look.flagged_csv import csv_lines
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.intervals.verdicts import Limits
@@ -44,7 +43,7 @@ from .document import (
     value_and_interval,
     write_ends,
 )
-from .report_source import UTC_ZONE, ReportSource, read_source
+from .report_source import ReportSource
 from .sections.configuration_sections import (
     count_states,
     deployment_section,
@@ -66,8 +65,7 @@ MOST_FAILURES = 50
 
 NO_COUNTS = (
     "No whole hour of this time has stored counts, so there are no figures of the period: this page shows "
-    "its newest "
-    "check."
+    "its newest check."
 )
 
 NOTHING = "the check measured no figure that compares a monitored group with the reference"
@@ -171,19 +169,12 @@ def say_value(measurement: Measurement) -> str:
 
 
 def make_document(
-    session: Session,
-    deployment: Deployment,
-    of: CheckRun | Span,
-    origin: Made,
-    *,
-    has_annex: bool = False,
-    zone: ZoneInfo = UTC_ZONE,
+    session: Session, source: ReportSource, origin: Made, *, has_annex: bool = False
 ) -> Document:
-    """Returns the report. Evidence, alerts and training data in it are the present ones."""
-    source = read_source(session, deployment, of, now=origin.at, zone=zone)
-    subtitle = (
-        name_period(of, zone) if isinstance(of, Span) else f"Check {of.id} of {name_period(of.span, zone)}"
-    )
+    """Returns the report. Training data in it are the present ones."""
+    subtitle = name_period(source.span, source.zone)
+    if source.is_of_check and source.check is not None:
+        subtitle = f"Check {source.check.id} of {name_period(source.check.span, source.zone)}"
     data = canonical_json(source)
     attachments = [Attachment("data.json", "application/json", "The data of this report", data)]
     if source.check is not None:

@@ -116,8 +116,7 @@ class FirstPage:
     """First page. `axis` is SVG, and empty without pictures.
 
     `about` names the headline's records, `note` concerns its interval. `group` is a display name. A period
-    has
-    a `table` in place of `groups`. `windows` say of which records the headline is.
+    has a `table` in place of `groups`. `windows` say of which records the headline is.
     """
 
     about: str
@@ -126,9 +125,9 @@ class FirstPage:
     cautions: Sequence[str]
     notes: Sequence[str]
     facts: Sequence[Fact]
-    axis: str
-    groups: Sequence[GroupRow]
     since: Sequence[str]
+    axis: str = ""
+    groups: Sequence[GroupRow] = ()
     owner: str | None = None
     attribute: str | None = None
     group: str | None = None

@@ -2,24 +2,14 @@
 
 import asyncio
 from typing import Literal
-from zoneinfo import ZoneInfo
 
 import structlog
 
 from ..base.apart import Apart
 from ..base.errors import EvenhandError, InvalidInput, ReportNotMade, TooLarge, Unavailable
 from ..base.turns import Turns
-from ..base.values import frozen_by_name
 from ..database.engine import Database
-from ..domain.check import CheckRun, Span
-from ..domain.deployment import Deployment
-from .canonical import canonical_json
-from .check_report import make_document
-from .document import Made, as_pdf
-from .html_file import as_html
-from .regulator.regulator_report import ReportForm, make_regulator_report
-from .regulator.sheets import SheetsWanted
-from .report_source import UTC_ZONE, read_source
+from .regulator.regulator_report import Order, read_content
 
 log = structlog.get_logger("evenhand.reports")
 
@@ -40,25 +30,6 @@ Form = Literal["html", "pdf", "json"]
 """`json` is the data that the report is made from."""
 
 
-@frozen_by_name
-class Order:
-    deployment: Deployment
-    of: CheckRun | Span
-    made: Made
-    form: Form
-    has_annex: bool = False
-    zone: ZoneInfo = UTC_ZONE
-
-
-@frozen_by_name
-class RegulatorOrder:
-    deployment: Deployment
-    of: Span
-    wanted: SheetsWanted
-    made: Made
-    form: ReportForm
-
-
 class ReportMaker:
     """Makes reports on one database. Belongs to one event loop."""
 
@@ -73,7 +44,7 @@ class ReportMaker:
             "again in a few seconds.",
         )
 
-    async def make(self, order: Order | RegulatorOrder) -> bytes:
+    async def make(self, order: Order, form: str) -> bytes:
         """Returns the file. The caller holds one of the `turns`.
 
         Raises:
@@ -81,7 +52,7 @@ class ReportMaker:
             Unavailable: the database does not answer.
             ReportNotMade: the process was ended, took too long, or failed.
         """
-        child = Apart(make_report, self._url, order)
+        child = Apart(make_report, self._url, order, form)
         try:
             async with asyncio.timeout(MAKE_SECONDS):
                 content: bytes = await asyncio.to_thread(child.result)
@@ -113,7 +84,7 @@ class ReportMaker:
             child.end()
 
 
-def make_report(database_url: str, order: Order | RegulatorOrder) -> bytes:
+def make_report(database_url: str, order: Order, form: str) -> bytes:
     """Returns the file.
 
     Raises:
@@ -122,24 +93,7 @@ def make_report(database_url: str, order: Order | RegulatorOrder) -> bytes:
     """
     database = Database(database_url, pool_size=1)
     try:
-        if isinstance(order, RegulatorOrder):
-            return make_regulator_report(
-                database, order.deployment, order.of, order.wanted, order.made, order.form
-            )
-        with database.transaction() as session:
-            if order.form == "json":
-                source = read_source(session, order.deployment, order.of, now=order.made.at, zone=order.zone)
-                return canonical_json(source)
-            document = make_document(
-                session,
-                order.deployment,
-                order.of,
-                order.made,
-                has_annex=order.has_annex,
-                zone=order.zone,
-            )
-        # After the transaction: drawing takes seconds, and the database ends idle sessions after one.
-        return as_pdf(document) if order.form == "pdf" else as_html(document).encode()
+        return read_content(database, order).write(form)
     except InvalidInput:
         raise
     except EvenhandError as error:

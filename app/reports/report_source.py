@@ -2,7 +2,6 @@
 verdicts.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -13,12 +12,7 @@ from ..alerts.lifecycle import checks_waiting_for_alerts
 from ..alerts.queries import alerts_between
 from ..base.values import frozen, frozen_by_name
 from ..charts.forest import Forest, build_past_forest
-from ..charts.series import (
-    Series,
-    SeriesPoint,
-    SeriesWanted,
-    build_series,
-)
+from ..charts.series import SeriesPoint, SeriesWanted, build_series
 from ..checks.days.measurement_queries import EndedRun, ended_runs
 from ..checks.days.period import PeriodSums, cut_to_hours, read_period
 from ..checks.queries import get
@@ -42,8 +36,6 @@ BEFORE = timedelta(days=7)
 
 UTC_ZONE = ZoneInfo("UTC")
 
-_LEAST = timedelta(microseconds=1)
-
 NONE_MEASURED = (
     "No check of this time measured the disparate impact of an attribute that the monitor watches now."
 )
@@ -58,16 +50,7 @@ class History:
 
     attribute: str
     data: DataSet
-    series: Series
     fresh: Sequence[SeriesPoint]
-
-    @property
-    def name(self) -> str:
-        return f"{self.attribute} ({DATA_NAMES[self.data]})"
-
-    @property
-    def verdicts(self) -> Counter[str | None]:
-        return Counter(point.verdict for point in self.fresh)
 
 
 @frozen_by_name
@@ -84,6 +67,7 @@ class ReportSource:
     deployment: Deployment
     monitor: Monitor | None
     span: Span
+    zone: ZoneInfo
     is_of_check: bool
     check: CheckRun | None
     measurements: Sequence[Measurement]
@@ -99,10 +83,6 @@ class ReportSource:
     hours: Span
     period: PeriodSums | None
     states: Mapping[tuple[str, str], PastState]
-
-    @property
-    def measured(self) -> list[History]:
-        return [history for history in self.histories if history.fresh]
 
 
 def read_source(
@@ -141,23 +121,24 @@ def read_source(
         if monitor is not None:
             period = read_period(session, no, monitor, hours, zone=zone, now=now, logged=logged)
     histories = []
-    for attribute in _list_attributes(monitor):
+    for comparison in [] if monitor is None else list_comparisons(monitor):
         for data in DATA_NAMES:
             query = SeriesWanted(
                 metric=IMPACT,
                 data=data,
-                attribute=attribute,
+                attribute=comparison.label,
                 since=ends.start,
                 until=ends.end,
                 scopes=(Scope.WORST,),
             )
             series = build_series(session, no, query, runs=runs)
             fresh = [point for group in series.groups for point in group.points if not point.carried_forward]
-            histories.append(History(attribute, data, series, fresh))
+            histories.append(History(comparison.label, data, fresh))
     return ReportSource(
         deployment=deployment,
         monitor=monitor,
         span=span,
+        zone=zone,
         is_of_check=isinstance(of, CheckRun),
         check=check,
         measurements=measurements,
@@ -178,10 +159,6 @@ def read_source(
     )
 
 
-def _list_attributes(monitor: Monitor | None) -> list[str]:
-    return [] if monitor is None else [comparison.label for comparison in list_comparisons(monitor)]
-
-
 def choose_step(span: Span) -> timedelta:
     length = span.end - span.start
     if length <= timedelta(days=8):
@@ -191,4 +168,4 @@ def choose_step(span: Span) -> timedelta:
 
 def ends_in(span: Span) -> Span:
     """Moments, half-open, at which checks of the span end: after its start, up to its very end."""
-    return Span(start=span.start + _LEAST, end=span.end + _LEAST)
+    return Span(start=span.start + timedelta.resolution, end=span.end + timedelta.resolution)

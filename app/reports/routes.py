@@ -27,8 +27,7 @@ from ..checks.result_queries import read_measurements
 from ..checks.routes import CheckId
 from ..checks.views.measurement_bodies import derive_members
 from ..deployments.deployment_in_address import ReadableDeployment, exported
-from ..domain.check import CheckRun, Measurement, Span
-from ..domain.deployment import Deployment
+from ..domain.check import Measurement, Span
 from ..domain.paging import Paging
 from ..records.csv_streams import CsvAnswer, CsvPiece, send_csv
 from ..web.body import FILE_POLICY
@@ -36,8 +35,9 @@ from ..web.route_declarations import OptionalMoment, in_utc
 from .check_report import CHOSEN, MEASURED, trace_csv
 from .document import Made
 from .kept.queries import CalendarPeriod, find_period
-from .report_processes import Form, Order, ReportMaker
-from .report_source import UTC_ZONE
+from .regulator.regulator_report import Order
+from .regulator.sheets import ReportKind, SheetsWanted
+from .report_processes import Form, ReportMaker
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["reports"])
 
@@ -74,17 +74,6 @@ class WantedFile:
             "without."
         ),
     ] = False
-
-    def order(
-        self,
-        deployment: Deployment,
-        of: CheckRun | Span,
-        principal: Principal,
-        now: datetime,
-        zone: ZoneInfo = UTC_ZONE,
-    ) -> Order:
-        made = make_stamp(principal, now)
-        return Order(deployment=deployment, of=of, made=made, form=self.form, has_annex=self.annex, zone=zone)
 
 
 def wanted_zone(
@@ -161,7 +150,14 @@ async def report_check(
     `json` is the data that the report is made from; the report names the SHA-256 of these bytes.
     """
     check = await run_in_threadpool(get, session, deployment.no, check_id)
-    file = await reports.make(options.order(deployment, check, principal, now))
+    order = Order(
+        deployment=deployment,
+        span=check.span,
+        wanted=SheetsWanted(kind=ReportKind.CHECK, check_id=check.id),
+        made=make_stamp(principal, now),
+        has_annex=options.annex,
+    )
+    file = await reports.make(order, options.form)
     return send_file(file, options.form, f"{deployment.id}-{check.id}")
 
 
@@ -175,13 +171,19 @@ async def report_period(
     reports: ReportsIn,
     now: NowIn,
 ) -> ReportFile:
-    """Returns a period as such a file: the groups over all its checked hours, one part for each monitor
-    version
-    and model revision.
+    """Returns a period as such a file: the groups over all its checked hours, one part for each
+    monitor version and model revision.
 
     Without `until` up to now, without `since` the 30 days before `until`.
     """
-    file = await reports.make(options.order(deployment, period, principal, now, zone))
+    order = Order(
+        deployment=deployment,
+        span=period,
+        wanted=SheetsWanted(kind=ReportKind.PERIOD, zone=zone.key),
+        made=make_stamp(principal, now),
+        has_annex=options.annex,
+    )
+    file = await reports.make(order, options.form)
     return send_file(file, options.form, name_file(deployment.id, period))
 
 

@@ -4,14 +4,13 @@ from datetime import datetime
 
 from .. import VERSION
 from ..library.selections import SelectionReport
-from ..statistics.selections.four_fifths import AuditSheet, list_empty_categories
 from ..statistics.selections.selection_presets import NOTICE, SheetName
 from .document import Block, Bullets, Document, Made, Paragraph, Section, caution
 from .regulator.people_sheets import tabulate_audit
 from .regulator.sheets import PeriodSheet
 
 
-def selection_document(report: SelectionReport, file: str, *, made_at: datetime) -> Document:
+def write_selection_report(report: SelectionReport, file: str, *, made_at: datetime) -> Document:
     """`file` is the name of the counted file."""
     median = report.selection.answers.median
     basis = "a favourable decision counts as selected"
@@ -26,36 +25,27 @@ def selection_document(report: SelectionReport, file: str, *, made_at: datetime)
         for line in records.lines
     ]
     sections = [Section("What was counted", (Bullets((f"File: {file}; {basis}.", *lines)), caution(NOTICE)))]
-    sheets = report.sheets_json()
-    for audit in report.sheets:
-        if isinstance(audit, AuditSheet):
-            written = sheets[SheetName.LL144]["tables"]
-            tables = []
-            for audited, table in zip(audit.tables, written, strict=True):
-                best = audited.most_selected
-                members = {
-                    **table,
-                    "most_selected": best and best.label,
-                    "without_people": list_empty_categories(audited.table, {}),
-                }
-                tables.append(
-                    tabulate_audit(
-                        members, audit.assessed, audit.least_share, is_scoring=report.score is not None
-                    )
-                )
-            sections.append(Section("Impact ratios", tables))
-    for name, content in sheets.items():
+    if report.audit is not None:
+        is_scoring = report.score is not None
+        ratios = [
+            tabulate_audit(
+                table.describe({}), report.audit.assessed, report.audit.least_share, is_scoring=is_scoring
+            )
+            for table in report.audit.tables
+        ]
+        sections.append(Section("Impact ratios", ratios))
+    for name, content in report.sheets_json().items():
         if name is not SheetName.LL144:
             sections.append(
                 PeriodSheet[name.name].row.chapter(dict(content), *_name_references(report, name))
             )
-    looks_at = (
+    opening = (
         f"The rule looks at {' and '.join(report.preset.attributes)}; this"
         if report.preset.attributes
         else "This"
     )
     introduction = (
-        f"{looks_at} report looks at "
+        f"{opening} report looks at "
         f"{', '.join(report.attributes) or 'probabilities of categories'}. It does not have:"
     )
     sections.append(
@@ -70,11 +60,11 @@ def selection_document(report: SelectionReport, file: str, *, made_at: datetime)
 
 
 def _name_references(report: SelectionReport, name: SheetName) -> tuple[Block, ...]:
-    names = [attribute for attribute in report.attributes if attribute not in report.chosen]
-    if not names or name not in {SheetName.LENDING, SheetName.CONTROLS}:
+    without_choice = [attribute for attribute in report.attributes if attribute not in report.chosen]
+    if not without_choice or name not in {SheetName.LENDING, SheetName.CONTROLS}:
         return ()
     text = (
-        f"No reference of {', '.join(names)} was chosen: it is the category with the highest rate among "
-        "those with at least 2 % of the"
+        f"No reference of {', '.join(without_choice)} was chosen: it is the category with the highest rate "
+        "among those with at least 2 % of the people."
     )
-    return (Paragraph(f"{text} people."),)
+    return (Paragraph(text),)

@@ -5,8 +5,9 @@ from typer.testing import CliRunner
 from app.cli import evenhand
 from app.reports.regulator.clauses import CLAUSES
 from app.reports.regulator.cover import name_answer
-from app.reports.regulator.sheets import PeriodSheet, ReportPreset
+from app.reports.regulator.sheets import PeriodSheet
 from app.retention.policy import RetentionPreset
+from app.statistics.selections.selection_presets import ReportPreset
 from tests.service import RunningService
 
 

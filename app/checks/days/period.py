@@ -5,10 +5,10 @@ up.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 from zoneinfo import ZoneInfo
 
 from sqlalchemy.orm import Session
@@ -17,7 +17,7 @@ from ...base.clock import HOUR, floor_to_day, floor_to_hour
 from ...base.errors import InvalidInput
 from ...base.values import frozen_by_name
 from ...database.binary_rows import read_rows
-from ...domain.check import DataSet, Measurement, Scope, Span
+from ...domain.check import DataSet, Measurement, Span
 from ...domain.groups import GroupWords
 from ...domain.monitor import Comparison, Monitor, list_comparisons
 from ...statistics.catalogue import CATALOGUE
@@ -89,21 +89,21 @@ class _HourRow(NamedTuple):
 
     def list_tables(self) -> Iterator[tuple[PartKey, datetime, Table]]:
         """Yields the tables of the revisions, with the hour in which their records were scored."""
-        kind = TABLE_TYPES[self.data]
-        if self.data is DataSet.LABELLED or (self.data is DataSet.AS_LOGGED and PIECES in self.cells):
-            for piece in self.cells.get(PIECES, ()):
-                hour = self.hour if piece["hour"] is None else datetime.fromisoformat(piece["hour"])
-                if self.data is DataSet.AS_LOGGED or piece["hour"] is not None:
-                    key = PartKey(self.monitor_version, piece["revision"])
-                    yield key, hour, kind.from_json(_narrow(piece["cells"]))
-        elif not (self.is_mixed and self.data is DataSet.AS_LOGGED):
-            alone = self.data is DataSet.AS_LOGGED and self.revisions is not None and len(self.revisions) == 1
-            revision = self.revisions[0] if alone and self.revisions else self.model_revision
-            yield PartKey(self.monitor_version, revision), self.hour, kind.from_json(_narrow(self.cells))
-
-
-def _narrow(cells: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: counts for name, counts in cells.items() if name not in {"strata", "scores"}}
+        revision = self.model_revision
+        if self.data is DataSet.AS_LOGGED and self.revisions:
+            revision = self.revisions[0]
+        pieces: Sequence[Mapping[str, Any]] = [{"hour": None, "revision": revision, "cells": self.cells}]
+        if self.data is DataSet.LABELLED:
+            pieces = [piece for piece in self.cells.get(PIECES, ()) if piece["hour"] is not None]
+        elif self.data is DataSet.AS_LOGGED and (self.is_mixed or PIECES in self.cells):
+            pieces = self.cells.get(PIECES, ())
+        for piece in pieces:
+            hour = self.hour if piece["hour"] is None else datetime.fromisoformat(piece["hour"])
+            cells = {
+                name: counts for name, counts in piece["cells"].items() if name not in {"strata", "scores"}
+            }
+            key = PartKey(self.monitor_version, piece["revision"])
+            yield key, hour, TABLE_TYPES[self.data].from_json(cells)
 
 
 @frozen_by_name
@@ -132,8 +132,7 @@ class PeriodPart:
 @frozen_by_name
 class PeriodSums:
     """`hours` are those of the period that have ended, parts the newest first. Labels count that arrived
-    before
-    `labels_until`; `unplaced` hours of them do not say of which hours their records are.
+    before `labels_until`; `unplaced` hours of them do not say of which hours their records are.
     """
 
     span: Span
@@ -175,30 +174,12 @@ def read_period(
     labels_until = max(floor_to_day(now), span.start)
     rows = _read_hours(session, deployment_no, span, DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL)
     labels = _read_hours(session, deployment_no, Span(start=span.start, end=labels_until), DataSet.LABELLED)
-    return build_period(monitor, span, rows, labels, zone=zone, labels_until=labels_until, logged=logged)
-
-
-def _read_hours(session: Session, deployment_no: int, span: Span, *data: DataSet) -> list[_HourRow]:
-    values = {"deployment_no": deployment_no, "start": span.start, "end": span.end, "data": list(data)}
-    rows = map(_HourRow._make, read_rows(session, _HOURS, values))
-    return [row._replace(data=DataSet(row.data)) for row in rows]
-
-
-def build_period(
-    monitor: Monitor,
-    span: Span,
-    rows: Sequence[_HourRow],
-    labels: Sequence[_HourRow],
-    *,
-    zone: ZoneInfo,
-    labels_until: datetime,
-    logged: int | None,
-) -> PeriodSums:
-    tables: dict[PartKey, dict[tuple[DataSet, Comparison], list[tuple[datetime, Table]]]] = {}
+    tables: dict[PartKey, dict[Comparison, _HourTables]] = {}
     for row in (*rows, *labels):
         for key, hour, table in row.list_tables():
             if span.start <= hour < span.end and (row.data is DataSet.AS_LOGGED or key in tables):
-                tables.setdefault(key, defaultdict(list))[row.data, row.comparison].append((hour, table))
+                of_part = tables.setdefault(key, defaultdict(lambda: defaultdict(list)))
+                of_part[row.comparison][row.data].append((hour, table))
     # One row of each hour: it has a table for each attribute.
     by_hour = {row.hour: row for row in rows if row.data is DataSet.AS_LOGGED}
     left_out = {
@@ -206,40 +187,22 @@ def build_period(
         "mixed_revisions": sum(row.records or 0 for row in by_hour.values() if row.is_mixed),
     }
     hours = (span.end - span.start) // HOUR
+
+    def find_unit(hour: datetime) -> datetime | date:
+        return hour if hours <= HOURS_OF_DAY else hour.astimezone(zone).date()
+
     parts = []
     for key, of_part in tables.items():
-        counted = sorted(
-            {hour for (data, _), of in of_part.items() if data is DataSet.AS_LOGGED for hour, _ in of}
-        )
+        counted = sorted({hour for by_data in of_part.values() for hour, _ in by_data[DataSet.AS_LOGGED]})
         reach = span if len(tables) == 1 else Span(start=counted[0], end=counted[-1] + HOUR)
-        units = {
-            find_unit(reach.start + HOUR * no, hours, zone) for no in range((reach.end - reach.start) // HOUR)
-        }
-        comparisons = []
-        for comparison in dict.fromkeys(
-            comparison for data, comparison in of_part if data is DataSet.AS_LOGGED
-        ):
-            by_data = {
-                data: of for (data, of_comparison), of in of_part.items() if of_comparison == comparison
-            }
-            comparisons.append(
-                _compare(
-                    monitor,
-                    comparison,
-                    by_data,
-                    units=len(units),
-                    name=lambda hour: find_unit(hour, hours, zone),
-                    at=span.end,
-                )
-            )
-        parts.append(
-            PeriodPart(
-                key=key,
-                hours=counted,
-                records=max((of.records.of for of in comparisons), default=0),
-                comparisons=comparisons,
-            )
-        )
+        units = {find_unit(reach.start + HOUR * no) for no in range((reach.end - reach.start) // HOUR)}
+        comparisons = [
+            _compare(monitor, comparison, by_data, units=units, find_unit=find_unit, at=span.end)
+            for comparison, by_data in of_part.items()
+            if by_data[DataSet.AS_LOGGED]
+        ]
+        records = max((of.records.of for of in comparisons), default=0)
+        parts.append(PeriodPart(key=key, hours=counted, records=records, comparisons=comparisons))
     # A revision without traffic must not decide.
     parts = [part for part in parts if part.records] or parts
     total = sum(part.records for part in parts)
@@ -257,57 +220,57 @@ def build_period(
     )
 
 
-def find_unit(hour: datetime, hours: int, zone: ZoneInfo) -> datetime | date:
-    """Day of the hour in the zone; of a period of one day the hour itself."""
-    return hour if hours <= HOURS_OF_DAY else hour.astimezone(zone).date()
+def _read_hours(session: Session, deployment_no: int, span: Span, *data: DataSet) -> list[_HourRow]:
+    values = {"deployment_no": deployment_no, "start": span.start, "end": span.end, "data": list(data)}
+    rows = map(_HourRow._make, read_rows(session, _HOURS, values))
+    return [row._replace(data=DataSet(row.data)) for row in rows]
+
+
+_HourTables = Mapping[DataSet, list[tuple[datetime, Table]]]
 
 
 def _compare(
     monitor: Monitor,
     comparison: Comparison,
-    tables: Mapping[DataSet, Sequence[tuple[datetime, Table]]],
+    tables: _HourTables,
     *,
-    units: int,
-    name: Callable[[datetime], datetime | date],
+    units: Collection[datetime | date],
+    find_unit: Callable[[datetime], datetime | date],
     at: datetime,
 ) -> PartComparison:
-    logged = [(hour, table) for hour, table in tables[DataSet.AS_LOGGED] if isinstance(table, GroupCounts)]
     by_unit: dict[datetime | date, list[GroupCounts]] = defaultdict(list)
-    for hour, table in logged:
-        by_unit[name(hour)].append(table)
+    for hour, table in tables[DataSet.AS_LOGGED]:
+        by_unit[find_unit(hour)].append(cast("GroupCounts", table))
     sums = [GroupCounts.merged(of_unit) for of_unit in by_unit.values()]
     total = GroupCounts.merged(sums)
     members = comparison.members(monitor) if comparison in list_comparisons(monitor) else []
     limits = strictest_limits(members, RATIO)
     bounds = (limits.lower, limits.upper)
-    further = []
+    further = list[Measurement]()
     labelled: dict[str, tuple[int, int]] = {}
     for data, metrics in _FURTHER.items():
-        if of_data := tables.get(data):
-            merged_table = merged(data, [table for _, table in of_data])
-            if isinstance(merged_table, LabelledCells):
-                cohort = _count_cohort(merged_table, total)
-                merged_table = replace(merged_table, cohort=cohort)
-                counted = cohort.sum(1).tolist()
-                labelled = {
-                    group.label: (of_group[1], of_group[0])
-                    for group, of_group in zip(merged_table.groups, counted, strict=False)
-                }
-            measured = measure_table(
-                data,
-                comparison,
-                merged_table,
-                monitor=monitor,
-                at=at,
-                picked=[CATALOGUE[metric] for metric in metrics],
-                scopes=frozenset({"group"}),
-            )
-            further += [figure for figure in measured if figure.scope is Scope.GROUP]
+        if not tables[data]:
+            continue
+        table = merged(data, [table for _, table in tables[data]])
+        if isinstance(table, LabelledCells):
+            cohort = _count_cohort(table, total)
+            table = replace(table, cohort=cohort)
+            counted = zip(table.groups, cohort.sum(1).tolist(), strict=False)
+            labelled = {group.label: (of_group[1], of_group[0]) for group, of_group in counted}
+        further += measure_table(
+            data,
+            comparison,
+            table,
+            monitor=monitor,
+            at=at,
+            picked=[CATALOGUE[metric] for metric in metrics],
+            scopes=frozenset({"group"}),
+        )
     return PartComparison(
         comparison=comparison,
         records=CountedRecords.of_table(comparison.label, total, "predictions"),
         limits=bounds,
-        figures=measure_period(total, sums, bounds, empty=units - len(sums)),
+        figures=measure_period(total, sums, bounds, empty=len(units) - len(sums)),
         further=further,
         labelled=labelled,
     )

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from ...base.values import frozen, name_value
 from ...domain.check import DataSet, Measurement
-from ...domain.groups import GroupWords, NamedGroup, list_combinations
+from ...domain.groups import GroupWords
 from ...domain.mitigation import MitigationSettings
 from ...domain.monitor import Comparison, Monitor, list_comparisons, split_group
 from ...statistics.sentences.left_out import CountedRecords
@@ -193,20 +193,6 @@ def _is_of_present_groups(table: HourTable, monitor: Monitor) -> bool:
     members = table.comparison.members(monitor)
     counted = {(label, role) for label, role in cast("list[tuple[str, str]]", table.cells["groups"])}
     monitored = [{name_value(value) for value in member.monitored} for member in members]
-    reference = [
-        None if member.reference is None else {name_value(value) for value in member.reference}
-        for member in members
-    ]
-    if None not in reference:
-        groups: list[list[NamedGroup]] = [
-            [
-                *((label, "monitored") for label in monitored_values),
-                *((label, "reference") for label in reference_values or ()),
-            ]
-            for monitored_values, reference_values in zip(monitored, reference, strict=True)
-        ]
-        return counted == set(list_combinations(groups))
-
     occurring: list[set[str]] = [set() for _ in members]
     for label, role in counted:
         # Where values hold the sign that joins them, a label can be divided in several ways; the role
@@ -222,11 +208,13 @@ def _is_of_present_groups(table: HourTable, monitor: Monitor) -> bool:
             return False
         for occurring_values, group_value in zip(occurring, group_values, strict=True):
             occurring_values.add(group_value)
-    sides = zip(occurring, monitored, reference, strict=True)
     return all(
         values <= occurring_values
-        and (reference_values is None or occurring_values == values | reference_values)
-        for occurring_values, values, reference_values in sides
+        and (
+            member.reference is None
+            or occurring_values == values | {name_value(value) for value in member.reference}
+        )
+        for member, occurring_values, values in zip(members, occurring, monitored, strict=True)
     )
 
 

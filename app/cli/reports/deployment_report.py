@@ -1,6 +1,5 @@
 """`evenhand report` of deployments: `--deployment` and `verify`."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from typer import echo
@@ -12,16 +11,14 @@ from ...deployments.queries import Deployments
 from ...domain.check import Span
 from ...domain.record_times import parse_moment
 from ...reports.document import Made
-from ...reports.regulator.clauses import ToolKind
 from ...reports.regulator.regulator_report import (
-    ReportForm,
+    Order,
     check_database,
     check_file,
-    make_regulator_report,
+    read_content,
     read_report_file,
 )
-from ...reports.regulator.sheets import SheetsWanted, choose_sheets
-from ...statistics.selections.category_people import CategoryMapping
+from ...reports.regulator.sheets import SheetsWanted
 from ..database import command_settings, ready_database
 
 MOST_LINES = 50
@@ -38,31 +35,14 @@ def read_period(start: str | None, end: str | None) -> Span:
     return span
 
 
-def choose_content(
-    sheets: Sequence[str] | None,
-    preset: str | None,
-    attribute: Sequence[str] | None,
-    control: Sequence[str] | None,
-    tool: ToolKind,
-    categories: tuple[CategoryMapping, ...] = (),
-) -> SheetsWanted:
-    return SheetsWanted(
-        sheets=choose_sheets(sheets or (), preset),
-        attributes=tuple(attribute or ()),
-        controls=tuple(control or ()),
-        tool=tool,
-        preset=preset,
-        categories=categories,
-    )
-
-
-def report_deployment(deployment_id: str, span: Span, query: SheetsWanted, form: str) -> bytes:
+def report_deployment(deployment_id: str, span: Span, wanted: SheetsWanted, form: str) -> bytes:
     origin = Made(at=utc_now().replace(microsecond=0), by="evenhand report")
     settings = command_settings()
     with ready_database(settings) as database:
         with database.transaction() as session:
             deployment = Deployments(session, open_secret_box(settings)).get(deployment_id)
-        return make_regulator_report(database, deployment, span, query, origin, ReportForm(form))
+        order = Order(deployment=deployment, span=span, wanted=wanted, made=origin)
+        return read_content(database, order).write(form)
 
 
 def verify_report(file: Path, *, is_offline: bool) -> bool:
@@ -76,7 +56,7 @@ def verify_report(file: Path, *, is_offline: bool) -> bool:
             differences += check_database(session, deployment, report)
         looked_at = "the file and the database"
     if not differences:
-        checks = sum(link.part.startswith("check ") for link in report.chain)
+        checks = sum(part.part.startswith("check ") for part in report.chain)
         counted = "1 check" if checks == 1 else f"{checks:,} checks"
         echo(
             f"Unchanged: {looked_at}; {counted} and the configuration, chain {report.content['chain_head']}."

@@ -20,7 +20,7 @@ from ...library.selections import SelectionReport, report_selections
 from ...reports.regulator.clauses import ToolKind
 from ...statistics.selections.category_people import CategoryMapping, parse_mappings
 from ...statistics.selections.four_fifths import LEAST_SHARE
-from ...statistics.selections.selection_presets import PresetName, SheetName
+from ...statistics.selections.selection_presets import ReportPreset, SheetName
 from ..library.metrics_files import (
     Declared,
     Encoding,
@@ -67,9 +67,9 @@ def render_report(report: SelectionReport, file: str, form: Format) -> bytes:
     # Imported here: the writers of HTML and PDF take a second to import.
     from ...reports.document import as_pdf  # noqa: PLC0415 - above
     from ...reports.html_file import as_html  # noqa: PLC0415 - above
-    from ...reports.selection_report import selection_document  # noqa: PLC0415 - above
+    from ...reports.selection_report import write_selection_report  # noqa: PLC0415 - above
 
-    document = selection_document(report, file, made_at=utc_now().replace(microsecond=0))
+    document = write_selection_report(report, file, made_at=utc_now().replace(microsecond=0))
     return as_pdf(document) if form is Format.PDF else as_html(document).encode()
 
 
@@ -212,18 +212,22 @@ def report(
         mappings = read_mappings(categories) if categories else ()
         if deployment is not None:
             # Imported here: a report of a file needs no database.
-            from .deployment_report import choose_content, read_period, report_deployment  # noqa: PLC0415 - above
+            from ...reports.regulator.sheets import SheetsWanted, choose_sheets  # noqa: PLC0415 - above
+            from .deployment_report import read_period, report_deployment  # noqa: PLC0415 - above
 
-            content = report_deployment(
-                deployment,
-                read_period(start, end),
-                choose_content(sheets, preset, attribute, control, tool, mappings),
-                form.value,
+            wanted = SheetsWanted(
+                sheets=choose_sheets(sheets or (), preset),
+                attributes=tuple(attribute or ()),
+                controls=tuple(control or ()),
+                tool=tool,
+                preset=None if preset is None else ReportPreset(preset),
+                categories=mappings,
             )
+            content = report_deployment(deployment, read_period(start, end), wanted, form)
         elif file:
-            if preset not in list(PresetName):
+            if preset not in list(ReportPreset):
                 stated = "it is left out" if preset is None else f"found {preset!r:.100}"
-                raise InvalidInput("preset", f"must be one of {', '.join(PresetName)}; {stated}")
+                raise InvalidInput("preset", f"must be one of {', '.join(ReportPreset)}; {stated}")
             attribute = attribute or []
             control = control or []
             favourable = favourable or ["1"]

@@ -1,9 +1,8 @@
 """Kept reports, their schedules and presets as bodies."""
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AliasPath, Field
 
@@ -11,10 +10,11 @@ from ...alerts.rules.bodies import ChannelId
 from ...base.errors import InvalidInput
 from ...charts.time_ranges import MAX_ZONE, read_zone
 from ...statistics.selections.category_people import MAX_MAPPINGS, MAX_VALUES, CategoryMapping
+from ...statistics.selections.selection_presets import ReportPreset
 from ...web.body import FromText, In, NextPageCursor, Out, PageOut, example
 from ...web.route_declarations import Timestamp
 from ..regulator.clauses import ToolKind
-from ..regulator.sheets import PeriodSheet, ReportKind, ReportPreset, SheetsWanted, choose_sheets
+from ..regulator.sheets import PeriodSheet, ReportKind, SheetsWanted, choose_sheets
 from .queries import KeptReport, KeptReportState, ReportRhythm, ReportSchedule, ScheduleContent, first_due
 
 MOST_NAMES = 20
@@ -105,19 +105,18 @@ class WantedSheetsIn(In):
     categories: dict[_Name, CategoriesIn] = Field(default={}, max_length=MAX_MAPPINGS)
     """Categories by attribute, or by the title of a table of weights."""
 
-    def to_wanted(self, **further: object) -> SheetsWanted:
+    def to_wanted(self, *channels: str) -> SheetsWanted:
         categories = [
             CategoryMapping(attribute=name, **category.model_dump())
             for name, category in self.categories.items()
         ]
         is_regulator = self.kind is ReportKind.REGULATOR
-        members = {"check_id": None, "channels": ()} | further
         return self.read_as(
             SheetsWanted,
             sheets=choose_sheets(self.sheets, self.preset) if is_regulator else (),
             categories=categories,
             zone=read_zone(self.zone).key,
-            **members,
+            channels=channels,
         )
 
 
@@ -140,9 +139,7 @@ class ReportScheduleIn(WantedSheetsIn):
     def to_content(self) -> ScheduleContent:
         if self.kind is ReportKind.CHECK:
             raise InvalidInput("kind", "must be period or regulator: a schedule has a report of each period")
-        return self.read_as(
-            ScheduleContent, wanted=self.to_wanted().to_json(), channels=sorted(set(self.channels))
-        )
+        return self.read_as(ScheduleContent, wanted=self.to_wanted(), channels=sorted(set(self.channels)))
 
 
 class CategoriesOut(Out):
@@ -154,9 +151,8 @@ class CategoriesOut(Out):
     reference: str | None
 
 
-def _sheet_members(stored: Mapping[str, Any]) -> dict[str, object]:
-    sheets = SheetsWanted.from_json(stored)
-    return asdict(sheets) | {"categories": {mapping.attribute: mapping for mapping in sheets.categories}}
+def _sheet_members(wanted: SheetsWanted) -> dict[str, object]:
+    return asdict(wanted) | {"categories": {mapping.attribute: mapping for mapping in wanted.categories}}
 
 
 class ReportScheduleOut(Out):
@@ -231,14 +227,12 @@ class KeptReportIn(WantedSheetsIn):
     channels: list[ChannelId] = Field(default=[], max_length=MOST_NAMES)
     """Alert channels that the report is sent to once it is ready; mails carry the PDF."""
 
-    def to_wanted(self, **further: object) -> SheetsWanted:
+    def to_wanted(self, *channels: str) -> SheetsWanted:
         is_check = self.kind is ReportKind.CHECK
         if is_check != (self.check_id is not None):
             problem = "names the check of the report" if is_check else "is for reports of the kind check"
             raise InvalidInput("check_id", problem)
-        return super().to_wanted(
-            check_id=self.check_id, channels=tuple(sorted(set(self.channels))), **further
-        )
+        return super().to_wanted(*channels, *sorted(set(self.channels)))
 
 
 class KeptReportOut(Out):

@@ -7,7 +7,8 @@ from enum import StrEnum
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from sqlalchemy import Select, delete, func, insert, select, text, update
+import numpy as np
+from sqlalchemy import Select, delete, func, insert, select, text
 from sqlalchemy.dialects.postgresql import insert as insert_if_absent
 from sqlalchemy.orm import Session
 
@@ -32,13 +33,12 @@ from ...database.tables import (
 )
 from ...domain.check import Span
 from ...domain.paging import Paging
+from ..regulator.sheets import SheetsWanted
 
 SETTLING = timedelta(hours=6)
 """Time between the end of a period and its report: its last checks end meanwhile."""
 
 MAX_SCHEDULES = 20
-
-_MONTHS_OF_YEAR = 12
 
 
 class ReportRhythm(StrEnum):
@@ -61,18 +61,18 @@ class KeptReportState(StrEnum):
 
 @frozen_by_name
 class ScheduleContent:
-    """`wanted` is the report as JSON, `channels` are the ids of those that each report is sent to."""
+    """`channels` are the ids of those that each report is sent to."""
 
     name: str
     rhythm: ReportRhythm
-    wanted: Mapping[str, Any]
+    wanted: SheetsWanted
     channels: tuple[str, ...] = ()
     enabled: bool = True
 
     @property
     def zone(self) -> ZoneInfo:
         """Zone whose days and weeks the periods are of."""
-        return ZoneInfo(self.wanted.get("zone", "UTC"))
+        return ZoneInfo(self.wanted.zone)
 
 
 @frozen_by_name
@@ -102,7 +102,7 @@ class KeptReport:
     deployment_no: int
     schedule_id: str | None
     span: Span
-    wanted: Mapping[str, Any]
+    wanted: SheetsWanted
     state: KeptReportState
     reason: str | None
     seal: str | None
@@ -125,21 +125,13 @@ class CalendarPeriod(StrEnum):
     YEAR = "year"
 
 
-_PERIODS = {
-    ReportRhythm.WEEKLY: CalendarPeriod.WEEK,
-    ReportRhythm.MONTHLY: CalendarPeriod.MONTH,
-    ReportRhythm.QUARTERLY: CalendarPeriod.QUARTER,
-    ReportRhythm.YEARLY: CalendarPeriod.YEAR,
-}
-_MONTHS = {CalendarPeriod.MONTH: 1, CalendarPeriod.QUARTER: 3, CalendarPeriod.YEAR: _MONTHS_OF_YEAR}
-
-
 def periods_between(rhythm: ReportRhythm, zone: ZoneInfo, after: datetime, until: datetime) -> Iterator[Span]:
     """Yields the calendar periods of the zone that end later than `after` and not later than `until`, oldest
     first.
     """
+    kind = CalendarPeriod(rhythm.removesuffix("ly"))
     day = after.astimezone(zone).date()
-    while (period := find_period(_PERIODS[rhythm], day, zone)).end <= until:
+    while (period := find_period(kind, day, zone)).end <= until:
         if period.end > after:
             yield period
         day = period.end.astimezone(zone).date()
@@ -152,29 +144,26 @@ def find_period(kind: CalendarPeriod, day: date, zone: ZoneInfo) -> Span:
         InvalidInput: it reaches beyond the calendar.
     """
     try:
-        first, after = _find_days(kind, day)
-        return Span(start=_find_day_start(first, zone), end=_find_day_start(after, zone))
-    except (OverflowError, ValueError) as error:
-        raise InvalidInput("day", "lies outside the years 1 to 9999 in UTC") from error
-
-
-def _find_days(kind: CalendarPeriod, day: date) -> tuple[date, date]:
-    if kind in _MONTHS:
-        length = _MONTHS[kind]
-        number = (day.year * _MONTHS_OF_YEAR + day.month - 1) // length * length
-        first, after = (
-            date(month // _MONTHS_OF_YEAR, month % _MONTHS_OF_YEAR + 1, 1)
-            for month in (number, number + length)
+        # Weeks of numpy begin on Thursday, as 1970 did.
+        shift = 4 if kind is CalendarPeriod.WEEK else 0
+        first = (np.datetime64(day) - shift).astype(f"M8[{_UNITS[kind]}]")
+        # The earliest instant of a day; where clocks skip midnight or the day, that of the change.
+        start, end = (
+            datetime.combine((edge.astype("M8[D]") + shift).item(), time.min, zone).astimezone(UTC)
+            for edge in (first, first + 1)
         )
-        return first, after
-    is_week = kind is CalendarPeriod.WEEK
-    first = day - timedelta(days=day.weekday() if is_week else 0)
-    return first, first + timedelta(days=7 if is_week else 1)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise InvalidInput("day", "lies outside the years 1 to 9999 in UTC") from error
+    return Span(start=start, end=end)
 
 
-def _find_day_start(day: date, zone: ZoneInfo) -> datetime:
-    """The earliest instant on that day; where clocks skip midnight or the day, that of the change."""
-    return datetime.combine(day, time.min, zone).astimezone(UTC)
+_UNITS = {
+    CalendarPeriod.DAY: "D",
+    CalendarPeriod.WEEK: "W",
+    CalendarPeriod.MONTH: "M",
+    CalendarPeriod.QUARTER: "3M",
+    CalendarPeriod.YEAR: "Y",
+}
 
 
 MOST_OPEN = 20
@@ -190,19 +179,20 @@ _OPEN = (KeptReportState.QUEUED, KeptReportState.RUNNING)
 
 
 def request_report(
-    session: Session, deployment_no: int, span: Span, sheets: Mapping[str, Any], *, by: str
+    session: Session, deployment_no: int, span: Span, wanted: SheetsWanted, *, by: str
 ) -> KeptReport:
     """Queues a requested report, or returns a waiting equal one. The caller holds the deployment's lock."""
     is_open = (KeptReportRow.deployment_no == deployment_no, KeptReportRow.state.in_(_OPEN))
     waiting = session.scalars(select(KeptReportRow).where(*is_open)).all()
     for row in waiting:
-        if (row.span_start, row.span_end, row.wanted) == (span.start, span.end, sheets):
-            return _report(row)
+        report = _report(row)
+        if (report.span, report.wanted) == (span, wanted):
+            return report
     if len(waiting) >= MOST_OPEN:
         raise Conflict(
             f"{len(waiting)} reports of the deployment wait to be made. Ask for more once they are ready."
         )
-    if sheets.get("channels"):
+    if wanted.channels:
         sent = select(func.count()).where(
             KeptReportRow.deployment_no == deployment_no,
             KeptReportRow.created_at > func.now() - timedelta(hours=1),
@@ -211,14 +201,13 @@ def request_report(
         if (session.scalar(sent) or 0) >= MOST_SENT:
             raise Conflict(
                 f"{MOST_SENT} reports of the deployment were sent in the last hour, which is the maximum. "
-                "Send it "
-                "later, or set a schedule."
+                "Send it later, or set a schedule."
             )
     queued = insert(KeptReportRow).values(
         deployment_no=deployment_no,
         span_start=span.start,
         span_end=span.end,
-        wanted=dict(sheets),
+        wanted=wanted,
         created_by=by,
     )
     return _report(session.scalars(queued.returning(KeptReportRow)).one())
@@ -324,6 +313,8 @@ def put_schedule(
         return before
     values = list_column_values(content)
     del values["channels"]
+    row = {"deployment_no": deployment_no, "id": schedule_id, "version": 1, "since": func.now(), **values}
+    changes = values | {"version": ReportScheduleRow.version + 1, "updated_at": func.now()}
     if before is None:
         stored = select(ReportScheduleRow.no).where(ReportScheduleRow.deployment_no == deployment_no)
         if len(session.scalars(stored).all()) >= MAX_SCHEDULES:
@@ -331,19 +322,17 @@ def put_schedule(
                 f"The deployment has {MAX_SCHEDULES} report schedules, which is the maximum. Delete one, or "
                 "change one of them."
             )
-        row = {"deployment_no": deployment_no, "id": schedule_id, "version": 1, "since": func.now(), **values}
-        no = session.scalars(insert(ReportScheduleRow).values(row).returning(ReportScheduleRow.no)).one()
-    else:
-        no = before.no
-        # Periods in which it was off, or had another rhythm or zone, are not made up for.
-        restarts = (content.rhythm, content.zone) != (before.content.rhythm, before.content.zone) or (
-            content.enabled and not before.content.enabled
-        )
-        values |= {"version": before.version + 1, "updated_at": func.now()}
-        if restarts:
-            values["since"] = func.now()
-        session.execute(update(ReportScheduleRow).where(ReportScheduleRow.no == no).values(values))
-
+    # Periods in which it was off, or had another rhythm or zone, are not made up for.
+    elif (content.rhythm, content.zone) != (before.content.rhythm, before.content.zone) or (
+        content.enabled and not before.content.enabled
+    ):
+        changes["since"] = func.now()
+    upsert = (
+        insert_if_absent(ReportScheduleRow)
+        .values(row)
+        .on_conflict_do_update(index_elements=["deployment_no", "id"], set_=changes)
+    )
+    no = session.scalars(upsert.returning(ReportScheduleRow.no)).one()
     channel_nos = lock_channels(session, content.channels)
     session.execute(delete(ReportScheduleChannelRow).where(ReportScheduleChannelRow.schedule_no == no))
     if channel_nos:
@@ -374,8 +363,8 @@ def queue_due_reports(session: Session, *, settling: timedelta) -> int:
         select(ReportScheduleRow, newest).where(ReportScheduleRow.enabled)
     ).all():
         after = max(row.since, made_until or row.since)
-        zone = ZoneInfo(row.wanted.get("zone", "UTC"))
-        for span in periods_between(ReportRhythm(row.rhythm), zone, after, now - settling):
+        content = read_row(ScheduleContent, row, channels=())
+        for span in periods_between(content.rhythm, content.zone, after, now - settling):
             stored = (
                 insert_if_absent(KeptReportRow)
                 .values(
@@ -394,17 +383,6 @@ def queue_due_reports(session: Session, *, settling: timedelta) -> int:
             )
             queued += session.scalar(stored.returning(KeptReportRow.no)) is not None
     return queued
-
-
-def channels_of_schedule(session: Session, schedule_no: int) -> list[int]:
-    """Returns the schedule's channels, which cannot be deleted until the transaction ends."""
-    channels = select(AlertChannelRow.no).join(
-        ReportScheduleChannelRow, ReportScheduleChannelRow.channel_no == AlertChannelRow.no
-    )
-    statement = channels.where(ReportScheduleChannelRow.schedule_no == schedule_no).order_by(
-        AlertChannelRow.no
-    )
-    return list(session.scalars(statement.with_for_update(read=True, key_share=True, of=AlertChannelRow)))
 
 
 _SELECT: Select[ReportScheduleRow, Any] = select(

@@ -1,8 +1,9 @@
-"""Facts on the period for the cover, and sentences on the records of each figure."""
+"""Cover of a report on a period, and the chapters of its annex that are the same for every sheet."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from datetime import datetime
+from importlib.resources import files
 
 import msgspec
 
@@ -10,7 +11,7 @@ from ...base.values import frozen
 from ...charts.forest_headline import capitalise
 from ...statistics.sentences.left_out import list_lines
 from ..document import Block, Bullets, Fact, FirstPage, Json, Made, Paragraph, ReportTable, Section, count
-from .clauses import RuleClause
+from .clauses import CLAUSES
 from .sheets import PRESETS, PeriodSheet
 
 
@@ -23,90 +24,7 @@ class ReportTerm:
     sheets: tuple[str, ...] = ()
 
 
-TERMS = (
-    ReportTerm("Favourable outcome", "an answer of the model that the monitor lists as good for the person."),
-    ReportTerm(
-        "Monitored, reference",
-        "the groups that the monitor watches, and the group that they are compared with.",
-    ),
-    ReportTerm("Selection rate", "people with a favourable outcome, divided by all people of the category."),
-    ReportTerm("95 % interval", "a range that holds the true value in about 95 of 100 such samples."),
-    ReportTerm(
-        "Ratio, impact ratio",
-        "selection rate of a category, divided by the highest one among those that are large enough; 1 is "
-        "equality.",
-        ("adverse_impact", "ll144"),
-    ),
-    ReportTerm(
-        "AIR",
-        "adverse impact ratio: selection rate of a category, divided by that of the chosen reference.",
-        ("lending",),
-    ),
-    ReportTerm(
-        "z",
-        "difference of two selection rates in standard deviations, with the pooled rate.",
-        ("adverse_impact",),
-    ),
-    ReportTerm(
-        "p; p, all pairs",
-        "probability of rates at least as far apart if both are equal; of all pairs: with the choice of the "
-        "highest allowed for (Holm).",
-        ("adverse_impact",),
-    ),
-    ReportTerm(
-        "Odds ratio",
-        "odds of selection (selected : not selected) of a category, divided by those of the other one.",
-        ("adverse_impact", "controls"),
-    ),
-    ReportTerm(
-        "Short of 0.8, of equal rates",
-        "further selections of the category that bring its ratio to four fifths, and to 1; below 0: it has "
-        "more already.",
-        ("adverse_impact",),
-    ),
-    ReportTerm(
-        "SMD",
-        "standardised mean difference: difference of two mean scores in standard deviations.",
-        ("lending",),
-    ),
-    ReportTerm(
-        "Residual SMD", "the part of it that is left between people with equal controls.", ("lending",)
-    ),
-    ReportTerm(
-        "Mantel–Haenszel",
-        "one odds ratio over all combinations of the controls, each compared within itself.",
-        ("controls",),
-    ),
-    ReportTerm("CMH p", "p-value of the test that this common odds ratio is 1.", ("controls",)),
-    ReportTerm(
-        "Breslow–Day p",
-        "p-value of the test that all combinations have the same odds ratio; if it is small, one number "
-        "hides differences.",
-        ("controls",),
-    ),
-    ReportTerm(
-        "Logit",
-        "odds ratio of a logistic regression with a term for each value of each control.",
-        ("controls",),
-    ),
-    ReportTerm(
-        "False-alarm budget",
-        "how often, at most, all comparisons together raise an alarm on a model that is inside its limits "
-        "in every hour.",
-        ("alerts", "evidence"),
-    ),
-    ReportTerm(
-        "Counterfactual, flip",
-        "the model's answer for the same record with the attribute changed; a flip is another outcome.",
-        ("flips",),
-    ),
-    ReportTerm(
-        "Strength, level of chance",
-        "association of two columns from 0 to 1, corrected for chance; the level that 95 of 100 shuffles of "
-        "the records stay below.",
-        ("indirect_bias",),
-    ),
-)
+TERMS = msgspec.json.decode((files(__package__) / "glossary.json").read_bytes(), type=tuple[ReportTerm, ...])
 
 
 def chapters(data: Json) -> Iterator[Section]:
@@ -142,13 +60,12 @@ def chapters(data: Json) -> Iterator[Section]:
 
 
 def clause_table(data: Json, sheets: Collection[PeriodSheet]) -> ReportTable:
-    clauses = msgspec.convert(data["clauses"], list[RuleClause])
-    rules = {clause.id: clause.rule for clause in clauses}
+    rules = {clause.id: clause.rule for clause in CLAUSES}
     day = datetime.fromisoformat(data["made"]["at"]).date()
     in_report = {"chapter:population", "chapter:limits", *(f"sheet:{sheet}" for sheet in sheets)}
     in_report.add(f"preset:{data['preset']}")
     rows = []
-    for clause in clauses:
+    for clause in CLAUSES:
         here = [name for name in clause.answered_by if name in in_report]
         elsewhere = [name for name in clause.answered_by if name not in in_report]
         rows.append(
@@ -193,7 +110,6 @@ def name_answer(answer: str) -> str:
 
 def population_section(data: Json) -> Section:
     population = data["population"]
-    out = data["population"]["not_in_report"]
     counted = (
         f"Records logged in the period: {count(population['logged'])}. In this report: "
         f"{count(population['in_report'])}, of which {count(population['selected'])} with a favourable "
@@ -214,15 +130,14 @@ def population_section(data: Json) -> Section:
             small.append(f"{attribute['attribute']}: {', '.join(attribute['under_2_percent'])}")
     if population["sampling"] is not None:
         lines.append(describe_sampling(population["sampling"]))
-    left_out = (
-        ("Logged under another version of the schema", count(out["other_schema_version"])),
-        ("Left out by a sender's sample", count(out["sampled_out"])),
-    )
     if small:
         lines.append(
             "Under 2 % of the people, shown with their counts and left out of the choice of the highest "
             f"rate: {'; '.join(small)}."
         )
+    left_out = [
+        (capitalise(text), count(population["not_in_report"][name])) for name, text in _LEFT_OUT.items()
+    ]
     revisions = [(revision["model_revision"], count(revision["records"])) for revision in data["revisions"]]
     return Section(
         "Who is in this report, and who is not",
@@ -244,15 +159,15 @@ def describe_sampling(sampling: Json) -> str:
         )
     return (
         f"A share of {low} of the traffic was logged, so each record counts for about "
-        f"{1 / sampling['lowest_rate']:,.4g} decisions. All"
-        " numbers of people are of logged records; rates and ratios are estimates of those of all decisions."
+        f"{1 / sampling['lowest_rate']:,.4g} decisions. All numbers of people are of logged records; rates and "
+        "ratios are estimates of those of all decisions."
     )
 
 
 def describe_mapping(mapping: Json) -> str:
     scheme = f", scheme {mapping['scheme']}" if mapping["scheme"] else ""
-    of = mapping["values"] or mapping["weights"]
-    named = ", ".join(f"{value} → {category}" for value, category in of.items())
+    category_by_name = mapping["values"] or mapping["weights"]
+    named = ", ".join(f"{name} → {category}" for name, category in category_by_name.items())
     return (
         f"{mapping['attribute']}{scheme}: {'values' if mapping['values'] else 'columns of weights'} {named}."
     )

@@ -14,11 +14,11 @@ from ...base.errors import InvalidInput
 from ...records.second_look.flagged_csv import csv_lines
 from ..document import Json
 
-_HTML_HASH = re.compile(rb"<!-- evenhand-sha256 ([0-9a-f]{64}) -->\n\Z")
+_HASH = re.compile(
+    rb"(?:<!-- evenhand-sha256 |%evenhand-sha256 |file,,,sha256,)([0-9a-f]{64})(?: -->)?\r?\n\Z"
+)
 _HTML_DATA = re.compile(rb"<!-- evenhand-report ([A-Za-z0-9+/=]+) -->\n")
-_PDF_HASH = re.compile(rb"%evenhand-sha256 ([0-9a-f]{64})\n\Z")
 _PDF_STREAM = re.compile(rb"stream\r?\n")
-_CSV_HASH = re.compile(rb"file,,,sha256,([0-9a-f]{64})\r\n\Z")
 _CSV_MEMBERS = ("kind", "format", "deployment.id", "period.start", "period.end", "seal", "chain_head")
 _HEAD_BYTES = 64
 """Bytes of a PDF's stream that show whether it is the attached report."""
@@ -52,7 +52,7 @@ def seal_csv(rows: Iterable[Sequence[str]], report: Json) -> bytes:
     members = [
         ("report", "", "", path, str(reduce(getitem, path.split("."), report))) for path in _CSV_MEMBERS
     ]
-    chain = [("chain", "", link["part"], "digest", link["digest"]) for link in report["chain"]]
+    chain = [("chain", "", part["part"], "digest", part["digest"]) for part in report["chain"]]
     unsealed = csv_lines([*rows, *members, *chain])
     return unsealed + b"file,,,sha256," + _digest(unsealed) + b"\r\n"
 
@@ -63,7 +63,7 @@ def is_whole(content: bytes) -> bool:
     Raises:
         InvalidInput: it ends with none.
     """
-    match = _HTML_HASH.search(content) or _PDF_HASH.search(content) or _CSV_HASH.search(content)
+    match = _HASH.search(content)
     if match is None:
         raise InvalidInput("file", NO_HASH)
     return _digest(content[: match.start()]) == match[1]
@@ -101,7 +101,7 @@ def read_pdf(content: bytes, *, opening: bytes) -> bytes:
 
 
 def read_csv(content: bytes) -> Json:
-    """Reads the members that verify a report, and its chain without the links.
+    """Reads the members that verify a report, and its chain.
 
     Raises:
         InvalidInput: it has none.

@@ -21,12 +21,9 @@ from ...statistics.selections.category_people import (
 from ...statistics.selections.controls_sheet import controls_sheet
 from ...statistics.selections.four_fifths import (
     LEAST_SHARE,
-    ImpactSheet,
-    ImpactTable,
-    as_json,
     audit_tables,
     compare_with_reference,
-    list_empty_categories,
+    describe_impact,
 )
 from ...statistics.selections.lending_sheet import bounds_sheet, lending_sheet
 from ...statistics.sentences.figure_sentences import write_minus
@@ -84,9 +81,7 @@ def impact_sheet(parts: SheetParts) -> Json:
         tabulate(people, comparison, people.is_assessed, people.is_selected)
         for comparison in comparisons_in(parts.monitor, features)
     ]
-    sheet = as_json(
-        ImpactSheet(tuple(map(ImpactTable, tables)), _count_unknown(people, features, people.is_assessed))
-    )
+    sheet = describe_impact(tables, _count_unknown(people, features, people.is_assessed))
     for table, written in zip(tables, sheet["tables"], strict=True):
         compare_with_reference(written, table, _count_reference(people, table.comparison))
     return sheet
@@ -124,7 +119,6 @@ def audit_sheet(parts: SheetParts) -> Json:
         audit = audit_tables(
             tables, assessed=people.count(assessed), unknown=_count_unknown(people, features, assessed)
         )
-        sheet = as_json(audit) | {"assessed": audit.assessed}
         names = GroupWords.of(parts.monitor)
         mapped = {category.attribute for category in chosen.categories if category.values}
         listed = {
@@ -134,10 +128,11 @@ def audit_sheet(parts: SheetParts) -> Json:
             for attribute in parts.monitor.attributes
             if attribute.feature not in mapped
         }
-        for audited, table in zip(audit.tables, sheet["tables"], strict=True):
-            table["unknown"] = audited.table.unknown
-            table["most_selected"] = audited.most_selected and audited.most_selected.label
-            table["without_people"] = list_empty_categories(audited.table, listed)
+        sheet = {
+            "tables": [table.describe(listed) for table in audit.tables],
+            "unknown": audit.unknown,
+            "assessed": audit.assessed,
+        }
     return sheet | {
         "tool": chosen.tool.value,
         "median_score": median,
@@ -188,11 +183,11 @@ def tabulate(people: CountedPeople, comparison: Comparison, assessed: Rows, sele
     codes = np.asarray(cross([member.codes for member in members], sizes), dtype=np.int64)
     is_known = (codes != MISSING) & assessed
     total = int(np.prod(sizes))
-    applicants = np.zeros(total, dtype=np.int64)
-    chosen = np.zeros(total, dtype=np.int64)
-    # Not bincount with weights, which adds up as floats.
-    np.add.at(applicants, codes[is_known], people.records[is_known])
-    np.add.at(chosen, codes[is_known & selected], people.records[is_known & selected])
+    # Sums of floats, which are exact up to 2⁵³ people.
+    applicants, chosen = (
+        np.bincount(codes[rows], people.records[rows], total).astype(int)
+        for rows in (is_known, is_known & selected)
+    )
     categories = []
     for position in np.flatnonzero(applicants).tolist():
         names = tuple(

@@ -15,11 +15,10 @@ from ...alerts.channels.channel import lock_channels
 from ...alerts.channels.notification import new_message
 from ...alerts.channels.notification_queries import queue_message
 from ...base.errors import Conflict, InvalidInput, NotFound
-from ...base.spreadsheets import harmless
-from ...base.values import frozen, read_number
+from ...base.spreadsheets import harmless, write_cell
+from ...base.values import frozen, frozen_by_name, read_number
 from ...checks.queries import get
 from ...database.engine import Database, Sealer, arrow_reader, current_time
-from ...deployments.monitor.queries import find_monitor
 from ...deployments.queries import Deployments
 from ...domain.alert import Event
 from ...domain.check import Span
@@ -32,30 +31,28 @@ from ..html_file import as_html
 from ..kept.queries import (
     KeptReport,
     KeptReportState,
-    channels_of_schedule,
     claim_report,
     fail_report,
     find_schedule,
     keep_report,
 )
+from ..report_source import read_source
 from .cover import chapters, extend_cover
 from .embedded_data import is_whole, read_csv, read_html, read_pdf, seal_csv, seal_html, seal_pdf
 from .report_data import (
     FORMAT,
     KIND,
     READABLE_FORMATS,
-    ChainLink,
+    ChainPart,
     Difference,
-    check_links,
     compare_chains,
     digest_json,
     find_last_link,
-    join_parts,
     make_chain,
-    read_links,
+    read_chain,
     read_report,
 )
-from .sheets import PRESETS, ReportKind, ReportPreset, SheetsWanted, find_missing
+from .sheets import PRESETS, ReportKind, SheetsWanted, find_missing
 
 MAX_ATTEMPTS = 3
 ABANDONED = (
@@ -73,89 +70,92 @@ class ReportForm(StrEnum):
     JSON = "json"
 
 
+@frozen_by_name
+class Order:
+    """Report on a period, or on the check that `wanted` names."""
+
+    deployment: Deployment
+    span: Span
+    wanted: SheetsWanted
+    made: Made
+    has_annex: bool = False
+
+
 @frozen
-class ReadContent:
-    report: Json
-    cover: Document | None
+class ReportContent:
+    """Report for people, and the data of one for a regulator."""
 
-    def write(self, form: ReportForm) -> bytes:
-        content = write_json(self.report)
-        if form is ReportForm.JSON:
-            return content
-        table = write_csv(self.report)
-        if form is ReportForm.CSV or self.cover is None:
-            return table
-        preset = self.report["preset"]
-        document = replace(
-            self.cover,
-            subtitle=self.cover.subtitle + (f" · {PRESETS[preset].title}" if preset else ""),
-            first=self.cover.first and extend_cover(self.cover.first, self.report, self.cover.made),
-            annex=[*self.cover.annex, *chapters(self.report)],
-            attachments=(
-                *self.cover.attachments,
-                Attachment("report.json", "application/json", "All figures, and the hash chain", content),
-                Attachment("report.csv", "text/csv", "All figures of the sheets", table),
-            ),
-        )
-        if form is ReportForm.PDF:
-            return seal_pdf(as_pdf(document))
-        return seal_html(as_html(document).encode(), content)
+    document: Document
+    report: Json | None
+
+    @property
+    def seal(self) -> str:
+        if self.report is not None:
+            return str(self.report["seal"])
+        return hashlib.sha256(self.document.attachments[0].content).hexdigest()
+
+    def write(self, form: str) -> bytes:
+        if self.report is None:
+            if form == ReportForm.JSON:
+                return self.document.attachments[0].content
+            return as_pdf(self.document) if form == ReportForm.PDF else as_html(self.document).encode()
+        content, table = (attachment.content for attachment in self.document.attachments[-2:])
+        match form:
+            case ReportForm.PDF:
+                return seal_pdf(as_pdf(self.document))
+            case ReportForm.HTML:
+                return seal_html(as_html(self.document).encode(), content)
+            case _:
+                return table if form == ReportForm.CSV else content
 
 
-def make_regulator_report(
-    database: Database,
-    deployment: Deployment,
-    span: Span,
-    query: SheetsWanted,
-    origin: Made,
-    form: ReportForm,
-) -> bytes:
-    """Returns the file.
+def read_content(database: Database, order: Order) -> ReportContent:
+    """Reads everything in one transaction; drawing takes seconds, and comes after it.
 
     Raises:
-        Conflict: the deployment has no monitor.
+        Conflict: a regulator's report needs a monitor, and records in the database.
         InvalidInput: an attribute or a control cannot be used, or the period is too long.
+        NotFound: the check is there no more.
         Unavailable: the database does not answer.
     """
-    # Written after the transaction: drawing takes seconds.
-    return read_content(
-        database, deployment, span, query, origin, has_cover=form in {ReportForm.HTML, ReportForm.PDF}
-    ).write(form)
-
-
-def read_content(
-    database: Database,
-    deployment: Deployment,
-    span: Span,
-    query: SheetsWanted,
-    origin: Made,
-    *,
-    has_cover: bool,
-) -> ReadContent:
-    """Reads everything in one transaction.
-
-    Raises:
-        Conflict, InvalidInput, Unavailable: as `make_regulator_report`.
-    """
+    wanted = order.wanted
+    deployment = order.deployment
     with database.transaction() as session:
+        of = order.span if wanted.check_id is None else get(session, deployment.no, wanted.check_id)
+        source = read_source(session, deployment, of, now=order.made.at, zone=ZoneInfo(wanted.zone))
+        document = make_document(session, source, order.made, has_annex=order.has_annex)
+        if wanted.kind is not ReportKind.REGULATOR:
+            return ReportContent(document, None)
         with arrow_reader(database) as reader:
-            data = read_report(session, reader, deployment, span, query)
-        report = data | {"missing": [], "elsewhere": []}
-        if query.preset is not None:
-            preset = ReportPreset(query.preset)
-            monitor = find_monitor(session, deployment.no)
+            report = read_report(session, reader, source, wanted) | {"missing": [], "elsewhere": []}
+        if wanted.preset is not None:
             retention = read_retention_policy(session, deployment.no)
-            lacks = find_missing(preset, deployment, monitor, data["controls"], retention, query.categories)
+            lacks = find_missing(
+                wanted.preset, deployment, source.monitor, report["controls"], retention, wanted.categories
+            )
             report["missing"] = list(map(asdict, lacks))
-            report["elsewhere"] = list(PRESETS[preset].elsewhere)
-        # Who made it when is not under the seal.
-        report |= {"seal": digest_json(report), "made": {"at": origin.at.isoformat(), "by": origin.by}}
-        return ReadContent(
-            report,
-            make_document(session, deployment, span, origin, zone=ZoneInfo(query.zone))
-            if has_cover
-            else None,
-        )
+            report["elsewhere"] = list(PRESETS[wanted.preset].elsewhere)
+    # Who made it when is not under the seal.
+    report |= {
+        "seal": digest_json(report),
+        "made": {"at": order.made.at.isoformat(), "by": order.made.by},
+    }
+    return ReportContent(extend_document(document, report), report)
+
+
+def extend_document(document: Document, report: Json) -> Document:
+    preset = report["preset"]
+    attachments = (
+        Attachment("report.json", "application/json", "All figures, and the hash chain", write_json(report)),
+        Attachment("report.csv", "text/csv", "All figures of the sheets", write_csv(report)),
+    )
+    return replace(
+        document,
+        subtitle=document.subtitle + (f" · {PRESETS[preset].title}" if preset else ""),
+        first=document.first and extend_cover(document.first, report, document.made),
+        annex=[*document.annex, *chapters(report)],
+        attachments=(*document.attachments, *attachments),
+    )
 
 
 def write_json(report: Json) -> bytes:
@@ -207,10 +207,8 @@ def _leaves(tree: Any, name: str = "") -> Iterator[tuple[str, str]]:  # noqa: AN
         case list():
             for number, value in enumerate(tree, start=1):
                 yield from _leaves(value, f"{name}.{number}")
-        case None:
-            yield name, ""
-        case bool():
-            yield name, "true" if tree else "false"
+        case bool() | None:
+            yield name, write_cell(tree)
         case _:
             yield name, str(tree)
 
@@ -233,69 +231,47 @@ def make_next_report(database: Database, sealer: Sealer, *, token: str) -> bool:
             return True
         now = current_time(session)
         author = name_author(session, report.created_by)
-    files: KeptFiles | None = None
+    content = None
     reason = ABANDONED
     if report.attempts <= MAX_ATTEMPTS:
-        origin = Made(at=now.replace(microsecond=0), by=report.created_by, name=author)
+        order = Order(
+            deployment=deployment,
+            span=report.span,
+            wanted=report.wanted,
+            made=Made(at=now.replace(microsecond=0), by=report.created_by, name=author),
+        )
         try:
-            files = make_files(database, deployment, report, origin)
+            content = read_content(database, order)
         except (Conflict, InvalidInput, NotFound) as error:
             # The monitor may have changed since the schedule was set.
             reason = str(error)
+    files = {}
+    if content is not None:
+        forms = [form for form in ReportForm if content.report or form is not ReportForm.CSV]
+        files = {form.value: content.write(form) for form in forms}
     with database.transaction() as session:
-        if files is None:
+        if content is None:
             ended = fail_report(session, report, reason=reason)
         else:
-            ended = keep_report(session, report, files.by_form, seal=files.seal, chain_head=files.chain_head)
+            chain_head = None if content.report is None else content.report["chain_head"]
+            ended = keep_report(session, report, files, seal=content.seal, chain_head=chain_head)
         announce_report(session, deployment, ended)
     return True
 
 
-@frozen
-class KeptFiles:
-    by_form: Mapping[str, bytes]
-    seal: str
-    chain_head: str | None = None
-
-
-def make_files(database: Database, deployment: Deployment, report: KeptReport, origin: Made) -> KeptFiles:
-    """Makes a report in all its forms.
-
-    Raises:
-        Conflict, InvalidInput, Unavailable: as `make_regulator_report`.
-        NotFound: its check is there no more.
-    """
-    query = SheetsWanted.from_json(report.wanted)
-    if query.kind is ReportKind.REGULATOR:
-        content = read_content(database, deployment, report.span, query, origin, has_cover=True)
-        files = {form.value: content.write(form) for form in ReportForm}
-        return KeptFiles(files, content.report["seal"], content.report["chain_head"])
-    with database.transaction() as session:
-        of = report.span if query.check_id is None else get(session, deployment.no, query.check_id)
-        document = make_document(session, deployment, of, origin, zone=ZoneInfo(query.zone))
-    data = document.attachments[0].content
-    files = {"pdf": as_pdf(document), "html": as_html(document).encode(), "json": data}
-    return KeptFiles(files, hashlib.sha256(data).hexdigest())
-
-
 def announce_report(session: Session, deployment: Deployment, report: KeptReport) -> None:
-    """Queues a message on each channel of the schedule, or that a person chose, in the transaction that
-    ends the
-    report.
+    """Queues a message on each channel of the schedule, or that a person chose, in the transaction that ends
+    the report.
     """
-    query = SheetsWanted.from_json(report.wanted)
     schedule = None
     if report.schedule_id is not None:
         schedule = find_schedule(session, deployment.no, report.schedule_id)
         schedule = schedule if schedule is not None and schedule.no == report.schedule_no else None
-    channel_nos = (
-        lock_channels(session, query.channels)
-        if schedule is None
-        else channels_of_schedule(session, schedule.no)
-    )
+    channels = report.wanted.channels if schedule is None else schedule.content.channels
+    channel_nos = lock_channels(session, channels)
     if not channel_nos:
         return
-    period = name_period(report.span, ZoneInfo(query.zone))
+    period = name_period(report.span, ZoneInfo(report.wanted.zone))
     is_ready = report.state is KeptReportState.READY
     sentence = (
         f"The report on {deployment.name}, {period}, "
@@ -340,7 +316,7 @@ class ReadReport:
 
     deployment_id: str
     span: Span
-    chain: tuple[ChainLink, ...]
+    chain: tuple[ChainPart, ...]
     content: Mapping[str, Any]
     is_whole: bool | None
     has_figures: bool
@@ -359,12 +335,7 @@ def read_report_file(content: bytes) -> ReadReport:
     if start.startswith(b"<"):
         return _read_members(_parse(read_html(content)), whole=is_whole(content))
     if start.startswith(b"sheet,attribute"):
-        report = read_csv(content)
-        # Without links in the file they follow from the digests.
-        report["chain"] = [
-            asdict(link) for link in join_parts((link["part"], link["digest"]) for link in report["chain"])
-        ]
-        return _read_members(report, whole=is_whole(content), has_figures=False)
+        return _read_members(read_csv(content), whole=is_whole(content), has_figures=False)
     return _read_members(_parse(content), whole=None)
 
 
@@ -375,9 +346,10 @@ def check_file(report: ReadReport) -> Iterator[Difference]:
     if report.has_figures and report.content.get("seal") != digest_json(content):
         yield Difference("file", "its seal is not that of its content: a figure or a text was changed")
     # The seal is no signature: a forger may compute it again, but not the chain in the database.
-    yield from check_links(report.chain)
     if report.content.get("chain_head") != find_last_link(report.chain):
-        yield Difference("file", "its chain does not end in the named link: links were removed or added")
+        yield Difference(
+            "file", "its chain does not end in the named link: a part was changed, removed or added"
+        )
 
 
 def check_database(session: Session, deployment: Deployment, report: ReadReport) -> Iterator[Difference]:
@@ -404,7 +376,7 @@ def _read_members(report: Any, *, whole: bool | None, has_figures: bool = True) 
         period = report["period"]
         span = Span(start=datetime.fromisoformat(period["start"]), end=datetime.fromisoformat(period["end"]))
         return ReadReport(
-            str(report["deployment"]["id"]), span, read_links(report["chain"]), report, whole, has_figures
+            str(report["deployment"]["id"]), span, read_chain(report["chain"]), report, whole, has_figures
         )
     except (KeyError, TypeError, ValueError) as error:
         raise InvalidInput("file", "lacks the deployment, the period or the chain of a report") from error

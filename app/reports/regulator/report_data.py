@@ -1,12 +1,10 @@
 """Data of a regulator's report, unrounded, for all formats."""
 
 import hashlib
-import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
-from zoneinfo import ZoneInfo
 
 import msgspec
 import numpy as np
@@ -16,7 +14,7 @@ from sqlalchemy.orm import Session
 from ... import VERSION
 from ...base.errors import Conflict, InvalidInput
 from ...base.values import frozen, quote_names
-from ...database.engine import ArrowReader, current_time
+from ...database.engine import ArrowReader
 from ...deployments.monitor.queries import find_monitor
 from ...domain.check import Span
 from ...domain.deployment import Deployment, FieldKind
@@ -31,8 +29,9 @@ from ...statistics.group_labels import ComparedGroup
 from ...statistics.selections.category_people import require_mappings
 from ...statistics.selections.four_fifths import LEAST_SHARE
 from ...statistics.sentences.left_out import count_records, name_lost
+from ..canonical import encode_canonical
 from ..document import Json
-from ..report_source import read_source
+from ..report_source import ReportSource
 from ..sections.second_page import LIMITS as LIMITS_OF_FIGURES
 from .clauses import CLAUSES, NOT_LEGAL_ADVICE
 from .sheet_parts import PeopleWanted, SheetParts, choose_attributes, read_people
@@ -81,12 +80,9 @@ _CONFIGURATION = """
 
 
 @frozen
-class ChainLink:
-    """Name and digest of a part, and the link that it makes with the one before."""
-
+class ChainPart:
     part: str
     digest: str
-    link: str
 
 
 @frozen
@@ -97,42 +93,34 @@ class Difference:
     message: str
 
 
-def make_chain(session: Session, deployment: Deployment, span: Span) -> tuple[ChainLink, ...]:
+def make_chain(session: Session, deployment: Deployment, span: Span) -> tuple[ChainPart, ...]:
     """Chain of the checks whose span ends in the period, and of the present configuration."""
     values = {"no": deployment.no, "start": span.start, "end": span.end}
     configuration = session.execute(text(_CONFIGURATION), values).mappings().one()
-    digests = [(f"{CONFIGURATION}{name}", str(digest)) for name, digest in configuration.items()]
-    digests += [(f"check {check_id}", digest) for check_id, digest in session.execute(text(_CHECKS), values)]
-    return tuple(join_parts(digests))
+    checks = session.execute(text(_CHECKS), values)
+    return (
+        *(ChainPart(f"{CONFIGURATION}{name}", str(digest)) for name, digest in configuration.items()),
+        *(ChainPart(f"check {check_id}", digest) for check_id, digest in checks),
+    )
 
 
-def find_last_link(chain: Sequence[ChainLink]) -> str:
-    """Last link, which depends on every other."""
-    return chain[-1].link if chain else START
+def find_last_link(chain: Sequence[ChainPart]) -> str:
+    """Last link: each is the SHA-256 of the one before, and of the name and digest of a part."""
+    link = START
+    for part in chain:
+        # Digests have no line break, so no other parts make the same text.
+        link = hashlib.sha256(f"{link}\n{part.part}\n{part.digest}".encode()).hexdigest()
+    return link
 
 
 def digest_json(value: object) -> str:
     """SHA-256 of a value as canonical JSON."""
-    # Sorted, without blanks: equal values must have one digest.
-    encoded = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return hashlib.sha256(encoded.encode()).hexdigest()
+    return hashlib.sha256(encode_canonical(value)).hexdigest()
 
 
-def check_links(chain: Sequence[ChainLink]) -> Iterator[Difference]:
-    """Yields the first link that does not follow from the one before it."""
-    for link, computed in zip(chain, join_parts((link.part, link.digest) for link in chain), strict=True):
-        if link != computed:
-            yield Difference(
-                link.part,
-                "its link does not follow from the link before it: the file was changed, or a link was "
-                "removed",
-            )
-            return
-
-
-def compare_chains(reported: Sequence[ChainLink], present: Sequence[ChainLink]) -> Iterator[Difference]:
-    now = {link.part: link.digest for link in present}
-    then = {link.part: link.digest for link in reported}
+def compare_chains(reported: Sequence[ChainPart], present: Sequence[ChainPart]) -> Iterator[Difference]:
+    now = {part.part: part.digest for part in present}
+    then = {part.part: part.digest for part in reported}
     for name, digest in then.items():
         if name not in now:
             yield Difference(name, "was deleted since the report was made")
@@ -144,25 +132,17 @@ def compare_chains(reported: Sequence[ChainLink], present: Sequence[ChainLink]) 
             yield Difference(name, "was added since the report was made")
 
 
-def read_links(raw_links: object) -> tuple[ChainLink, ...]:
-    """Links of a report's JSON; none where it has no chain of this form."""
+def read_chain(stored: object) -> tuple[ChainPart, ...]:
+    """Chain of a report's JSON; empty where it has no chain of this form."""
     try:
-        return msgspec.convert(raw_links, tuple[ChainLink, ...])
+        return msgspec.convert(stored, tuple[ChainPart, ...])
     except msgspec.ValidationError:
-        # One link of another form refuses the chain: without it the others would look complete.
+        # One part of another form refuses the chain: without it the others would look complete.
         return ()
 
 
-def join_parts(digests: Iterable[tuple[str, str]]) -> Iterator[ChainLink]:
-    before = START
-    for name, digest in digests:
-        # Digests have no line break, so no other parts make the same text.
-        before = hashlib.sha256(f"{before}\n{name}\n{digest}".encode()).hexdigest()
-        yield ChainLink(name, digest, before)
-
-
 KIND = "evenhand-regulator-report"
-FORMAT = 8
+FORMAT = 9
 """Grows with every change of a member."""
 
 READABLE_FORMATS = range(1, FORMAT + 1)
@@ -190,15 +170,15 @@ LIMITS = (
 )
 
 
-def read_report(
-    session: Session, reader: ArrowReader, deployment: Deployment, span: Span, query: SheetsWanted
-) -> Json:
+def read_report(session: Session, reader: ArrowReader, source: ReportSource, query: SheetsWanted) -> Json:
     """Returns the data without the time of making.
 
     Raises:
         Conflict: the deployment has no monitor, or its records lie in your own tables.
         InvalidInput: an attribute or a control cannot be used, or the period is too long.
     """
+    deployment = source.deployment
+    span = source.span
     monitor = require_monitor(session, deployment)
     features = choose_attributes(monitor, query.attributes)
     controls = choose_controls(deployment, monitor, query)
@@ -207,7 +187,6 @@ def read_report(
         features, controls, with_scores, query.categories, query.tool, bool(query.attributes)
     )
     people = read_people(reader, deployment, monitor, span, chosen)
-    source = read_source(session, deployment, span, now=current_time(session), zone=ZoneInfo(query.zone))
     chain = make_chain(session, deployment, span)
     logged = count_revisions(reader, deployment.no, span)
     revisions = Counter[str]()

@@ -23,6 +23,7 @@ from ...domain.check import Span
 from ...domain.deployment import Deployment
 from ...retention.queries import read_retention_policy
 from ...statistics.selections.category_people import EXAMPLE_MAPPING, MAX_MAPPING_LENGTH, parse_mappings
+from ...statistics.selections.selection_presets import ReportPreset
 from ...web.route_declarations import (
     CONFLICT,
     ID_PATTERN,
@@ -55,7 +56,6 @@ from ..kept.queries import (
     request_report,
     schedules_page,
 )
-from ..report_processes import RegulatorOrder
 from ..routes import (
     ReportFile,
     ReportsIn,
@@ -67,9 +67,9 @@ from ..routes import (
     wanted_period,
 )
 from .clauses import NOT_LEGAL_ADVICE, ToolKind
-from .regulator_report import ReportForm
+from .regulator_report import Order, ReportForm
 from .report_data import choose_controls, require_columns, require_monitor
-from .sheets import PRESETS, PeriodSheet, ReportKind, ReportPreset, SheetsWanted, choose_sheets, find_missing
+from .sheets import PRESETS, PeriodSheet, ReportKind, SheetsWanted, choose_sheets, find_missing
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["reports"])
 
@@ -122,7 +122,7 @@ class WantedSheets:
             controls=tuple(self.control or ()),
             tool=self.tool,
             categories=() if self.categories is None else parse_mappings(self.categories),
-            preset=self.preset and self.preset.value,
+            preset=self.preset,
             zone=self.zone.key,
         )
 
@@ -150,11 +150,10 @@ async def report_to_regulator(
     """
     sheets = options.sheets_wanted()
     await run_in_threadpool(require_sheets, session, deployment, sheets)
-    order = RegulatorOrder(
-        deployment=deployment, of=period, wanted=sheets, made=make_stamp(principal, now), form=options.form
-    )
+    made = make_stamp(principal, now)
+    order = Order(deployment=deployment, span=period, wanted=sheets, made=made)
     name = name_file(deployment.id, period, sheets.preset or sheets.kind)
-    return send_file(await reports.make(order), options.form.value, name)
+    return send_file(await reports.make(order, options.form), options.form.value, name)
 
 
 def require_sheets(session: Session, deployment: Deployment, sheets: SheetsWanted) -> None:
@@ -294,7 +293,7 @@ def request_kept_report(
                 "must not lie in the future: a kept report never changes, and its period would not be over",
             )
         span = Span(start=start, end=end)
-    report = request_report(session, deployment.no, span, wanted.to_json(), by=principal.actor)
+    report = request_report(session, deployment.no, span, wanted, by=principal.actor)
     if report.created_at == now:
         record_activity(
             session,
@@ -335,8 +334,7 @@ def download_kept_report(
     ready, and if it failed.
     """
     report = get_kept(session, deployment.no, report_id)
-    wanted = SheetsWanted.from_json(report.wanted)
-    name = name_file(deployment.id, report.span, wanted.preset or wanted.kind)
+    name = name_file(deployment.id, report.span, report.wanted.preset or report.wanted.kind)
     return send_file(read_kept_file(session, report, form.value), form.value, name)
 
 

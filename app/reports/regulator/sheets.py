@@ -3,9 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
-from typing import Any, Self
-
-import msgspec
+from typing import Self
 
 from ...base.errors import InvalidInput
 from ...base.values import Range, frozen, frozen_by_name, name_value
@@ -14,6 +12,7 @@ from ...domain.groups import GroupWords
 from ...domain.monitor import Monitor
 from ...retention.policy import RetentionPolicy, RetentionPreset
 from ...statistics.selections.category_people import SCHEMES, CategoryMapping
+from ...statistics.selections.selection_presets import ReportPreset
 from ..document import Block, Json, Paragraph, Section
 from . import check_sheets, indirect_bias, people_sheets
 from .attribute_names import RACE, SEX, split_name
@@ -170,39 +169,19 @@ class SheetsWanted:
     other kinds have no sheets. `zone` has the days of the period. A person sends it to the `channels`.
     """
 
-    sheets: tuple[PeriodSheet, ...]
+    sheets: tuple[PeriodSheet, ...] = ()
     attributes: tuple[str, ...] = ()
     controls: tuple[str, ...] = ()
     tool: ToolKind = ToolKind.SELECTING
-    preset: str | None = None
+    preset: ReportPreset | None = None
     categories: tuple[CategoryMapping, ...] = ()
     kind: ReportKind = ReportKind.REGULATOR
     check_id: str | None = None
     zone: str = "UTC"
     channels: tuple[str, ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
-        """Returns the content for storage; equal contents are equal there."""
-        # Through JSON: a stored list would not equal a tuple.
-        content: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))
-        return content
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        return msgspec.convert(stored, cls)
-
 
 ALWAYS = (PeriodSheet.EVIDENCE, PeriodSheet.ALERTS)
-
-
-class ReportPreset(StrEnum):
-    """Rules that a report on a deployment can be made for."""
-
-    LL144 = "ll144"
-    UGESP = "ugesp"
-    LENDING = "lending"
-    EU_AI_ACT = "eu-ai-act"
-    INSURANCE_CO = "insurance-co"
 
 
 @frozen_by_name

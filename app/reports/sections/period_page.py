@@ -21,7 +21,6 @@ from ...statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Limits
 from ...statistics.measures.period_figures import FAR_APART, RATIO, HeadFacts, PeriodFigure, PeriodHead
 from ...statistics.measures.worst_group import widen_for_choice
 from ...statistics.sentences.figure_sentences import write_minus
-from ...statistics.sentences.left_out import list_lines
 from ..document import (
     ABSENT,
     Block,
@@ -156,8 +155,6 @@ def period_page(source: ReportSource, period: PeriodSums) -> FirstPage:
         cautions=tuple(list_cautions(source)),
         notes=tuple(list_period_notes(source, period, rows)),
         facts=tuple(list_facts(source)),
-        axis="",
-        groups=(),
         table=tabulate_part(shown, period, names),
         owner=source.deployment.owner,
         attribute=None if gravest is None else gravest.of.comparison.label,
@@ -203,8 +200,7 @@ def list_period_notes(source: ReportSource, period: PeriodSums, rows: Sequence[P
             value, ends = write_ends(within.value, within.lower, within.upper, (*row.of.limits, 1.0))
             yield (
                 f"{name}: within {period.unit} the ratio is {value} ({ends}): part of the period's figure "
-                "comes "
-                "from when people applied."
+                "comes from when people applied."
             )
         for alarm in row.past.later:
             yield (
@@ -281,7 +277,7 @@ def period_sections(source: ReportSource, period: PeriodSums) -> Iterator[Sectio
             *(
                 Paragraph(f"{of.comparison.label}: {line}")
                 for of in part.comparisons
-                for line in list_lines(of.records.to_json())
+                for line in of.records.lines
             ),
             tabulate_part(rows, period, names),
             *_tabulate_further(part, period, names),
@@ -309,10 +305,8 @@ def _tabulate_further(part: PeriodPart, period: PeriodSums, names: GroupWords) -
         return
     note = (
         f"Labels count by the hour of their record, if they arrived before {moment(period.labels_until)}, "
-        "with the "
-        "value that the check of their arrival saw; those of later days are missing. Figures that read "
-        "records have "
-        "none of a period: ask for a check of the range."
+        "with the value that the check of their arrival saw; those of later days are missing. Figures that "
+        "read records have none of a period: ask for a check of the range."
     )
     if period.unplaced:
         note += (

@@ -42,7 +42,6 @@ from .configuration_sections import list_origin, versions
 from .evidence_section import MEANING
 
 _GAP_HEIGHT = 3
-_LEAST = timedelta(microseconds=1)
 
 MOST_TIMES = 6
 """Max rows over time, the gravest first."""
@@ -132,7 +131,10 @@ LIMITS = (
 
 def second_page(source: ReportSource, digest: str) -> SecondPage:
     """`digest` is the SHA-256 of the report's data."""
-    ranked = sorted(source.measured, key=lambda history: min(map(GRAVEST.index, history.verdicts)))
+    ranked = sorted(
+        (history for history in source.histories if history.fresh),
+        key=lambda history: min(GRAVEST.index(point.verdict) for point in history.fresh),
+    )
     observed = observed_span(source)
     shown = f"From {moment(observed.start)} to {moment(observed.end)}"
     if observed != source.span:
@@ -157,7 +159,7 @@ def second_page(source: ReportSource, digest: str) -> SecondPage:
     return SecondPage(
         time_notes=tuple(notes),
         axis=time_axis_svg(observed) if ranked else "",
-        times=time_rows(source, ranked[:MOST_TIMES]),
+        times=time_rows(source, ranked[:MOST_TIMES], observed),
         alert_notes=tuple(describe_alerts(source)),
         alerts=tuple(alert_row(alert) for alert in open_first[:MOST_ALERTS]),
         method=METHOD,
@@ -238,8 +240,7 @@ def alert_row(alert: Alert) -> ReportedAlert:
     )
 
 
-def time_rows(source: ReportSource, histories: list[History]) -> tuple[TimeRow, ...]:
-    span = observed_span(source)
+def time_rows(source: ReportSource, histories: list[History], span: Span) -> tuple[TimeRow, ...]:
     step = choose_step(span)
     axis = TimeAxis(span)
     panels = [
@@ -290,8 +291,8 @@ def observed_span(source: ReportSource) -> Span:
     within = [moment for moment in moments if span.start <= moment <= span.end]
     if not within or (max(within) - min(within)) * 2 >= span.end - span.start:
         return span
-    step = choose_step(Span(start=min(within), end=max(within) + _LEAST))
-    first, last = ((moment - ORIGIN) // step for moment in (min(within), max(within) - _LEAST))
+    step = choose_step(Span(start=min(within), end=max(within) + timedelta.resolution))
+    first, last = ((moment - ORIGIN) // step for moment in (min(within), max(within) - timedelta.resolution))
     # A point at the very end of the axis would be cut in half.
     return Span(start=max(span.start, ORIGIN + first * step), end=min(span.end, ORIGIN + (last + 2) * step))
 

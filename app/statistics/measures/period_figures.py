@@ -40,11 +40,11 @@ class UnitCounts:
     their ratio outside the limits, `clearly` their whole interval.
     """
 
-    empty: int = 0
-    few: int = 0
-    judged: int = 0
-    outside: int = 0
-    clearly: int = 0
+    empty: int
+    few: int
+    judged: int
+    outside: int
+    clearly: int
 
 
 @frozen_by_name
@@ -195,7 +195,7 @@ def count_hours_outside(incidents: Sequence[tuple[int, int | None]], start: int,
 
 
 class PeriodHead(StrEnum):
-    """Head of a comparison in a period: the first that applies."""
+    """Head of a comparison in a period: the first that applies, the gravest first."""
 
     UNFAIR = "unfair"
     WAS_UNFAIR = "was_unfair"
@@ -239,23 +239,12 @@ class HeadFacts:
         return PeriodHead.CONFIRMED_FAIR if self.state is State.SHOWN_FAIR else PeriodHead.NOTHING_FOUND
 
     @property
-    def gravity(self) -> tuple[int, int, float]:
+    def gravity(self) -> tuple[float, int, float]:
         """Sort key, the gravest first: few records with a ratio outside come before what is inside."""
-        is_first_few = self.head is PeriodHead.TOO_FEW and self.is_outside
-        order = _ORDER.index((self.head, is_first_few))
+        order: float = list(PeriodHead).index(self.head)
+        if self.head is PeriodHead.TOO_FEW and not self.is_outside:
+            order = list(PeriodHead).index(PeriodHead.NOTHING_FOUND) + 0.5
         beyond = (
             -math.inf if self.ratio is None else how_far_out(self.ratio.value, CATALOGUE[RATIO], self.limits)
         )
         return order, -self.hours_outside, -beyond
-
-
-_ORDER = (
-    (PeriodHead.UNFAIR, False),
-    (PeriodHead.WAS_UNFAIR, False),
-    (PeriodHead.OUTSIDE_WITHOUT_ALARM, False),
-    (PeriodHead.TOO_FEW, True),
-    (PeriodHead.NOTHING_FOUND, False),
-    (PeriodHead.TOO_FEW, False),
-    (PeriodHead.CONFIRMED_FAIR, False),
-    (PeriodHead.NOT_COMPUTABLE, False),
-)

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -18,28 +17,26 @@ from ...base.values import frozen, frozen_arrays, frozen_by_name
 from ...domain.monitor import Comparison, Outcome
 from ..group_labels import MISSING, BoolArray, Codes, FloatArray, IntArray, cross
 
-SCHEMES = MappingProxyType(
-    {
-        "sex": ("Female", "Male"),
-        "eeo-1": (
-            "Hispanic or Latino",
-            "White",
-            "Black or African American",
-            "Native Hawaiian or Pacific Islander",
-            "Asian",
-            "Native American or Alaska Native",
-            "Two or more races",
-        ),
-        "bisg": (
-            "Hispanic",
-            "White",
-            "Black",
-            "Asian or Pacific Islander",
-            "American Indian or Alaska Native",
-            "Multiracial",
-        ),
-    }
-)
+SCHEMES = {
+    "sex": ("Female", "Male"),
+    "eeo-1": (
+        "Hispanic or Latino",
+        "White",
+        "Black or African American",
+        "Native Hawaiian or Pacific Islander",
+        "Asian",
+        "Native American or Alaska Native",
+        "Two or more races",
+    ),
+    "bisg": (
+        "Hispanic",
+        "White",
+        "Black",
+        "Asian or Pacific Islander",
+        "American Indian or Alaska Native",
+        "Multiracial",
+    ),
+}
 """Of EEO-1 reports and Local Law 144, and those that surname and place give probabilities of (BISG)."""
 
 MAX_MAPPINGS = 20
@@ -87,7 +84,7 @@ def _find_problems(mappings: Sequence[CategoryMapping]) -> Iterator[FieldProblem
             )
         if max(len(mapping.values), len(mapping.weights)) > MAX_VALUES:
             yield FieldProblem(field, f"must have at most {MAX_VALUES} values or columns")
-        if mapping.scheme is not None and mapping.scheme not in SCHEMES:
+        if mapping.scheme not in [None, *SCHEMES]:
             yield FieldProblem(
                 f"{field}.scheme", f"must be one of {', '.join(SCHEMES)}, found {mapping.scheme!r:.100}"
             )
@@ -107,7 +104,7 @@ def _find_problems(mappings: Sequence[CategoryMapping]) -> Iterator[FieldProblem
             )
         if len(set(weighed)) < len(mapping.weights):
             yield FieldProblem(field, "has two columns of weights for one category")
-        if mapping.reference is not None and mapping.reference not in weighed:
+        if mapping.reference not in [None, *weighed]:
             named = ", ".join(weighed) or "none"
             yield FieldProblem(
                 f"{field}.reference",
@@ -143,9 +140,6 @@ def _read_mapping(name: str, stored: Any) -> CategoryMapping:  # noqa: ANN401 - 
                 f"categories.{name}.{member}",
                 "must be an object of texts: the name of the category by value or column",
             )
-    for member in ("scheme", "reference"):
-        if not isinstance(stored.get(member), str | None):
-            raise InvalidInput(f"categories.{name}.{member}", f"must be text, found {stored[member]!r:.100}")
     return CategoryMapping(attribute=name, **stored)
 
 

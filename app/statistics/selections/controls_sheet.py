@@ -23,7 +23,7 @@ from .category_people import (
     name_reference,
     reference_rows,
 )
-from .four_fifths import ImpactRow, OddsRatio
+from .four_fifths import OddsRatio, odds_ratio
 
 NOBODY = "no value of the controls has people of both categories and both outcomes"
 SEPARATED = (
@@ -261,12 +261,11 @@ def _controlled_row(
         for names, stratum in zip(values, cells.tolist(), strict=True)
         for is_category, outcomes in ((True, stratum[:2]), (False, stratum[2:]))
     ]
-    crude = ImpactRow(category, reference_category).odds_ratio
     return {
         "category": category.label,
         "people": int(cells.sum()),
         "without_control": people.count(compared & (strata == MISSING)),
-        "crude": crude and asdict(crude),
+        "crude": asdict(odds_ratio(category, reference_category)),
         "mantel_haenszel": asdict(stratified_odds(category, reference_category, cells)),
         "logit": asdict(adjusted_odds(category, reference_category, counts)),
     }

@@ -8,7 +8,7 @@ of the data may be left out of the ratios; its count and rate are shown.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from itertools import combinations, product
@@ -46,171 +46,131 @@ class OddsRatio:
     reason: str | None = None
 
 
-@dataclass(frozen=True)
-class ImpactRow:
-    """The category compared with has no comparison itself.
+def compare_rates(name: str, category: Category, other: Category | None) -> Json:
+    """Ratio of both rates and its 95 % interval (None for an open end), or the reason why there is none."""
+    ratio = low = high = reason = None
+    if other is None:
+        reason = (
+            f"every category has less than {100 * LEAST_SHARE:g} % of the people, so there is none "
+            "to compare with"
+        )
+    elif other == category:
+        reason = "the category that others are compared with"
+    elif not other.selected:
+        reason = f"nobody of {other.label} was selected, so there is no ratio"
+    else:
+        ratio = category.rate / other.rate
+        low, high, _ = log_ratio(category.selected, category.applicants, other.selected, other.applicants)
+    return {name: ratio, f"{name}_low": low, f"{name}_high": high, f"{name}_reason": reason}
 
-    `corrected_p` allows for the choice of the other among several.
+
+def z_score(category: Category, other: Category) -> float | None:
+    """Pooled rate; None if all or none of both were selected."""
+    pooled = (category.selected + other.selected) / (category.applicants + other.applicants)
+    if pooled in {0, 1}:
+        return None
+    scatter = pooled * (1 - pooled) * (1 / category.applicants + 1 / other.applicants)
+    return (category.rate - other.rate) / math.sqrt(scatter)
+
+
+def fisher_p(category: Category, other: Category) -> float:
+    from scipy.stats import fisher_exact  # noqa: PLC0415 - scipy.stats takes a second to import
+
+    cells = [[category.selected, category.rejected], [other.selected, other.rejected]]
+    return min(1.0, float(fisher_exact(cells).pvalue))
+
+
+def is_exact(category: Category, other: Category) -> bool:
+    """Whether Fisher's test decides, because there are few people."""
+    everybody = category.applicants + other.applicants
+    selected = category.selected + other.selected
+    least = min(category.applicants, other.applicants) * min(selected, everybody - selected)
+    return everybody < FEW_PEOPLE or least / everybody < FEW_EXPECTED
+
+
+def p_value(category: Category, other: Category) -> float:
+    z = z_score(category, other)
+    if z is None or is_exact(category, other):
+        return fisher_p(category, other)
+    return math.erfc(abs(z) / math.sqrt(2))
+
+
+def odds_ratio(category: Category, other: Category) -> OddsRatio:
+    if not category.rejected or not other.selected:
+        empty = (
+            f"nobody of {other.label} was selected"
+            if category.rejected
+            else f"everybody of {category.label} was selected"
+        )
+        return OddsRatio(reason=f"{empty}, so the odds ratio has no finite value")
+    value = category.selected * other.rejected / (category.rejected * other.selected)
+    if not category.selected or not other.rejected:
+        empty = (
+            f"everybody of {other.label} was selected"
+            if category.selected
+            else f"nobody of {category.label} was selected"
+        )
+        return OddsRatio(value, reason=f"{empty}, so the odds ratio has no interval")
+    cells = (category.selected, category.rejected, other.selected, other.rejected)
+    half = Z * math.sqrt(sum(1 / count for count in cells))
+    return OddsRatio(value, value * math.exp(-half), value * math.exp(half))
+
+
+_TESTS = (
+    "z",
+    "z_reason",
+    "fisher_p",
+    "p_value",
+    "corrected_p",
+    "odds_ratio",
+    "odds_ratio_low",
+    "odds_ratio_high",
+    "odds_ratio_reason",
+    "shortfall_to_four_fifths",
+    "shortfall_to_parity",
+)
+
+
+def write_impact(
+    category: Category, best: Category | None, *, is_small: bool = False, corrected_p: float | None = None
+) -> Json:
+    """Figures of a category compared with the `best` one, which has no comparison itself.
+
+    `corrected_p` allows for the choice of the best among several. Shortfalls are further selections to four
+    fifths of its rate (0 if it is there), and to its rate (below 0 beyond it).
     """
-
-    category: Category
-    compared_with: Category | None
-    is_small: bool = False
-    corrected_p: float | None = None
-
-    @property
-    def _other(self) -> Category | None:
-        return None if self.compared_with == self.category else self.compared_with
-
-    @cached_property
-    def ratio(self) -> float | None:
-        """None without another, or if nobody of it was selected."""
-        compared = self._other
-        return self.category.rate / compared.rate if compared and compared.selected else None
-
-    @property
-    def ratio_reason(self) -> str | None:
-        if not self.compared_with:
-            return (
-                f"every category has less than {100 * LEAST_SHARE:g} % of the people, so there is none "
-                "to compare with"
-            )
-        if not self._other:
-            return "the category that others are compared with"
-        return (
-            None
-            if self._other.selected
-            else f"nobody of {self._other.label} was selected, so there is no ratio"
-        )
-
-    @property
-    def z_reason(self) -> str | None:
-        if not self._other:
-            return self.ratio_reason
-        names = f"{self.category.label} and {self._other.label}"
-        who = "everybody" if self.category.selected else "nobody"
-        return f"{who} of {names} was selected, so rates do not vary" if self.z is None else None
-
-    @property
-    def ends(self) -> tuple[float | None, float | None]:
-        """95 %; None for an open end, or without a ratio."""
-        compared = self._other
-        if not (compared and compared.selected):
-            return None, None
-        return log_ratio(
-            self.category.selected, self.category.applicants, compared.selected, compared.applicants
-        )[:2]
-
-    @cached_property
-    def z(self) -> float | None:
-        """Pooled rate; None if all or none of both were selected."""
-        compared = self._other
-        if not compared:
-            return None
-        pooled = (self.category.selected + compared.selected) / (
-            self.category.applicants + compared.applicants
-        )
-        if pooled in {0, 1}:
-            return None
-        return (self.category.rate - compared.rate) / math.sqrt(
-            pooled * (1 - pooled) * (1 / self.category.applicants + 1 / compared.applicants)
-        )
-
-    @cached_property
-    def fisher_p(self) -> float | None:
-        category = self.category
-        compared = self._other
-        if not compared:
-            return None
-        from scipy.stats import fisher_exact  # noqa: PLC0415 - scipy.stats takes a second to import
-
-        return min(
-            1.0,
-            float(
-                fisher_exact(
-                    [[category.selected, category.rejected], [compared.selected, compared.rejected]]
-                ).pvalue
-            ),
-        )
-
-    @cached_property
-    def odds_ratio(self) -> OddsRatio | None:
-        category = self.category
-        compared = self._other
-        if not compared:
-            return None
-        if not category.rejected or not compared.selected:
-            empty = (
-                f"everybody of {category.label} was selected"
-                if not category.rejected
-                else f"nobody of {compared.label} was selected"
-            )
-            return OddsRatio(reason=f"{empty}, so the odds ratio has no finite value")
-        value = category.selected * compared.rejected / (category.rejected * compared.selected)
-        if not category.selected or not compared.rejected:
-            empty = (
-                f"nobody of {category.label} was selected"
-                if not category.selected
-                else f"everybody of {compared.label} was selected"
-            )
-            return OddsRatio(value, reason=f"{empty}, so the odds ratio has no interval")
-        half = Z * math.sqrt(
-            sum(
-                1 / count
-                for count in (category.selected, category.rejected, compared.selected, compared.rejected)
-            )
-        )
-        return OddsRatio(value, value * math.exp(-half), value * math.exp(half))
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether Fisher's test decides, because there are few people."""
-        compared = self._other
-        if not compared:
-            return False
-        everybody = self.category.applicants + compared.applicants
-        selected = self.category.selected + compared.selected
-        expected = (
-            min(self.category.applicants, compared.applicants)
-            * min(selected, everybody - selected)
-            / everybody
-        )
-        return everybody < FEW_PEOPLE or expected < FEW_EXPECTED
-
-    @property
-    def p_value(self) -> float | None:
-        if self.is_exact or self.z is None:
-            return self.fisher_p
-        return math.erfc(abs(self.z) / math.sqrt(2))
-
-    @property
-    def shortfall_to_parity(self) -> float | None:
-        """Further selections to the other's rate; below 0 beyond it."""
-        return self._other.rate * self.category.applicants - self.category.selected if self._other else None
-
-    @property
-    def shortfall_to_four_fifths(self) -> int | None:
-        """Further selections that bring the ratio to four fifths; 0 if it is there."""
-        compared = self._other
-        if not compared:
-            return None
+    row = category.to_json() | compare_rates("impact_ratio", category, best) | dict.fromkeys(_TESTS)
+    further = 0
+    if best is None or best == category:
+        row["z_reason"] = row["impact_ratio_reason"]
+    else:
+        z = z_score(category, best)
+        who = "everybody" if category.selected else "nobody"
+        names = f"{category.label} and {best.label}"
+        odds = odds_ratio(category, best)
         # In whole numbers: 0.8 has no exact binary form.
-        needed = -(-4 * compared.selected * self.category.applicants // (5 * compared.applicants))
-        return max(0, needed - self.category.selected)
-
-    @property
-    def flags(self) -> tuple[Flag, ...]:
-        flags = []
-        further = self.shortfall_to_four_fifths
-        if further:
-            flags.append(Flag.BELOW_FOUR_FIFTHS)
-        if self.corrected_p is not None and self.corrected_p < SIGNIFICANT:
-            flags.append(Flag.SIGNIFICANT)
-        if self.is_small:
-            flags.append(Flag.TOO_FEW)
-        if further and further <= FURTHER:
-            flags.append(Flag.FLIPS_WITH_TWO)
-        return tuple(flags)
+        needed = -(-4 * best.selected * category.applicants // (5 * best.applicants))
+        further = max(0, needed - category.selected)
+        row |= {
+            "z": z,
+            "z_reason": f"{who} of {names} was selected, so rates do not vary" if z is None else None,
+            "fisher_p": fisher_p(category, best),
+            "p_value": p_value(category, best),
+            "corrected_p": corrected_p,
+            "odds_ratio": odds.value,
+            "odds_ratio_low": odds.lower,
+            "odds_ratio_high": odds.upper,
+            "odds_ratio_reason": odds.reason,
+            "shortfall_to_four_fifths": further,
+            "shortfall_to_parity": best.rate * category.applicants - category.selected,
+        }
+    flags = {
+        Flag.BELOW_FOUR_FIFTHS: further > 0,
+        Flag.SIGNIFICANT: corrected_p is not None and corrected_p < SIGNIFICANT,
+        Flag.TOO_FEW: is_small,
+        Flag.FLIPS_WITH_TWO: 0 < further <= FURTHER,
+    }
+    return row | {"flags": [flag.value for flag, is_set in flags.items() if is_set]}
 
 
 @dataclass(frozen=True)
@@ -232,27 +192,26 @@ class ImpactTable:
         return highest_rate(self.large)
 
     @property
-    def rows(self) -> Iterator[ImpactRow]:
+    def rows(self) -> Iterator[Json]:
         """P-values allow for the choice of the highest: Holm's over all pairs that are not small.
 
         Those of small categories are Bonferroni's over all pairs.
         """
         best = self.compared_with
-        large = self.large
-        pairs = sorted(
-            (ImpactRow(*pair) for pair in combinations(large, 2)), key=lambda row: row.p_value or 0.0
-        )
-        raw = np.array([row.p_value or 0.0 for row in pairs])
+        p_values: dict[frozenset[Category | None], float] = {
+            frozenset(pair): p_value(*pair) for pair in combinations(self.large, 2)
+        }
+        pairs = sorted(p_values, key=p_values.__getitem__)
+        raw = np.array([p_values[pair] for pair in pairs])
         corrected = np.maximum.accumulate(np.minimum(1.0, raw * np.arange(raw.size, 0, -1))).tolist()
-        holm = dict(
-            zip((frozenset((row.category, row.compared_with)) for row in pairs), corrected, strict=True)
-        )
+        holm = dict(zip(pairs, corrected, strict=True))
         for category in self.table.categories:
-            row = ImpactRow(category, best, category not in large)
-            p_value = holm.get(frozenset((category, best)))
-            if row.is_small and row.p_value is not None:
-                p_value = min(1.0, math.comb(len(self.table.categories), 2) * row.p_value)
-            yield replace(row, corrected_p=p_value)
+            is_small = category not in self.large
+            corrected_p = holm.get(frozenset({category, best}))
+            if is_small and best is not None:
+                pair_count = math.comb(len(self.table.categories), 2)
+                corrected_p = min(1.0, pair_count * p_value(category, best))
+            yield write_impact(category, best, is_small=is_small, corrected_p=corrected_p)
 
 
 LEAST_SHARE = 0.02
@@ -264,21 +223,25 @@ RULE_SCHEMES = (SCHEMES["sex"], SCHEMES["eeo-1"])
 
 
 @frozen
-class AuditRow:
-    """`impact_ratio` is None if it `is_excluded`, or if no included category was selected."""
-
-    category: Category
-    impact_ratio: float | None
-    is_excluded: bool
-
-
-@frozen
 class AuditTable:
-    """Ratios are to the `most_selected`, None if all are excluded."""
+    """Ratios are to the `most_selected`, None if all are excluded.
+
+    The `impact_ratio` of a row is None if it is `excluded`, or if no included category was selected.
+    """
 
     table: CategoryTable
-    rows: tuple[AuditRow, ...]
+    rows: Sequence[Json]
     most_selected: Category | None
+
+    def describe(self, listed: Mapping[str, Sequence[str]]) -> Json:
+        """Data of the table, also of the `listed` categories of attributes that nobody is of."""
+        return {
+            "attribute": self.table.comparison.label,
+            "rows": self.rows,
+            "unknown": self.table.unknown,
+            "most_selected": self.most_selected and self.most_selected.label,
+            "without_people": list_empty_categories(self.table, listed),
+        }
 
 
 @frozen
@@ -292,6 +255,10 @@ class AuditSheet:
     assessed: int
     unknown: int
     least_share: float
+
+    def to_json(self) -> Json:
+        tables = [{"attribute": table.table.comparison.label, "rows": table.rows} for table in self.tables]
+        return {"tables": tables, "unknown": self.unknown}
 
 
 def audit_tables(
@@ -308,17 +275,16 @@ def audit_tables(
             category for category in table.categories if category.applicants >= least_share * assessed
         ]
         most_selected = highest_rate(included)
+        highest = most_selected.rate if most_selected else 0.0
         rows = [
-            AuditRow(
-                category=category,
-                impact_ratio=category.rate / most_selected.rate
-                if category in included and most_selected and most_selected.rate
-                else None,
-                is_excluded=category not in included,
-            )
+            category.to_json()
+            | {
+                "impact_ratio": category.rate / highest if category in included and highest else None,
+                "excluded": category not in included,
+            }
             for category in table.categories
         ]
-        audits.append(AuditTable(table, tuple(rows), most_selected))
+        audits.append(AuditTable(table, rows, most_selected))
     return AuditSheet(tuple(audits), assessed, unknown, least_share)
 
 
@@ -337,70 +303,26 @@ def list_empty_categories(table: CategoryTable, listed: Mapping[str, Sequence[st
     return [name_category(names) for names in product(*members) if names not in present]
 
 
-@frozen
-class ImpactSheet:
-    tables: tuple[ImpactTable, ...]
-    unknown: int
-
-
-Sheet = AuditSheet | ImpactSheet
-
-
-def as_json(sheet: Sheet) -> Json:
-    if isinstance(sheet, AuditSheet):
-        audits = [
+def describe_impact(tables: Sequence[CategoryTable], unknown: int) -> Json:
+    """Data of a sheet; `unknown` people miss at least one attribute."""
+    sheet: Json = {"tables": [], "unknown": unknown, "reason": None}
+    for table in tables:
+        impact = ImpactTable(table)
+        sheet["tables"].append(
             {
-                "attribute": audit_table.table.comparison.label,
-                "rows": [
-                    row.category.to_json() | {"impact_ratio": row.impact_ratio, "excluded": row.is_excluded}
-                    for row in audit_table.rows
-                ],
+                "attribute": table.comparison.label,
+                "unknown": table.unknown,
+                "compared_with": impact.compared_with and impact.compared_with.label,
+                "rows": list(impact.rows),
             }
-            for audit_table in sheet.tables
-        ]
-        return {"tables": audits, "unknown": sheet.unknown}
-    tables = [
-        {
-            "attribute": impact_table.table.comparison.label,
-            "unknown": impact_table.table.unknown,
-            "compared_with": impact_table.compared_with.label if impact_table.compared_with else None,
-            "rows": [_impact_row(row) for row in impact_table.rows],
-        }
-        for impact_table in sheet.tables
-    ]
-    return {"tables": tables, "unknown": sheet.unknown, "reason": None}
+        )
+    return sheet
 
 
 def compare_with_reference(written: Json, table: CategoryTable, reference: Category | None) -> None:
     """Adds to each row the ratio to it; None without one, or of the reference."""
     written["reference"] = reference.label if reference else None
     for category, row in zip(table.categories, written["rows"], strict=True):
-        against = ImpactRow(category, reference)
-        low, high = against.ends
-        row |= {
-            "ratio_to_reference": against.ratio,
-            "ratio_to_reference_low": low,
-            "ratio_to_reference_high": high,
-        }
-
-
-def _impact_row(row: ImpactRow) -> Json:
-    odds, (low, high) = row.odds_ratio or OddsRatio(), row.ends
-    return row.category.to_json() | {
-        "impact_ratio": row.ratio,
-        "impact_ratio_low": low,
-        "impact_ratio_high": high,
-        "impact_ratio_reason": row.ratio_reason,
-        "z": row.z,
-        "z_reason": row.z_reason,
-        "fisher_p": row.fisher_p,
-        "p_value": row.p_value,
-        "corrected_p": row.corrected_p,
-        "odds_ratio": odds.value,
-        "odds_ratio_low": odds.lower,
-        "odds_ratio_high": odds.upper,
-        "odds_ratio_reason": odds.reason,
-        "shortfall_to_four_fifths": row.shortfall_to_four_fifths,
-        "shortfall_to_parity": row.shortfall_to_parity,
-        "flags": [str(flag) for flag in row.flags],
-    }
+        against = compare_rates("ratio_to_reference", category, reference)
+        del against["ratio_to_reference_reason"]
+        row.update(against)

@@ -22,7 +22,7 @@ from .category_people import (
     name_reference,
     reference_rows,
 )
-from .four_fifths import ImpactRow
+from .four_fifths import compare_rates
 
 CAUTION = (
     "Probabilities do not say who is in a category. If they are right (among people with equal "
@@ -318,18 +318,8 @@ def lending_sheet(people: CountedPeople) -> Json:
         name = name_reference(attribute)
         rows = []
         for chosen, category, of_reference in compare_categories(people, attribute):
-            row = ImpactRow(category, of_reference)
-            low, high = row.ends
-            rows.append(
-                category.to_json()
-                | {
-                    "air": row.ratio,
-                    "air_reason": row.ratio_reason,
-                    "air_low": low,
-                    "air_high": high,
-                    "score": _score_part(people, chosen, reference, (category, of_reference)),
-                }
-            )
+            score = _score_part(people, chosen, reference, (category, of_reference))
+            rows.append(category.to_json() | compare_rates("air", category, of_reference) | {"score": score})
         has_reference = people.count(reference & people.is_assessed)
         reason = None if rows else NO_OTHER.format(name=name) if has_reference else NO_REFERENCE
         tables.append({"attribute": attribute.feature, "reference": name, "rows": rows, "reason": reason})

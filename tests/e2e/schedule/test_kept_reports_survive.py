@@ -35,7 +35,7 @@ from datetime import UTC, datetime
 from app.domain.check import Span
 from app.reports.document import Made
 from app.reports.regulator.sheets import PeriodSheet, SheetsWanted
-from app.reports.regulator.regulator_report import ReportForm, make_regulator_report
+from app.reports.regulator.regulator_report import Order, ReportForm, read_content
 from app.database.engine import Database
 from app.deployments.queries import Deployments
 from tests.scenes import HOUR, NOON, PlainSealer
@@ -45,8 +45,9 @@ with database.transaction() as session:
     deployment = Deployments(session, PlainSealer()).by_no(int(sys.argv[2]))
 made, span = Made(at=datetime(2027, 1, 1, tzinfo=UTC), by="somebody"), Span(start=NOON, end=NOON + 3 * HOUR)
 wanted = SheetsWanted(sheets=tuple(PeriodSheet), attributes=("sex",), controls=("race",))
+order = Order(deployment=deployment, span=span, wanted=wanted, made=made)
 for form in ReportForm:
-    print(form.value, hashlib.sha256(make_regulator_report(database, deployment, span, wanted, made, form)).hexdigest())
+    print(form.value, hashlib.sha256(read_content(database, order).write(form)).hexdigest())
 database.close()
 """
 

@@ -10,6 +10,7 @@ from app.deployments.monitor.queries import delete_monitor
 from app.domain.check import Span, Trigger
 from app.reports.check_report import make_document
 from app.reports.document import Document, Made, Paragraph, ReportTable, Section
+from app.reports.report_source import read_source
 from tests.builders.evidence_worlds import START, log, update, watched, world
 from tests.builders.page_words import says
 from tests.scenes import HOUR
@@ -31,8 +32,8 @@ def test_both_reports_have_the_state_of_every_figure(database: Database, snapsho
     result = stage.check(START + 44 * HOUR, trigger=Trigger.SCHEDULE)
     with database.transaction() as session:
         documents = [
-            make_document(session, stage.deployment, result.run, MADE, has_annex=True),
-            make_document(session, stage.deployment, Span(start=START, end=START + 45 * HOUR), MADE, has_annex=True),
+            make_document(session, read_source(session, stage.deployment, of, now=MADE.at), MADE, has_annex=True)
+            for of in (result.run, Span(start=START, end=START + 45 * HOUR))
         ]
 
     said = []
@@ -54,9 +55,9 @@ def test_without_a_monitor_or_a_counted_hour_the_reports_say_so(database: Databa
     stage = watched(database)
     span = Span(start=START, end=START + HOUR)
     with database.transaction() as session:
-        before = section_of(make_document(session, stage.deployment, span, MADE, has_annex=True))
+        before = section_of(make_document(session, read_source(session, stage.deployment, span, now=MADE.at), MADE, has_annex=True))
         delete_monitor(session, stage.deployment.no)
-        without = section_of(make_document(session, stage.deployment, span, MADE, has_annex=True))
+        without = section_of(make_document(session, read_source(session, stage.deployment, span, now=MADE.at), MADE, has_annex=True))
 
     first, second = before.blocks[0], without.blocks[0]
     assert isinstance(first, Paragraph)

@@ -29,7 +29,7 @@ from app.domain.monitor import MonitoredAttribute
 from app.library.selections import report_selections
 from app.reports import document as pdf
 from app.reports.document import Made, written
-from app.reports.regulator.regulator_report import ReportForm, check_database, check_file, make_regulator_report, read_report_file
+from app.reports.regulator.regulator_report import Order, ReportForm, check_database, check_file, read_content, read_report_file
 from app.reports.regulator.sheets import PeriodSheet, SheetsWanted, ToolKind
 from app.statistics.selections.category_people import CategoryMapping
 from tests.builders.applicants import monitor_of
@@ -80,7 +80,8 @@ def stage(database: Database, memory: SceneMemory) -> Iterator[Scene]:
 
 
 def make(stage: Scene, form: ReportForm = ReportForm.JSON, wanted: SheetsWanted = ALL, made: Made = MADE) -> bytes:
-    return make_regulator_report(stage.database, stage.deployment, PERIOD, wanted, made, form)
+    order = Order(deployment=stage.deployment, span=PERIOD, wanted=wanted, made=made)
+    return read_content(stage.database, order).write(form)
 
 
 def test_the_adverse_impact_sheet_counts_the_people_of_the_log(stage: Scene) -> None:
@@ -221,7 +222,8 @@ def test_records_of_several_shares_are_in_no_table(database: Database) -> None:
 
 def test_a_period_without_records_compares_nobody(stage: Scene) -> None:
     empty = Span(start=NOON - 6 * HOUR, end=NOON)
-    html = make_regulator_report(stage.database, stage.deployment, empty, ALL, MADE, ReportForm.HTML).decode()
+    order = Order(deployment=stage.deployment, span=empty, wanted=ALL, made=MADE)
+    html = read_content(stage.database, order).write(ReportForm.HTML).decode()
 
     assert "Records logged in the period: 0." in html
     assert says(html, "sex: no two categories", "people to compare")

@@ -13,8 +13,8 @@ from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.monitor import MonitoredAttribute
 from app.reports.authors import name_author
 from app.reports.document import Document, Made
-from app.reports.regulator.cover import OF_PERIOD, chapters, extend_cover
-from app.reports.regulator.regulator_report import read_content
+from app.reports.regulator.cover import OF_PERIOD, chapters
+from app.reports.regulator.regulator_report import Order, read_content
 from app.reports.regulator.sheets import PeriodSheet, SheetsWanted
 from tests.builders.applicants import monitor_of
 from tests.builders.page_words import says
@@ -49,21 +49,20 @@ def stage(database: Database, memory: SceneMemory) -> Iterator[Scene]:
 
 
 def read(stage: Scene, *sheets: PeriodSheet, period: Span = YEAR) -> tuple[Document, dict[str, Any]]:
-    content = read_content(stage.database, stage.deployment, period, SheetsWanted(sheets=sheets), MADE, has_cover=True)
-    assert content.cover is not None
-    return content.cover, dict(content.report)
+    content = read_content(stage.database, Order(deployment=stage.deployment, span=period, wanted=SheetsWanted(sheets=sheets), made=MADE))
+    assert content.report is not None
+    return content.document, dict(content.report)
 
 
 def test_the_first_page_is_of_the_whole_period_and_says_so(stage: Scene) -> None:
     cover, report = read(stage, PeriodSheet.ADVERSE_IMPACT)
     assert cover.first is not None
     assert cover.first.table is not None
-    first = extend_cover(cover.first, report, MADE)
 
     # By hand: 50 of 200 women and 100 of 200 men in both hours.
     assert says(cover.first.headline, "Female (sex)", "Outside over the whole period (0.50", "without an alarm")
     assert cover.first.table.rows[0][:6] == ("Female (sex) *", "200", "50", "25.00 %", "50.00 %", "0.50")
-    assert says(first.notes[0], "hours that were checked", "every record of the period")
+    assert says(cover.first.notes[0], "hours that were checked", "every record of the period")
     (counted,) = [chapter for chapter in chapters(report) if OF_PERIOD in str(chapter)]
     assert "0.5000" in str(counted)
 
@@ -90,7 +89,7 @@ def test_a_period_longer_than_a_year_is_a_caution_of_local_law_144(stage: Scene,
     start = datetime(2026, 1, 1, tzinfo=UTC)
     cover, report = read(stage, PeriodSheet.LL144, period=Span(start=start, end=start + timedelta(days=days)))
     assert cover.first is not None
-    cautions = extend_cover(cover.first, report, MADE).cautions
+    cautions = cover.first.cautions
 
     assert any("longer than one year" in caution for caution in cautions) == is_longer
     assert any("longer than one year" in str(chapter) for chapter in chapters(report)) == is_longer
@@ -98,11 +97,11 @@ def test_a_period_longer_than_a_year_is_a_caution_of_local_law_144(stage: Scene,
 
 def test_the_author_is_named_and_a_key_keeps_its_id_on_the_second_page(stage: Scene) -> None:
     made = Made(at=MADE.at, by="k123", name="Night report")
-    content = read_content(stage.database, stage.deployment, YEAR, SheetsWanted(sheets=(PeriodSheet.ALERTS,)), made, has_cover=True)
-    assert content.cover is not None
-    assert content.cover.second is not None
+    wanted = SheetsWanted(sheets=(PeriodSheet.ALERTS,))
+    document = read_content(stage.database, Order(deployment=stage.deployment, span=YEAR, wanted=wanted, made=made)).document
+    assert document.second is not None
 
     assert made.author == "Night report"
-    assert content.cover.second.origin[0].value == "Night report, key k123"
+    assert document.second.origin[0].value == "Night report, key k123"
     with stage.database.transaction() as session:
         assert [name_author(session, one) for one in ("user:Ada", "schedule", "unknown")] == ["Ada", "the schedule", ""]

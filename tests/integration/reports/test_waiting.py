@@ -15,10 +15,11 @@ import pytest
 from app.access.gate.caller import REQUESTS_AT_ONCE
 from app.base.errors import ReportNotMade
 from app.database.engine import Database
-from app.domain.check import CheckRun
 from app.reports import report_processes as making
 from app.reports.document import Made
-from app.reports.report_processes import AT_ONCE, WAITING_OF_KEY, Order, ReportMaker
+from app.reports.regulator.regulator_report import Order
+from app.reports.regulator.sheets import ReportKind, SheetsWanted
+from app.reports.report_processes import AT_ONCE, WAITING_OF_KEY, ReportMaker
 from app.web.problems import problem_response
 from tests.builders.bodies import deployment
 from tests.integration.reports.reported import Reported
@@ -33,7 +34,7 @@ def test_many_reports_that_wait_leave_the_api_its_threads_and_connections(
 ) -> None:
     begun, may_end = threading.Semaphore(0), threading.Event()
 
-    async def make(_maker: ReportMaker, _order: Order) -> bytes:
+    async def make(_maker: ReportMaker, _order: Order, _form: str) -> bytes:
         begun.release()
         await asyncio.to_thread(may_end.wait)
         return b"done"
@@ -87,7 +88,7 @@ def test_the_process_of_a_report_that_takes_too_long_is_ended(reported: Reported
     monkeypatch.setattr(making, "MAKE_SECONDS", 0.0)
 
     with pytest.raises(ReportNotMade, match="not ready") as late:
-        asyncio.run(ReportMaker(reported.stage.database.url).make(order_of(reported)))
+        asyncio.run(ReportMaker(reported.stage.database.url).make(order_of(reported), "pdf"))
 
     assert late.value.retry_after_seconds == 60
     wait_until(lambda: not multiprocessing.active_children(), "the process has ended")
@@ -98,8 +99,8 @@ def test_a_report_that_cannot_be_made_says_so_and_the_next_one_is_made(reported:
     maker, order = ReportMaker(reported.stage.database.url), order_of(reported)
 
     with pytest.raises(ReportNotMade, match="our fault") as failed:
-        asyncio.run(maker.make(replace(order, of=cast("CheckRun", None))))
-    made = asyncio.run(maker.make(order))
+        asyncio.run(maker.make(replace(order, wanted=cast("SheetsWanted", None)), "pdf"))
+    made = asyncio.run(maker.make(order, "pdf"))
 
     assert made.startswith(b"%PDF")
     assert problem_response(failed.value, None).status_code == 503
@@ -118,7 +119,7 @@ def test_a_page_that_offers_reports_is_shown_where_the_machine_refuses_their_pro
 
     page = reported.service.client.get("/deployments/a-model/reports").status_code
     with pytest.raises(ReportNotMade, match="The machine refused the process that makes reports: Resource temporarily unavailable"):
-        asyncio.run(ReportMaker(reported.stage.database.url).make(order_of(reported)))
+        asyncio.run(ReportMaker(reported.stage.database.url).make(order_of(reported), "pdf"))
 
     assert page == 200
 
@@ -126,4 +127,6 @@ def test_a_page_that_offers_reports_is_shown_where_the_machine_refuses_their_pro
 def order_of(reported: Reported) -> Order:
     """An order for the report of the last check that counted, as PDF."""
     made = Made(at=NOON, by="tests")
-    return Order(deployment=reported.stage.deployment, of=reported.checks[2].run, made=made, form="pdf")
+    run = reported.checks[2].run
+    wanted = SheetsWanted(kind=ReportKind.CHECK, check_id=run.id)
+    return Order(deployment=reported.stage.deployment, span=run.span, wanted=wanted, made=made)

@@ -24,6 +24,7 @@ from app.domain.monitor import DisplayNames, GroupName
 from app.domain.paging import Paging
 from app.reports.check_report import make_document
 from app.reports.document import Bullets, Document, Made, Paragraph
+from app.reports.report_source import read_source
 from app.statistics.intervals.verdicts import Verdict
 from tests.builders.alerts import judge_single_checks
 from tests.scenes import HOUR, NOON, Result, Scene, scene
@@ -220,8 +221,8 @@ def test_reports_say_of_figures_checks_and_alerts_what_is_true(database: Databas
     period = Span(start=NOON - timedelta(days=20), end=NOON + HOUR)
     with database.transaction() as session:
         documents = [
-            make_document(session, one.stage.deployment, one.checked.run, MADE, has_annex=True),
-            make_document(session, one.stage.deployment, period, MADE, has_annex=True),
+            make_document(session, read_source(session, one.stage.deployment, one.checked.run, now=MADE.at), MADE, has_annex=True),
+            make_document(session, read_source(session, one.stage.deployment, period, now=MADE.at), MADE, has_annex=True),
         ]
         opened = alerts_page(session, AlertFilter(), Paging(100))
 
@@ -244,7 +245,10 @@ def test_a_period_with_only_a_check_of_a_range_counts_it_and_draws_it(database: 
     one = told(database, WORLDS["the monitored group is favoured, one side is watched"], trigger=Trigger.RANGE)
     with database.transaction() as session:
         document = make_document(
-            session, one.stage.deployment, Span(start=NOON - timedelta(days=20), end=NOON + 3 * HOUR), MADE, has_annex=True
+            session,
+            read_source(session, one.stage.deployment, Span(start=NOON - timedelta(days=20), end=NOON + 3 * HOUR), now=MADE.at),
+            MADE,
+            has_annex=True,
         )
 
     facts = one.facts(one.figure)
@@ -259,7 +263,9 @@ def test_a_deployment_without_records_says_so_everywhere(database: Database, rea
     one = told(database, WORLDS["twelve groups"], is_logged=False)
     entry = reader.get("/v1/overview", headers={"Accept": "application/json"}).json()["deployments"][0]
     with database.transaction() as session:
-        document = make_document(session, one.stage.deployment, Span(start=NOON, end=NOON + HOUR), MADE, has_annex=True)
+        document = make_document(
+            session, read_source(session, one.stage.deployment, Span(start=NOON, end=NOON + HOUR), now=MADE.at), MADE, has_annex=True
+        )
 
     for text in (entry["reason"], entry["next_step"], *paragraphs(document, "In short", "The newest check", "The checks", "Alerts")):
         read(text, one.facts(None))
@@ -287,7 +293,7 @@ def test_no_sentence_with_display_names_names_the_wrong_side(database: Database,
     check = f"/deployments/a-model/checks/{one.checked.run.id}"
     with database.transaction() as session:
         alerts = alerts_page(session, AlertFilter(), Paging(100))
-        document = make_document(session, one.stage.deployment, one.checked.run, MADE, has_annex=True)
+        document = make_document(session, read_source(session, one.stage.deployment, one.checked.run, now=MADE.at), MADE, has_annex=True)
     figure = one.checked.get("disparate_impact", "as_logged", ATTRIBUTE, group="women")
 
     for address in ("/deployments/a-model", check):

@@ -9,8 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from app.cli.reports.report import command
-from app.reports.regulator.sheets import ReportPreset
-from app.statistics.selections.selection_presets import SheetName
+from app.statistics.selections.selection_presets import ReportPreset, SheetName
 
 ROWS = [
     "sex,race,selected,score,age",
