@@ -22,7 +22,6 @@ from ..domain.groups import GroupWords
 from ..statistics.catalogue import CATALOGUE
 from ..web.body import FILE_POLICY
 from ..web.route_declarations import CONFLICT, Answers, FilterText, OptionalMoment, in_utc
-from .figures_csv import csv_file
 from .measurement_routes import check_metric
 from .pictures.drawing import LOOKS, Chart, Theme, as_png
 from .pictures.period_charts import series_chart, volume_chart
@@ -35,6 +34,12 @@ from .pictures.twin_tables import (
     volume_twin,
 )
 from .series import Series, SeriesWanted, build_series, count_volume, rename_series, rename_shares
+from fastapi import Response
+
+from ..base.spreadsheets import harmless, write_cell
+from ..records.second_look.flagged_csv import csv_lines
+from .pictures.twin_tables import Twin
+
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["charts"])
 
@@ -231,3 +236,12 @@ def _draw(chart: Chart, form: Literal["svg", "png"]) -> Response:
     if form == "svg":
         return Picture(chart.svg, media_type="image/svg+xml", headers=safe)
     return Picture(as_png(chart.svg), media_type="image/png", headers=safe)
+
+
+class CsvDownload(Response):
+    media_type = "text/csv"
+
+
+def csv_file(twin: Twin, name: str) -> CsvDownload:
+    content = csv_lines([map(harmless, twin.columns), *(map(write_cell, row) for row in twin.rows)])
+    return CsvDownload(content, headers={"Content-Disposition": f'attachment; filename="{name}.csv"'})

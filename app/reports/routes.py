@@ -15,7 +15,7 @@ from ..access.principals import Principal
 from ..base.errors import InvalidInput
 from ..base.spreadsheets import write_cell
 from ..base.values import frozen
-from ..charts.figures_csv import CsvDownload, csv_file
+from ..charts.routes import CsvDownload, csv_file
 from ..charts.measurement_routes import wanted_series
 from ..charts.pictures.twin_tables import Cell, Twin
 from ..charts.routes import describe_files

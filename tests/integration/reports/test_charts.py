@@ -4,7 +4,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from app.charts.figures_csv import csv_file
+from app.charts.routes import csv_file
 from app.charts.pictures.twin_tables import Twin
 from tests.integration.reports.reported import Reported
 from tests.scenes import HOUR, NOON
