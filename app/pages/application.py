@@ -24,6 +24,16 @@ from .deployment import page as fairness
 from .range_bar import known_page_parameters_only
 from .record import page as transactions
 from .record import second_look_page as second_look
+import json
+
+from fastapi import FastAPI
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ..access.gate.gate import is_read_by_a_person
+from ..web import problems
+from .render import page
+
 
 _ROUTERS = (
     registering.router,
@@ -64,3 +74,19 @@ def create_pages() -> FastAPI:
     for router in _ROUTERS:
         pages.include_router(router)
     return pages
+
+
+def install(pages: FastAPI) -> None:
+    """Answers every error with a page, or with a problem document to what shows no pages."""
+    problems.install(pages, _answer)
+
+
+def _answer(request: Request, error: Exception) -> Response:
+    document = problems.answer_error(request, error)
+    if not is_read_by_a_person(request.scope):
+        return document
+    values = {"errors": (), "method": request.method} | json.loads(bytes(document.body))
+    shown = page(request, "failure.html", values, status=document.status_code)
+    if "allow" in document.headers:
+        shown.headers["allow"] = document.headers["allow"]
+    return shown
