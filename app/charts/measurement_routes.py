@@ -17,7 +17,12 @@ from ..checks.days.roll_up import Period, RolledUp, roll_up
 from ..checks.queries import get
 from ..checks.result_queries import read_window_members
 from ..checks.routes import CheckId
-from ..checks.views.measurement_bodies import CheckMeasurementPage, SeriesMeasurementOut
+from ..checks.views.measurement_bodies import (
+    RECORDS_MEANING,
+    CheckMeasurementPage,
+    MeasurementPage,
+    SeriesMeasurementOut,
+)
 from ..deployments.deployment_in_address import ReadableDeployment
 from ..deployments.mitigation_queries import read_mitigation_settings
 from ..deployments.monitor.queries import find_monitor
@@ -29,12 +34,6 @@ from ..evidence.present_state import look_at_evidence
 from ..statistics.catalogue import CATALOGUE
 from ..web.route_declarations import CONFLICT, FilterText, NumberPaging, OptionalMoment, cut, in_utc
 from .series import MOST_TABLES, read_points
-from typing import Any
-
-from pydantic import Field
-
-from ..checks.views.measurement_bodies import RECORDS_MEANING, MeasurementPage
-from ..evidence.bodies import ComparisonEvidenceOut
 
 
 class SeriesPage(MeasurementPage):

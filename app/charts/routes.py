@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends, Query, Response
 from ..access.gate.caller import NowIn, SessionIn
 from ..alerts.queries import alerts_between
 from ..base.errors import Conflict, InvalidInput, require_present
+from ..base.spreadsheets import harmless, write_cell
 from ..base.values import frozen
 from ..checks.days.roll_up import Period
 from ..checks.queries import get
@@ -19,6 +20,7 @@ from ..deployments.monitor.queries import find_monitor
 from ..domain.alert import Alert
 from ..domain.check import DataSet, Span
 from ..domain.groups import GroupWords
+from ..records.second_look.flagged_csv import csv_lines
 from ..statistics.catalogue import CATALOGUE
 from ..web.body import FILE_POLICY
 from ..web.route_declarations import CONFLICT, Answers, FilterText, OptionalMoment, in_utc
@@ -26,6 +28,7 @@ from .measurement_routes import check_metric
 from .pictures.drawing import LOOKS, Chart, Theme, as_png
 from .pictures.period_charts import series_chart, volume_chart
 from .pictures.twin_tables import (
+    Twin,
     ranges_chart,
     ranges_twin,
     series_twin,
@@ -34,12 +37,6 @@ from .pictures.twin_tables import (
     volume_twin,
 )
 from .series import Series, SeriesWanted, build_series, count_volume, rename_series, rename_shares
-from fastapi import Response
-
-from ..base.spreadsheets import harmless, write_cell
-from ..records.second_look.flagged_csv import csv_lines
-from .pictures.twin_tables import Twin
-
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["charts"])
 

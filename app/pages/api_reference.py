@@ -1,23 +1,20 @@
-"""The API as a reference to read, made from its OpenAPI document: a page for each tag."""
+"""The API as a reference to read, for every key, made from its OpenAPI document: a page for each tag."""
 
 import json
 import shlex
 from collections.abc import Iterator, Mapping
-from typing import Any
-
-from markupsafe import Markup
-from msgspec import Struct
-from collections.abc import Mapping
 from functools import cache
+from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.responses import JSONResponse
+from markupsafe import Markup
+from msgspec import Struct
 
 from ..access.gate.caller import AnyKey
 from ..base.errors import NotFound
 from .markdown import render_line, render_text
 from .render import page
-
 
 Schema = Mapping[str, Any]
 METHODS = ("get", "post", "put", "patch", "delete")

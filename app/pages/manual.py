@@ -6,23 +6,20 @@ from collections.abc import Iterator
 from functools import cache
 from operator import itemgetter
 from pathlib import Path
-
-from markupsafe import Markup
-from msgspec import Struct
-
-from .markdown import SlugNames, render_page
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
+from markupsafe import Markup
+from msgspec import Struct
 from starlette.responses import Response
 
 from ..access.gate.caller import AnyKey, Reader
 from ..base.errors import NotFound
 from ..statistics.catalogue import CATALOGUE
 from ..web.compress import file_response
+from .markdown import SlugNames, render_page
 from .render import page
 from .terms import TERMS
-
 
 HELP = "/help"
 MAX_RESULTS = 30

@@ -1,12 +1,19 @@
-"""Renders templates: everything is escaped, and an unknown name is an error."""
+"""What every page has: its template, its style and scripts, and the header of a deployment.
 
+Everything is escaped, and an unknown name is an error. An address of a file holds a digest of all files, so that
+browsers may keep it; files refer to each other by relative addresses.
+"""
+
+import hashlib
 import secrets
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from datetime import datetime
+from functools import cache, partial
 from http import HTTPStatus
+from importlib.resources import files
 from typing import Any, TypeVar
 
-from fastapi import Request
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -14,38 +21,25 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from ..access.gate.caller import Services
-from ..access.gate.gate import CLOCK_COOKIE
+from ..access.gate.gate import ASSETS, CLOCK_COOKIE
 from ..access.keys.queries import name_keys
 from ..access.principals import USER, Permission, Principal
 from ..access.users.user_rules import list_assignees
 from ..base.clock import utc_now
-from ..base.errors import Unavailable
-from ..charts.time_ranges import RangePreset
-from ..checks.schedule.worker_queries import choose_notice, workers_seen
-from ..domain.deployment import NOT_READ, Deployment
-from . import words as wording
-from .range_bar import build_bar, find_kept_range, find_zone, keep_range
-from .terms import find_term
-import hashlib
-from functools import cache
-from importlib.resources import files
-
-from fastapi import APIRouter, Request, Response
-
-from ..access.gate.gate import ASSETS
-from ..base.errors import NotFound
-from ..web.compress import file_response
-from datetime import datetime
-
-from sqlalchemy.orm import Session
-
+from ..base.errors import NotFound, Unavailable
 from ..base.values import frozen_by_name
+from ..charts.time_ranges import RangePreset
 from ..checks.advice.advice import Advice
+from ..checks.schedule.worker_queries import choose_notice, workers_seen
 from ..domain.check import CheckRun
+from ..domain.deployment import NOT_READ, Deployment
 from ..overview.fleet import DeploymentState, DeploymentStatus, look_at_state
+from ..web.compress import file_response
+from . import words as wording
 from .check_words import origin as word_origin
 from .check_words import step as word_step
-
+from .range_bar import build_bar, find_kept_range, find_zone, keep_range
+from .terms import find_term
 
 router = APIRouter(include_in_schema=False)
 

@@ -1,49 +1,41 @@
-"""Page of one alert."""
+"""Page of one alert: its figures in text and over time, and the records it is about."""
 
 import re
 import uuid
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from urllib.parse import urlencode
+from zoneinfo import ZoneInfo
 
 from fastapi import APIRouter, Request
+from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from ...access.gate.caller import SHOWS_RECORDS, NowIn, Reader, SessionIn
-from ...alerts.queries import comments_page, get_alert
-from ...base.errors import NotFound
-from ...domain.alert import ClosingReason, RuleKind
-from ...domain.check import DataSet
-from ...domain.paging import Paging
-from ...evidence.attribution import words as attribution_words
-from ...evidence.attribution.queries import attribution_of_alert
-from ...evidence.queries.eras import followed_deployment
-from ...records.record_list import RecordsWanted
-from ...sources.stored.record_queries import RecordCount
-from ..range_bar import RangeIn
-from ..record import words as record_words
-from ..record.filter_form import write_query
-from ..render import offer_assignees, page, people
-from collections.abc import Sequence
-from datetime import datetime, timedelta
-from zoneinfo import ZoneInfo
-
-from sqlalchemy.orm import Session
-
 from ...alerts.gravity import rank_alert, read_number
+from ...alerts.queries import comments_page, get_alert
 from ...base.errors import Conflict, InvalidInput, NotFound
 from ...base.values import frozen_by_name
 from ...charts.timeline import read_timeline
 from ...checks.days.day_queries import FiguresWanted
 from ...checks.views.headlines import DATA_NAMES
 from ...deployments.monitor.queries import find_monitor
-from ...domain.alert import Alert, AlertFigure, AlertState
+from ...domain.alert import Alert, AlertFigure, AlertState, ClosingReason, RuleKind
 from ...domain.check import DataSet, FigureKey, Span
 from ...domain.groups import GroupWords
 from ...domain.monitor import POOLED_GROUP
+from ...domain.paging import Paging
+from ...evidence.attribution import words as attribution_words
+from ...evidence.attribution.queries import attribution_of_alert
+from ...evidence.queries.eras import followed_deployment
 from ...records.record_list import Records, RecordsWanted, count_matching_records, list_matching_records
 from ...sources.stored.record_queries import RecordCount
 from ...statistics.sentences.figure_sentences import choose_joint, digits_apart, write_minus
 from ..deployment.over_time import ShownTimeline, keep_group, show_group
-
+from ..range_bar import RangeIn
+from ..record import words as record_words
+from ..record.filter_form import write_query
+from ..render import offer_assignees, page, people
 
 router = APIRouter(include_in_schema=False)
 

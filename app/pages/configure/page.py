@@ -32,8 +32,7 @@ from ..alerts.page import MOST_CHANNELS
 from ..range_bar import KEEPS_RANGE
 from ..record.files_page import list_tables
 from ..render import page
-from .steps import form_values
-from .steps import ConfigurePart, StepName, find_step_after, list_steps, next_step
+from .steps import ConfigurePart, StepName, find_step_after, form_values, list_steps, next_step
 
 router = APIRouter(prefix="/deployments/{deployment_id}", include_in_schema=False, dependencies=[KEEPS_RANGE])
 

@@ -1,27 +1,23 @@
-"""Steps in which a new deployment is set up."""
+"""Registration, and the steps in which a new deployment is set up."""
 
 from enum import StrEnum
-from typing import Self
+from typing import Any, Self
 
+from fastapi import APIRouter, Request
 from sqlalchemy.orm import Session
+from starlette.responses import Response
 
 from ...access.audit import activity_queries as activities
 from ...access.audit.activity_queries import ENDPOINT_ANSWERED, ActivityFilter
+from ...access.gate.caller import Manager, SessionIn
+from ...access.principals import Permission
 from ...alerts.channels.notification_queries import named_channels
 from ...base.values import frozen_by_name
 from ...checks import queries as checks
 from ...domain.check import CheckState
-from ...domain.deployment import Deployment
+from ...domain.deployment import CredentialsKind, Deployment, FieldType, ProblemType
 from ...domain.monitor import Monitor
 from ...domain.paging import Paging
-from typing import Any
-
-from fastapi import APIRouter, Request
-from starlette.responses import Response
-
-from ...access.gate.caller import Manager, SessionIn
-from ...access.principals import Permission
-from ...domain.deployment import CredentialsKind, FieldType, ProblemType
 from ...payloads.registry import PAIR_FORMAT, PayloadFormat
 from ..render import page
 

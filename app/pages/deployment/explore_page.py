@@ -32,9 +32,8 @@ from ...evidence.words import list_figures, list_notes, name_figure, say_limit
 from ...overview.fleet import look_at_deployment
 from ...statistics.scan.scan_results import SearchResult
 from ...statistics.scan.search_subgroup import MAX_FEATURES, MIN_RECORDS
-from ..render import make_header
 from ..range_bar import KEEPS_RANGE, build_bar, find_kept_range
-from ..render import page
+from ..render import make_header, page
 from .over_time import ChosenCharts, read_over_time
 
 MOST_SCANS = 20

@@ -25,9 +25,8 @@ from ...evidence.words import describe_evidence
 from ...overview.fleet import look_at_deployment
 from ...records.second_look.words import say_effect
 from .. import check_words
-from ..render import make_header
 from ..range_bar import KEEPS_RANGE, build_bar, find_kept_range
-from ..render import page, people
+from ..render import make_header, page, people
 from .forest_rows import choose_row, live_alerts, show_forest
 from .over_time import ChosenCharts, draw_groups
 

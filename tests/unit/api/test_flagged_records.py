@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.charts.routes import csv_file
 from app.charts.pictures.twin_tables import Twin
+from app.charts.routes import csv_file
 from app.domain.deployment import Column, FieldKind, FieldType, RecordSchema
 from app.domain.groups import GroupWords
 from app.domain.mitigation import FlaggedRecord
