@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 
 from ..base.values import frozen_by_name
-from ..checks.measure import strictest_limits
-from ..deployments.monitor.queries import picked_on
+from ..deployments.monitor.queries import picked_on, strictest_limits
 from ..domain.check import DataSet
 from ..domain.monitor import Comparison, Limits, Monitor, list_comparisons
 from ..statistics.e_values.nulls import Limit, Scale, UnfairSide

@@ -16,7 +16,8 @@ from ...calls.pinned_transport import CertificateFacts, describe_certificates
 from ...checks.queries import under_way
 from ...deployments.deployment_in_address import Watched
 from ...deployments.mitigation_queries import read_mitigation_settings
-from ...deployments.monitor.monitor_fit import missing_sides, monitor_warnings
+from ...deployments.monitor.monitor_fit import monitor_warnings
+from ...deployments.monitor.queries import missing_sides
 from ...deployments.queries import WatchedDeployment
 from ...deployments.training.from_distributions import FEWEST_SHOWN, find_unclassified, merge_rare
 from ...deployments.training.queries import find_training_summary

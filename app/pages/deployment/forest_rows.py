@@ -30,7 +30,7 @@ from ...evidence.causes import GapCause
 from ...evidence.words import list_notes, note_first_hour
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.sentences.everything_equal import say_everything_equal
-from ..check_words import Number, format_measurement
+from ..words import Number, format_measurement
 from .what_now import find_ratios, find_what_now
 
 LONGEST = 4 * MAX_TEXT

@@ -16,7 +16,7 @@ from ...checks.result_queries import RecentFigures, recent_figures
 from ...checks.schedule.worker_queries import choose_notice
 from ...checks.views.view_source import notes_of_check, read_present
 from ...deployments.deployment_in_address import Watched
-from ...deployments.monitor.monitor_fit import missing_sides
+from ...deployments.monitor.queries import missing_sides
 from ...domain.alert import AlertKind
 from ...evidence.attribution.queries import newest_of_gaps
 from ...evidence.present_state import look_at_era
