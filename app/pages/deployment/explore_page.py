@@ -11,7 +11,7 @@ from starlette.responses import Response
 from ...access.gate.caller import NowIn, SessionIn
 from ...alerts.queries import present_alerts
 from ...base.values import frozen_by_name
-from ...charts.pictures.driver_bars import draw_drivers
+from .forest_rows import draw_drivers
 from ...charts.series import rename_gap
 from ...charts.time_ranges import RangeChoice
 from ...charts.timeline import choose_range

@@ -17,7 +17,6 @@ from ...charts.forest_headline import (
     word_figure,
     word_forest,
 )
-from ...charts.pictures.driver_bars import draw_drivers
 from ...charts.pictures.forest_picture import draw_forest, strip_runs
 from ...charts.series import rename_gap
 from ...checks.views.explain_figure import Explanation, explain
@@ -32,6 +31,10 @@ from ...statistics.catalogue import CATALOGUE
 from ...statistics.sentences.everything_equal import say_everything_equal
 from ..words import Number, format_measurement
 from .what_now import find_ratios, find_what_now
+from ...base.values import frozen_by_name
+from ...evidence.attribution.attribution import AttributedGap, PartOfGap
+from ...evidence.attribution.words import list_drivers
+
 
 LONGEST = 4 * MAX_TEXT
 """Max characters of a name in an address; an intersection has the texts of three values."""
@@ -192,3 +195,28 @@ def show_forest(
         "attributions": None,
         "notes_of": list_notes,
     }
+
+
+@frozen_by_name
+class DriverBars:
+    """Drivers by name. What makes the gap larger goes to the right, for either sign of it."""
+
+    drivers: list[tuple[str, PartOfGap]]
+    left: float
+    width: float
+
+    def place(self, *values: float | None) -> list[float]:
+        """Places of the values that are known, from the left, in per cent of the width."""
+        # -0.0 would be written with its sign.
+        return sorted(
+            round(100 * (value - self.left) / self.width, 2) + 0.0 for value in values if value is not None
+        )
+
+
+def draw_drivers(gap: AttributedGap) -> DriverBars:
+    drivers = list_drivers(gap)
+    ends = [end for _, part in drivers for end in (part.value, part.low, part.high) if end is not None]
+    left, right = min([0.0, *ends]), max([0.0, *ends])
+    if gap.gap < 0:
+        left, right = right, left
+    return DriverBars(drivers=drivers, left=left, width=right - left or 1.0)
