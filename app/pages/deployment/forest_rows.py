@@ -1,14 +1,15 @@
-"""Forest as a template shows it, with the drawer of the chosen row."""
+"""Forest of a page: its places in per cent of the width, its words, and the drawer of the chosen row."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from typing import Annotated
+from itertools import groupby
+from typing import Annotated, Literal
 from urllib.parse import urlencode
 
 from pydantic import BaseModel, Field
 
-from ...base.values import MAX_TEXT, frozen_by_name
-from ...charts.forest import Forest, ForestFigure, ForestRow, is_on_ratios
+from ...base.values import MAX_TEXT, frozen, frozen_by_name
+from ...charts.forest import STRIP_CHECKS, Forest, ForestFigure, ForestRow, StripPoint, is_on_ratios
 from ...charts.forest_headline import (
     SHARED_RECORDS,
     count_verdicts,
@@ -17,33 +18,23 @@ from ...charts.forest_headline import (
     word_figure,
     word_forest,
 )
+from ...charts.pictures.axes import Axis, choose_axis
+from ...charts.pictures.timeline_picture import write_value
 from ...charts.series import rename_gap
 from ...checks.views.explain_figure import Explanation, explain
 from ...checks.views.headlines import NOT_TOGETHER
 from ...domain.alert import Alert, AlertState
 from ...domain.check import Measurement
 from ...evidence.attribution import words as attribution_words
-from ...evidence.attribution.attribution import AttributedGap, AttributionRun
+from ...evidence.attribution.attribution import AttributedGap, AttributionRun, PartOfGap
+from ...evidence.attribution.words import list_drivers
 from ...evidence.causes import GapCause
 from ...evidence.words import list_notes, note_first_hour
 from ...statistics.catalogue import CATALOGUE
+from ...statistics.measures.worst_group import both_sides
 from ...statistics.sentences.everything_equal import say_everything_equal
 from ..words import Number, format_measurement
 from .what_now import find_ratios, find_what_now
-from ...base.values import frozen_by_name
-from ...evidence.attribution.attribution import AttributedGap, PartOfGap
-from ...evidence.attribution.words import list_drivers
-from collections.abc import Sequence
-from itertools import groupby
-from typing import Literal
-
-from ...base.values import frozen, frozen_by_name
-from ...statistics.catalogue import CATALOGUE
-from ...statistics.measures.worst_group import both_sides
-from ...charts.forest import STRIP_CHECKS, Forest, ForestFigure, ForestRow, StripPoint
-from ...charts.pictures.axes import Axis, choose_axis
-from ...charts.pictures.timeline_picture import write_value
-
 
 ROW_HEIGHT = 32
 ROOM_FOR_TEXT = 80
