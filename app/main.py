@@ -69,7 +69,7 @@ from .mitigation.live.service import ActiveMitigation
 from .overview import routes as overview
 from .overview.health import routes as health
 from .overview.health.queries import is_migrated
-from .pages import documentation_page as docs
+from .pages import api_reference
 from .pages.application import create_pages
 from .records import routes as payload_records
 from .records.corrections import routes as corrections
@@ -127,7 +127,7 @@ _ROUTERS = (
     logging_snippets.router,
     workers.router,
     health.router,
-    docs.router,
+    api_reference.router,
 )
 
 

@@ -33,7 +33,6 @@ from ..domain.alert import (
     VerdictCondition,
 )
 from ..domain.check import PRESENT_TRIGGERS, CheckRun, CheckState, Measurement, Scope, Span
-from ..evidence.count_hours import FollowedEra
 from ..evidence.figure_state import FigureState, number_hour
 from ..evidence.queries.eras import followed_deployment, lock_evidence, note_progress
 from ..evidence.queries.figure_states import (
@@ -45,7 +44,7 @@ from ..evidence.queries.figure_states import (
 )
 from ..evidence.store_statements import store_statements
 from ..evidence.summarise import summarise
-from ..evidence.watched_figures import WatchedMetric
+from ..evidence.watched_figures import FollowedEra, WatchedMetric
 from .alert_facts import CLOSED, Facts, join_recovery
 from .channels.notification_queries import queue_notifications
 from .queries import (

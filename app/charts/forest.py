@@ -10,8 +10,7 @@ from ..base.values import frozen, frozen_by_name
 from ..checks.advice.advice import STALE_AFTER
 from ..checks.result_queries import RecentCheck, RecentFigure, RecentFigures, recent_figures
 from ..checks.views.headlines import IMPACT, VERDICT_WORDS
-from ..checks.views.logged_view import notes_on_unseen
-from ..checks.views.view_source import counted_check
+from ..checks.views.view_source import counted_check, notes_on_unseen
 from ..database.binary_rows import read_row
 from ..domain.check import CheckRun, CheckState, DataSet, FigureKey, Measurement, Scope, Side
 from ..domain.groups import GroupWords

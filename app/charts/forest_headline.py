@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from itertools import chain
 
 from ..base.values import frozen_by_name
-from ..checks.views.explain_figure import describe_measurement, judged_figure
+from ..checks.views.explain_figure import describe_measurement
 from ..domain.check import SIDES, DataSet, Measurement
 from ..domain.groups import GroupWords
 from ..evidence.words import rank_gravity, say_state
@@ -15,7 +15,14 @@ from ..statistics.catalogue import CATALOGUE
 from ..statistics.catalogue.metric import ComparedRate
 from ..statistics.figure_values import Value
 from ..statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Verdict
-from ..statistics.measures.worst_group import Disadvantaged, is_ratio, mirror_limits, turned, widen_for_choice
+from ..statistics.measures.worst_group import (
+    Disadvantaged,
+    disadvantaged,
+    is_ratio,
+    mirror_limits,
+    turned,
+    widen_for_choice,
+)
 from ..statistics.sentences.figure_sentences import digits_apart, format_figure, say_how_often, say_of_100
 from .forest import STRIP_CHECKS, Forest, ForestFigure, ForestRow, StripPoint, find_rate
 
@@ -197,9 +204,8 @@ def word_figure(
     value = measurement.value
     groups = (row.group, row.reference)
     intervals = [(measurement.lower, measurement.upper), *([] if ends is None else [ends])]
-    limits = (measurement.lower_limit, measurement.upper_limit)
-    marks = [mark for mark in (*limits, *mirror_limits(metric, limits)) if mark is not None]
-    is_turned = judged_figure(measurement).disadvantaged is Disadvantaged.REFERENCE
+    marks = [mark for mark in (*figure.limits, *mirror_limits(metric, figure.limits)) if mark is not None]
+    is_turned = _find_disadvantaged(figure) is Disadvantaged.REFERENCE
     mirrored = [
         mirror for bounds in intervals if is_turned and (mirror := turned(value, *bounds)) is not None
     ]
@@ -228,6 +234,12 @@ def word_figure(
         first, second = (names.subject(row.attribute, group) for group in groups)
         text = f"{first} {names.favourable} {often} {second}{counts}"
     return Clause(text=text, interval=interval, own_interval=own_interval)
+
+
+def _find_disadvantaged(figure: ForestFigure) -> Disadvantaged | None:
+    """By the check's value, also where the figure is of all hours."""
+    measurement = figure.measurement
+    return disadvantaged(CATALOGUE[measurement.metric], measurement.value, figure.limits, measurement.verdict)
 
 
 def _say_rates(measurement: Measurement, ratio: float, *, is_turned: bool) -> str:
@@ -310,8 +322,7 @@ def _say_shortfall(forest: Forest, row: ForestRow) -> Iterator[str]:
     measurement = row.leading.measurement
     short = measurement.details.shortfall
     is_short = (
-        judged_figure(measurement).disadvantaged is Disadvantaged.MONITORED
-        and measurement.data is DataSet.AS_LOGGED
+        _find_disadvantaged(row.leading) is Disadvantaged.MONITORED and measurement.data is DataSet.AS_LOGGED
     )
     if short is not None and round(short) >= 1 and is_short:
         reference = forest.words.subject(row.attribute, row.reference)

@@ -17,7 +17,12 @@ from ..checks.days.roll_up import Period, RolledUp, roll_up
 from ..checks.queries import get
 from ..checks.result_queries import read_window_members
 from ..checks.routes import CheckId
-from ..checks.views.measurement_bodies import CheckMeasurementPage, SeriesMeasurementOut
+from ..checks.views.measurement_bodies import (
+    RECORDS_MEANING,
+    CheckMeasurementPage,
+    MeasurementPage,
+    SeriesMeasurementOut,
+)
 from ..deployments.deployment_in_address import ReadableDeployment
 from ..deployments.mitigation_queries import read_mitigation_settings
 from ..deployments.monitor.queries import find_monitor
@@ -28,8 +33,20 @@ from ..evidence.bodies import ComparisonEvidenceOut
 from ..evidence.present_state import look_at_evidence
 from ..statistics.catalogue import CATALOGUE
 from ..web.route_declarations import CONFLICT, FilterText, NumberPaging, OptionalMoment, cut, in_utc
-from .bodies import SeriesPage
 from .series import MOST_TABLES, read_points
+
+
+class SeriesPage(MeasurementPage):
+    """Measurements, oldest first, and the evidence on their figures."""
+
+    records: list[dict[str, Any]] = Field(
+        description="Of each check of the page, or period of a roll-up (`at`), each data set and attribute: "
+        f"`check_id`, `at`, `data`, `attribute` and these. {RECORDS_MEANING}"
+    )
+    evidence: list[ComparisonEvidenceOut]
+    """Evidence on the figures that the filter allows, as `…/evidence` has it. Empty without `metric`, for
+    metrics without evidence, and on every page but the first."""
+
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/measurements", tags=["measurements"])
 check_router = APIRouter(prefix="/v1/deployments/{deployment_id}/checks", tags=["checks"])

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends, Query, Response
 from ..access.gate.caller import NowIn, SessionIn
 from ..alerts.queries import alerts_between
 from ..base.errors import Conflict, InvalidInput, require_present
+from ..base.spreadsheets import harmless, write_cell
 from ..base.values import frozen
 from ..checks.days.roll_up import Period
 from ..checks.queries import get
@@ -19,14 +20,15 @@ from ..deployments.monitor.queries import find_monitor
 from ..domain.alert import Alert
 from ..domain.check import DataSet, Span
 from ..domain.groups import GroupWords
+from ..records.second_look.flagged_csv import csv_lines
 from ..statistics.catalogue import CATALOGUE
 from ..web.body import FILE_POLICY
 from ..web.route_declarations import CONFLICT, Answers, FilterText, OptionalMoment, in_utc
-from .figures_csv import csv_file
 from .measurement_routes import check_metric
 from .pictures.drawing import LOOKS, Chart, Theme, as_png
 from .pictures.period_charts import series_chart, volume_chart
 from .pictures.twin_tables import (
+    Twin,
     ranges_chart,
     ranges_twin,
     series_twin,
@@ -231,3 +233,12 @@ def _draw(chart: Chart, form: Literal["svg", "png"]) -> Response:
     if form == "svg":
         return Picture(chart.svg, media_type="image/svg+xml", headers=safe)
     return Picture(as_png(chart.svg), media_type="image/png", headers=safe)
+
+
+class CsvDownload(Response):
+    media_type = "text/csv"
+
+
+def csv_file(twin: Twin, name: str) -> CsvDownload:
+    content = csv_lines([map(harmless, twin.columns), *(map(write_cell, row) for row in twin.rows)])
+    return CsvDownload(content, headers={"Content-Disposition": f'attachment; filename="{name}.csv"'})

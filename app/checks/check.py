@@ -20,7 +20,7 @@ from ..database.engine import Database, Sealer, arrow_reader
 from ..domain.check import CheckRun, CheckState, DataSet, Failure, Measurement, Progress
 from ..domain.deployment import PayloadTable
 from ..sources.stored.copy_answers import CounterfactualLines, store_targets
-from ..sources.stored.window_queries import count_not_stored, match_pending_feedback, note_changed_hours
+from ..sources.stored.window_queries import match_pending_feedback, note_changed_hours
 from ..sources.tables.own_files import FlagFile
 from ..statistics.measures.measure_scores import LabelCounts, judge_labels
 from ..statistics.tables.count_table import LabelledCells
@@ -32,7 +32,13 @@ from .counting.left_out_of_check import describe_left_out
 from .counting.tabulate import EVERYBODY, Tabulated, data_measured_on, tabulate
 from .lease_queries import CHECK_POLICY, finish
 from .measure import convert_rows, find_gaps, measure_records, measure_table
-from .result_queries import StoredTable, store_label_predictions, store_measurements, store_tables
+from .result_queries import (
+    StoredTable,
+    count_not_stored,
+    store_label_predictions,
+    store_measurements,
+    store_tables,
+)
 from .subject import Calls, Egress, ModelOfCheck, Report, Subject, Waiting, read_subject
 from .window.window import NO_TABLES, FiledRecords, LoggedRecords, TablePlaces
 from .window.window_records import (

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from ..base.errors import InvalidInput
 from ..base.values import frozen, frozen_arrays
-from ..deployments.monitor.queries import picked_on, stored_on
+from ..deployments.monitor.queries import picked_on, stored_on, strictest_limits
 from ..domain.check import DataSet, Details, Measurement, Progress, Scope
-from ..domain.monitor import Comparison, Limits, Monitor, MonitoredAttribute, list_comparisons
+from ..domain.monitor import Comparison, Monitor, MonitoredAttribute, list_comparisons
 from ..sources.arrays.read_records import RecordTable
 from ..statistics.catalogue import CATALOGUE, Metric
 from ..statistics.figure_values import Measured, Undefined, Value
@@ -131,19 +131,6 @@ def _missing(
     return [everybody, *(leave_unmeasured(data, comparison, of_groups, reason) for comparison in comparisons)]
 
 
-DISPARATE_IMPACTS = frozenset(
-    {
-        "disparate_impact",
-        "disparate_impact_before",
-        "disparate_impact_after",
-        "counterfactual_disparate_impact_before",
-        "counterfactual_disparate_impact_after",
-    }
-)
-
-NO_LIMITS = Limits()
-
-
 def measure_table(
     data: DataSet,
     comparison: Comparison,
@@ -195,25 +182,6 @@ def convert_rows(rows: MeasuredRows, *, monitor: Monitor, at: datetime) -> list[
     return [
         _measurement(result, rows.data, rows.comparison, members=members, at=at) for result in rows.measured
     ]
-
-
-def find_limits(attribute: MonitoredAttribute | None, metric: str) -> Limits:
-    """Its own, else the attribute's thresholds, else the catalogue's. `attribute` None: everybody."""
-    limits = dict(attribute.metric_limits).get(metric) if attribute else None
-    if limits:
-        return limits
-    if metric in DISPARATE_IMPACTS:
-        return Limits(lower=attribute.threshold, upper=attribute.upper_threshold) if attribute else NO_LIMITS
-    lower, upper = CATALOGUE[metric].limits
-    return Limits(lower=lower, upper=upper)
-
-
-def strictest_limits(members: Sequence[MonitoredAttribute], metric: str) -> Limits:
-    """Limits of an attribute; of an intersection the strictest; without members those of everybody."""
-    limits = [find_limits(member, metric) for member in members] or [find_limits(None, metric)]
-    lowers = [limit.lower for limit in limits if limit.lower is not None]
-    uppers = [limit.upper for limit in limits if limit.upper is not None]
-    return Limits(lower=max(lowers, default=None), upper=min(uppers, default=None))
 
 
 def all_limits(monitor: Monitor, comparison: Comparison, metrics: Iterable[str]) -> AllLimits:

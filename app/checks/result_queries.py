@@ -377,3 +377,31 @@ def recent_figures(
             if row.check_no is not None
         ],
     )
+
+
+@frozen_by_name
+class NotStored:
+    rejected: int
+    not_received: int
+    sampled_out: int
+    erased: int
+    lowest_rate: float | None
+    highest_rate: float | None
+
+
+def count_not_stored(session: Session, deployment_no: int, span: Span) -> NotStored:
+    counts = session.execute(
+        text(
+            """SELECT (SELECT coalesce(sum(records), 0) FROM rejection_counts WHERE deployment_no = :no AND kind = 'payload'
+                         AND hour >= :start AND hour < :end)::bigint AS rejected,
+                      (SELECT coalesce(sum(records), 0) FROM erased_hours WHERE deployment_no = :no
+                         AND hour >= :start AND hour < :end)::bigint AS erased,
+                      coalesce(sum(not_received), 0)::bigint AS not_received, coalesce(sum(left_out),
+                          0)::bigint AS sampled_out,
+                      min(sample_rate) FILTER (WHERE left_out > 0) AS lowest_rate,
+                      max(sample_rate) FILTER (WHERE left_out > 0) AS highest_rate
+               FROM missing_records WHERE deployment_no = :no AND hour >= :start AND hour < :end"""
+        ),
+        {"no": deployment_no, "start": span.start, "end": span.end},
+    )
+    return read_row(NotStored, counts.one())

@@ -2,9 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
-import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -15,9 +13,10 @@ from ..base.values import frozen, frozen_by_name
 from ..database.binary_rows import list_column_values, read_row
 from ..database.tables import DeploymentRow, ListedFileRow
 from ..domain.check import Span
-from ..domain.deployment import FeedbackTable, PayloadTable, RecordTables, TableFormat
+from ..domain.deployment import FeedbackTable, PayloadTable, TableFormat
 from ..sources.tables.allowed_locations import Root, list_files, open_folder, read_partition_value
 from ..sources.tables.table_files import find_chunk
+from .queries import read_tables
 
 PAYLOAD = "payload"
 FEEDBACK = "feedback"
@@ -111,10 +110,6 @@ class FiledDeployment:
     no: int
     id: str
     tables: Mapping[str, PayloadTable | FeedbackTable]
-
-
-def read_tables(stored: Mapping[str, Any] | None) -> RecordTables:
-    return msgspec.convert(stored or {}, RecordTables)
 
 
 def deployments_with_tables(session: Session) -> list[FiledDeployment]:

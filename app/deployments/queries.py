@@ -2,8 +2,9 @@
 
 import json
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, replace
+from typing import Any
 
 import msgspec
 from sqlalchemy import Select, and_, case, delete, func, insert, literal, select, update
@@ -51,7 +52,6 @@ from ..domain.deployment import (
 )
 from ..domain.monitor import Monitor
 from ..domain.paging import Paging
-from .listed_file_queries import read_tables
 from .monitor.queries import read_monitor
 
 
@@ -356,3 +356,7 @@ def hold_deployment(session: Session, deployment_no: int, *, alone: bool = False
     """
     held = select(DeploymentRow.no).where(DeploymentRow.no == deployment_no)
     return session.scalar(held.with_for_update(read=not alone, key_share=True, skip_locked=True)) is not None
+
+
+def read_tables(stored: Mapping[str, Any] | None) -> RecordTables:
+    return msgspec.convert(stored or {}, RecordTables)

@@ -29,14 +29,7 @@ from ..sources.tables.stored_columns import merge_equal
 from ..sources.tables.table_files import FilePiece, TablePart
 from ..statistics.e_values.follow import Followed, Together, WeighedHour, follow_together
 from ..statistics.e_values.nulls import UnfairSide, log_mean
-from .count_hours import (
-    FollowedEra,
-    ReadRecords,
-    merge_hours,
-    number_hours,
-    tabulate_labels,
-    tabulate_payload,
-)
+from .count_hours import ReadRecords, merge_hours, number_hours, tabulate_labels, tabulate_payload
 from .figure_state import (
     Course,
     FigureState,
@@ -55,8 +48,9 @@ from .queries.figure_states import (
     read_summaries_of,
 )
 from .queries.hour_counts import CountedHour, read_first_hours
-from .settle import Budget, count_lag_hours, load_series
-from .summarise import read_episode, select_closed
+from .settle import load_series
+from .summarise import Budget, count_lag_hours, read_episode, select_closed
+from .watched_figures import FollowedEra
 
 
 @frozen_by_name

@@ -1,16 +1,13 @@
 """Counts the records and labels of whole hours by group, each once, and why others do not count."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
-from functools import cached_property
-from typing import Any, cast
+from dataclasses import field, replace
+from datetime import datetime
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from sqlalchemy import Row
 
 from ..base.clock import HOUR
 from ..base.errors import InvalidInput
@@ -18,97 +15,17 @@ from ..base.values import frozen_arrays
 from ..checks.counting.left_out_of_check import count_table
 from ..checks.counting.tabulate import EVERYBODY
 from ..checks.window.window_records import compare_texts
-from ..database.binary_rows import plain_json
 from ..database.engine import ArrowReader
 from ..domain.check import DataSet, Span
-from ..domain.groups import GroupWords
-from ..domain.monitor import Monitor, MonitoredAttribute, Outcome, list_comparisons
+from ..domain.monitor import Monitor, Outcome, list_comparisons
 from ..sources.arrays.read_records import RecordColumns, RecordTable, read_table
 from ..sources.stored.window_queries import WindowQuery, name_values
-from ..statistics.e_values.state_words import MINUTE
-from ..statistics.group_labels import ComparedGroup, FloatArray, Groups, IntArray, union
-from ..statistics.sentences.left_out import UNCLASSIFIED, CountedRecords
-from ..statistics.tables.count_table import OUTCOMES
+from ..statistics.group_labels import FloatArray, IntArray
 from .first_records import ChoosesRecords
-from .queries.eras import Era, FollowedDeployment
-from .queries.figure_states import KnownFigure
-from .queries.hour_counts import COUNTED, CountedHour, CountedPlace, labels_between, records_between
-from .watched_figures import WatchedMetric, watched_metrics
-
-Definition = dict[str, Any]
-
-
-def define_figures(monitor: Monitor, watched: WatchedMetric) -> Definition:
-    """JSON of what a metric's figures compare, each with its group.
-
-    Labels name values within one attribute, so the group's label and this are the whole definition.
-    """
-    definition: Definition = {
-        "favourable": monitor.outcomes.favourable,
-        "unfavourable": monitor.outcomes.unfavourable,
-        "limits": [[limit.direction, limit.value] for limit in watched.limits],
-        "attributes": [_define_attribute(attribute) for attribute in watched.comparison.members(monitor)],
-        "evidence": {
-            name: getattr(monitor.evidence, name)
-            for name in ("person", "label_horizon_hours", "false_alarm_hours")
-        },
-    }
-    if watched.definition.is_paired:
-        (attribute,) = watched.comparison.members(monitor)
-        definition["copies"] = {
-            "draws": monitor.draws,
-            "seed": monitor.seed,
-            "correlated_features": attribute.correlated_features,
-        }
-    return cast("Definition", plain_json(definition))
-
-
-def _define_attribute(attribute: MonitoredAttribute) -> Definition:
-    for name, part in (("rule", attribute.rule), ("reference", attribute.reference)):
-        if part is not None:
-            return {"feature": attribute.feature, name: part}
-    return {"feature": attribute.feature, "all_but": attribute.monitored}
-
+from .queries.hour_counts import CountedHour, CountedPlace, labels_between, records_between
+from .watched_figures import FollowedEra
 
 Mask = npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class FollowedEra:
-    """Hours before `starts_at` (if any) do not count for a figure that appears."""
-
-    deployment: FollowedDeployment
-    monitor: Monitor
-    era: Era
-    starts_at: datetime | None = None
-
-    @cached_property
-    def metrics(self) -> Sequence[WatchedMetric]:
-        return tuple(watched_metrics(self.monitor))
-
-    @cached_property
-    def definitions(self) -> Mapping[tuple[CountedPlace, str], Definition]:
-        return {metric.key: define_figures(self.monitor, metric) for metric in self.metrics}
-
-    def compares(self, figure: KnownFigure) -> bool:
-        if figure.definition is None:
-            return self.era.monitor_version == self.monitor.version
-        stored, now = (
-            None
-            if definition is None
-            else {**definition, "evidence": {**definition["evidence"], "person": None}}
-            for definition in (figure.definition, self.definitions.get(figure.metric_key))
-        )
-        # What is said of persons holds from then on, and begins nothing again.
-        return stored == now
-
-    def with_person(self, person: str | None) -> "FollowedEra":
-        evidence = replace(self.monitor.evidence, person=person)
-        return replace(self, monitor=replace(self.monitor, evidence=evidence))
-
-    @property
-    def horizon(self) -> timedelta:
-        return timedelta(hours=self.monitor.evidence.label_horizon_hours)
 
 
 @frozen_arrays
@@ -284,70 +201,3 @@ def merge_hours(batches: Iterable[Iterable[CountedHour]]) -> list[CountedHour]:
         CountedHour(place=place, hour=hour, cells=[[*group, *counts] for group, counts in groups.items()])
         for (place, hour), groups in merged.items()
     ]
-
-
-VANISHED = timedelta(days=1)
-"""Without a record, after which a group is said to have been last seen."""
-
-_LEFT_OUT = {DataSet.COUNTERFACTUAL: "not_compared", DataSet.LABELLED: "no_counted_label"}
-"""Of a logged record that is not among those of the data set."""
-
-
-def sum_records(stored: Sequence[Row[Any]], followed: FollowedEra) -> dict[DataSet, list[CountedRecords]]:
-    records: dict[DataSet, list[CountedRecords]] = {data: [] for data in (DataSet.AS_LOGGED, *_LEFT_OUT)}
-    for comparison in list_comparisons(followed.monitor):
-        rows = [row for row in stored if row.attribute == comparison.label]
-        logged = [row for row in rows if row.data == DataSet.AS_LOGGED]
-        groups = union([tuple(ComparedGroup(row.label, row.role) for row in rows if row.role)])
-        for data, listed in records.items():
-            of_data = [row for row in rows if row.data == data]
-            counted = _count(
-                comparison.label,
-                groups,
-                logged if data is not DataSet.LABELLED else [row for row in logged if row.is_due],
-            )
-            if of_data and data in _LEFT_OUT:
-                answered = _count(comparison.label, groups, of_data).counts
-                # A check keeps what it counted where records were erased since.
-                counted = counted.leave_out(
-                    _LEFT_OUT[data], np.minimum(answered, counted.counts)[:-1, :UNCLASSIFIED]
-                )
-            if of_data:
-                listed.append(counted.named(GroupWords.of(followed.monitor).label))
-    return records
-
-
-def explain_vanished(stored: Sequence[Row[Any]]) -> dict[tuple[str, str], str]:
-    last_seen: dict[tuple[str, str], datetime] = {}
-    newest: dict[str, datetime] = {}
-    for row in stored:
-        newest[row.attribute] = max(newest.get(row.attribute, row.last_hour), row.last_hour)
-        if row.role == "monitored":
-            last_seen[row.attribute, row.label] = max(
-                last_seen.get((row.attribute, row.label), row.last_hour), row.last_hour
-            )
-    unlisted = {row.attribute: row.first_hour for row in stored if row.reason == "in_no_group"}
-    reasons = {}
-    for (attribute, group), last in last_seen.items():
-        if newest[attribute] - last >= VANISHED:
-            first = unlisted.get(attribute)
-            new = (
-                f"new values of {attribute} since {first:{MINUTE}}; "
-                if first is not None and first >= last
-                else ""
-            )
-            reasons[attribute, group] = f"{new}the group was last seen {last:{MINUTE}}"
-    return reasons
-
-
-def _count(label: str, groups: Groups, rows: Iterable[Row[Any]]) -> CountedRecords:
-    labels = [group.label for group in groups]
-    cells = {"": np.zeros((len(groups) + 1, OUTCOMES), np.int64)}
-    for row in rows:
-        of_reason = cells.setdefault("" if row.reason == COUNTED else row.reason, np.zeros_like(cells[""]))
-        of_reason[labels.index(row.label) if row.role else -1] += [
-            row.records - row.favourable,
-            row.favourable,
-            0,
-        ]
-    return CountedRecords(attribute=label, groups=groups, counts=cells.pop(""), left_out=cells)

@@ -23,10 +23,10 @@ from ..statistics.group_labels import NEITHER, of_role
 from ..statistics.measures.paired_rates import Paired
 from ..statistics.measures.perturbed_data import COUNTERFACTUAL
 from ..statistics.tables.record_kinds import CounterfactualCells
-from .count_hours import FollowedEra
 from .first_records import FirstRecords
 from .queries.eras import CounterfactualTable
 from .queries.hour_counts import COUNTED, Cells
+from .watched_figures import FollowedEra
 
 
 def count_pairs(table: CounterfactualCells) -> Cells:

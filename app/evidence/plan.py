@@ -17,7 +17,7 @@ from ..domain.check import DataSet, Span
 from ..domain.monitor import Monitor
 from ..statistics.e_values.nulls import Limit, UnfairSide
 from ..statistics.e_values.onset import Traffic, expect_delay_within
-from .count_hours import FollowedEra, count_payload
+from .count_hours import count_payload
 from .first_records import FirstOfSpan
 from .present_state import RECENT_HOURS
 from .queries.eras import Era, find_era, followed_deployment
@@ -28,7 +28,7 @@ from .queries.hour_counts import (
     hours_between,
     newest_hours,
 )
-from .watched_figures import WatchedMetric, watched_metrics
+from .watched_figures import FollowedEra, WatchedMetric, watched_metrics
 
 MOST_RECORDS = 20_000
 """To estimate the traffic before there are counts; the newest hours'."""

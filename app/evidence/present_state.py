@@ -40,7 +40,6 @@ from ..statistics.group_labels import IntArray
 from ..statistics.intervals.verdicts import Verdict
 from ..statistics.measures.measure_scores import LabelCounts
 from ..statistics.sentences.left_out import CountedRecords
-from .count_hours import FollowedEra, explain_vanished, sum_records
 from .figure_state import (
     Course,
     FigureState,
@@ -54,9 +53,8 @@ from .figure_state import (
 from .queries.eras import Era, FollowedDeployment, count_corrections, followed_deployment
 from .queries.figure_states import Alarm, EraFigures, LimitSummary, StoredFigure, find_era_figures
 from .queries.hour_counts import Cells, CountedPlace, PlaceHours, hours_of_places, sum_cells
-from .settle import Budget, choose_counted_end, count_lag_hours
-from .summarise import summarise
-from .watched_figures import WatchedMetric
+from .summarise import Budget, choose_counted_end, count_lag_hours, explain_vanished, sum_records, summarise
+from .watched_figures import FollowedEra, WatchedMetric
 
 RECENT_HOURS = 168
 

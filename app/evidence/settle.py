@@ -1,11 +1,9 @@
 """Keeps the figures of an era in step with its counts."""
 
 import math
-from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
-from itertools import accumulate
 
 import numpy as np
 from sqlalchemy import select
@@ -14,11 +12,10 @@ from sqlalchemy.orm import Session
 from ..base.clock import HOUR, monotonic_seconds
 from ..base.values import frozen
 from ..domain.check import DataSet, FigureKey, Span
-from ..domain.monitor import POOLED_GROUP, Monitor
+from ..domain.monitor import POOLED_GROUP
 from ..statistics.e_values.betting import UNSTEADINESS_HOURS
 from ..statistics.e_values.follow import Together
 from ..statistics.e_values.nulls import Hours, Side
-from .count_hours import FollowedEra
 from .figure_state import (
     Course,
     FigureState,
@@ -30,9 +27,8 @@ from .figure_state import (
     number_hour,
     read_series,
 )
-from .queries.eras import Era, note_progress
+from .queries.eras import note_progress
 from .queries.figure_states import (
-    EndedFigure,
     KnownFigure,
     ReachedState,
     add_figures,
@@ -53,8 +49,8 @@ from .queries.hour_counts import (
     read_first_hour,
     read_first_hours,
 )
-from .summarise import read_episode, select_closed, summarise
-from .watched_figures import WatchedMetric
+from .summarise import Budget, choose_counted_end, count_lag_hours, read_episode, select_closed, summarise
+from .watched_figures import FollowedEra, WatchedMetric
 
 
 def settle_figures(
@@ -155,59 +151,6 @@ def _find_first(hours: Collection[datetime], since: datetime | None) -> datetime
     return min((hour for hour in hours if since is None or hour >= since), default=None)
 
 
-def count_lag_hours(data: DataSet, monitor: Monitor) -> int:
-    """After its payload: counterfactual after its check, labels after their horizon."""
-    return {DataSet.AS_LOGGED: 0, DataSet.COUNTERFACTUAL: 1}.get(
-        data, monitor.evidence.label_horizon_hours + 1
-    )
-
-
-@frozen
-class Budget:
-    """Threshold in each hour of the clock: the budget times the comparisons by then.
-
-    `changes` are the hours in which their number became each of `totals`, ascending.
-    """
-
-    hours: int
-    changes: Sequence[int]
-    totals: Sequence[int]
-
-    @classmethod
-    def of(
-        cls, figures: Sequence[KnownFigure], ended: Sequence[EndedFigure], followed: FollowedEra
-    ) -> "Budget":
-        monitor = followed.monitor
-        directions = {metric.key: len(metric.limits) for metric in followed.metrics}
-        changes = [
-            (
-                number_hour(figure.first_hour) + count_lag_hours(figure.place.data, monitor),
-                directions.get(figure.metric_key, 0),
-            )
-            for figure in figures
-        ]
-        for figure in ended:
-            lag = count_lag_hours(figure.data, monitor)
-            changes += [
-                (number_hour(figure.first_hour) + lag, figure.limits),
-                (number_hour(figure.ended_at) + lag, -figure.limits),
-            ]
-        changes.sort()
-        return cls(
-            monitor.evidence.false_alarm_hours,
-            [hour for hour, _ in changes],
-            list(accumulate(count for _, count in changes)),
-        )
-
-    def total(self, hour: int) -> int:
-        position = bisect_right(self.changes, hour)
-        return self.totals[position - 1] if position else 0
-
-    def log_threshold(self, hour: int) -> float:
-        """Ln A in that hour, of at least one comparison."""
-        return math.log(self.hours * max(self.total(hour), 1))
-
-
 QUIET_SECONDS = 5.0
 """Without a statement, after which a computation sends one."""
 
@@ -305,19 +248,6 @@ def _find_due(session: Session, followed: FollowedEra, figures: Sequence[KnownFi
         for figure in several:
             start = figure.first_hour if figure.is_stale else figure.until
             yield _Due(watched, figure, max(start, end or start))
-
-
-def choose_counted_end(era: Era, data: DataSet, last: datetime | None) -> datetime | None:
-    """End of the counted hours; of counterfactual data that of the `last` one with counts, but at most the
-    first one that waits for the model.
-    """
-    if data is DataSet.AS_LOGGED:
-        return era.counted_until
-    if data is DataSet.LABELLED:
-        return era.labels_until
-    if last is None:
-        return None
-    return last + HOUR if era.waits is None else min(last + HOUR, era.waits.since)
 
 
 def load_series(

@@ -1,14 +1,31 @@
-"""State of a figure at each of its limits, in short."""
+"""An era in short: its figures at each of their limits, the budget that they share, and its records."""
 
-from collections.abc import Sequence
+import math
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from itertools import accumulate
+from typing import Any
 
-from ..domain.check import FigureKey
+import numpy as np
+from sqlalchemy import Row
+
+from ..base.clock import HOUR
+from ..base.values import frozen
+from ..domain.check import DataSet, FigureKey
+from ..domain.groups import GroupWords
+from ..domain.monitor import Monitor, list_comparisons
 from ..statistics.e_values.follow import Episode
 from ..statistics.e_values.onset import Onset
-from ..statistics.e_values.state_words import State
+from ..statistics.e_values.state_words import MINUTE, State
+from ..statistics.group_labels import ComparedGroup, Groups, union
+from ..statistics.sentences.left_out import UNCLASSIFIED, CountedRecords
+from ..statistics.tables.count_table import OUTCOMES
 from .figure_state import Closed, FigureState, find_hour_start, number_hour
-from .queries.figure_states import Alarm, Closure, LimitSummary
-from .watched_figures import WatchedMetric
+from .queries.eras import Era
+from .queries.figure_states import Alarm, Closure, EndedFigure, KnownFigure, LimitSummary
+from .queries.hour_counts import COUNTED
+from .watched_figures import FollowedEra, WatchedMetric
 
 
 def summarise(watched: WatchedMetric, state: FigureState) -> list[LimitSummary]:
@@ -72,3 +89,137 @@ def select_closed(closures: Sequence[Closure], watched: WatchedMetric, key: Figu
         )
         for limit in watched.limits
     }
+
+
+VANISHED = timedelta(days=1)
+"""Without a record, after which a group is said to have been last seen."""
+
+
+_LEFT_OUT = {DataSet.COUNTERFACTUAL: "not_compared", DataSet.LABELLED: "no_counted_label"}
+"""Of a logged record that is not among those of the data set."""
+
+
+def sum_records(stored: Sequence[Row[Any]], followed: FollowedEra) -> dict[DataSet, list[CountedRecords]]:
+    records: dict[DataSet, list[CountedRecords]] = {data: [] for data in (DataSet.AS_LOGGED, *_LEFT_OUT)}
+    for comparison in list_comparisons(followed.monitor):
+        rows = [row for row in stored if row.attribute == comparison.label]
+        logged = [row for row in rows if row.data == DataSet.AS_LOGGED]
+        groups = union([tuple(ComparedGroup(row.label, row.role) for row in rows if row.role)])
+        for data, listed in records.items():
+            of_data = [row for row in rows if row.data == data]
+            counted = _count(
+                comparison.label,
+                groups,
+                logged if data is not DataSet.LABELLED else [row for row in logged if row.is_due],
+            )
+            if of_data and data in _LEFT_OUT:
+                answered = _count(comparison.label, groups, of_data).counts
+                # A check keeps what it counted where records were erased since.
+                counted = counted.leave_out(
+                    _LEFT_OUT[data], np.minimum(answered, counted.counts)[:-1, :UNCLASSIFIED]
+                )
+            if of_data:
+                listed.append(counted.named(GroupWords.of(followed.monitor).label))
+    return records
+
+
+def explain_vanished(stored: Sequence[Row[Any]]) -> dict[tuple[str, str], str]:
+    last_seen: dict[tuple[str, str], datetime] = {}
+    newest: dict[str, datetime] = {}
+    for row in stored:
+        newest[row.attribute] = max(newest.get(row.attribute, row.last_hour), row.last_hour)
+        if row.role == "monitored":
+            last_seen[row.attribute, row.label] = max(
+                last_seen.get((row.attribute, row.label), row.last_hour), row.last_hour
+            )
+    unlisted = {row.attribute: row.first_hour for row in stored if row.reason == "in_no_group"}
+    reasons = {}
+    for (attribute, group), last in last_seen.items():
+        if newest[attribute] - last >= VANISHED:
+            first = unlisted.get(attribute)
+            new = (
+                f"new values of {attribute} since {first:{MINUTE}}; "
+                if first is not None and first >= last
+                else ""
+            )
+            reasons[attribute, group] = f"{new}the group was last seen {last:{MINUTE}}"
+    return reasons
+
+
+def _count(label: str, groups: Groups, rows: Iterable[Row[Any]]) -> CountedRecords:
+    labels = [group.label for group in groups]
+    cells = {"": np.zeros((len(groups) + 1, OUTCOMES), np.int64)}
+    for row in rows:
+        of_reason = cells.setdefault("" if row.reason == COUNTED else row.reason, np.zeros_like(cells[""]))
+        of_reason[labels.index(row.label) if row.role else -1] += [
+            row.records - row.favourable,
+            row.favourable,
+            0,
+        ]
+    return CountedRecords(attribute=label, groups=groups, counts=cells.pop(""), left_out=cells)
+
+
+def count_lag_hours(data: DataSet, monitor: Monitor) -> int:
+    """After its payload: counterfactual after its check, labels after their horizon."""
+    return {DataSet.AS_LOGGED: 0, DataSet.COUNTERFACTUAL: 1}.get(
+        data, monitor.evidence.label_horizon_hours + 1
+    )
+
+
+@frozen
+class Budget:
+    """Threshold in each hour of the clock: the budget times the comparisons by then.
+
+    `changes` are the hours in which their number became each of `totals`, ascending.
+    """
+
+    hours: int
+    changes: Sequence[int]
+    totals: Sequence[int]
+
+    @classmethod
+    def of(
+        cls, figures: Sequence[KnownFigure], ended: Sequence[EndedFigure], followed: FollowedEra
+    ) -> "Budget":
+        monitor = followed.monitor
+        directions = {metric.key: len(metric.limits) for metric in followed.metrics}
+        changes = [
+            (
+                number_hour(figure.first_hour) + count_lag_hours(figure.place.data, monitor),
+                directions.get(figure.metric_key, 0),
+            )
+            for figure in figures
+        ]
+        for figure in ended:
+            lag = count_lag_hours(figure.data, monitor)
+            changes += [
+                (number_hour(figure.first_hour) + lag, figure.limits),
+                (number_hour(figure.ended_at) + lag, -figure.limits),
+            ]
+        changes.sort()
+        return cls(
+            monitor.evidence.false_alarm_hours,
+            [hour for hour, _ in changes],
+            list(accumulate(count for _, count in changes)),
+        )
+
+    def total(self, hour: int) -> int:
+        position = bisect_right(self.changes, hour)
+        return self.totals[position - 1] if position else 0
+
+    def log_threshold(self, hour: int) -> float:
+        """Ln A in that hour, of at least one comparison."""
+        return math.log(self.hours * max(self.total(hour), 1))
+
+
+def choose_counted_end(era: Era, data: DataSet, last: datetime | None) -> datetime | None:
+    """End of the counted hours; of counterfactual data that of the `last` one with counts, but at most the
+    first one that waits for the model.
+    """
+    if data is DataSet.AS_LOGGED:
+        return era.counted_until
+    if data is DataSet.LABELLED:
+        return era.labels_until
+    if last is None:
+        return None
+    return last + HOUR if era.waits is None else min(last + HOUR, era.waits.since)

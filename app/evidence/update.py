@@ -27,7 +27,7 @@ from ..sources.stored.window_queries import match_pending_feedback, note_changed
 from ..statistics.e_values.follow import SomeGroup
 from ..statistics.tables.record_kinds import CounterfactualCells
 from .count_files import HoursInFiles
-from .count_hours import FollowedEra, count_labels, count_payload
+from .count_hours import count_labels, count_payload
 from .count_pairs import count_first_pairs, count_pairs
 from .figure_state import number_hour
 from .first_records import FirstRecords
@@ -61,6 +61,7 @@ from .queries.hour_counts import (
 from .random_order import in_random_order
 from .settle import settle_figures, take_forward
 from .store_statements import store_statements
+from .watched_figures import FollowedEra
 
 MOST_HOURS = 24
 

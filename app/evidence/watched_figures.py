@@ -1,14 +1,20 @@
-"""Figures with evidence: a monitor's metrics that have a limit, for each monitored group."""
+"""Figures with evidence in an era: a monitor's metrics that have a limit, for each monitored group."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Any, cast
 
 from ..base.values import frozen_by_name
-from ..checks.measure import strictest_limits
-from ..deployments.monitor.queries import picked_on
+from ..database.binary_rows import plain_json
+from ..deployments.monitor.queries import picked_on, strictest_limits
 from ..domain.check import DataSet
-from ..domain.monitor import Comparison, Limits, Monitor, list_comparisons
+from ..domain.monitor import Comparison, Limits, Monitor, MonitoredAttribute, list_comparisons
 from ..statistics.e_values.nulls import Limit, Scale, UnfairSide
 from ..statistics.e_values.tell_figure import own_side
+from .queries.eras import Era, FollowedDeployment
+from .queries.figure_states import KnownFigure
 from .queries.hour_counts import CountedPlace
 
 
@@ -113,3 +119,76 @@ def _list_limits(definition: RateDefinition, limits: Limits) -> Iterator[Limit]:
 
 def _is_usable(scale: Scale, value: float) -> bool:
     return value > 0 if scale is Scale.RATIO else -1 < value < 1
+
+
+Definition = dict[str, Any]
+
+
+def define_figures(monitor: Monitor, watched: WatchedMetric) -> Definition:
+    """JSON of what a metric's figures compare, each with its group.
+
+    Labels name values within one attribute, so the group's label and this are the whole definition.
+    """
+    definition: Definition = {
+        "favourable": monitor.outcomes.favourable,
+        "unfavourable": monitor.outcomes.unfavourable,
+        "limits": [[limit.direction, limit.value] for limit in watched.limits],
+        "attributes": [_define_attribute(attribute) for attribute in watched.comparison.members(monitor)],
+        "evidence": {
+            name: getattr(monitor.evidence, name)
+            for name in ("person", "label_horizon_hours", "false_alarm_hours")
+        },
+    }
+    if watched.definition.is_paired:
+        (attribute,) = watched.comparison.members(monitor)
+        definition["copies"] = {
+            "draws": monitor.draws,
+            "seed": monitor.seed,
+            "correlated_features": attribute.correlated_features,
+        }
+    return cast("Definition", plain_json(definition))
+
+
+def _define_attribute(attribute: MonitoredAttribute) -> Definition:
+    for name, part in (("rule", attribute.rule), ("reference", attribute.reference)):
+        if part is not None:
+            return {"feature": attribute.feature, name: part}
+    return {"feature": attribute.feature, "all_but": attribute.monitored}
+
+
+@dataclass(frozen=True)
+class FollowedEra:
+    """Hours before `starts_at` (if any) do not count for a figure that appears."""
+
+    deployment: FollowedDeployment
+    monitor: Monitor
+    era: Era
+    starts_at: datetime | None = None
+
+    @cached_property
+    def metrics(self) -> Sequence[WatchedMetric]:
+        return tuple(watched_metrics(self.monitor))
+
+    @cached_property
+    def definitions(self) -> Mapping[tuple[CountedPlace, str], Definition]:
+        return {metric.key: define_figures(self.monitor, metric) for metric in self.metrics}
+
+    def compares(self, figure: KnownFigure) -> bool:
+        if figure.definition is None:
+            return self.era.monitor_version == self.monitor.version
+        stored, now = (
+            None
+            if definition is None
+            else {**definition, "evidence": {**definition["evidence"], "person": None}}
+            for definition in (figure.definition, self.definitions.get(figure.metric_key))
+        )
+        # What is said of persons holds from then on, and begins nothing again.
+        return stored == now
+
+    def with_person(self, person: str | None) -> "FollowedEra":
+        evidence = replace(self.monitor.evidence, person=person)
+        return replace(self, monitor=replace(self.monitor, evidence=evidence))
+
+    @property
+    def horizon(self) -> timedelta:
+        return timedelta(hours=self.monitor.evidence.label_horizon_hours)

@@ -1,12 +1,20 @@
-"""The API as a reference to read, made from its OpenAPI document: a page for each tag."""
+"""The API as a reference to read, for every key, made from its OpenAPI document: a page for each tag."""
 
 import json
 import shlex
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.responses import JSONResponse
 from markupsafe import Markup
 from msgspec import Struct
+
+from ..access.gate.caller import AnyKey
+from ..base.errors import NotFound
+from .markdown import render_line, render_text
+from .render import page
 
 Schema = Mapping[str, Any]
 METHODS = ("get", "post", "put", "patch", "delete")
@@ -154,3 +162,37 @@ def _find_references(tree: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON
 def _name_of(reference: Schema) -> str:
     name: str = reference["$ref"].rpartition("/")[2]
     return name
+
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/docs")
+def docs(request: Request, _principal: AnyKey) -> Response:
+    """Page."""
+    return _show(request, None)
+
+
+@router.get("/docs/{name}")
+def docs_of_tag(name: str, request: Request, _principal: AnyKey) -> Response:
+    """Page of the operations with that tag."""
+    if name not in _read_tags(request.app):
+        raise NotFound("page of the API's reference", name)
+    return _show(request, name)
+
+
+@router.get("/openapi.json")
+def openapi(request: Request, _principal: AnyKey) -> JSONResponse:
+    """OpenAPI document."""
+    return JSONResponse(request.app.openapi())
+
+
+def _show(request: Request, name: str | None) -> Response:
+    tags = _read_tags(request.app)
+    described = {"describe_type": describe_type, "render_line": render_line, "render_text": render_text}
+    return page(request, "api.html", described | {"tags": tags, "tag": tags[name] if name else None})
+
+
+@cache
+def _read_tags(app: FastAPI) -> Mapping[str, ApiTag]:
+    return read_tags(app.openapi())

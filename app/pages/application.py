@@ -1,51 +1,32 @@
-"""Application of the pages."""
+"""Application of the pages, and its errors as pages."""
 
+import json
 from functools import cache
 
 from fastapi import Depends, FastAPI
+from starlette.requests import Request
+from starlette.responses import Response
 
-from . import assets, report_page
-from . import check_page as checks
-from . import error_pages as failures
-from . import help_page as manual
-from . import intake_page as ingestion
-from . import overview_page as overview
-from .access import activity_page as activity
-from .access import issuer_page as oidc
-from .access import login_page as login
-from .access import settings_page as settings
+from ..access.gate.gate import is_read_by_a_person
+from ..web import problems
+from . import check_page, intake_page, manual, overview_page, render, report_page
+from .access import activity_page, issuer_page, login_page, settings_page
 from .alerts import alert_page
-from .alerts import page as alerts
-from .configure import page as configure
-from .configure import registration_page as registering
-from .configure import retention_page as retention
-from .deployment import explore_page as exploring
-from .deployment import page as fairness
+from .alerts import page as alerts_page
+from .configure import page as configure_page
+from .configure import retention_page, steps
+from .deployment import explore_page
+from .deployment import page as fairness_page
 from .range_bar import known_page_parameters_only
-from .record import page as transactions
-from .record import second_look_page as second_look
+from .record import page as records_page
+from .record import second_look_page
 
-_ROUTERS = (
-    registering.router,
-    configure.router,
-    checks.router,
-    overview.router,
-    fairness.router,
-    exploring.router,
-    transactions.router,
-    ingestion.router,
-    report_page.router,
-    retention.router,
-    second_look.router,
-    alerts.router,
-    # After the lists: its address has a place for any id.
-    alert_page.router,
-    activity.router,
-    manual.router,
-    settings.router,
-    login.router,
-    oidc.router,
-    assets.router,
+_PAGES = (
+    *(steps, configure_page, check_page, overview_page, fairness_page, explore_page, records_page),
+    *(intake_page, report_page, retention_page, second_look_page),
+    # The address of an alert has a place for any id, so the lists come first.
+    *(alerts_page, alert_page),
+    *(activity_page, manual, settings_page, login_page, issuer_page, render),
 )
 
 
@@ -60,7 +41,19 @@ def create_pages() -> FastAPI:
         redirect_slashes=False,
         dependencies=[Depends(known_page_parameters_only)],
     )
-    failures.install(pages)
-    for router in _ROUTERS:
-        pages.include_router(router)
+    problems.install(pages, _answer)
+    for module in _PAGES:
+        pages.include_router(module.router)
     return pages
+
+
+def _answer(request: Request, error: Exception) -> Response:
+    """A page; a problem document to what shows no pages."""
+    document = problems.answer_error(request, error)
+    if not is_read_by_a_person(request.scope):
+        return document
+    values = {"errors": (), "method": request.method} | json.loads(bytes(document.body))
+    shown = render.page(request, "failure.html", values, status=document.status_code)
+    if "allow" in document.headers:
+        shown.headers["allow"] = document.headers["allow"]
+    return shown

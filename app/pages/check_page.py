@@ -29,7 +29,7 @@ from ..checks.views.headlines import IMPACT
 from ..checks.views.view_shapes import GroupShare, ViewKind
 from ..checks.views.view_source import counted_check
 from ..deployments.deployment_in_address import ReadableDeployment, Watched
-from ..deployments.monitor.monitor_fit import missing_sides
+from ..deployments.monitor.queries import missing_sides
 from ..domain.alert import Alert
 from ..domain.check import CheckRun, CheckState, DataSet, FigureKey, Measurement, Scope
 from ..domain.deployment import Deployment
@@ -43,10 +43,10 @@ from ..statistics.intervals.verdicts import GRAVEST
 from ..statistics.sentences.statements import UNBADGED, find_unbadged
 from ..web.route_declarations import NumberCursor, cut
 from . import check_words
-from .check_words import format_measurement, format_share, round_change
 from .deployment.forest_rows import ChosenRow, Label, figure_query, live_alerts, show_forest
 from .range_bar import KEEPS_RANGE, RangeIn, build_bar, chosen_span
 from .render import page, people
+from .words import format_measurement, format_share, round_change
 
 router = APIRouter(
     prefix="/deployments/{deployment_id}/checks", include_in_schema=False, dependencies=[KEEPS_RANGE]

@@ -1,28 +1,21 @@
-"""Words of the pages of checks, and texts of one measurement."""
+"""Words of the pages of checks."""
 
 from collections import Counter
-from dataclasses import replace
 from datetime import UTC, time, timedelta
 
-from ..base.values import frozen
 from ..checks.advice.advice import Advice, Cause
 from ..checks.views.build_views import CARRIED
-from ..checks.views.logged_view import QUALITY
 from ..checks.views.view_shapes import (
     AttributeView,
     Change,
     CheckView,
     GroupShare,
-    Outcomes,
-    SubRange,
     ViewKind,
 )
 from ..domain.check import CheckRun, CheckState, Measurement, Scope, Span, Trigger
 from ..domain.mitigation import Mode
-from ..statistics.catalogue import CATALOGUE
-from ..statistics.catalogue.metric import CountOf, RateOf
-from ..statistics.sentences.figure_sentences import MOST_OF_GAP, digits_apart, round_gap, write_minus
-from .words import ABSENT, count, join_ends
+from ..statistics.sentences.figure_sentences import write_minus
+from .words import count
 
 TRIGGERS = {
     Trigger.SCHEDULE: "scheduled",
@@ -93,16 +86,6 @@ MOST_OPEN = 8
 """Max rows of a table that is not folded up."""
 
 _MINUTE, _HOUR = 60, 3600
-
-_HUNDREDTHS, _TENTHS = 2, 1
-_LARGE = 1000
-_PER_CENT = "\u00a0%"
-"""No line ends at this space."""
-
-_POINTS = "\u00a0points"
-_CHANGES_OF_SHARES = frozenset(change for *_, change in QUALITY)
-"""Metrics in percentage points."""
-_CHANGED_SHARES = frozenset(share for *shares, _ in QUALITY for share in shares)
 
 
 def origin(check: CheckRun, asker: str) -> str:
@@ -216,95 +199,3 @@ def counted(value: str | float) -> str:
     if isinstance(value, str):
         return value
     return count(value) if float(value).is_integer() else write_minus(f"{value:,.6g}")
-
-
-@frozen
-class Number:
-    """Value with its 95 % interval; without one `text` is a dash and `reason` says why."""
-
-    text: str
-    interval: str
-    reason: str | None
-
-
-def format_measurement(measurement: Measurement, least: int = _TENTHS) -> Number:
-    """Share in per cent, its change in percentage points, count, or number.
-
-    `least` is the least number of digits of shares and their changes.
-    """
-    metric = CATALOGUE[measurement.metric]
-    ends = (measurement.lower, measurement.upper)
-    marks = (measurement.lower_limit, measurement.upper_limit, metric.ideal)
-    if measurement.value is None:
-        return Number(ABSENT, ABSENT, measurement.reason or "no reason is known")
-    if isinstance(metric.measure, RateOf) or measurement.metric in _CHANGED_SHARES:
-        return _write(measurement.value, ends, marks, least, scale=100, unit=_PER_CENT)
-    if measurement.metric in _CHANGES_OF_SHARES:
-        return _write(measurement.value, ends, (), least, scale=100, unit=_POINTS, is_change=True)
-    if isinstance(metric.measure, CountOf):
-        return Number(
-            count(measurement.value), join_ends(*(None if end is None else count(end) for end in ends)), None
-        )
-    return _write(measurement.value, ends, marks, _HUNDREDTHS)
-
-
-@frozen
-class ShownChange:
-    """Share before and after, and its change, which agree with so many `digits`."""
-
-    before: Measurement
-    after: Measurement | None
-    change: Measurement | None
-    digits: int
-
-
-def round_change(changed: Change) -> ShownChange:
-    """Shows the digits at which the three agree, or the gap of the rounded shares."""
-    before = changed.before
-    after = changed.after
-    change = changed.change
-    if before.value is None or after is None or after.value is None or change is None or change.value is None:
-        return ShownChange(before, after, change, _TENTHS)
-    gap = round_gap(100 * after.value, 100 * before.value)
-    return ShownChange(
-        before,
-        after,
-        replace(change, value=gap.gap / 100) if gap.digits == MOST_OF_GAP else change,
-        gap.digits,
-    )
-
-
-def format_share(outcomes: Outcomes | SubRange) -> Number:
-    if outcomes.share is None:
-        return Number(ABSENT, ABSENT, outcomes.reason or "no reason is known")
-    ends = (outcomes.lower, outcomes.upper)
-    return _write(outcomes.share, ends, (), _TENTHS, scale=100, unit=_PER_CENT)
-
-
-def _write(
-    value: float,
-    ends: tuple[float | None, float | None],
-    marks: tuple[float | None, ...],
-    least: int,
-    *,
-    scale: int = 1,
-    unit: str = "",
-    is_change: bool = False,
-) -> Number:
-    """With as many digits as tell the numbers from 0 and the marks. A change has its sign."""
-    zero_and_marks = (0.0, *(None if mark is None else scale * mark for mark in marks))
-    numbers = [None if number is None else scale * number for number in (value, *ends)]
-    digits = max(digits_apart(number, zero_and_marks, least) for number in numbers if number is not None)
-    text, *sides = (
-        None if number is None else f"{'+' if is_change and number > 0 else ''}{_plain(number, digits)}"
-        for number in numbers
-    )
-    interval = join_ends(*sides)
-    return Number(f"{text}{unit}", interval if interval == ABSENT else f"{interval}{unit}", None)
-
-
-def _plain(value: float, digits: int) -> str:
-    if abs(value) >= _LARGE:
-        return write_minus(f"{value:,.1f}")
-    # A value that rounds to zero is not zero; and there is no negative zero for people.
-    return write_minus(f"{value:.2g}" if value and not round(value, digits) else f"{value + 0.0:.{digits}f}")

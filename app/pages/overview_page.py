@@ -25,9 +25,8 @@ from ..overview.queries import LAST_HOUR, TrendPoint
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.intervals.verdicts import Verdict
 from ..statistics.measures.worst_group import both_sides, is_ratio
-from .header import STATES
 from .range_bar import find_zone
-from .render import page
+from .render import STATES, page
 from .words import verdict
 
 AXIS = LogAxis()

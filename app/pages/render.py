@@ -1,12 +1,19 @@
-"""Renders templates: everything is escaped, and an unknown name is an error."""
+"""What every page has: its template, its style and scripts, and the header of a deployment.
 
+Everything is escaped, and an unknown name is an error. An address of a file holds a digest of all files, so that
+browsers may keep it; files refer to each other by relative addresses.
+"""
+
+import hashlib
 import secrets
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from datetime import datetime
+from functools import cache, partial
 from http import HTTPStatus
+from importlib.resources import files
 from typing import Any, TypeVar
 
-from fastapi import Request
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -14,20 +21,61 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from ..access.gate.caller import Services
-from ..access.gate.gate import CLOCK_COOKIE
+from ..access.gate.gate import ASSETS, CLOCK_COOKIE
 from ..access.keys.queries import name_keys
 from ..access.principals import USER, Permission, Principal
 from ..access.users.user_rules import list_assignees
 from ..base.clock import utc_now
-from ..base.errors import Unavailable
+from ..base.errors import NotFound, Unavailable
+from ..base.values import frozen_by_name
 from ..charts.time_ranges import RangePreset
+from ..checks.advice.advice import Advice
 from ..checks.schedule.worker_queries import choose_notice, workers_seen
+from ..domain.check import CheckRun
 from ..domain.deployment import NOT_READ, Deployment
+from ..overview.fleet import DeploymentState, DeploymentStatus, look_at_state
+from ..web.compress import file_response
 from . import words as wording
-from .assets import asset_url
-from .header import read_header
+from .check_words import origin as word_origin
+from .check_words import step as word_step
 from .range_bar import build_bar, find_kept_range, find_zone, keep_range
 from .terms import find_term
+
+router = APIRouter(include_in_schema=False)
+
+_STATIC = files(__package__) / "static"
+_TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
+_DIGEST_LENGTH = 12
+
+
+def asset_url(name: str) -> str:
+    return f"{ASSETS}{_release()}/{name}"
+
+
+@router.get(ASSETS + "{release}/{name}")
+def asset(release: str, name: str, request: Request) -> Response:
+    if name not in _names() or release != _release():
+        raise NotFound("file of the pages", name)
+    kind = name.rpartition(".")[2]
+    return file_response(
+        request.scope, _file(name), _TYPES[kind], cache_control="public, max-age=31536000, immutable"
+    )
+
+
+@cache
+def _names() -> frozenset[str]:
+    return frozenset(file.name for file in _STATIC.iterdir() if file.name.rpartition(".")[2] in _TYPES)
+
+
+@cache
+def _release() -> str:
+    return hashlib.sha256(b"".join(_file(name) for name in sorted(_names()))).hexdigest()[:_DIGEST_LENGTH]
+
+
+@cache
+def _file(name: str) -> bytes:
+    return (_STATIC / name).read_bytes()
+
 
 _Read = TypeVar("_Read")
 
@@ -156,3 +204,75 @@ def offer_assignees(session: Session, principal: Principal, deployment_no: int |
     return {principal.actor: "me"} | {
         actor: name for actor, name in others.items() if actor != principal.actor
     }
+
+
+STATES = {
+    DeploymentState.UNFAIR: "unfair",
+    DeploymentState.FAILING: "check failed",
+    DeploymentState.SUSPECTED: "suspected",
+    DeploymentState.UNWATCHED: "other side not watched",
+    DeploymentState.STALE: "stale",
+    DeploymentState.UNDECIDED: "undecided",
+    DeploymentState.WAITING: "waiting for records",
+    DeploymentState.NO_MONITOR: "no monitor",
+    DeploymentState.FAIR: "fair",
+}
+"""Words for each state."""
+
+
+@frozen_by_name
+class DeploymentHeader:
+    """`since` is the first hour of what is unfair; `updated` ends the records of the newest figures, of the
+    check `check_id`. A check is `busy`, with the advice on it.
+    """
+
+    state: DeploymentState
+    since: datetime | None
+    updated: datetime | None
+    check_id: str | None
+    open_alerts: int
+    now: datetime
+    busy: CheckRun | None = None
+    advice: Advice | None = None
+    asker: str = ""
+
+    @property
+    def words(self) -> str:
+        return STATES[self.state]
+
+    @property
+    def origin(self) -> str:
+        return "" if self.busy is None else word_origin(self.busy, self.asker)
+
+    @property
+    def step(self) -> str:
+        return "" if self.busy is None or self.advice is None else word_step(self.busy, self.advice)
+
+
+def make_header(
+    status: DeploymentStatus,
+    now: datetime,
+    *,
+    busy: CheckRun | None = None,
+    advice: Advice | None = None,
+    asker: str = "",
+) -> DeploymentHeader:
+    shown = status.state
+    success = status.entry.success
+    evidence = shown.evidence
+    is_unfair = evidence is not None and shown.state is DeploymentState.UNFAIR
+    return DeploymentHeader(
+        state=shown.state,
+        since=evidence.unfair_since if evidence is not None and is_unfair else None,
+        updated=None if success is None else success.measured_at,
+        check_id=None if success is None else success.id,
+        open_alerts=shown.open_alerts,
+        now=now,
+        busy=busy,
+        advice=advice,
+        asker=asker,
+    )
+
+
+def read_header(session: Session, deployment_no: int, now: datetime) -> DeploymentHeader:
+    return make_header(look_at_state(session, deployment_no, now=now), now)

@@ -15,10 +15,9 @@ from ..access.principals import Principal
 from ..base.errors import InvalidInput
 from ..base.spreadsheets import write_cell
 from ..base.values import frozen
-from ..charts.figures_csv import CsvDownload, csv_file
 from ..charts.measurement_routes import wanted_series
 from ..charts.pictures.twin_tables import Cell, Twin
-from ..charts.routes import describe_files
+from ..charts.routes import CsvDownload, csv_file, describe_files
 from ..charts.series import read_points
 from ..charts.time_ranges import MAX_ZONE, read_zone
 from ..checks.days.measurement_queries import Point, SeriesFilter

@@ -15,7 +15,7 @@ from ..base.errors import Conflict, require_present
 from ..base.values import frozen_by_name
 from ..database.binary_rows import list_column_values, page_newest, read_row
 from ..database.tables import DeploymentRow, ErasureRow, LegalHoldRow, RetentionPolicyRow
-from ..deployments.listed_file_queries import read_tables
+from ..deployments.queries import read_tables
 from ..domain.deployment import PayloadTable, TableFormat
 from ..domain.paging import Paging
 from .policy import (

@@ -23,11 +23,11 @@ from app.database.engine import Database
 from app.domain.check import DataSet, Span
 from app.domain.deployment import FieldType
 from app.domain.monitor import Limits, Monitor, MonitoredAttribute, OutcomeRule
-from app.evidence.count_hours import FollowedEra
 from app.evidence.queries.eras import begin_era, find_era, followed_deployment, note_progress
 from app.evidence.queries.hour_counts import CountedHour, CountedPlace, replace_hours
 from app.evidence.settle import settle_figures
 from app.evidence.update import update_deployment
+from app.evidence.watched_figures import FollowedEra
 from scripts.benchmarks.lines import Line, show_lines
 from scripts.benchmarks.service import find_postgres, postgres_seconds
 from scripts.benchmarks.staging import columns_of, own_database

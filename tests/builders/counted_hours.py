@@ -10,10 +10,10 @@ from sqlalchemy import insert
 from app.database.tables import CheckRow, CheckTableRow
 from app.deployments.monitor.queries import find_monitor
 from app.domain.check import CheckState, DataSet, Span, Trigger
-from app.evidence.count_hours import FollowedEra
 from app.evidence.queries.eras import begin_era, find_era, followed_deployment, note_progress
 from app.evidence.queries.hour_counts import CountedHour, CountedPlace, replace_hours
 from app.evidence.settle import settle_figures
+from app.evidence.watched_figures import FollowedEra
 from app.sources.stored.window_queries import note_changed_hours
 from app.statistics.e_values.nulls import Hours
 from app.statistics.group_labels import ComparedGroup

@@ -13,7 +13,7 @@ from ...checks.days.roll_up import Period
 from ...domain.alert import Alert
 from ...domain.check import DataSet, Scope, Span
 from ...statistics.catalogue import CATALOGUE
-from ...statistics.sentences.statements import limits_in_words
+from ...statistics.sentences.figure_sentences import limits_in_words
 from ..series import GroupSeries, Series, Volume
 from ..time_ranges import step_of_picture
 from ..timeline import MAX_STEPS, TimePanel, find_step_start, join_points

@@ -17,6 +17,7 @@ from ...base.clock import HOUR, floor_to_day, floor_to_hour
 from ...base.errors import InvalidInput
 from ...base.values import frozen_by_name
 from ...database.binary_rows import read_rows
+from ...deployments.monitor.queries import strictest_limits
 from ...domain.check import DataSet, Measurement, Span
 from ...domain.groups import GroupWords
 from ...domain.monitor import Comparison, Monitor, list_comparisons
@@ -26,7 +27,7 @@ from ...statistics.measures.period_figures import RATIO, PeriodFigure, measure_p
 from ...statistics.sentences.left_out import CountedRecords
 from ...statistics.tables.count_table import GroupCounts, LabelledCells
 from ..counting.tabulate import PIECES, TABLE_TYPES, Table, merged
-from ..measure import measure_table, strictest_limits
+from ..measure import measure_table
 from ..result_queries import read_comparison
 
 MAX_HOURS = 20_000

@@ -9,9 +9,9 @@ from ...domain.check import SIDES, DataSet, Details, Measurement, Scope
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.intervals.rate_estimates import RESAMPLING
 from ...statistics.measures.worst_group import mirror_limits
+from ...statistics.sentences.figure_sentences import as_text
 from ...statistics.sentences.statements import (
     JudgedFigure,
-    as_text,
     choice_statement,
     figure_sentence,
     gap_statement,

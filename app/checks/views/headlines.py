@@ -10,7 +10,7 @@ from ...statistics.intervals.verdicts import GRAVEST, Verdict
 from ...statistics.measures.worst_group import Disadvantaged
 from ...statistics.sentences.everything_equal import say_everything_equal
 from .explain_figure import describe_limits, describe_measurement, judged_figure, list_statements
-from .logged_view import notes_on_unseen
+from .view_source import notes_on_unseen
 
 IMPACT = "disparate_impact"
 

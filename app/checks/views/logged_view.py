@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
-from ...deployments.monitor.monitor_fit import notes_on_doubts
 from ...domain.check import DataSet, Scope
 from ...domain.mitigation import ONLY_DIRECT
 from ...domain.monitor import Comparison
@@ -12,7 +11,7 @@ from ...statistics.intervals.rate_estimates import RESAMPLING
 from ...statistics.tables.record_kinds import MitigatedCells
 from ..measure import NO_ENDPOINT
 from .view_shapes import AttributeView, Change, MitigatedOut, by_subject, divide_shares, side
-from .view_source import CheckSource, CountedCheck
+from .view_source import CheckSource, CountedCheck, notes_on_unseen
 
 RATE = "favourable_rate"
 IMPACT = "disparate_impact"
@@ -26,14 +25,6 @@ NOT_PERTURBED = (
     "perturbed together"
 )
 NOT_PICKED = "the monitor picks no metric of counterfactual data, so no copies were scored"
-LIKE_PAYLOAD = (
-    "The model does not see {attribute}, and no correlated features are set for it: it answers every copy as "
-    "it answered the record, so the counterfactual figures say nothing that those as logged do not."
-)
-THROUGH = (
-    "The model does not see {attribute}. Its copies take {features} from training records of the other "
-    "group, so counterfactual figures measure what goes through these features."
-)
 UNEQUAL = (
     "Counterfactual rates, perfect equality and OpenScale's fairness count every copy as a record. A side of "
     "{attribute} has several values, or ranges with several copies a record, so these figures hold some "
@@ -150,18 +141,6 @@ def notes_on_answers(window: Mapping[str, Any]) -> tuple[str, ...]:
     records = ", ".join(f"{count:,} of {name}" for name, count in counted.items())
     because = "; ".join(str(cause["reason"]) for cause in window.get("not_scored_because", ()))
     return (*notes, NOT_SCORED.format(records=records, because=because))
-
-
-def notes_on_unseen(window: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    through = window.get("correlated_features", {})
-    plain = [name for name in window.get("attributes_unseen_by_model", ()) if name not in through]
-    notes: dict[str, tuple[str, ...]] = {name: (LIKE_PAYLOAD.format(attribute=name),) for name in plain}
-    for name, used in through.items():
-        notes[name] = (
-            THROUGH.format(attribute=name, features=", ".join(used["features"])),
-            *notes_on_doubts(name, used),
-        )
-    return notes
 
 
 def _with_copies(source: CheckSource, view: AttributeView) -> AttributeView:

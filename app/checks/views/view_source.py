@@ -12,13 +12,13 @@ from ...base.clock import HOUR, floor_to_hour
 from ...base.errors import InvalidInput, require_present
 from ...base.values import frozen
 from ...database.tables import CheckRow, CheckTableRow
+from ...deployments.monitor.monitor_fit import notes_on_doubts
 from ...deployments.monitor.queries import find_monitor
 from ...domain.check import CheckRun, CheckState, DataSet, Measurement, Span
 from ...domain.groups import NEAR_TWINS
 from ...domain.monitor import Comparison, Monitor, OutcomeRule
 from ...sources.stored.record_conditions import RecordPlace
 from ...sources.stored.record_queries import StoredRecord, nth_newest
-from ...sources.stored.window_queries import NotStored, count_not_stored
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.sentences.left_out import list_lines, name_lost
 from ..copies.copy_outcomes import with_not_scored
@@ -26,7 +26,14 @@ from ..counting.left_out_of_check import LEFT_OUT
 from ..counting.tabulate import ADDITIONAL, TABLE_TYPES, Table, merge_revisions, merged, table_data
 from ..measure import measure_table
 from ..queries import SELECT_RUNS, get, select_under_way, to_run
-from ..result_queries import count_corrected, describe_corrected, read_measurements, read_stored_tables
+from ..result_queries import (
+    NotStored,
+    count_corrected,
+    count_not_stored,
+    describe_corrected,
+    read_measurements,
+    read_stored_tables,
+)
 from ..window.window_records import ERASED_RECORDS, LABELS_OF_SOME, SAMPLING
 
 _NOBODY = OutcomeRule(favourable=(), unfavourable=())
@@ -348,3 +355,27 @@ def _rates(lowest: float, highest: float) -> str:
 
 def _records(count: int) -> str:
     return "1 record" if count == 1 else f"{count:,} records"
+
+
+LIKE_PAYLOAD = (
+    "The model does not see {attribute}, and no correlated features are set for it: it answers every copy as "
+    "it answered the record, so the counterfactual figures say nothing that those as logged do not."
+)
+
+
+THROUGH = (
+    "The model does not see {attribute}. Its copies take {features} from training records of the other "
+    "group, so counterfactual figures measure what goes through these features."
+)
+
+
+def notes_on_unseen(window: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    through = window.get("correlated_features", {})
+    plain = [name for name in window.get("attributes_unseen_by_model", ()) if name not in through]
+    notes: dict[str, tuple[str, ...]] = {name: (LIKE_PAYLOAD.format(attribute=name),) for name in plain}
+    for name, used in through.items():
+        notes[name] = (
+            THROUGH.format(attribute=name, features=", ".join(used["features"])),
+            *notes_on_doubts(name, used),
+        )
+    return notes

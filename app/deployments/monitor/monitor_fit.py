@@ -9,14 +9,12 @@ from sqlalchemy.orm import Session
 from ...access.principals import Principal
 from ...base.clock import utc_now
 from ...base.errors import FieldProblem, InvalidInput
-from ...base.values import frozen_by_name
 from ...domain.deployment import Deployment
-from ...domain.monitor import Limits, Monitor, Schedule
-from ...statistics.catalogue import CATALOGUE
-from ...statistics.measures.worst_group import both_sides, mirrored_ratio
+from ...domain.monitor import Monitor, Schedule
+from ...statistics.measures.worst_group import mirrored_ratio
 from ..training.queries import NOT_CORRECTED, Association, read_associations
 from ..training.unseen_groups import donor_problems, find_unseen
-from .queries import find_monitor_problems
+from .queries import complete_limits, find_monitor_problems
 
 
 def keep_declaration(monitor: Monitor, before: Monitor | None, principal: Principal) -> Monitor:
@@ -33,30 +31,6 @@ def keep_declaration(monitor: Monitor, before: Monitor | None, principal: Princi
     return replace(monitor, evidence=replace(settings, declared_by=by, declared_on=on))
 
 
-THRESHOLDS_OF = "disparate_impact"
-
-
-@frozen_by_name
-class MissingSide:
-    feature: str
-    metric: str
-    present: Limits
-    complete: Limits
-
-
-def missing_sides(monitor: Monitor | None) -> tuple[MissingSide, ...]:
-    sides = []
-    for attribute in () if monitor is None else monitor.attributes:
-        thresholds = Limits(lower=attribute.threshold, upper=attribute.upper_threshold)
-        for metric, present in ((THRESHOLDS_OF, thresholds), *attribute.metric_limits):
-            complete = _complete(metric, present)
-            if complete != present:
-                sides.append(
-                    MissingSide(feature=attribute.feature, metric=metric, present=present, complete=complete)
-                )
-    return tuple(sides)
-
-
 def watching_both_sides(monitor: Monitor) -> Monitor:
     """Adds the mirror image of each lone limit that is not so by its nature."""
     attributes = tuple(
@@ -66,17 +40,12 @@ def watching_both_sides(monitor: Monitor) -> Monitor:
             if attribute.upper_threshold is None
             else attribute.upper_threshold,
             metric_limits=tuple(
-                (metric, _complete(metric, limits)) for metric, limits in attribute.metric_limits
+                (metric, complete_limits(metric, limits)) for metric, limits in attribute.metric_limits
             ),
         )
         for attribute in monitor.attributes
     )
     return replace(monitor, attributes=attributes)
-
-
-def _complete(metric: str, limits: Limits) -> Limits:
-    lower, upper = both_sides(CATALOGUE[metric], (limits.lower, limits.upper))
-    return Limits(lower=lower, upper=upper)
 
 
 CHANCE_MEMBER = "no_stronger_than_chance"

@@ -1,6 +1,6 @@
-"""Stored fairness monitors, and the metrics that they measure."""
+"""Stored fairness monitors, and the metrics and limits that they set."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -10,6 +10,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ...base.errors import FieldProblem
+from ...base.values import frozen_by_name
 from ...database.binary_rows import equal, list_column_values, page_oldest
 from ...database.tables import CheckRow, DeploymentRow, EvidenceEraRow, EvidenceFigureRow, MonitorRow
 from ...domain.check import DataSet
@@ -27,6 +28,7 @@ from ...domain.monitor_rules import monitor_problems
 from ...domain.paging import Paging
 from ...statistics.catalogue import CATALOGUE, DEFAULT_METRICS, Metric, metrics_on
 from ...statistics.catalogue.metric import Needs
+from ...statistics.measures.worst_group import both_sides
 
 
 def find_monitor(session: Session, deployment_no: int) -> Monitor | None:
@@ -210,3 +212,65 @@ def measured_keys(monitor: Monitor) -> list[str]:
 
 def is_needed(monitor: Monitor, need: Needs, on: Iterable[DataSet] = DataSet) -> bool:
     return any(need in metric.needs for data in on for metric in picked_on(monitor, data))
+
+
+THRESHOLDS_OF = "disparate_impact"
+
+
+@frozen_by_name
+class MissingSide:
+    feature: str
+    metric: str
+    present: Limits
+    complete: Limits
+
+
+def missing_sides(monitor: Monitor | None) -> tuple[MissingSide, ...]:
+    sides = []
+    for attribute in () if monitor is None else monitor.attributes:
+        thresholds = Limits(lower=attribute.threshold, upper=attribute.upper_threshold)
+        for metric, present in ((THRESHOLDS_OF, thresholds), *attribute.metric_limits):
+            complete = complete_limits(metric, present)
+            if complete != present:
+                sides.append(
+                    MissingSide(feature=attribute.feature, metric=metric, present=present, complete=complete)
+                )
+    return tuple(sides)
+
+
+def complete_limits(metric: str, limits: Limits) -> Limits:
+    lower, upper = both_sides(CATALOGUE[metric], (limits.lower, limits.upper))
+    return Limits(lower=lower, upper=upper)
+
+
+DISPARATE_IMPACTS = frozenset(
+    {
+        "disparate_impact",
+        "disparate_impact_before",
+        "disparate_impact_after",
+        "counterfactual_disparate_impact_before",
+        "counterfactual_disparate_impact_after",
+    }
+)
+
+
+NO_LIMITS = Limits()
+
+
+def find_limits(attribute: MonitoredAttribute | None, metric: str) -> Limits:
+    """Its own, else the attribute's thresholds, else the catalogue's. `attribute` None: everybody."""
+    limits = dict(attribute.metric_limits).get(metric) if attribute else None
+    if limits:
+        return limits
+    if metric in DISPARATE_IMPACTS:
+        return Limits(lower=attribute.threshold, upper=attribute.upper_threshold) if attribute else NO_LIMITS
+    lower, upper = CATALOGUE[metric].limits
+    return Limits(lower=lower, upper=upper)
+
+
+def strictest_limits(members: Sequence[MonitoredAttribute], metric: str) -> Limits:
+    """Limits of an attribute; of an intersection the strictest; without members those of everybody."""
+    limits = [find_limits(member, metric) for member in members] or [find_limits(None, metric)]
+    lowers = [limit.lower for limit in limits if limit.lower is not None]
+    uppers = [limit.upper for limit in limits if limit.upper is not None]
+    return Limits(lower=max(lowers, default=None), upper=min(uppers, default=None))

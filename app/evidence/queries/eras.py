@@ -18,7 +18,7 @@ from ...checks.result_queries import CorrectedCount
 from ...checks.schedule.missed_hours import MISSED
 from ...database.binary_rows import read_row
 from ...database.tables import ChangedHourRow, EvidenceEraRow
-from ...deployments.listed_file_queries import read_tables
+from ...deployments.queries import read_tables
 from ...domain.check import Span
 from ...domain.deployment import Deployment, FeedbackTable, PayloadTable, ProblemType, RecordSchema
 from ...statistics.e_values.follow import SomeGroup

@@ -34,10 +34,11 @@ from ...statistics.group_labels import NEITHER, Codes
 from ...statistics.scan.scan_results import Bins, SearchResult, say_search, search_groups
 from ...statistics.scan.search_subgroup import MAX_FEATURES, MIN_RECORDS
 from ...statistics.sentences.left_out import CountedRecords, count_records
-from ..count_hours import FollowedEra, number_hours
+from ..count_hours import number_hours
 from ..first_records import ChoosesRecords, FirstRecords
 from ..queries.eras import find_era, followed_deployment
 from ..queries.hour_counts import count_logged, records_between
+from ..watched_figures import FollowedEra
 
 LEASE = timedelta(minutes=15)
 MAX_ATTEMPTS = 3

@@ -1,28 +1,41 @@
-"""Page of one alert."""
+"""Page of one alert: its figures in text and over time, and the records it is about."""
 
 import re
 import uuid
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from urllib.parse import urlencode
+from zoneinfo import ZoneInfo
 
 from fastapi import APIRouter, Request
+from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from ...access.gate.caller import SHOWS_RECORDS, NowIn, Reader, SessionIn
+from ...alerts.gravity import rank_alert, read_number
 from ...alerts.queries import comments_page, get_alert
-from ...base.errors import NotFound
-from ...domain.alert import ClosingReason, RuleKind
-from ...domain.check import DataSet
+from ...base.errors import Conflict, InvalidInput, NotFound
+from ...base.values import frozen_by_name
+from ...charts.timeline import read_timeline
+from ...checks.days.day_queries import FiguresWanted
+from ...checks.views.headlines import DATA_NAMES
+from ...deployments.monitor.queries import find_monitor
+from ...domain.alert import Alert, AlertFigure, AlertState, ClosingReason, RuleKind
+from ...domain.check import DataSet, FigureKey, Span
+from ...domain.groups import GroupWords
+from ...domain.monitor import POOLED_GROUP
 from ...domain.paging import Paging
 from ...evidence.attribution import words as attribution_words
 from ...evidence.attribution.queries import attribution_of_alert
 from ...evidence.queries.eras import followed_deployment
-from ...records.record_list import RecordsWanted
+from ...records.record_list import Records, RecordsWanted, count_matching_records, list_matching_records
 from ...sources.stored.record_queries import RecordCount
+from ...statistics.sentences.figure_sentences import choose_joint, digits_apart, write_minus
+from ..deployment.over_time import ShownTimeline, keep_group, show_group
 from ..range_bar import RangeIn
 from ..record import words as record_words
 from ..record.filter_form import write_query
 from ..render import offer_assignees, page, people
-from .alert_figures import affected_records, draw_alert, format_figure, read_affected, start_of_figure
 
 router = APIRouter(include_in_schema=False)
 
@@ -104,3 +117,146 @@ def alert_page(
         "now": now,
     }
     return page(request, "alert.html", values)
+
+
+_HUNDREDTHS = 2
+
+AROUND = timedelta(hours=48)
+"""Time before and after an alert that its chart shows."""
+SHOWN_RECORDS = 5
+MOST_COUNTED = 10_000
+"""Max affected records that are counted."""
+
+
+@frozen_by_name
+class ListedFigure:
+    """Value, interval and records as text; empty where there is none."""
+
+    data: str
+    value: str
+    interval: str
+    records: str
+
+
+@frozen_by_name
+class AlertsOfDeployment:
+    """Alerts, the gravest first, of equals the newest."""
+
+    deployment_id: str
+    deployment_name: str
+    alerts: tuple[Alert, ...]
+
+    @property
+    def has_unresolved(self) -> bool:
+        return any(alert.state is not AlertState.RESOLVED for alert in self.alerts)
+
+
+def group_alerts(page: Sequence[Alert]) -> list[AlertsOfDeployment]:
+    """Alerts of a page, newest first, by deployment: the gravest first; pages go on by age."""
+    by_deployment: dict[int, list[Alert]] = {}
+    for alert in sorted(page, key=rank_alert):
+        by_deployment.setdefault(alert.deployment_no, []).append(alert)
+    return [
+        AlertsOfDeployment(
+            deployment_id=alerts[0].deployment_id,
+            deployment_name=alerts[0].deployment_name,
+            alerts=tuple(alerts),
+        )
+        for alerts in by_deployment.values()
+    ]
+
+
+def format_figure(figure: AlertFigure) -> ListedFigure:
+    """Figure last seen, with the interval that leads it."""
+    data = figure.data
+    facts = figure.facts
+    value, lower, upper = (read_number(facts.get(name)) for name in ("value", "lower", "upper"))
+    marks = (0.0, 1.0, read_number(facts.get("lower_limit")), read_number(facts.get("upper_limit")))
+    digits = max(
+        (digits_apart(number, marks, _HUNDREDTHS) for number in (value, lower, upper) if number is not None),
+        default=_HUNDREDTHS,
+    )
+    text, low, high = (
+        "" if number is None else write_minus(f"{number:.{digits}f}") for number in (value, lower, upper)
+    )
+    interval = ""
+    if low and high:
+        interval = f"{low}{choose_joint(lower or 0.0)}{high}"
+    elif low or high:
+        interval = f"{low} and more" if low else f"up to {high}"
+    sizes = [read_number(facts.get(name)) for name in ("n_monitored", "n_reference")]
+    return ListedFigure(
+        data="" if data is None else DATA_NAMES.get(data, data.value.replace("_", " ")),
+        value=text,
+        interval=interval,
+        records=" / ".join(f"{size:,.0f}" for size in sizes if size is not None),
+    )
+
+
+def start_of_figure(figure: AlertFigure) -> datetime:
+    since = figure.facts.get("since")
+    return datetime.fromisoformat(since) if isinstance(since, str) else figure.opened_at
+
+
+def draw_alert(session: Session, alert: Alert, zone: ZoneInfo, now: datetime) -> ShownTimeline | None:
+    """Worst figure around its start; None for one of no single group, or without a value there."""
+    about = alert.worst
+    if about.data is None or about.metric is None or about.group is None:
+        return None
+    since = start_of_figure(about)
+    timeline = read_timeline(
+        session,
+        alert.deployment_no,
+        Span(start=since - AROUND, end=min(since + AROUND, now)),
+        FiguresWanted(metric=about.metric, data=about.data),
+        words=GroupWords.of(find_monitor(session, alert.deployment_no)),
+        alerts=[alert],
+    )
+    key = FigureKey(metric=about.metric, data=about.data, attribute=about.attribute, group=about.group)
+    alone = keep_group(timeline, key)
+    if alone is None or all(step.value is None for step in alone.panels[0].steps):
+        return None
+    return show_group(alone, alert.deployment_id, zone, since)
+
+
+def affected_records(about: AlertFigure) -> RecordsWanted | None:
+    """Records that the figure is about; None for one of no single group.
+
+    Of copies those that another group would turn favourable, else those with the unfavourable outcome.
+    """
+    facts = about.facts
+    if about.attribute is None or about.group in {None, POOLED_GROUP}:
+        return None
+    check_id = facts.get("check_id")
+    until = facts.get("alarm_at")
+    is_counterfactual = about.data is DataSet.COUNTERFACTUAL
+    return RecordsWanted(
+        check_id=str(check_id) if check_id is not None else None,
+        # An hour is counted from its start, and a check ends with one.
+        since=start_of_figure(about) if check_id is None else None,
+        until=datetime.fromisoformat(until) if check_id is None and isinstance(until, str) else None,
+        attribute=about.attribute,
+        group=about.group,
+        outcome=None if is_counterfactual else "unfavourable",
+        changed="gained" if is_counterfactual else None,
+        limit=SHOWN_RECORDS,
+    )
+
+
+@frozen_by_name
+class AffectedRecords:
+    records: Records
+    count: RecordCount
+
+
+def read_affected(session: Session, alert: Alert, query: RecordsWanted | None) -> AffectedRecords | None:
+    """None where there are none to ask for, or the monitor no longer has the group."""
+    try:
+        if query is None:
+            return None
+        count = count_matching_records(session, alert.deployment_no, query, limit=MOST_COUNTED)
+        return AffectedRecords(
+            records=list_matching_records(session, alert.deployment_no, query), count=count
+        )
+    except (InvalidInput, Conflict, NotFound):
+        return None

@@ -31,8 +31,7 @@ from ...statistics.e_values.state_words import SINGLE_CHECKS_ALARM
 from ...web.route_declarations import NumberCursor, cut
 from ..range_bar import KEEPS_RANGE, build_bar, chosen_span, find_kept_range
 from ..render import offer_assignees, page, people
-from .alert_figures import AlertsOfDeployment, ListedFigure, format_figure, group_alerts
-from .alert_page import REASONS
+from .alert_page import REASONS, AlertsOfDeployment, ListedFigure, format_figure, group_alerts
 
 router = APIRouter(include_in_schema=False)
 

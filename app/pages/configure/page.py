@@ -16,7 +16,8 @@ from ...calls.pinned_transport import CertificateFacts, describe_certificates
 from ...checks.queries import under_way
 from ...deployments.deployment_in_address import Watched
 from ...deployments.mitigation_queries import read_mitigation_settings
-from ...deployments.monitor.monitor_fit import missing_sides, monitor_warnings
+from ...deployments.monitor.monitor_fit import monitor_warnings
+from ...deployments.monitor.queries import missing_sides
 from ...deployments.queries import WatchedDeployment
 from ...deployments.training.from_distributions import FEWEST_SHOWN, find_unclassified, merge_rare
 from ...deployments.training.queries import find_training_summary
@@ -32,8 +33,7 @@ from ..alerts.page import MOST_CHANNELS
 from ..range_bar import KEEPS_RANGE
 from ..record.files_page import list_tables
 from ..render import page
-from .registration_page import form_values
-from .steps import ConfigurePart, StepName, find_step_after, list_steps, next_step
+from .steps import ConfigurePart, StepName, find_step_after, form_values, list_steps, next_step
 
 router = APIRouter(prefix="/deployments/{deployment_id}", include_in_schema=False, dependencies=[KEEPS_RANGE])
 

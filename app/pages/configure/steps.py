@@ -1,19 +1,25 @@
-"""Steps in which a new deployment is set up."""
+"""Registration, and the steps in which a new deployment is set up."""
 
 from enum import StrEnum
-from typing import Self
+from typing import Any, Self
 
+from fastapi import APIRouter, Request
 from sqlalchemy.orm import Session
+from starlette.responses import Response
 
 from ...access.audit import activity_queries as activities
 from ...access.audit.activity_queries import ENDPOINT_ANSWERED, ActivityFilter
+from ...access.gate.caller import Manager, SessionIn
+from ...access.principals import Permission
 from ...alerts.channels.notification_queries import named_channels
 from ...base.values import frozen_by_name
 from ...checks import queries as checks
 from ...domain.check import CheckState
-from ...domain.deployment import Deployment
+from ...domain.deployment import CredentialsKind, Deployment, FieldType, ProblemType
 from ...domain.monitor import Monitor
 from ...domain.paging import Paging
+from ...payloads.registry import PAIR_FORMAT, PayloadFormat
+from ..render import page
 
 
 class ConfigurePart(StrEnum):
@@ -157,3 +163,53 @@ def find_step_after(steps: tuple[Step, ...], step: Step | None) -> Step:
     """First later step that is not done, else the last."""
     later = steps[steps.index(step) + 1 :] if step in steps else ()
     return next((candidate for candidate in later if not candidate.is_done), steps[-1])
+
+
+router = APIRouter(include_in_schema=False)
+
+PROBLEM_TYPES = {
+    ProblemType.BINARY: "binary: one of two classes",
+    ProblemType.MULTICLASS: "multiclass: one of several classes",
+    ProblemType.REGRESSION: "regression: a number",
+}
+
+FIELD_TYPES = {
+    FieldType.STRING: "text",
+    FieldType.INTEGER: "whole number",
+    FieldType.NUMBER: "number",
+    FieldType.BOOLEAN: "true or false",
+}
+
+FORMATS = {payload_format: payload_format.codec.label for payload_format in PayloadFormat}
+
+LOGGED_FORMS = FORMATS | {PAIR_FORMAT: "the model's request and answer"}
+
+CREDENTIALS = {
+    CredentialsKind.BASIC: "user and password (basic)",
+    CredentialsKind.BEARER: "token (bearer)",
+    CredentialsKind.HEADER: "a header of your own",
+    CredentialsKind.OAUTH_CLIENT: "OAuth 2 client credentials",
+    CredentialsKind.IAM_KEY: "API key, exchanged for a token (IBM Cloud)",
+    CredentialsKind.CPD_KEY: "API key of a user, exchanged for a token (Cloud Pak for Data)",
+    CredentialsKind.MCSP_KEY: "API key, exchanged for a token (IBM MCSP)",
+}
+
+
+@router.get("/register")
+def new_deployment_page(request: Request, principal: Manager, session: SessionIn) -> Response:
+    principal.require(Permission.MANAGE)
+    return page(
+        request,
+        "new_deployment.html",
+        form_values() | {"steps": list_steps(session, None, None, has_records=False)},
+    )
+
+
+def form_values() -> dict[str, Any]:
+    return {
+        "problem_types": PROBLEM_TYPES,
+        "field_types": FIELD_TYPES,
+        "formats": FORMATS,
+        "logged_forms": LOGGED_FORMS,
+        "credentials_kinds": CREDENTIALS,
+    }

@@ -11,7 +11,6 @@ from starlette.responses import Response
 from ...access.gate.caller import NowIn, SessionIn
 from ...alerts.queries import present_alerts
 from ...base.values import frozen_by_name
-from ...charts.pictures.driver_bars import draw_drivers
 from ...charts.series import rename_gap
 from ...charts.time_ranges import RangeChoice
 from ...charts.timeline import choose_range
@@ -32,9 +31,9 @@ from ...evidence.words import list_figures, list_notes, name_figure, say_limit
 from ...overview.fleet import look_at_deployment
 from ...statistics.scan.scan_results import SearchResult
 from ...statistics.scan.search_subgroup import MAX_FEATURES, MIN_RECORDS
-from ..header import make_header
 from ..range_bar import KEEPS_RANGE, build_bar, find_kept_range
-from ..render import page
+from ..render import make_header, page
+from .forest_rows import draw_drivers
 from .over_time import ChosenCharts, read_over_time
 
 MOST_SCANS = 20

@@ -16,7 +16,7 @@ from ...checks.result_queries import RecentFigures, recent_figures
 from ...checks.schedule.worker_queries import choose_notice
 from ...checks.views.view_source import notes_of_check, read_present
 from ...deployments.deployment_in_address import Watched
-from ...deployments.monitor.monitor_fit import missing_sides
+from ...deployments.monitor.queries import missing_sides
 from ...domain.alert import AlertKind
 from ...evidence.attribution.queries import newest_of_gaps
 from ...evidence.present_state import look_at_era
@@ -25,9 +25,8 @@ from ...evidence.words import describe_evidence
 from ...overview.fleet import look_at_deployment
 from ...records.second_look.words import say_effect
 from .. import check_words
-from ..header import make_header
 from ..range_bar import KEEPS_RANGE, build_bar, find_kept_range
-from ..render import page, people
+from ..render import make_header, page, people
 from .forest_rows import choose_row, live_alerts, show_forest
 from .over_time import ChosenCharts, draw_groups
 

@@ -14,17 +14,13 @@ from sqlalchemy.orm import Session
 from ... import VERSION
 from ...base.errors import Conflict, InvalidInput
 from ...base.values import frozen, quote_names
+from ...checks.result_queries import count_not_stored
 from ...database.engine import ArrowReader
 from ...deployments.monitor.queries import find_monitor
 from ...domain.check import Span
 from ...domain.deployment import Deployment, FieldKind
 from ...domain.monitor import Monitor, outcome_label
-from ...sources.stored.window_queries import (
-    RevisionCount,
-    count_not_stored,
-    count_revisions,
-    count_without_label,
-)
+from ...sources.stored.window_queries import RevisionCount, count_revisions, count_without_label
 from ...statistics.group_labels import ComparedGroup
 from ...statistics.selections.category_people import require_mappings
 from ...statistics.selections.four_fifths import LEAST_SHARE

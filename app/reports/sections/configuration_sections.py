@@ -14,7 +14,7 @@ from ...domain.check import CheckRun, DataSet
 from ...domain.deployment import Deployment
 from ...domain.groups import GroupWords
 from ...domain.monitor import Monitor, MonitoredAttribute, outcome_label
-from ...statistics.sentences.statements import limits_in_words
+from ...statistics.sentences.figure_sentences import limits_in_words
 from ..document import ABSENT, Fact, Paragraph, ReportTable, Section, caution, moment
 from ..report_source import ReportSource
 

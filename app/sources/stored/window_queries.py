@@ -12,8 +12,8 @@ from sqlalchemy.orm import Session
 
 from ...base.clock import floor_to_minute
 from ...base.errors import InvalidInput
-from ...base.values import Scalar, frozen, frozen_by_name
-from ...database.binary_rows import array_text, read_row
+from ...base.values import Scalar, frozen
+from ...database.binary_rows import array_text
 from ...database.engine import ArrowReader, Parameter
 from ...database.tables import ChangedHourRow
 from ...domain.check import Span
@@ -311,16 +311,6 @@ class RevisionCount:
     highest_rate: float
 
 
-@frozen_by_name
-class NotStored:
-    rejected: int
-    not_received: int
-    sampled_out: int
-    erased: int
-    lowest_rate: float | None
-    highest_rate: float | None
-
-
 def count_combinations(reader: ArrowReader, query: WindowQuery, span: Span) -> pa.Table:
     """Counts records of the current schema version.
 
@@ -385,24 +375,6 @@ def count_without_label(reader: ArrowReader, deployment_no: int, span: Span) -> 
         [deployment_no, span.start, span.end],
     )
     return int(table["records"][0].as_py())
-
-
-def count_not_stored(session: Session, deployment_no: int, span: Span) -> NotStored:
-    counts = session.execute(
-        text(
-            """SELECT (SELECT coalesce(sum(records), 0) FROM rejection_counts WHERE deployment_no = :no AND kind = 'payload'
-                         AND hour >= :start AND hour < :end)::bigint AS rejected,
-                      (SELECT coalesce(sum(records), 0) FROM erased_hours WHERE deployment_no = :no
-                         AND hour >= :start AND hour < :end)::bigint AS erased,
-                      coalesce(sum(not_received), 0)::bigint AS not_received, coalesce(sum(left_out),
-                          0)::bigint AS sampled_out,
-                      min(sample_rate) FILTER (WHERE left_out > 0) AS lowest_rate,
-                      max(sample_rate) FILTER (WHERE left_out > 0) AS highest_rate
-               FROM missing_records WHERE deployment_no = :no AND hour >= :start AND hour < :end"""
-        ),
-        {"no": deployment_no, "start": span.start, "end": span.end},
-    )
-    return read_row(NotStored, counts.one())
 
 
 def note_changed_hours(session: Session, deployment_no: int, hours: Iterable[datetime]) -> None:

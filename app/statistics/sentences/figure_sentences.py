@@ -8,7 +8,7 @@ from ...domain.check import SIDES, Counts, Details, Side
 from ..catalogue import CATALOGUE, Metric
 from ..catalogue.metric import ComparedRate, CountOf, RateOf
 from ..intervals.rate_estimates import PARTS, RATES, REVERSED_DIFFERENCE
-from ..intervals.verdicts import MINIMUM_GROUP_SIZE, TOLERANCE
+from ..intervals.verdicts import MINIMUM_GROUP_SIZE, TOLERANCE, Limits
 from ..measures.measure_scores import describe_mark
 
 MINUS = "\u2212"
@@ -396,3 +396,16 @@ def _format_count(count: float, lower: float | None, upper: float | None) -> tup
         return f"{count:,.1f}", low, high
     low = "open" if lower is None else f"{math.floor(lower):,}"
     return f"{count:,.0f}", low, "open" if upper is None else f"{math.ceil(upper):,}"
+
+
+def limits_in_words(limits: Limits) -> str:
+    """`0.8 to 1.25`, `0.8 and more`, `up to 0.1`."""
+    lower, upper = limits
+    if lower is None or upper is None:
+        return f"{as_text(lower)} and more" if upper is None else f"up to {as_text(upper)}"
+    return f"{as_text(lower)} to {as_text(upper)}"
+
+
+def as_text(number: float | None) -> str:
+    """Limit or another round number with at most six digits; "" for None."""
+    return "" if number is None else write_minus(f"{number:.6g}")

@@ -18,7 +18,15 @@ from ..intervals.verdicts import (
     reaches,
 )
 from ..measures.worst_group import Disadvantaged, disadvantaged, is_ratio, mirror_limits, turned
-from .figure_sentences import digits_apart, format_figure, say_how_often, sentence, write_minus
+from .figure_sentences import (
+    as_text,
+    digits_apart,
+    format_figure,
+    limits_in_words,
+    say_how_often,
+    sentence,
+    write_minus,
+)
 
 NO_VERDICT = "No verdict: no limit is set for this figure."
 NOT_ITS_OWN = "No verdict: the model gives other answers to the same record."
@@ -234,14 +242,6 @@ def figure_sentence(figure: JudgedFigure, reason: str | None = None) -> str:
     )
 
 
-def limits_in_words(limits: Limits) -> str:
-    """`0.8 to 1.25`, `0.8 and more`, `up to 0.1`."""
-    lower, upper = limits
-    if lower is None or upper is None:
-        return f"{as_text(lower)} and more" if upper is None else f"up to {as_text(upper)}"
-    return f"{as_text(lower)} to {as_text(upper)}"
-
-
 def _describe_inside(figure: JudgedFigure) -> str:
     lower, upper = figure.limits
     is_one_sided = figure.mirror != (None, None)
@@ -346,8 +346,3 @@ def format_p(p_value: float) -> str:
         return f"p < {_SMALLEST_P:.4f}"
     counting = min(_MOST_OF_P, 1 - math.floor(math.log10(p_value)))
     return f"p = {p_value:.{max(_HUNDREDTHS, counting, digits_apart(p_value, (SIGNIFICANT,), _HUNDREDTHS))}f}"
-
-
-def as_text(number: float | None) -> str:
-    """Limit or another round number with at most six digits; "" for None."""
-    return "" if number is None else write_minus(f"{number:.6g}")

@@ -14,7 +14,7 @@ from app.checks.check import perform_check
 from app.checks.schedule.worker_queries import SILENT_AFTER
 from app.database.engine import Database
 from app.mitigation.window.mitigate_window import mitigate_window
-from app.pages import assets
+from app.pages import render
 from app.worker.worker import Worker
 from tests.browsing import DESKTOP, PHONE, Scheme, Visit, visiting, visiting_as
 from tests.builders.heartbeats import let_a_worker_answer, silence_workers
@@ -199,7 +199,7 @@ def test_a_channel_that_is_named_in_a_rule_with_open_alerts_is_offered_there(vis
 
 
 def test_the_page_asks_often_enough_to_be_within_a_minute() -> None:
-    script = assets._file("workers.js").decode()  # noqa: SLF001 - the file as it is served
+    script = render._file("workers.js").decode()  # noqa: SLF001 - the file as it is served
     milliseconds = int(script.partition("const EVERY = ")[2].partition(";")[0].replace("_", ""))
 
     assert SILENT_AFTER.total_seconds() + milliseconds / 1000 < 60

@@ -4,8 +4,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from app.charts.figures_csv import csv_file
 from app.charts.pictures.twin_tables import Twin
+from app.charts.routes import csv_file
 from tests.integration.reports.reported import Reported
 from tests.scenes import HOUR, NOON
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.charts.figures_csv import csv_file
 from app.charts.pictures.twin_tables import Twin
+from app.charts.routes import csv_file
 from app.domain.deployment import Column, FieldKind, FieldType, RecordSchema
 from app.domain.groups import GroupWords
 from app.domain.mitigation import FlaggedRecord
@@ -219,7 +219,7 @@ def test_every_route_that_answers_csv_writes_it_by_one_of_the_two() -> None:
     }
 
     assert writers == {
-        "charts/figures_csv.py",
+        "charts/routes.py",
         "cli/example/story.py",
         "cli/library/metrics_files.py",
         "cli/reports/report.py",

@@ -18,7 +18,7 @@ from app.charts.series import Volume
 from app.checks.days.roll_up import Period
 from app.checks.views.view_shapes import ViewKind
 from app.domain.check import DataSet, Span
-from app.pages import assets
+from app.pages import render
 from tests.builders.chart_data import HOSTILE, HOUR, START, group, outcomes, point, series, view
 from tests.builders.page_words import says
 
@@ -99,7 +99,7 @@ def test_every_chart_is_one_image_with_a_description_in_every_look(name: str) ->
 
 
 def test_the_colours_of_a_file_are_those_of_the_pages() -> None:
-    style = (assets._STATIC / "style.css").read_text()  # noqa: SLF001
+    style = (render._STATIC / "style.css").read_text()  # noqa: SLF001
     light, dark = (dict(re.findall(r"--([a-z-]+): (#[0-9a-f]+);", part)) for part in style.split("prefers-color-scheme: dark", 1))
 
     for colour in fields(ThemeLook):

@@ -1,7 +1,7 @@
 """Places of a forest on its axis."""
 
-from app.charts.pictures.forest_picture import draw_forest, strip_runs
 from app.domain.check import DataSet
+from app.pages.deployment.forest_rows import draw_forest, strip_runs
 from tests.builders.forests import checks_of, figure_of, forest_of
 
 

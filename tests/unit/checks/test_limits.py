@@ -1,7 +1,8 @@
 from dataclasses import replace
 
 from app.checks.counting.tabulate import EVERYBODY
-from app.checks.measure import find_limits, measure_table
+from app.checks.measure import measure_table
+from app.deployments.monitor.queries import find_limits
 from app.domain.check import DataSet
 from app.domain.monitor import Comparison, Limits, Monitor, MonitoredAttribute, OutcomeRule
 from app.statistics.catalogue import CATALOGUE

@@ -9,18 +9,9 @@ from app.checks.views.headlines import NOT_TOGETHER, headlines, summary
 from app.checks.views.view_shapes import Change, SubRange
 from app.domain.check import CheckRun, CheckState, DataSet, Details, Measurement, Scope, Span, Trigger
 from app.domain.monitor import Comparison
-from app.pages.check_words import (
-    counted,
-    duration,
-    format_measurement,
-    format_share,
-    may_be_cancelled,
-    name_scope,
-    origin,
-    round_change,
-    span,
-)
+from app.pages.check_words import counted, duration, may_be_cancelled, name_scope, origin, span
 from app.pages.deployment.forest_rows import figure_query
+from app.pages.words import format_measurement, format_share, round_change
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 IMPACT = Measurement(
