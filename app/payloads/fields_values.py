@@ -123,11 +123,11 @@ class FieldsValuesCodec(Codec):
         table = _require_one_table(answer)
         require_rows(len(table.values), expected_rows)
         width = len(table.fields)
-        if set(map(len, table.values)) - {width}:
-            index, row = next((index, row) for index, row in enumerate(table.values) if len(row) != width)
-            raise ScoringFailed(
-                f"The model's endpoint named {width} fields but gave {len(row)} in row {index + 1}."
-            )
+        for index, row in enumerate(table.values):
+            if len(row) != width:
+                raise ScoringFailed(
+                    f"The model's endpoint named {width} fields but gave {len(row)} in row {index + 1}."
+                )
         predictions = read_outputs(
             table.fields, lambda position: [row[position] for row in table.values], outputs
         )

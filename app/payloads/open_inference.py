@@ -159,14 +159,12 @@ def _build_outputs(columns: Names, rows: Rows) -> list[Tensor]:
 
 
 def _write_tensor(tensor: Tensor) -> JsonObject:
-    kind = {"parameters": {"content_type": "str"}} if tensor.datatype == BYTES else {}
-    return {
-        "name": tensor.name,
-        "shape": tensor.shape,
-        "datatype": tensor.datatype,
-        **kind,
-        "data": tensor.values,
-    }
+    kind: JsonObject = {"parameters": {"content_type": "str"}} if tensor.datatype == BYTES else {}
+    return _describe_tensor(tensor, **kind, data=tensor.values)
+
+
+def _describe_tensor(tensor: Tensor, **further: object) -> JsonObject:
+    return {"name": tensor.name, "shape": tensor.shape, "datatype": tensor.datatype, **further}
 
 
 def _new_id() -> str:
@@ -185,12 +183,7 @@ def _write_wanted(asking: Asking) -> JsonObject:
 def _write_binary(member: str, tensors: Sequence[Tensor], members: JsonObject) -> bytes:
     packed = [pack(tensor) for tensor in tensors]
     described = [
-        {
-            "name": tensor.name,
-            "shape": tensor.shape,
-            "datatype": tensor.datatype,
-            "parameters": {BINARY_SIZE: len(data)},
-        }
+        _describe_tensor(tensor, parameters={BINARY_SIZE: len(data)})
         for tensor, data in zip(tensors, packed, strict=True)
     ]
     try:
