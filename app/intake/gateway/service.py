@@ -279,7 +279,12 @@ class Gateway:
                 if isinstance(error, Unavailable):
                     self._outages.fail(waiting_bytes=waiting_bytes, error=str(error))
                 else:
-                    log.exception("records wait in the spool", waiting_bytes=waiting_bytes)
+                    log.warning(
+                        "records wait in the spool",
+                        waiting_bytes=waiting_bytes,
+                        error=str(error),
+                        exc_info=error,
+                    )
                 if self._closing.is_set():
                     return
                 await self._pause(_PAUSES[min(failures, len(_PAUSES) - 1)])

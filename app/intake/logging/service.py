@@ -98,9 +98,6 @@ class Ingestion:
             busy="Too many large bodies are waiting to be read. Send the records again in a moment.",
         )
 
-    async def start(self) -> None:
-        self._commits.start()
-
     async def stop(self) -> None:
         await self._commits.stop()
         await self._numbers.stop()
