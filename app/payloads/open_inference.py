@@ -1,6 +1,6 @@
 """The Open Inference Protocol (KServe v2), in three forms."""
 
-import re
+import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import chain
@@ -36,7 +36,7 @@ _HEADER_LENGTH = b"Inference-Header-Content-Length"
 _MATRIX = "input-0"
 
 REQUEST_ID_PREFIX = "evenhand-"
-_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*+"|[{}\[\]]', re.DOTALL)
+_DECODER = json.JSONDecoder()
 
 
 class OpenInferenceCodec(Codec):
@@ -195,15 +195,10 @@ def _write_binary(member: str, tensors: Sequence[Tensor], members: JsonObject) -
 
 
 def _header_length(body: bytes) -> int:
-    """Its own brackets show where the JSON ends."""
-    depth = 0
-    for token in _BRACKETS.finditer(body):
-        if token[0][:1] == b'"':
-            continue
-        depth += 1 if token[0] in b"{[" else -1
-        if depth == 0:
-            return token.end()
-    return len(body)
+    try:
+        return _DECODER.raw_decode(body.decode("latin-1"))[1]
+    except (ValueError, RecursionError):
+        return len(body)
 
 
 def _read_tensors(body: bytes, member: str) -> list[Tensor]:
