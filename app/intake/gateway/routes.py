@@ -80,7 +80,11 @@ class GatewayRoute(KnownCallerRoute):
                 "query", "must be empty: the model is called at the address of the deployment's endpoint"
             )
         model = plan.require_model()
-        record_id = _read_record_id(request) or request.id
+        record_id = request.header(RECORD_ID) or request.id
+        if not SANE_REQUEST_ID.fullmatch(record_id):
+            raise InvalidInput(
+                "Evenhand-Record-Id", "must have 1 to 128 letters, digits or characters of ._:-"
+            )
         async with self._hold_body(request, principal.actor) as body:
             # First: a caller beyond its rate must spare the model.
             self._limits.admit_rate(principal.actor)
@@ -151,13 +155,6 @@ def _capture(headers: Headers, body: bytes) -> CapturedBody:
         values.get(b"content-type", b"").decode("latin-1"),
         values.get(b"content-encoding", b"").decode("latin-1"),
     )
-
-
-def _read_record_id(request: HotRequest) -> str:
-    sent = request.header(RECORD_ID)
-    if sent and not SANE_REQUEST_ID.fullmatch(sent):
-        raise InvalidInput("Evenhand-Record-Id", "must have 1 to 128 letters, digits or characters of ._:-")
-    return sent
 
 
 class EventRoute(KnownCallerRoute):

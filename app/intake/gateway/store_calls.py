@@ -296,15 +296,14 @@ def _pair_halves(database: Database, sealer: Sealer, halves: Sequence[CallHalf])
                 half = read_row(CallHalf, row, deployment_id=names[row.deployment_no], body=body)
                 halves_of[read_row(CallKey, half)][half.side] = half
     complete = {key: sides for key, sides in halves_of.items() if len(sides) == len(CallSide)}
-    calls = [_join(sides[CallSide.REQUEST], sides[CallSide.RESPONSE]) for sides in complete.values()]
+    calls = []
+    for sides in complete.values():
+        request, response = sides[CallSide.REQUEST], sides[CallSide.RESPONSE]
+        exchange = Exchange(
+            call_id=response.call_id,
+            scored_at=response.stated_at or response.received_at,
+            request=request.body,
+            answer=response.body,
+        )
+        calls.append(read_row(CompleteCall, response, exchange=exchange))
     return _PairedCalls(calls, list(complete), len(halves_of) - len(complete))
-
-
-def _join(request: CallHalf, response: CallHalf) -> CompleteCall:
-    exchange = Exchange(
-        call_id=response.call_id,
-        scored_at=response.stated_at or response.received_at,
-        request=request.body,
-        answer=response.body,
-    )
-    return read_row(CompleteCall, response, exchange=exchange)

@@ -30,7 +30,7 @@ from ..writing.write_batches import (
     WriteOutcome,
 )
 from ..writing.write_target import Target, read_target
-from .decode_body import INLINE_BYTES, MAX_BODY_BYTES, read_bounded
+from .decode_body import INLINE_BYTES, read_bounded
 from .encode_lines import feedback_batch, find_large, payload_batch, reject
 from .ingest_plan import Checked, CheckedPayload, IngestPlan, StatedTimes, plan_for
 from .log_request import LogRequest, find_warnings, read_feedback, read_payload
@@ -68,17 +68,6 @@ _FEEDBACK = _Kind(
     encode=feedback_batch,
     conflict="feedback of this id is stored already, with another label; correct it at POST …/corrections",
 )
-
-
-def _read_call(
-    exchange: Exchange,
-    codec: Codec | None,
-    _request: LogRequest,
-    plan: IngestPlan,
-    _moments: StatedTimes,
-    most_bytes: int = MAX_BODY_BYTES,
-) -> CheckedPayload:
-    return read_exchange(exchange, plan, codec, most_bytes)
 
 
 class Ingestion:
@@ -148,7 +137,11 @@ class Ingestion:
             actor=deployment_id,
             source=source,
         )
-        kind = replace(_PAYLOAD, read=partial(_read_call, exchange, codec), inline_bytes=_INLINE_CALL_BYTES)
+
+        def read(_: LogRequest, plan: IngestPlan, __: StatedTimes, *most_bytes: int) -> CheckedPayload:
+            return read_exchange(exchange, plan, codec, *most_bytes)
+
+        kind = replace(_PAYLOAD, read=read, inline_bytes=_INLINE_CALL_BYTES)
         return await self._log(kind, deployment_id, request, now)
 
     async def store(

@@ -99,7 +99,9 @@ def find_records(
 
 def _read_page(session: Session, query: TextClause, values: JsonObject) -> Page[Row[Any]]:
     with session.execute(query, values, execution_options={"yield_per": _AT_ONCE}) as rows:
-        return fill_page(rows, _measure_size)
+        return fill_page(
+            rows, lambda row: len(msgspec.json.encode([getattr(row, name) for name in VALUE_COLUMNS]))
+        )
 
 
 def _stop_within(session: Session, statement: Statement, filters: RecordFilter) -> RecordPlace | None:
@@ -313,10 +315,6 @@ def _find_without_flags(
         records=page.records,
         next_place=None if position is None else GapPlace(None, position.logged_at, position.record_no),
     )
-
-
-def _measure_size(row: Row[Any]) -> int:
-    return len(msgspec.json.encode([getattr(row, name) for name in VALUE_COLUMNS]))
 
 
 TYPES: Final = {
