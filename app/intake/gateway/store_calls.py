@@ -1,7 +1,7 @@
 """Stores calls as payload records, none twice; halves wait for the other half."""
 
 import asyncio
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -178,26 +178,25 @@ class CallStore:
     _new_halves: int = 0
 
     async def store(self, entries: Sequence[Entry]) -> None:
-        calls = deque(entry for entry in entries if isinstance(entry, CompleteCall))
+        calls = [entry for entry in entries if isinstance(entry, CompleteCall)]
         halves = [entry for entry in entries if isinstance(entry, CallHalf)]
         paired = []
         if halves:
             pairing = await asyncio.to_thread(_pair_halves, self.database, self.plans.sealer, halves)
             self._new_halves += pairing.waiting
             paired = pairing.keys
-            calls.extend(pairing.calls)
+            calls += pairing.calls
 
-        turn = asyncio.Lock()
+        lanes, turn = asyncio.Semaphore(LANES), asyncio.Lock()
 
-        async def work() -> None:
-            while calls:
+        async def store_call(call: CompleteCall) -> None:
+            async with lanes:
                 # One call in each pass of the event loop: callers of models never wait for several.
                 async with turn:
                     await asyncio.sleep(0)
-                if calls:
-                    await self._store_call(calls.popleft())
+                await self._store_call(call)
 
-        ended = await asyncio.gather(*(work() for _ in range(min(LANES, len(calls)))), return_exceptions=True)
+        ended = await asyncio.gather(*map(store_call, calls), return_exceptions=True)
         if fault := next((failure for failure in ended if failure is not None), None):
             raise fault
         if paired:

@@ -73,12 +73,10 @@ _FEEDBACK = _Kind(
 class Ingestion:
     """Belongs to one event loop."""
 
-    def __init__(
-        self, database: Database, *, sealer: Sealer | None = None, commits: GroupCommit | None = None
-    ) -> None:
+    def __init__(self, database: Database, *, sealer: Sealer | None = None) -> None:
         self._database = database
         self._sealer = sealer
-        self._commits = commits or GroupCommit(database.url)
+        self._commits = GroupCommit(database.url)
         self._numbers = RecordNumbers(database)
         self.rejections = RejectionLog(database)
         self._plans: dict[str, IngestPlan] = {}
