@@ -165,7 +165,6 @@ class Features:
         except Unavailable:
             log.warning("the database does not answer yet")
         self.services.limits.start()
-        await self.ingestion.start()
         await self.gateway.start()
 
     async def stop(self) -> None:

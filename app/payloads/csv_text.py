@@ -57,10 +57,6 @@ def read_csv(text: str) -> Iterator[list[Any]]:
     if (numbers := _read_numbers(text)) is not None:
         yield from numbers
         return
-    if '"' not in text:
-        lines = text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n").split("\n") if text else []
-        yield from ([_read_bare(cell) for cell in line.split(",")] for line in lines)
-        return
     position, line = 0, 1
     while position < len(text):
         row = []
@@ -122,14 +118,9 @@ def _write_cell(cell: object) -> str:
 
 
 def _read_bare(cell: str) -> Any:  # noqa: ANN401 - any scalar
-    bare = cell
-    if len(cell) > _MOST_DIGITS or not _NUMBER.fullmatch(cell):
-        bare = cell.strip()
-        lower = bare.lower()
-        if lower in _WORDS:
-            return _WORDS[lower]
-        if len(bare) > _MOST_DIGITS or not _NUMBER.fullmatch(bare):
-            return bare
+    bare = cell.strip()
+    if len(bare) > _MOST_DIGITS or not _NUMBER.fullmatch(bare):
+        return _WORDS.get(bare.lower(), bare)
     if bare.removeprefix("-").isdigit():
         return int(bare)
     number = float(bare)

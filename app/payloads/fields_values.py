@@ -120,14 +120,27 @@ class FieldsValuesCodec(Codec):
 
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
         answer = decode_answer(body, _Answered, expected='{"fields": [...], "values": [[...]]}')
-        table = _require_one_table(answer)
+        if answer.fields is not None and answer.values is not None:
+            table = _AnsweredTable(answer.fields, answer.values)
+        elif answer.predictions is None:
+            raise ScoringFailed(
+                "The model's endpoint gave an answer without 'fields' and 'values' (and without "
+                "'predictions' around them)."
+            )
+        elif len(answer.predictions) != 1:
+            raise ScoringFailed(
+                f"The model's endpoint answered {len(answer.predictions)} tables under 'predictions', where "
+                "one was expected."
+            )
+        else:
+            table = answer.predictions[0]
         require_rows(len(table.values), expected_rows)
         width = len(table.fields)
-        if set(map(len, table.values)) - {width}:
-            index, row = next((index, row) for index, row in enumerate(table.values) if len(row) != width)
-            raise ScoringFailed(
-                f"The model's endpoint named {width} fields but gave {len(row)} in row {index + 1}."
-            )
+        for index, row in enumerate(table.values):
+            if len(row) != width:
+                raise ScoringFailed(
+                    f"The model's endpoint named {width} fields but gave {len(row)} in row {index + 1}."
+                )
         predictions = read_outputs(
             table.fields, lambda position: [row[position] for row in table.values], outputs
         )
@@ -233,19 +246,3 @@ def _unwrap(document: object, path: str, wrapper: str) -> tuple[JsonObject, str]
         content = f"{len(inner)} of them" if isinstance(inner, list) else name_kind(inner)
         raise InvalidInput(where, f"must be an array of exactly one table, found {content}")
     return require_object(inner[0], f"{where}[0]"), f"{where}[0]"
-
-
-def _require_one_table(answer: _Answered) -> _AnsweredTable:
-    if answer.fields is not None and answer.values is not None:
-        return _AnsweredTable(answer.fields, answer.values)
-    if answer.predictions is None:
-        raise ScoringFailed(
-            "The model's endpoint gave an answer without 'fields' and 'values' (and without 'predictions' "
-            "around them)."
-        )
-    if len(answer.predictions) != 1:
-        raise ScoringFailed(
-            f"The model's endpoint answered {len(answer.predictions)} tables under 'predictions', where one "
-            "was expected."
-        )
-    return answer.predictions[0]

@@ -1,9 +1,9 @@
 """A format of the deployment's own: JSON with places given as JSONPath."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from ..base.errors import FieldProblem, InvalidInput, ScoringFailed
+from ..base.strict_json import JsonObject
 from ..base.values import character_problem, printable
 from ..domain.deployment import BodyMapping, Endpoint, OutputFields
 from .codec import Codec
@@ -109,7 +109,17 @@ class MappedCodec(Codec):
             ) from error
         elements = answers if self._answers.is_of_many else [answers]
         paths = {name: self._outputs.get(name) or member_path(name) for name in outputs.names}
-        rows = [_read_outputs(element, paths, position) for position, element in enumerate(elements, start=1)]
+        rows: list[JsonObject] = []
+        for row, element in enumerate(elements, start=1):
+            rows.append({})
+            for name, path in paths.items():
+                try:
+                    rows[-1][name] = path.find(element)
+                except PathUnclear as error:
+                    raise ScoringFailed(
+                        f"The model's endpoint gave an answer in which the path of the output '{name}' "
+                        f"{error} (row {row})."
+                    ) from error
         return answer_of_elements(rows, outputs, expected_rows)
 
     def _path_of(self, column: str) -> JsonPath:
@@ -124,19 +134,6 @@ class MappedCodec(Codec):
                 *self._constants,
             ]
         )
-
-
-def _read_outputs(element: object, paths: Mapping[str, JsonPath], row: int) -> dict[str, Any]:
-    outputs = {}
-    for name, path in paths.items():
-        try:
-            outputs[name] = path.find(element)
-        except PathUnclear as error:
-            raise ScoringFailed(
-                f"The model's endpoint gave an answer in which the path of the output '{name}' {error} (row "
-                f"{row})."
-            ) from error
-    return outputs
 
 
 def _path_problems(mapping: BodyMapping, columns: Names) -> Iterator[FieldProblem]:

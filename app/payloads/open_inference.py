@@ -1,6 +1,6 @@
 """The Open Inference Protocol (KServe v2), in three forms."""
 
-import re
+import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import chain
@@ -36,7 +36,7 @@ _HEADER_LENGTH = b"Inference-Header-Content-Length"
 _MATRIX = "input-0"
 
 REQUEST_ID_PREFIX = "evenhand-"
-_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*+"|[{}\[\]]', re.DOTALL)
+_DECODER = json.JSONDecoder()
 
 
 class OpenInferenceCodec(Codec):
@@ -159,14 +159,12 @@ def _build_outputs(columns: Names, rows: Rows) -> list[Tensor]:
 
 
 def _write_tensor(tensor: Tensor) -> JsonObject:
-    kind = {"parameters": {"content_type": "str"}} if tensor.datatype == BYTES else {}
-    return {
-        "name": tensor.name,
-        "shape": tensor.shape,
-        "datatype": tensor.datatype,
-        **kind,
-        "data": tensor.values,
-    }
+    kind: JsonObject = {"parameters": {"content_type": "str"}} if tensor.datatype == BYTES else {}
+    return _describe_tensor(tensor, **kind, data=tensor.values)
+
+
+def _describe_tensor(tensor: Tensor, **further: object) -> JsonObject:
+    return {"name": tensor.name, "shape": tensor.shape, "datatype": tensor.datatype, **further}
 
 
 def _new_id() -> str:
@@ -185,12 +183,7 @@ def _write_wanted(asking: Asking) -> JsonObject:
 def _write_binary(member: str, tensors: Sequence[Tensor], members: JsonObject) -> bytes:
     packed = [pack(tensor) for tensor in tensors]
     described = [
-        {
-            "name": tensor.name,
-            "shape": tensor.shape,
-            "datatype": tensor.datatype,
-            "parameters": {BINARY_SIZE: len(data)},
-        }
+        _describe_tensor(tensor, parameters={BINARY_SIZE: len(data)})
         for tensor, data in zip(tensors, packed, strict=True)
     ]
     try:
@@ -202,15 +195,10 @@ def _write_binary(member: str, tensors: Sequence[Tensor], members: JsonObject) -
 
 
 def _header_length(body: bytes) -> int:
-    """Its own brackets show where the JSON ends."""
-    depth = 0
-    for token in _BRACKETS.finditer(body):
-        if token[0][:1] == b'"':
-            continue
-        depth += 1 if token[0] in b"{[" else -1
-        if depth == 0:
-            return token.end()
-    return len(body)
+    try:
+        return _DECODER.raw_decode(body.decode("latin-1"))[1]
+    except (ValueError, RecursionError):
+        return len(body)
 
 
 def _read_tensors(body: bytes, member: str) -> list[Tensor]:

@@ -8,8 +8,7 @@ from ..base.errors import InvalidInput
 from ..domain.deployment import Endpoint
 from .codec import Codec, Form
 from .fields_values import FieldsValuesCodec, InputDataCodec
-from .json_records import RecordsCodec
-from .kserve import InstancesCodec, KserveCodec
+from .listed_answers import InstancesCodec, KserveCodec, RecordsCodec
 from .mapped_json import MappedCodec
 from .mlflow import MlflowCodec, MlflowCsvCodec, MlflowInputsCodec, MlflowRecordsCodec
 from .open_inference import OpenInferenceBinaryCodec, OpenInferenceCodec, OpenInferenceMatrixCodec

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ..base.errors import FieldProblem, InvalidInput, ScoringFailed
+from ..base.errors import FieldProblem, InvalidInput, ScoringFailed, refuse
 from ..base.strict_json import JsonObject
 from ..base.values import frozen, printable
 
@@ -81,16 +81,10 @@ def decode_text(body: bytes) -> str:
 
 def decode_lines(body: bytes) -> list[Any]:
     """Empty lines are ignored. Raises ScoringFailed."""
-    text = body.removeprefix(BOM)
-    try:
-        values = _decoder.decode_lines(text)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        values = []
-    # msgspec takes several values in one line, and one in several.
-    if values and len(values) == text.count(b"\n") + (not text.endswith(b"\n")):
-        return values
     return [
-        decode_answer(line, object, expected="a line of JSON") for line in text.splitlines() if line.strip()
+        decode_answer(line, object, expected="a line of JSON")
+        for line in body.removeprefix(BOM).splitlines()
+        if line.strip()
     ]
 
 
@@ -152,29 +146,23 @@ def read_repeating_table(
     rows = members.get(values)
     fields_path = place(path, fields)
     values_path = place(path, values)
-    # Types are compared in bulk for speed.
-    if not isinstance(names, list) or not set(map(type, names)) <= {str}:
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise InvalidInput(fields_path, f"must be an array of column names, found {name_kind(names)}")
     if not isinstance(rows, list):
         raise InvalidInput(values_path, f"must be an array of rows, found {name_kind(rows)}")
     width = len(names)
-    if not set(map(type, rows)) <= {list}:
-        faults = [
-            (index, f"must be an array, found {name_kind(row)}")
-            for index, row in enumerate(rows)
-            if type(row) is not list
-        ]
-    elif not set(map(len, rows)) <= {width}:
-        faults = [
-            (index, f"has {len(row)} values for {width} fields")
-            for index, row in enumerate(rows)
-            if len(row) != width
-        ]
-    else:
-        return Table(fields_path, values_path, names, rows)
-    raise InvalidInput(
-        [FieldProblem(f"{values_path}[{index}]", fault) for index, fault in faults[:_MOST_PROBLEMS]]
-    )
+    faults = [
+        FieldProblem(
+            f"{values_path}[{index}]",
+            f"has {len(row)} values for {width} fields"
+            if isinstance(row, list)
+            else f"must be an array, found {name_kind(row)}",
+        )
+        for index, row in enumerate(rows)
+        if not isinstance(row, list) or len(row) != width
+    ]
+    refuse(faults[:_MOST_PROBLEMS])
+    return Table(fields_path, values_path, names, rows)
 
 
 def read_matrix(rows: object, path: str, columns: Names) -> Table:

@@ -273,23 +273,16 @@ def list_matching_records(session: Session, deployment_no: int, query: RecordsWa
     if window is not None and window.oldest is None:
         return Records(records=(), next_place=None)
     condition = build_record_filter(query, lens, window)
-    next_place: RecordPlace | GapPlace | None
     if query.sort is RecordSort.GAP:
         if isinstance(query.after, RecordPlace):
             raise InvalidInput("cursor", "is not a cursor of the list by gap")
-        by_gap = find_by_gap(session, deployment_no, condition, after=query.after, limit=query.limit)
-        page = by_gap.records
-        next_place = by_gap.next_place
+        page = find_by_gap(session, deployment_no, condition, after=query.after, limit=query.limit)
+    elif isinstance(query.after, GapPlace):
+        raise InvalidInput("cursor", "is a cursor of the list by gap")
     else:
-        if isinstance(query.after, GapPlace):
-            raise InvalidInput("cursor", "is a cursor of the list by gap")
-        matched = find_records(session, deployment_no, condition, after=query.after, limit=query.limit + 1)
-        page = matched.records[: query.limit]
-        is_full = matched.is_cut or len(matched.records) > query.limit
-        next_place = page[-1].place if is_full else matched.looked_through_to
-    return Records(
-        records=tuple(summaries(session, deployment_no, page, lens, window)), next_place=next_place
-    )
+        page = find_records(session, deployment_no, condition, after=query.after, limit=query.limit)
+    records = summaries(session, deployment_no, page.records, lens, window)
+    return Records(records=tuple(records), next_place=page.next_place)
 
 
 def count_matching_records(

@@ -70,7 +70,7 @@ RecordId = Annotated[
 ]
 
 
-def filters(
+def filtered_records(
     *,
     attribute: Annotated[
         FilterText, Query(description="The attribute, or intersection, that `group` and `changed` are about.")
@@ -100,8 +100,14 @@ def filters(
             "newest first."
         ),
     ] = RecordSort.NEWEST,
+    check: CheckId = None,
+    since: OptionalMoment = None,
+    until: OptionalMoment = None,
 ) -> RecordsWanted:
     return RecordsWanted(
+        check_id=check,
+        since=in_utc("since", since),
+        until=in_utc("until", until),
         attribute=attribute,
         group=group,
         outcome=outcome,
@@ -109,16 +115,6 @@ def filters(
         mitigated=mitigated is not None,
         sort=sort,
     )
-
-
-def filtered_records(
-    filtered: Annotated[RecordsWanted, Depends(filters)],
-    *,
-    check: CheckId = None,
-    since: OptionalMoment = None,
-    until: OptionalMoment = None,
-) -> RecordsWanted:
-    return replace(filtered, check_id=check, since=in_utc("since", since), until=in_utc("until", until))
 
 
 def wanted_records(

@@ -66,7 +66,6 @@ def with_commits(database: Database, work: Callable[[GroupCommit], Awaitable[T]]
 
     async def run() -> T:
         commits = GroupCommit(database.url, **options)
-        commits.start()
         try:
             return await work(commits)
         finally:
@@ -80,8 +79,6 @@ def with_ingestions(database: Database, count: int, work: Callable[[list[Ingesti
 
     async def run() -> T:
         ingestions = [Ingestion(database) for _ in range(count)]
-        for ingestion in ingestions:
-            await ingestion.start()
         try:
             return await work(ingestions)
         finally:

@@ -93,13 +93,14 @@ def decode_entry(data: bytes) -> Entry | None:
         return None
 
 
-STRUCTURED, BATCH = "application/cloudevents+json", "application/cloudevents-batch+json"
-MAX_UNPACKED = 16 * 1024 * 1024
+STRUCTURED = "application/cloudevents+json"
+BATCH = "application/cloudevents-batch+json"
+MAX_UNPACKED_BYTES = 16 * 1024 * 1024
 """Max bytes of events as JSON, which the event loop reads."""
 
 MAX_EVENTS = 1_000
 
-_PREFIX = "ce-"
+_HEADER_PREFIX = "ce-"
 
 _SIDES = {
     "org.kubeflow.serving.inference.request": CallSide.REQUEST,
@@ -113,7 +114,8 @@ _SIDES = {
 _ID_ATTRIBUTES = ("requestid", "x-request-id", "xrequestid", "id")
 """Shared by both halves of a call, the surest first: only KServe's logger gives both one `id`."""
 
-_OWN_IDS = "io.kserve.inference."
+_UNPAIRABLE_PREFIX = "io.kserve.inference."
+"""Types of KServe's Python server, which gives request and response different ids; its logger does not."""
 
 
 class EventUnclear(ValueError):
@@ -137,23 +139,25 @@ def read_events(
     media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type not in (STRUCTURED, BATCH):
         attributes = {
-            name.removeprefix(_PREFIX): value for name, value in headers.items() if name.startswith(_PREFIX)
+            name.removeprefix(_HEADER_PREFIX): value
+            for name, value in headers.items()
+            if name.startswith(_HEADER_PREFIX)
         }
         captured = CapturedBody(body, headers.get("content-type", ""), headers.get("content-encoding", ""))
-        return [_try_half(attributes, captured, now)]
+        return [_read_half(attributes, captured, now)]
     try:
         document = decode_request(
-            CapturedBody(body, "", headers.get("content-encoding", "")).read(MAX_UNPACKED)
+            CapturedBody(body, "", headers.get("content-encoding", "")).read(MAX_UNPACKED_BYTES)
         )
     except (InvalidInput, TooLarge, UnsupportedMediaType) as error:
         raise EventUnclear(f"the body is not JSON: {error}") from error
     events = document if isinstance(document, list) else [document]
     if len(events) > MAX_EVENTS:
         raise EventUnclear(f"the body holds {len(events):,} events; at most {MAX_EVENTS:,} are read at once")
-    return [_try_structured(event, now) for event in events]
+    return [_read_structured(event, now) for event in events]
 
 
-def _try_structured(event: object, now: datetime) -> ReportedHalf | EventUnclear:
+def _read_structured(event: object, now: datetime) -> ReportedHalf | EventUnclear:
     if not isinstance(event, dict):
         return EventUnclear("an event must be an object")
     attributes = {name: str(value) for name, value in event.items() if isinstance(value, str | int | float)}
@@ -166,26 +170,28 @@ def _try_structured(event: object, now: datetime) -> ReportedHalf | EventUnclear
             body = (
                 data if isinstance(data, str) and "json" not in content_type else json.dumps(data)
             ).encode()
+    except UnicodeEncodeError as error:
+        return EventUnclear(f"data is not Unicode: {error.reason}")
     except (ValueError, TypeError) as error:
         return EventUnclear(f"data_base64 cannot be read: {error}")
-    return _try_half(attributes, CapturedBody(body, content_type), now)
+    return _read_half(attributes, CapturedBody(body, content_type), now)
 
 
-def _try_half(
+def _read_half(
     attributes: Mapping[str, str], body: CapturedBody, now: datetime
 ) -> ReportedHalf | EventUnclear:
-    kind = attributes.get("type", "")
-    side = _SIDES.get(kind)
+    event_type = attributes.get("type", "")
+    side = _SIDES.get(event_type)
     if side is None:
-        types = ", ".join(_SIDES)
-        if kind.startswith(_OWN_IDS):
+        known_types = ", ".join(_SIDES)
+        if event_type.startswith(_UNPAIRABLE_PREFIX):
             return EventUnclear(
-                f"events of the type {kind} cannot be paired: use the logger of the InferenceService"
+                f"events of the type {event_type} cannot be paired: use the logger of the InferenceService"
             )
         return EventUnclear(
-            f"the type {kind[:100]!r} is not one of {types}"
-            if kind
-            else f"there is no ce-type; expected one of {types}"
+            f"the type {event_type[:100]!r} is not one of {known_types}"
+            if event_type
+            else f"there is no ce-type; expected one of {known_types}"
         )
     call_id = next((attributes[name] for name in _ID_ATTRIBUTES if attributes.get(name)), None)
     if call_id is None:
@@ -198,5 +204,6 @@ def _try_half(
 
 
 def read_time(text: str, now: datetime) -> datetime | None:
+    """None for a time that is not possible, or states no offset: nobody says the sender's zone."""
     reading = replace(TimeRule.at(now), zone=None).read(text)
     return reading.at if reading.reason is None and reading.is_placed else None

@@ -53,7 +53,7 @@ PASSED_BACK = frozenset(
         b"x-model-version",
     }
 )
-"""Others, such as cookies, would be set for us."""
+"""Headers of the model's answer that the caller gets. A cookie of the model would be set for this service."""
 
 _EVENT_PREFIX = b"ce-"
 
@@ -63,7 +63,8 @@ def pick_answer_headers(answered: Headers) -> Headers:
     return [(name, value) for name, value in lowered if name in PASSED_BACK or name.startswith(_EVENT_PREFIX)]
 
 
-async def hold_answer(chunks: AsyncIterator[bytes], max_bytes: int) -> tuple[bytes, bool]:
+async def read_start(chunks: AsyncIterator[bytes], max_bytes: int) -> tuple[bytes, bool]:
+    """Returns the bytes so far, and whether they are the whole answer; stops beyond `max_bytes`."""
     received = []
     size = 0
     async for chunk in chunks:
@@ -85,157 +86,170 @@ class ForwardedModel:
             *build_auth_header(endpoint.credentials),
             *(encode_header(name, value) for name, value in endpoint.headers.items()),
         ]
-        self._own = {name.lower() for name, _ in own_headers}
+        self._own_names = {name.lower() for name, _ in own_headers}
         self._headers = [(b"accept-encoding", b"identity"), (b"user-agent", b"evenhand"), *own_headers]
         credentials = endpoint.credentials
         self._tokens = (
             TokenSource(credentials) if credentials is not None and credentials.kind.has_token_url else None
         )
-        self._policy = policy
-        # For each request: one pool would look through all connections and requests for each.
-        self._free = asyncio.Semaphore(CONNECTIONS)
-        self._idle = [self._connect()]  # now, so that unusable certificates are known at once
-        self._users = 0
+        # Now, so that unusable certificates are known at once.
+        self._transport = PinnedTransport(policy, connections=CONNECTIONS, tls=endpoint.tls)
+        self._calls_under_way = 0
         self._is_retired = False
 
     @asynccontextmanager
-    async def answer(self, headers: Headers, body: bytes) -> AsyncIterator[httpx.Response]:
+    async def open_answer(self, headers: Headers, body: bytes) -> AsyncIterator[httpx.Response]:
         """Yields the answer, its body unread; the caller keeps `timeout_seconds`. Raises EndpointDown,
         ScoringFailed.
         """
-        self._users += 1
+        self._calls_under_way += 1
         try:
             with model_span(self._host, {"evenhand.caller": "gateway"}, sent=headers) as call:
                 placed = with_place(headers, call)
-                sent = [*self._headers, *(header for header in placed if header[0] not in self._own)]
-                async with self._free:
-                    transport = self._idle.pop() if self._idle else self._connect()
-                    began = monotonic_seconds()
-                    try:
-                        async with aclosing(await self._send(transport, sent, body)) as response:
-                            model_calls.labels("answered").inc()
-                            model_seconds.labels("gateway", "answered").observe(monotonic_seconds() - began)
-                            call.status = response.status_code
-                            yield response
-                    except httpx.RequestError as error:
-                        model_calls.labels("failed").inc()
-                        model_seconds.labels("gateway", "failed").observe(monotonic_seconds() - began)
-                        raise self.fault_of(failure_of_error(error)) from error
-                    finally:
-                        self._idle.append(transport)
+                sent = [*self._headers, *(header for header in placed if header[0] not in self._own_names)]
+                began = monotonic_seconds()
+                try:
+                    async with aclosing(await self._send(sent, body)) as response:
+                        model_calls.labels("answered").inc()
+                        model_seconds.labels("gateway", "answered").observe(monotonic_seconds() - began)
+                        call.status = response.status_code
+                        yield response
+                except httpx.RequestError as error:
+                    model_calls.labels("failed").inc()
+                    model_seconds.labels("gateway", "failed").observe(monotonic_seconds() - began)
+                    raise self.describe_fault(failure_of_error(error)) from error
         finally:
-            self._users -= 1
+            self._calls_under_way -= 1
             if self._is_retired:
                 await self.retire()
 
     async def retire(self) -> None:
         self._is_retired = True
-        while self._users == 0 and self._idle:
-            await self._idle.pop().aclose()
+        if not self._calls_under_way:
+            await self._transport.aclose()
 
-    def fault_of(self, failure: CallFailure) -> ScoringFailed:
+    def describe_fault(self, failure: CallFailure) -> ScoringFailed:
         sentence = redact_secrets(
             f"The model's endpoint {self._host} {failure.what}. {failure.advice}", self.endpoint
         )
         return EndpointDown(sentence) if failure.may_pass else ScoringFailed(sentence)
 
-    def _connect(self) -> PinnedTransport:
-        return PinnedTransport(self._policy, connections=1, tls=self.endpoint.tls)
-
-    async def _send(self, transport: PinnedTransport, headers: Headers, body: bytes) -> httpx.Response:
+    async def _send(self, headers: Headers, body: bytes) -> httpx.Response:
         if self._tokens is None:
-            return await self._post(transport, headers, body)
-        token = await self._token(self._tokens)
-        response = await self._post(transport, [*headers, _bearer(token)], body)
+            return await self._post(headers, body)
+        token = await self._get_token(self._tokens)
+        response = await self._post([*headers, _build_bearer(token)], body)
         if response.status_code != HTTPStatus.UNAUTHORIZED:
             return response
         # Revoked before its time: another one, once.
         await response.aclose()
         self._tokens.forget(token)
-        return await self._post(transport, [*headers, _bearer(await self._token(self._tokens))], body)
+        return await self._post([*headers, _build_bearer(await self._get_token(self._tokens))], body)
 
-    async def _post(self, transport: PinnedTransport, headers: Headers, body: bytes) -> httpx.Response:
-        return await transport.handle_async_request(
+    async def _post(self, headers: Headers, body: bytes) -> httpx.Response:
+        return await self._transport.handle_async_request(
             httpx.Request("POST", self._url, headers=headers, content=body)
         )
 
-    async def _token(self, tokens: TokenSource) -> str:
-        if (current := tokens.current()) is not None:
-            return current
-        async with self._connect() as transport:
-            token = await tokens.token(transport)
+    async def _get_token(self, tokens: TokenSource) -> str:
+        token = tokens.current() or await tokens.token(self._transport)
         if isinstance(token, CallFailure):
-            raise self.fault_of(token)
+            raise self.describe_fault(token)
         return token
 
 
-def _bearer(token: str) -> tuple[bytes, bytes]:
+def _build_bearer(token: str) -> tuple[bytes, bytes]:
     return b"authorization", b"Bearer " + token.encode()
 
 
 PATIENCE_SECONDS = 0.5
+"""Wait for the database where an earlier answer is known."""
 
 QUIET_SECONDS = 1.0
+"""Pause of questions after an unanswered one."""
 
 MAX_AGE_SECONDS = 24 * 3600.0
+"""Of an answer that may still be used."""
 
-_MOST_KEPT = 10_000
+_MAX_ANSWERS = 10_000
 
 _T = TypeVar("_T")
 _K = TypeVar("_K")
 
 
 @dataclass(slots=True)
-class _Known(Generic[_T]):
+class _LastAnswer(Generic[_T]):
     value: _T
     answered_at: float
-    quiet_until: float = 0.0
+    fresh_until: float
 
 
 class LastAnswers(Generic[_K, _T]):
-    """Belongs to one event loop."""
+    """Belongs to one event loop. An answer is given again without a question for `fresh_seconds`."""
 
-    def __init__(self, clock: Callable[[], float] = monotonic_seconds) -> None:
+    def __init__(self, clock: Callable[[], float] = monotonic_seconds, *, fresh_seconds: float = 0.0) -> None:
         self._clock = clock
-        self._known: dict[_K, _Known[_T]] = {}
+        self._fresh_seconds = fresh_seconds
+        self._answers: dict[_K, _LastAnswer[_T]] = {}
+        self._running: dict[_K, asyncio.Task[_T]] = {}
 
     async def ask(self, key: _K, look_up: Callable[[], Awaitable[_T]]) -> _T:
-        """Falls back to the last answer if the database gives none in time. Raises Unavailable without a
-        young one; any other error of `look_up` forgets it.
+        """Falls back to the last answer if the database gives none in time.
+
+        Raises Unavailable if there is none that is young enough. Any other error of `look_up` is raised, and
+        the answer forgotten.
         """
-        remembered = self._known.get(key)
+        last = self._answers.get(key)
         now = self._clock()
-        if remembered is not None and now - remembered.answered_at > MAX_AGE_SECONDS:
-            del self._known[key]
-            remembered = None
-        if remembered is not None and now < remembered.quiet_until:
-            return remembered.value
+        if last is not None and now - last.answered_at > MAX_AGE_SECONDS:
+            del self._answers[key]
+            last = None
+        if last is not None and now < last.fresh_until:
+            return last.value
+        task = self._running.get(key)
+        if task is None:
+            task = self._running[key] = asyncio.create_task(self._look_up(key, look_up))
+            task.add_done_callback(lambda ended: self._forget_task(key, ended))
         try:
-            async with asyncio.timeout(None if remembered is None else PATIENCE_SECONDS):
-                value = await look_up()
+            async with asyncio.timeout(None if last is None else PATIENCE_SECONDS):
+                # A caller that goes away must not end the look-up for the others.
+                return await asyncio.shield(task)
         except (Unavailable, TimeoutError):
-            if remembered is None:
+            if last is None:
                 raise
-            remembered.quiet_until = self._clock() + QUIET_SECONDS
-            return remembered.value
-        except EvenhandError:
-            self._known.pop(key, None)
+            last.fresh_until = self._clock() + QUIET_SECONDS
+            return last.value
+
+    async def _look_up(self, key: _K, look_up: Callable[[], Awaitable[_T]]) -> _T:
+        asked_at = self._clock()
+        try:
+            value = await look_up()
+        except EvenhandError as error:
+            if not isinstance(error, Unavailable):
+                self._answers.pop(key, None)
             raise
-        if remembered is None and len(self._known) >= _MOST_KEPT:
-            self._known.clear()
-        self._known[key] = _Known(value, now)
+        if len(self._answers) >= _MAX_ANSWERS:
+            self._answers.clear()
+        self._answers[key] = _LastAnswer(value, asked_at, asked_at + self._fresh_seconds)
         return value
 
+    def _forget_task(self, key: _K, task: "asyncio.Task[_T]") -> None:
+        if not task.cancelled():
+            task.exception()  # or asyncio logs it where every waiting caller has gone
+        self._running.pop(key, None)
 
-KEPT_SECONDS = 1.0
 
-MOST_MODELS = 1000
+FRESH_SECONDS = 1.0
+"""Time in which a change of an endpoint may go unnoticed while the database answers."""
+
+MAX_MODELS = 1000
+"""Models whose connections one process keeps."""
 
 
 @frozen_arrays
 class CallPlan:
-    """`codec` and `model` are None without an endpoint called by HTTP; a `model` may be why it cannot be
-    called.
+    """`codec` and `model` are None unless the endpoint is called by HTTP; `model` is the error if it cannot
+    be.
     """
 
     deployment: Deployment
@@ -266,49 +280,31 @@ class CallPlans:
         self._database = database
         self.sealer = sealer
         self._policy = policy
-        self._fresh: dict[str, tuple[CallPlan, float]] = {}
-        self._running: dict[str, asyncio.Task[CallPlan]] = {}
-        self._last: LastAnswers[str, CallPlan] = LastAnswers()
+        self._last: LastAnswers[str, CallPlan] = LastAnswers(fresh_seconds=FRESH_SECONDS)
         self._models: dict[int, ForwardedModel] = {}
 
-    async def current(self, deployment_id: str) -> CallPlan:
-        """The last plan while the database is away. Raises NotFound, and Unavailable without
-        an earlier plan.
+    async def read_plan(self, deployment_id: str) -> CallPlan:
+        """Falls back to the last plan while the database is away. Raises NotFound, and Unavailable without
+        one.
         """
-        cached = self._fresh.get(deployment_id)
-        if cached is not None and monotonic_seconds() < cached[1]:
-            return cached[0]
-        return await self._last.ask(deployment_id, lambda: self._read_shared(deployment_id))
+        return await self._last.ask(deployment_id, lambda: self._read(deployment_id))
 
     async def stop(self) -> None:
         for model in self._models.values():
             await model.retire()
-
-    async def _read_shared(self, deployment_id: str) -> CallPlan:
-        task = self._running.get(deployment_id)
-        if task is None:
-            task = self._running[deployment_id] = asyncio.create_task(self._read(deployment_id))
-            task.add_done_callback(lambda ended: self._end(deployment_id, ended))
-        # A caller that goes away must not end the look-up for the others.
-        return await asyncio.shield(task)
 
     async def _read(self, deployment_id: str) -> CallPlan:
         def read_deployment() -> Deployment:
             with self._database.transaction() as session:
                 return Deployments(session, self.sealer).get(deployment_id)
 
-        asked_at = monotonic_seconds()
         deployment = await asyncio.to_thread(read_deployment)
         endpoint = deployment.endpoint
-        plan = CallPlan(deployment, None, None)
-        if endpoint is not None and not endpoint.is_loaded:
-            plan = CallPlan(deployment, bind_codec(endpoint), await self._model(deployment.no, endpoint))
-        if len(self._fresh) >= MOST_MODELS:
-            self._fresh.clear()
-        self._fresh[deployment_id] = (plan, asked_at + KEPT_SECONDS)
-        return plan
+        if endpoint is None or endpoint.is_loaded:
+            return CallPlan(deployment, None, None)
+        return CallPlan(deployment, bind_codec(endpoint), await self._connect_model(deployment.no, endpoint))
 
-    async def _model(self, deployment_no: int, endpoint: Endpoint) -> ForwardedModel | ScoringFailed:
+    async def _connect_model(self, deployment_no: int, endpoint: Endpoint) -> ForwardedModel | ScoringFailed:
         present = self._models.get(deployment_no)
         if present is not None and present.endpoint == endpoint:
             return present
@@ -319,11 +315,6 @@ class CallPlans:
         self._models[deployment_no] = model
         if present is not None:
             await present.retire()
-        if len(self._models) > MOST_MODELS:
+        if len(self._models) > MAX_MODELS:
             await self._models.pop(next(iter(self._models))).retire()
         return model
-
-    def _end(self, deployment_id: str, task: "asyncio.Task[CallPlan]") -> None:
-        if not task.cancelled():
-            task.exception()  # or asyncio logs it where every waiting caller has gone
-        self._running.pop(deployment_id, None)

@@ -28,7 +28,7 @@ from ...web.middleware import SANE_REQUEST_ID
 from ..hot_routes.hot_route import Bodies, HotRequest, HotRoute
 from ..logging.model_call import CapturedBody, Exchange
 from .call_events import CallHalf, CallSide, CallSource, CompleteCall, EventUnclear, read_events
-from .forward import PASSED_ON, CallPlan, LastAnswers, hold_answer, pick_answer_headers
+from .forward import PASSED_ON, CallPlan, LastAnswers, pick_answer_headers, read_start
 from .service import Gateway
 
 PREDICTIONS = "predictions"
@@ -64,7 +64,7 @@ class KnownCallerRoute(HotRoute):
         return principal
 
     async def _find_plan(self, principal: Principal, deployment_id: str) -> CallPlan:
-        plan = await self._gateway.plans.current(deployment_id)
+        plan = await self._gateway.plans.read_plan(deployment_id)
         principal.require_sight(plan.deployment.no, deployment_id)
         return plan
 
@@ -80,14 +80,18 @@ class GatewayRoute(KnownCallerRoute):
                 "query", "must be empty: the model is called at the address of the deployment's endpoint"
             )
         model = plan.require_model()
-        record_id = _read_record_id(request) or request.id
+        record_id = request.header(RECORD_ID) or request.id
+        if not SANE_REQUEST_ID.fullmatch(record_id):
+            raise InvalidInput(
+                "Evenhand-Record-Id", "must have 1 to 128 letters, digits or characters of ._:-"
+            )
         async with self._hold_body(request, principal.actor) as body:
             # First: a caller beyond its rate must spare the model.
             self._limits.admit_rate(principal.actor)
             try:
                 await self._relay(request, body, plan, principal.actor, record_id)
             except TimeoutError as error:
-                raise model.fault_of(slow(model.endpoint.timeout_seconds)) from error
+                raise model.describe_fault(slow(model.endpoint.timeout_seconds)) from error
 
     async def _relay(
         self, request: HotRequest, body: bytes, plan: CallPlan, actor: str, record_id: str
@@ -96,9 +100,9 @@ class GatewayRoute(KnownCallerRoute):
         model = plan.require_model()
         limit = model.endpoint.timeout_seconds
         sent = [(name, value) for name, value in request.scope["headers"] if name in PASSED_ON]
-        async with asyncio.timeout(limit) as clock, model.answer(sent, body) as response:
+        async with asyncio.timeout(limit) as clock, model.open_answer(sent, body) as response:
             chunks = response.aiter_raw()
-            held, is_whole = await hold_answer(chunks, MAX_LOGGED_ANSWER_BYTES)
+            held, is_whole = await read_start(chunks, MAX_LOGGED_ANSWER_BYTES)
             clock.reschedule(None)  # the limit is the model's, not the caller's
             headers = pick_answer_headers(response.headers.raw)
             if response.is_success:
@@ -151,13 +155,6 @@ def _capture(headers: Headers, body: bytes) -> CapturedBody:
         values.get(b"content-type", b"").decode("latin-1"),
         values.get(b"content-encoding", b"").decode("latin-1"),
     )
-
-
-def _read_record_id(request: HotRequest) -> str:
-    sent = request.header(RECORD_ID)
-    if sent and not SANE_REQUEST_ID.fullmatch(sent):
-        raise InvalidInput("Evenhand-Record-Id", "must have 1 to 128 letters, digits or characters of ._:-")
-    return sent
 
 
 class EventRoute(KnownCallerRoute):

@@ -275,12 +275,13 @@ class Gateway:
             try:
                 await self._store.store(entries)
             except Exception as error:  # the entries stay on disk, and the next attempt may succeed
+                waiting_bytes = self._spool.waiting_bytes
                 if isinstance(error, Unavailable):
-                    self._outages.fail(waiting_bytes=self._spool.waiting_bytes, error=str(error))
+                    self._outages.fail(waiting_bytes=waiting_bytes, error=str(error))
                 else:
                     log.warning(
                         "records wait in the spool",
-                        waiting_bytes=self._spool.waiting_bytes,
+                        waiting_bytes=waiting_bytes,
                         error=str(error),
                         exc_info=error,
                     )

@@ -1,8 +1,8 @@
 """Stores calls as payload records, none twice; halves wait for the other half."""
 
 import asyncio
-from collections import defaultdict, deque
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -15,8 +15,8 @@ from sqlalchemy.orm import Session
 from ...access.column_keys import open_body, seal_body
 from ...base.clock import floor_to_hour, monotonic_seconds, utc_now
 from ...base.errors import InvalidInput, NotFound, ScoringFailed, TooLarge, UnsupportedMediaType
-from ...base.values import frozen, frozen_by_name
-from ...database.binary_rows import list_column_values, read_row
+from ...base.values import frozen
+from ...database.binary_rows import read_row
 from ...database.engine import Database, Sealer
 from ...database.tables import CallHalfRow as Row
 from ...database.tables import ErasedIdRow
@@ -31,19 +31,6 @@ from .call_events import CallHalf, CallSide, CallSource, CompleteCall, Entry, In
 from .forward import CallPlans
 
 MAX_HALVES, MAX_HALVES_BYTES = 50_000, 256 * 1024 * 1024
-
-
-@frozen_by_name
-class StoredHalf:
-    deployment_no: int
-    call_id: str
-    side: str
-    source: str
-    received_at: datetime
-    stated_at: datetime | None
-    content_type: str
-    encoding: str
-    body: bytes
 
 
 @frozen
@@ -85,8 +72,10 @@ GROUP BY 1, 2, 3, 4
 """)
 
 
-def add_halves(session: Session, halves: Sequence[StoredHalf]) -> None:
-    """Leaves out those of a deleted deployment and of erased records."""
+def add_halves(session: Session, halves: Sequence[CallHalf], keys: Mapping[int, bytes]) -> None:
+    """Leaves out those of a deleted deployment and of erased records. `keys` of deployments encrypt
+    bodies.
+    """
     present = find_numbers(session, {half.deployment_no for half in halves})
     digests = [(half.deployment_no, digest_id(half.call_id)) for half in halves]
     columns = (ErasedIdRow.deployment_no, ErasedIdRow.digest)
@@ -99,9 +88,13 @@ def add_halves(session: Session, halves: Sequence[StoredHalf]) -> None:
         if half.deployment_no in present and digest not in erased
     ]
     rows = [
-        list_column_values(half)
+        structs.asdict(half) | structs.asdict(half.body)
         for half in sorted(stored, key=lambda half: (half.deployment_no, half.call_id, half.side))
     ]
+    for row in rows:
+        del row["deployment_id"]
+        if (key := keys.get(row["deployment_no"])) is not None:
+            row |= {"body": seal_body(key, row["body"]), "encoding": _SEALED + row["encoding"]}
     if rows:
         session.execute(insert(Row).on_conflict_do_nothing(), rows)
 
@@ -185,26 +178,25 @@ class CallStore:
     _new_halves: int = 0
 
     async def store(self, entries: Sequence[Entry]) -> None:
-        calls = deque(entry for entry in entries if isinstance(entry, CompleteCall))
+        calls = [entry for entry in entries if isinstance(entry, CompleteCall)]
         halves = [entry for entry in entries if isinstance(entry, CallHalf)]
         paired = []
         if halves:
             pairing = await asyncio.to_thread(_pair_halves, self.database, self.plans.sealer, halves)
             self._new_halves += pairing.waiting
             paired = pairing.keys
-            calls.extend(pairing.calls)
+            calls += pairing.calls
 
-        turn = asyncio.Lock()
+        lanes, turn = asyncio.Semaphore(LANES), asyncio.Lock()
 
-        async def work() -> None:
-            while calls:
+        async def store_call(call: CompleteCall) -> None:
+            async with lanes:
                 # One call in each pass of the event loop: callers of models never wait for several.
                 async with turn:
                     await asyncio.sleep(0)
-                if calls:
-                    await self._store_call(calls.popleft())
+                await self._store_call(call)
 
-        ended = await asyncio.gather(*(work() for _ in range(min(LANES, len(calls)))), return_exceptions=True)
+        ended = await asyncio.gather(*map(store_call, calls), return_exceptions=True)
         if fault := next((failure for failure in ended if failure is not None), None):
             raise fault
         if paired:
@@ -247,7 +239,7 @@ class CallStore:
             self.counts.add(read_row(IntakeCount, call, **further))
 
         try:
-            plan = await self.plans.current(call.deployment_id)
+            plan = await self.plans.read_plan(call.deployment_id)
             if plan.deployment.no != call.deployment_no:
                 log.warning(
                     "the deployment of a call was deleted, and another one has its id",
@@ -282,56 +274,35 @@ def _pair_halves(database: Database, sealer: Sealer, halves: Sequence[CallHalf])
 
     Raises SetupError if their key was stored with another secret key, and Unavailable.
     """
-    halves_of: defaultdict[CallKey, dict[str, StoredHalf]] = defaultdict(dict)
+    halves_of: defaultdict[CallKey, dict[CallSide, CallHalf]] = defaultdict(dict)
     names = {half.deployment_no: half.deployment_id for half in halves}
-    for new_half in halves:
-        stored = read_row(StoredHalf, new_half, **structs.asdict(new_half.body))
-        halves_of[read_row(CallKey, new_half)].setdefault(new_half.side, stored)
+    for half in halves:
+        halves_of[read_row(CallKey, half)].setdefault(half.side, half)
     alone = [key for key, sides in halves_of.items() if len(sides) < len(CallSide)]
     if alone:
         # Committed first: of two processes that get one half each, one sees both.
         with database.transaction() as session:
             keys = Deployments(session, sealer).column_keys({key.deployment_no for key in alone})
-            add_halves(
-                session,
-                [
-                    _seal(half, keys.get(half.deployment_no))
-                    for key in alone
-                    for half in halves_of[key].values()
-                ],
-            )
+            add_halves(session, [half for key in alone for half in halves_of[key].values()], keys)
         with database.transaction() as session:
             for row in session.scalars(select(Row).where(_of_calls(alone))):
-                half = read_row(StoredHalf, row)
-                halves_of[read_row(CallKey, half)][half.side] = _open(half, keys.get(half.deployment_no))
+                content, encoding, column_key = row.body, row.encoding, keys.get(row.deployment_no)
+                # One that came before a column was protected is not sealed.
+                if column_key is not None and encoding.startswith(_SEALED):
+                    content = open_body(column_key, content)
+                    encoding = encoding.removeprefix(_SEALED)
+                body = CapturedBody(content, row.content_type, encoding)
+                half = read_row(CallHalf, row, deployment_id=names[row.deployment_no], body=body)
+                halves_of[read_row(CallKey, half)][half.side] = half
     complete = {key: sides for key, sides in halves_of.items() if len(sides) == len(CallSide)}
-    calls = [
-        _join(names[key.deployment_no], sides[CallSide.REQUEST], sides[CallSide.RESPONSE])
-        for key, sides in complete.items()
-    ]
+    calls = []
+    for sides in complete.values():
+        request, response = sides[CallSide.REQUEST], sides[CallSide.RESPONSE]
+        exchange = Exchange(
+            call_id=response.call_id,
+            scored_at=response.stated_at or response.received_at,
+            request=request.body,
+            answer=response.body,
+        )
+        calls.append(read_row(CompleteCall, response, exchange=exchange))
     return _PairedCalls(calls, list(complete), len(halves_of) - len(complete))
-
-
-def _seal(half: StoredHalf, key: bytes | None) -> StoredHalf:
-    return (
-        half
-        if key is None
-        else replace(half, body=seal_body(key, half.body), encoding=_SEALED + half.encoding)
-    )
-
-
-def _open(half: StoredHalf, key: bytes | None) -> StoredHalf:
-    # One that came before a column was protected is not sealed.
-    if key is None or not half.encoding.startswith(_SEALED):
-        return half
-    return replace(half, body=open_body(key, half.body), encoding=half.encoding.removeprefix(_SEALED))
-
-
-def _join(deployment_id: str, request: StoredHalf, response: StoredHalf) -> CompleteCall:
-    exchange = Exchange(
-        call_id=response.call_id,
-        scored_at=response.stated_at or response.received_at,
-        request=read_row(CapturedBody, request),
-        answer=read_row(CapturedBody, response),
-    )
-    return read_row(CompleteCall, response, deployment_id=deployment_id, exchange=exchange)

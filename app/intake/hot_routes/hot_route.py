@@ -8,7 +8,6 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from http import HTTPStatus
 
 import structlog
 from starlette.responses import Response
@@ -113,8 +112,6 @@ class HotRoute(ABC):
     other_methods: str | None = None
     """Refusal of methods other than POST; None where they are another route's."""
 
-    is_marked_safe = True
-
     def __init__(self, services: Services, name: str, bodies: Bodies) -> None:
         self._authenticator = services.authenticator
         self._limits = services.limits
@@ -132,12 +129,10 @@ class HotRoute(ABC):
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                # Each header costs time.
-                marks = _SAFE if self.is_marked_safe or status != HTTPStatus.OK else ()
                 message["headers"] = [
                     *message["headers"],
                     (b"x-request-id", request_id.encode("latin-1")),
-                    *marks,
+                    *_SAFE,
                 ]
             await send(message)
 

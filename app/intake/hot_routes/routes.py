@@ -47,8 +47,6 @@ _encode = msgspec.json.Encoder().encode
 
 
 class IngestionRoute(HotRoute):
-    is_marked_safe = False  # nothing that a browser could misread
-
     def __init__(self, services: Services, name: str, bodies: Bodies, ingestion: Ingestion) -> None:
         super().__init__(services, name, bodies)
         self._name = name

@@ -94,7 +94,14 @@ class FlatTable:
         if self._subject.kind is LogKind.PAYLOAD and self._prediction is not None:
             record["prediction"] = scalar(row[self._prediction])
             if self._probability is not None:
-                record["probability"] = _read_probability(row[self._probability])
+                value = row[self._probability]
+                record["probability"] = (
+                    parse_probability(value)
+                    if isinstance(value, str)
+                    else list(map(plain_cell, value))
+                    if isinstance(value, list)
+                    else plain_cell(value)
+                )
         return [record]
 
     def _pick(self, chosen: str | None, usual: Sequence[str], free: Sequence[str]) -> str | None:
@@ -199,12 +206,6 @@ class _Numbered:
             )
             raise InvalidInput(f"{self._file} line {self.number}", reason)
         return line.decode()
-
-
-def _read_probability(value: Any) -> Any:  # noqa: ANN401 - any cell
-    if isinstance(value, str):
-        return parse_probability(value)
-    return [plain_cell(member) for member in value] if isinstance(value, list) else plain_cell(value)
 
 
 _TYPES = {"numerical": "number", "categorical": "string"}

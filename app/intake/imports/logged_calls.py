@@ -2,21 +2,24 @@
 
 import base64
 import json
+import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import astuple
 from functools import partial
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from msgspec.structs import replace
 
 from ...base.errors import InvalidInput, ScoringFailed, TooLarge
 from ...base.strict_json import JsonObject, parse_json
-from ...base.values import is_number
+from ...base.values import frozen, is_number
 from ...domain.record_times import LogKind
 from ...payloads.codec import Codec
 from ...payloads.read_call import CallColumns, read_call
 from ...payloads.registry import FINDABLE, bind_codec, codec_for
 from ..logging.model_call import ids_of_call, require_bounded
-from .call_halves import Half, open_halves
 from .input_file import ImportRow, ImportSubject, InputFile, NumberedRows, RowRefused, quoted, read_time
 
 _CSV = "text/csv"
@@ -115,6 +118,67 @@ def read_rows(
         else:
             for record in records:
                 yield ImportRow(file=file.name, line=number, record=record)
+
+
+@frozen
+class Half:
+    call: str
+    is_request: bool
+    body: bytes
+    file: str
+    line: int
+    time: str | None
+
+
+class Halves:
+    """Joins the halves of calls; they wait on the disk."""
+
+    def __init__(self, database: sqlite3.Connection) -> None:
+        self._database = database
+        database.execute("PRAGMA journal_mode = OFF")
+        database.execute("PRAGMA synchronous = OFF")
+        database.execute(
+            "CREATE TABLE halves (call TEXT, is_request INTEGER, body BLOB, file TEXT, line INTEGER, time "
+            "TEXT, no INTEGER PRIMARY KEY AUTOINCREMENT, UNIQUE (call, is_request))"
+        )
+
+    def match(self, half: Half) -> Half | None:
+        """None if this half has to wait. A repeated half is dropped."""
+        key = (half.call, not half.is_request)
+        row = self._database.execute(
+            "SELECT call, is_request, body, file, line, time FROM halves WHERE call = ? AND is_request = ?",
+            key,
+        ).fetchone()
+        if row is not None:
+            self._database.execute("DELETE FROM halves WHERE call = ? AND is_request = ?", key)
+            return Half(*row)
+        self._database.execute(
+            "INSERT OR IGNORE INTO halves (call, is_request, body, file, line, time) VALUES (?, ?, ?, ?, ?, "
+            "?)",
+            astuple(half),
+        )
+        return None
+
+    def orphans(self) -> Iterator[ImportRow]:
+        for is_request, file, line in self._database.execute(
+            "SELECT is_request, file, line FROM halves ORDER BY no"
+        ):
+            present, missing = ("request", "answer") if is_request else ("answer", "request")
+            yield ImportRow(
+                file=file,
+                line=line,
+                field="id",
+                reason=f"is of a {present} whose {missing} is in none of the files",
+            )
+
+
+@contextmanager
+def open_halves() -> Iterator[Halves]:
+    with (
+        TemporaryDirectory(prefix="evenhand-import-") as folder,
+        closing(sqlite3.connect(f"{folder}/halves", isolation_level=None)) as connection,
+    ):
+        yield Halves(connection)
 
 
 def join_halves(

@@ -67,11 +67,6 @@ class ImportReport:
         reason = f"{row.field}: {_VALUE.sub('', row.reason)}"
         self.reasons[reason if reason in self.reasons or len(self.reasons) < MAX_REASONS else "other"] += 1
 
-    def note_time(self, time: datetime) -> None:
-        text = time.astimezone(UTC).isoformat(timespec="microseconds")
-        self.earliest = min(self.earliest or text, text)
-        self.latest = max(self.latest or text, text)
-
     def members(self) -> JsonObject:
         return vars(self) | {
             "reasons": dict(self.reasons.most_common()),
@@ -213,7 +208,9 @@ def run_import(
         # The service refuses a row without a valid time.
         with suppress(KeyError, TypeError, ValueError):
             time = datetime.fromisoformat(record["scored_at" if "scored_at" in record else "labelled_at"])
-            report.note_time(time)
+            text = time.astimezone(UTC).isoformat(timespec="microseconds")
+            report.earliest = min(report.earliest or text, text)
+            report.latest = max(report.latest or text, text)
             if row.fraction < 1:
                 sampled[row.fraction][floor_to_hour(time)] += 1
         position += 1

@@ -178,12 +178,10 @@ def check_rows(
     columns: Sequence[Column],
     checks: Sequence[Check],
     refusals: Refusals,
-    *,
-    prefix: str = "",
 ) -> None:
     """Replaces values that are stored in another form (3.0 as 3)."""
     for position, (column, check) in enumerate(zip(columns, checks, strict=True)):
-        cells = check_values([row[position] for row in rows], check, f"{prefix}{column.name}", refusals)
+        cells = check_values([row[position] for row in rows], check, column.name, refusals)
         for row, cell in zip(rows, cells, strict=True):
             row[position] = cell
 
@@ -200,14 +198,7 @@ def check_values(values: list[Any], check: Check, where: str, refusals: Refusals
 
 
 def check_objects(objects: Sequence[Json], columns: Columns, refusals: Refusals) -> list[Cells]:
-    names = [column.name for column in columns.columns]
-    if all(
-        isinstance(row, dict) and len(row) == len(names) and columns.names.issuperset(row) for row in objects
-    ):
-        rows = [[row[name] for name in names] for row in objects]
-        check_rows(rows, columns.columns, columns.checks, refusals, prefix=f"{columns.kind}.")
-        return list(rows)
-    checked = []
+    checked: list[Cells] = []
     for position, row in enumerate(objects):
         try:
             checked.append(columns.cells(row))
@@ -229,11 +220,7 @@ def copy_text(text: str) -> str:
 
 def json_lines(values: Sequence[Any]) -> list[str]:
     """None becomes JSON's null, not SQL's."""
-    is_one = len(values) == 1  # half the time of making and splitting lines
-    text = (_ENCODER.encode(values[0]) if is_one else _ENCODER.encode_lines(values)).decode()
-    if "\\" in text:
-        text = text.replace("\\", "\\\\")
-    return [text] if is_one else text.split("\n")[:-1]
+    return _ENCODER.encode_lines(values).decode().replace("\\", "\\\\").split("\n")[:-1]
 
 
 def payload_batch(
@@ -357,10 +344,7 @@ def find_large(checked: Checked, lines: bytes) -> Mapping[int, str]:
     if len(lines) <= MAX_RECORD_BYTES:
         return {}
     # A line holds a record's JSON and more: a short one needs no second look.
-    lengths = list(map(len, lines.split(b"\n")))
-    if max(lengths) <= MAX_RECORD_BYTES:
-        return {}
-    long = [position for position, length in enumerate(lengths) if length > MAX_RECORD_BYTES]
+    long = [position for position, line in enumerate(lines.split(b"\n")) if len(line) > MAX_RECORD_BYTES]
     columns = [getattr(checked, name) for name in _VALUES]
     problems = {
         position: size_problem(measure_size(*(column[position] for column in columns))) for position in long

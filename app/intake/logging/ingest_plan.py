@@ -373,7 +373,10 @@ class Columns:
         cells: list[Any] = []
         for column, check in zip(self.columns, self.checks, strict=True):
             value = values.get(column.name)
-            cells.append(None if value is None else checked_cell(f"{self.kind}.{column.name}", check, value))
+            try:
+                cells.append(None if value is None else check(value))
+            except CellRefused as error:
+                raise RecordRefused(f"{self.kind}.{column.name}", str(error)) from error
         return cells
 
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from ...base.encodings import UTF_8, decode_parts
 from ...base.errors import InvalidInput
 from ...base.strict_json import JsonObject
-from ...base.values import Range, Scalar, name_value, nearest, quote_names
+from ...base.values import Range, name_value, nearest, quote_names
 from ...domain.deployment import Column
 from ...domain.groups import normalize_look
 from ...domain.monitor import Outcome
@@ -23,6 +23,103 @@ from .ingest_plan import Checked, CheckedPayload, IngestPlan, RecordRefused, Sta
 from .model_call import check_pairs
 
 MAX_WARNINGS = 10
+
+LABEL = "label"
+
+
+# Python's own limit would refuse a whole file for one long value.
+csv.field_size_limit(MAX_BODY_BYTES)
+
+_ID_COLUMNS = ("id", "record_id")
+_TIME_FIELDS = ("scored_at", "labelled_at", "scoring_timestamp")
+_PREDICTION, _PROBABILITY = "_original_prediction", "_original_probability"
+
+
+class LogRequest(Struct, frozen=True, kw_only=True):
+    """`label` is the label's column in feedback. With `first_time_counts`, a record sent again with another
+    time is a duplicate. Large bodies of one `actor` wait for each other.
+    """
+
+    body: bytes
+    actor: str = ""
+    encoding: str = ""
+    is_csv: bool = False
+    charset: str = UTF_8
+    historical: bool = False
+    label: str = LABEL
+    first_time_counts: bool = False
+    assume_utc: bool = False
+    source: RecordSource = RecordSource.REST
+
+
+def read_payload(
+    request: LogRequest, plan: IngestPlan, moments: StatedTimes, most_bytes: int = MAX_BODY_BYTES
+) -> CheckedPayload:
+    """The body may unpack to `most_bytes`. Raises InvalidInput (the field says where), TooLarge,
+    UnsupportedMediaType.
+    """
+    if request.is_csv:
+        raise InvalidInput("body", "payload records are taken as JSON only")
+    body = decompressed(request.body, request.encoding, most_bytes)
+    require_decodable(body)
+    checked = plan.fast.read(body, moments) if plan.fast else None
+    if checked is None:
+        value = decoded_json(body)
+        records = _find_native_records(value)
+        if records is not None:
+            check_count(len(records))
+            checked = check_payload(records, plan, moments)
+        else:
+            pairs = value if isinstance(value, list) else [value]
+            check_count(len(pairs))
+            if not isinstance(pairs[0], dict) or pairs[0].keys().isdisjoint(("request", "response")):
+                raise InvalidInput(
+                    "body",
+                    "must be records {features: {…}, prediction: …}, or logged pairs {request, response}",
+                )
+            checked = check_pairs(pairs, plan, moments)
+    check_count(checked.sent)
+    _require_times(checked)
+    return checked
+
+
+def read_feedback(
+    request: LogRequest, plan: IngestPlan, moments: StatedTimes, most_bytes: int = MAX_BODY_BYTES
+) -> Checked:
+    body = decompressed(request.body, request.encoding, most_bytes)
+    if request.is_csv:
+        header, *lines = read_csv_lines("".join(decode_parts([body], request.charset, "body")))
+        if request.label not in header:
+            raise InvalidInput(
+                "label", f"the header has no column {request.label!r:.210}; it has {quote_names(header)}"
+            )
+        records = [_build_csv_record(header, line, plan, request) for line in lines]
+    else:
+        require_decodable(body)
+        records = _list_json_records(decoded_json(body), plan, request)
+    check_count(len(records))
+    checked = check_feedback(records, plan, moments, label_field=request.label)
+    _require_times(checked)
+    return checked
+
+
+def _list_json_records(value: Json, plan: IngestPlan, request: LogRequest) -> list[Any]:
+    native = _find_native_records(value)
+    if native is not None:
+        if request.label != LABEL:
+            raise InvalidInput(
+                "label", "names a column, and records have none: each holds its label as `label`"
+            )
+        return native
+    rows = [value] if _is_table(value) else value
+    if not isinstance(rows, list):
+        raise InvalidInput(
+            "body",
+            "must be {records: […]}, an array of objects of columns, or {fields, values} or an array of them",
+        )
+    if rows and all(map(_is_table, rows)):
+        return _list_table_records(rows, plan, request)
+    return [_build_record(row, plan, request) if isinstance(row, dict) else row for row in rows]
 
 
 def find_warnings(checked: Checked, plan: IngestPlan) -> Sequence[ReceiptWarning]:
@@ -71,117 +168,17 @@ def _find_unlisted(checked: Checked, plan: IngestPlan) -> Sequence[ReceiptWarnin
         for value in (*outcomes.favourable, *outcomes.unfavourable)
         if not isinstance(value, Range)
     }
-    return [
-        ReceiptWarning(name, records, _describe(answer, listed))
-        for (name, answer), records in unlisted.most_common(MAX_WARNINGS)
-    ]
+    warnings = []
+    for (name, answer), records in unlisted.most_common(MAX_WARNINGS):
+        likely = nearest(name_value(answer), listed)
+        question = "" if likely is None else f"; did you mean {shown(listed[likely])}?"
+        warnings.append(
+            ReceiptWarning(name, records, f"{shown(answer)} is in neither outcome list{question}")
+        )
+    return warnings
 
 
-def _describe(answer: Scalar, listed: dict[str, Scalar]) -> str:
-    near = nearest(name_value(answer), listed)
-    return f"{shown(answer)} is in neither outcome list" + (
-        "" if near is None else f"; did you mean {shown(listed[near])}?"
-    )
-
-
-LABEL = "label"
-
-
-# Python's own limit would refuse a whole file for one long value.
-csv.field_size_limit(MAX_BODY_BYTES)
-
-_ID_COLUMNS = ("id", "record_id")
-_TIMES = ("scored_at", "labelled_at", "scoring_timestamp")
-_PREDICTION, _PROBABILITY = "_original_prediction", "_original_probability"
-
-
-class LogRequest(Struct, frozen=True, kw_only=True):
-    """`label` is the label's column in feedback. With `first_time_counts`, a record sent again with another
-    time is a duplicate. Large bodies of one `actor` wait for each other.
-    """
-
-    body: bytes
-    actor: str = ""
-    encoding: str = ""
-    is_csv: bool = False
-    charset: str = UTF_8
-    historical: bool = False
-    label: str = LABEL
-    first_time_counts: bool = False
-    assume_utc: bool = False
-    source: RecordSource = RecordSource.REST
-
-
-def read_payload(
-    request: LogRequest, plan: IngestPlan, moments: StatedTimes, most_bytes: int = MAX_BODY_BYTES
-) -> CheckedPayload:
-    """The body may unpack to `most_bytes`. Raises InvalidInput (the field says where), TooLarge,
-    UnsupportedMediaType.
-    """
-    body = decompressed(request.body, request.encoding, most_bytes)
-    if request.is_csv:
-        raise InvalidInput("body", "payload records are taken as JSON only")
-    require_decodable(body)
-    checked = plan.fast.read(body, moments) if plan.fast else None
-    if checked is None:
-        value = decoded_json(body)
-        records = _native_records(value)
-        if records is not None:
-            check_count(len(records))
-            checked = check_payload(records, plan, moments)
-        else:
-            pairs = value if isinstance(value, list) else [value]
-            check_count(len(pairs))
-            if not isinstance(pairs[0], dict) or pairs[0].keys().isdisjoint(("request", "response")):
-                raise InvalidInput(
-                    "body",
-                    "must be records {features: {…}, prediction: …}, or logged pairs {request, response}",
-                )
-            checked = check_pairs(pairs, plan, moments)
-    check_count(checked.sent)
-    _require_times(checked)
-    return checked
-
-
-def read_feedback(
-    request: LogRequest, plan: IngestPlan, moments: StatedTimes, most_bytes: int = MAX_BODY_BYTES
-) -> Checked:
-    body = decompressed(request.body, request.encoding, most_bytes)
-    if not request.is_csv:
-        require_decodable(body)
-        value = decoded_json(body)
-    if request.is_csv:
-        header, *lines = read_lines("".join(decode_parts([body], request.charset, "body")))
-        if request.label not in header:
-            raise InvalidInput(
-                "label", f"the header has no column {request.label!r:.210}; it has {quote_names(header)}"
-            )
-        records = [_build_csv_record(header, line, plan, request) for line in lines]
-    elif (native := _native_records(value)) is not None:
-        if request.label != LABEL:
-            raise InvalidInput(
-                "label", "names a column, and records have none: each holds its label as `label`"
-            )
-        records = native
-    else:
-        rows = [value] if _is_table(value) else value
-        if not isinstance(rows, list):
-            raise InvalidInput(
-                "body",
-                "must be {records: […]}, an array of objects of columns, or {fields, values} or an array of "
-                "them",
-            )
-        if rows and all(map(_is_table, rows)):
-            records = _records_of_tables(rows, plan, request)
-        else:
-            records = [_build_record(row, plan, request) if isinstance(row, dict) else row for row in rows]
-    check_count(len(records))
-    checked = check_feedback(records, plan, moments, label_field=request.label)
-    _require_times(checked)
-    return checked
-
-
-def _native_records(value: Json) -> list[Any] | None:
+def _find_native_records(value: Json) -> list[Any] | None:
     """Records of `{"records": […]}`, of an array, or a single one; None if they have another form."""
     if not isinstance(value, dict) or "records" not in value:
         bare = value if isinstance(value, list) else [value]
@@ -192,20 +189,21 @@ def _native_records(value: Json) -> list[Any] | None:
         raise InvalidInput("records", "must be an array of records")
     unknown = sorted(value.keys() - {"records"})
     if unknown:
+        # ascii() escapes control characters; its quotes are cut off.
         raise InvalidInput(ascii(unknown[0])[1:-1], "is not a member that is known here; send only records")
     return records
 
 
 def _require_times(checked: Checked) -> None:
     """Raises InvalidInput if most of several records have times that cannot be."""
-    refused = [rejection for rejection in checked.rejections if rejection.field in _TIMES]
+    refused = [rejection for rejection in checked.rejections if rejection.field in _TIME_FIELDS]
     if checked.sent > 1 and 2 * len(refused) > checked.sent:
         first = refused[0]
         refusal = f"has no usable time in {len(refused):,} of {checked.sent:,} records, so none is stored"
         raise InvalidInput(f"records[{first.index}].{first.field}", f"{refusal}; here it {first.reason}")
 
 
-def _records_of_tables(tables: Iterable[Any], plan: IngestPlan, request: LogRequest) -> list[Any]:
+def _list_table_records(tables: Iterable[Any], plan: IngestPlan, request: LogRequest) -> list[Any]:
     records: list[Any] = []
     for position, table in enumerate(tables):
         fields = table["fields"]
@@ -230,7 +228,7 @@ def _is_table(value: Json) -> bool:
     )
 
 
-def read_lines(text: str) -> list[list[str]]:
+def read_csv_lines(text: str) -> list[list[str]]:
     try:
         header, *lines = csv.reader(io.StringIO(text, newline=""), strict=True) if text else ([],)
     except csv.Error as error:
@@ -244,7 +242,7 @@ def _build_record(row: JsonObject, plan: IngestPlan, request: LogRequest) -> Jso
     columns = plan.features.names | plan.meta.names
     # OpenScale's name of the time is of historical imports only.
     time_columns = ("labelled_at", "record_timestamp") if request.historical else ("labelled_at",)
-    record_id, time = (
+    record_id, labelled_at = (
         next((row[name] for name in aliases if name in row and name not in columns), None)
         for aliases in (_ID_COLUMNS, time_columns)
     )
@@ -253,7 +251,7 @@ def _build_record(row: JsonObject, plan: IngestPlan, request: LogRequest) -> Jso
         "meta": _pick_columns(row, plan.meta.columns),
         "label": row.get(request.label),
         "id": record_id,
-        "labelled_at": time,
+        "labelled_at": labelled_at,
     }
     for name in (_PREDICTION, _PROBABILITY):
         if name not in columns:
@@ -278,6 +276,8 @@ def _build_csv_record(header: list[str], line: list[str], plan: IngestPlan, requ
         values = record[kind]
         if values is not None:
             record[kind] = {
-                c.name: parse_text(values[c.name] or "", c.sent) for c in columns if c.name in values
+                column.name: parse_text(values[column.name] or "", column.sent)
+                for column in columns
+                if column.name in values
             }
     return record

@@ -104,7 +104,13 @@ def add_rows(
     rows = len(table)
     features = pick_columns(table.rows, table.fields, plan.features.columns)
     check_rows(features, plan.features.columns, plan.features.checks, refusals)
-    meta = _check_meta(table, plan, refusals)
+    meta: list[Any] = [None] * rows
+    meta_rows, meta_fields = table.meta_rows, table.meta_fields
+    if meta_rows is None and plan.meta.names.intersection(table.fields):
+        meta_rows, meta_fields = table.rows, table.fields
+    if meta_rows is not None:
+        meta = pick_columns([list(row) for row in meta_rows], meta_fields, plan.meta.columns)
+        check_rows(meta, plan.meta.columns, plan.meta.checks, refusals)
     outputs = plan.target.outputs
     for index, value in enumerate(table.predictions):
         if value is None:
@@ -134,20 +140,6 @@ def add_rows(
     ]
     checked.indexes += [first + position for position in good]
     checked.times += [scored_at] * len(good)
-
-
-def _check_meta(table: LoggedTable, plan: IngestPlan, refusals: Refusals) -> list[Any]:
-    columns = plan.meta.columns
-    names = table.meta_fields
-    rows = table.meta_rows
-    if rows is None:
-        if not columns or not plan.meta.names.intersection(table.fields):
-            return [None] * len(table)
-        names = table.fields
-        rows = [list(row) for row in table.rows]
-    picked = pick_columns(rows, names, columns)
-    check_rows(picked, columns, plan.meta.checks, refusals)
-    return picked
 
 
 def _read_pair(pair: JsonObject, plan: IngestPlan) -> LoggedTable:

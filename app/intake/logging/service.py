@@ -9,8 +9,6 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, cast
 
-from sqlalchemy.orm import Session
-
 from ...base.errors import Conflict, InvalidInput, NotFound, ScoringFailed, Unavailable
 from ...base.telemetry.prometheus import ingest_records
 from ...base.turns import Turns
@@ -26,12 +24,13 @@ from ..writing.write_batches import (
     NOTHING_SPECIAL,
     Batch,
     NoPartition,
+    PayloadBatch,
     RowsRefused,
     StaleTarget,
     WriteOutcome,
 )
 from ..writing.write_target import Target, read_target
-from .decode_body import INLINE_BYTES, MAX_BODY_BYTES, read_bounded
+from .decode_body import INLINE_BYTES, read_bounded
 from .encode_lines import feedback_batch, find_large, payload_batch, reject
 from .ingest_plan import Checked, CheckedPayload, IngestPlan, StatedTimes, plan_for
 from .log_request import LogRequest, find_warnings, read_feedback, read_payload
@@ -71,37 +70,20 @@ _FEEDBACK = _Kind(
 )
 
 
-def _read_call(
-    exchange: Exchange,
-    codec: Codec | None,
-    _request: LogRequest,
-    plan: IngestPlan,
-    _moments: StatedTimes,
-    most_bytes: int = MAX_BODY_BYTES,
-) -> CheckedPayload:
-    return read_exchange(exchange, plan, codec, most_bytes)
-
-
 class Ingestion:
     """Belongs to one event loop."""
 
-    def __init__(
-        self, database: Database, *, sealer: Sealer | None = None, commits: GroupCommit | None = None
-    ) -> None:
+    def __init__(self, database: Database, *, sealer: Sealer | None = None) -> None:
         self._database = database
         self._sealer = sealer
-        self._commits = commits or GroupCommit(database.url)
+        self._commits = GroupCommit(database.url)
         self._numbers = RecordNumbers(database)
         self.rejections = RejectionLog(database)
         self._plans: dict[str, IngestPlan] = {}
-        self._months: set[tuple[int, int]] = set()
         self._large = Turns(
             _LARGE_AT_ONCE,
             busy="Too many large bodies are waiting to be read. Send the records again in a moment.",
         )
-
-    async def start(self) -> None:
-        self._commits.start()
 
     async def stop(self) -> None:
         await self._commits.stop()
@@ -153,7 +135,11 @@ class Ingestion:
             actor=deployment_id,
             source=source,
         )
-        kind = replace(_PAYLOAD, read=partial(_read_call, exchange, codec), inline_bytes=_INLINE_CALL_BYTES)
+
+        def read(_: LogRequest, plan: IngestPlan, __: StatedTimes, *most_bytes: int) -> CheckedPayload:
+            return read_exchange(exchange, plan, codec, *most_bytes)
+
+        kind = replace(_PAYLOAD, read=read, inline_bytes=_INLINE_CALL_BYTES)
         return await self._log(kind, deployment_id, request, now)
 
     async def store(
@@ -167,18 +153,7 @@ class Ingestion:
             raise InvalidInput(f"records[{position}].id", problem)
         ids = _with_fresh_ids(checked.ids, now)
         batch = payload_batch(checked, plan, moments, ids, await self._numbers.take(len(ids)))
-        try:
-            try:
-                outcome = await self._commits.write(batch)
-            except NoPartition:
-                self._months.clear()
-                await asyncio.to_thread(_make_partitions, self._database, ensure_coming_months, now)
-                outcome = await self._commits.write(batch)
-        except StaleTarget:
-            self._plans.pop(plan.target.id, None)
-            raise
-        except RowsRefused as error:
-            raise InvalidInput("records", f"the database cannot hold one of them ({error})") from error
+        outcome = await self._write(batch, plan, now)
         _count(_PAYLOAD, _receipt(_PAYLOAD, checked, outcome, plan))
         return ids, outcome
 
@@ -193,13 +168,7 @@ class Ingestion:
             try:
                 return await self._check_and_store(kind, request, plan, moments)
             except StaleTarget:
-                self._plans.pop(deployment_id, None)
                 await asyncio.sleep(_PAUSE_SECONDS)
-            except NoPartition:
-                self._months.clear()
-                await asyncio.to_thread(_make_partitions, self._database, ensure_coming_months, now)
-            except RowsRefused as error:
-                raise InvalidInput("records", f"the database cannot hold one of them ({error})") from error
         raise Unavailable("The deployment is being changed or deleted. Send the records again in a moment.")
 
     async def _check_and_store(
@@ -228,7 +197,7 @@ class Ingestion:
         outcome = NOTHING_SPECIAL
         batch = await self._batch(kind, checked, plan, moments)
         if batch is not None:
-            outcome = await self._commits.write(batch)
+            outcome = await self._write(batch, plan, moments.now)
         else:
             await self._require_current(plan)  # nothing is written, so no write would notice
         receipt = _receipt(kind, checked, outcome, plan)
@@ -245,6 +214,19 @@ class Ingestion:
             self.rejections.note(target.no, rejected, source=checked.source, kind=kind.name, now=moments.now)
         return receipt
 
+    async def _write(self, batch: Batch, plan: IngestPlan, now: datetime) -> WriteOutcome:
+        for _ in range(_ATTEMPTS):
+            try:
+                return await self._commits.write(batch)
+            except StaleTarget:
+                self._plans.pop(plan.target.id, None)
+                raise
+            except NoPartition:
+                await asyncio.to_thread(_make_partitions, self._database, batch, now)
+            except RowsRefused as error:
+                raise InvalidInput("records", f"the database cannot hold one of them ({error})") from error
+        raise Unavailable("The months of the records are being deleted. Send the records again in a moment.")
+
     async def _batch(
         self, kind: _Kind, checked: Checked, plan: IngestPlan, moments: StatedTimes
     ) -> Batch | None:
@@ -253,8 +235,6 @@ class Ingestion:
             return None
         ids = _with_fresh_ids(checked.ids, moments.now)
         numbers = await self._numbers.take(len(ids))
-        if moments.historical and kind.name == _PAYLOAD.name:
-            await self._ensure_months(checked)
         batch = kind.encode(checked, plan, moments, ids, numbers)
         large = find_large(checked, batch.lines)
         if not large:
@@ -287,13 +267,6 @@ class Ingestion:
         if (fresh.target.no, fresh.target.row_version) != (plan.target.no, plan.target.row_version):
             raise StaleTarget([])
 
-    async def _ensure_months(self, checked: Checked) -> None:
-        times = (time.astimezone(UTC) for time in checked.times if time is not None)
-        missing = {(time.year, time.month) for time in times} - self._months
-        if missing:
-            await asyncio.to_thread(_make_partitions, self._database, ensure_months, missing)
-            self._months |= missing
-
 
 def _find_erased(ids: Sequence[str | None], target: Target) -> Mapping[int, str]:
     if not target.erased:
@@ -314,9 +287,11 @@ def _with_fresh_ids(ids: Sequence[str | None], now: datetime) -> list[str]:
     return [prefix + os.urandom(10).hex() if record_id is None else record_id for record_id in ids]
 
 
-def _make_partitions(database: Database, ensure: Callable[[Session, Any], None], months: object) -> None:
+def _make_partitions(database: Database, batch: Batch, now: datetime) -> None:
+    hours = [hour.astimezone(UTC) for hour in batch.hours] if isinstance(batch, PayloadBatch) else ()
     with database.transaction() as session:
-        ensure(session, months)
+        ensure_coming_months(session, now)
+        ensure_months(session, {(hour.year, hour.month) for hour in hours})
 
 
 def _receipt(kind: _Kind, checked: Checked, outcome: WriteOutcome, plan: IngestPlan) -> Receipt:

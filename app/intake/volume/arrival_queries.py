@@ -1,6 +1,6 @@
 """Records by hour: arrived, rejected, not received, and calls through the gateway or by events."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 from sqlalchemy import BigInteger, case, cast, func, or_, select, text
@@ -11,7 +11,6 @@ from ...base.values import frozen, frozen_by_name
 from ...database.binary_rows import list_column_values, read_row, within
 from ...database.tables import (
     ArrivalRow,
-    DeploymentRow,
     FeedbackRecordRow,
     IntakeCountRow,
     MissingRecordRow,
@@ -107,10 +106,8 @@ def rejections_in(session: Session, deployment_no: int, hours: Span) -> Sequence
     return [read_row(RejectionCount, counted) for counted in session.scalars(statement)]
 
 
-def add_rejections(session: Session, counts: Mapping[int, Sequence[RejectionCount]]) -> None:
-    # A deployment that is deleted now would make the next statement refuse all rows.
-    there = select(DeploymentRow.no).where(DeploymentRow.no.in_(counts)).order_by(DeploymentRow.no)
-    present = session.scalars(there.with_for_update(read=True, key_share=True, skip_locked=True)).all()
+def add_rejections(session: Session, counts: dict[int, list[RejectionCount]]) -> None:
+    present = find_numbers(session, counts)
     rows = [
         {"deployment_no": no, **list_column_values(rejected)} for no in present for rejected in counts[no]
     ]

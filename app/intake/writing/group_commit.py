@@ -38,29 +38,21 @@ class GroupCommit:
 
     def __init__(self, url: str, *, writers: int = WRITERS, pending_records: int = PENDING_RECORDS) -> None:
         outages = OutageLog("database_unreachable", "database_reachable")
-        self._writers = [Writer(url, outages) for _ in range(writers)]
+        self._idle = [Writer(url, outages) for _ in range(writers)]
         self._tasks: set[asyncio.Task[None]] = set()
         self._limit = pending_records
         self._queue: deque[_Pending] = deque()
         self._waiting_records = 0
-        self._busy = 0
         self._impatience: asyncio.TimerHandle | None = None
-        self._idle: deque[asyncio.Future[None]] = deque()
         self._is_closing = False
-
-    def start(self) -> None:
-        self._loop = asyncio.get_running_loop()  # a call to the system each time
-        for writer in self._writers:
-            self._employ(writer)
 
     async def stop(self) -> None:
         self._is_closing = True
-        for idle in self._idle:
-            _resolve(idle)
+        while self._tasks:
+            await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._impatience is not None:
             self._impatience.cancel()
-        await asyncio.gather(*self._tasks)
-        for writer in self._writers:
+        for writer in self._idle:
             await writer.close()
 
     @property
@@ -79,74 +71,68 @@ class GroupCommit:
                 f"{self._waiting_records:,} records are waiting to be written already. Send these again in "
                 "a moment."
             )
-        pending = _Pending(batch, self._loop.create_future())
+        pending = _Pending(batch, asyncio.get_running_loop().create_future())
         self._queue.append(pending)
         self._waiting_records += count
         # Waiting for company would only cost time.
-        if self._busy == 0:
-            self._wake_one()
+        if not self._tasks or self._waiting_records >= PARALLEL_RECORDS:
+            self._begin_write()
         else:
-            self._call_for_help()
+            self._grow_impatient()
         return await pending.done
 
-    def _employ(self, writer: Writer) -> None:
-        task = asyncio.create_task(self._serve(writer))
-        self._tasks.add(task)
-        task.add_done_callback(lambda ended: self._replace(writer, ended))
+    def _begin_write(self) -> None:
+        if self._queue and self._idle:
+            writer = self._idle.pop()
+            task = asyncio.create_task(self._write_group(writer))
+            self._tasks.add(task)
+            task.add_done_callback(lambda ended: self._end_write(writer, ended))
 
-    def _replace(self, writer: Writer, task: "asyncio.Task[None]") -> None:
-        """A writer that died of a fault must not take its share of the work with it."""
+    def _end_write(self, writer: Writer, task: "asyncio.Task[None]") -> None:
+        """A write that ended by a fault must not take the writer with it."""
         self._tasks.discard(task)
-        if not self._is_closing and not task.cancelled():
+        self._idle.append(writer)
+        if task.cancelled():
+            return
+        if task.exception() is not None:
             log.error("writer_died", exc_info=task.exception())
-            self._employ(writer)
+        self._begin_write()
 
-    async def _serve(self, writer: Writer) -> None:
-        while True:
-            while not self._queue:
-                if self._is_closing:
-                    return
-                idle = self._loop.create_future()
-                self._idle.append(idle)
-                await idle
-            first = self._queue.popleft()
-            group = [first]
-            records = len(first.batch.numbers)
-            of_other_kinds = []
-            while self._queue and records < FLUSH_RECORDS:
-                pending = self._queue.popleft()
-                count = len(pending.batch.numbers)
-                if _kind(pending.batch) == _kind(first.batch) and records + count <= FLUSH_RECORDS:
-                    group.append(pending)
-                    records += count
-                else:
-                    of_other_kinds.append(pending)
-            self._queue.extendleft(reversed(of_other_kinds))
-            self._waiting_records -= records
-            if self._queue:
-                self._call_for_help()
-            self._busy += 1
-            try:
-                await self._flush(writer, group)
-            finally:
-                self._busy -= 1
-                # Only if something unforeseen was raised.
-                _fail(group, Unavailable("The write failed. Send the records again in a moment."))
-
-    def _call_for_help(self) -> None:
-        if self._waiting_records >= PARALLEL_RECORDS:
-            self._wake_one()
-        elif self._impatience is None:
-            self._impatience = self._loop.call_later(LONGEST_WAIT_SECONDS, self._lose_patience)
+    def _grow_impatient(self) -> None:
+        if self._impatience is None:
+            loop = asyncio.get_running_loop()
+            self._impatience = loop.call_later(LONGEST_WAIT_SECONDS, self._lose_patience)
 
     def _lose_patience(self) -> None:
         self._impatience = None
-        if self._queue:
-            self._wake_one()
+        self._begin_write()
 
-    def _wake_one(self) -> None:
-        if self._idle:
-            _resolve(self._idle.popleft())
+    async def _write_group(self, writer: Writer) -> None:
+        group: list[_Pending] = []
+        records = 0
+        of_other_kinds = []
+        while self._queue and records < FLUSH_RECORDS:
+            pending = self._queue.popleft()
+            count = len(pending.batch.numbers)
+            if not group or (
+                _kind(pending.batch) == _kind(group[0].batch) and records + count <= FLUSH_RECORDS
+            ):
+                group.append(pending)
+                records += count
+            else:
+                of_other_kinds.append(pending)
+        self._queue.extendleft(reversed(of_other_kinds))
+        self._waiting_records -= records
+        if self._waiting_records >= PARALLEL_RECORDS:
+            self._begin_write()
+        elif self._queue:
+            self._grow_impatient()
+        try:
+            if group:
+                await self._flush(writer, group)
+        finally:
+            # Only if something unforeseen was raised.
+            _fail(group, Unavailable("The write failed. Send the records again in a moment."))
 
     async def _flush(self, writer: Writer, group: list[_Pending]) -> None:
         try:
@@ -178,8 +164,3 @@ def _fail(group: Sequence[_Pending], error: Exception) -> None:
     for pending in group:
         if not pending.done.done():
             pending.done.set_exception(error)
-
-
-def _resolve(future: "asyncio.Future[None]") -> None:
-    if not future.done():
-        future.set_result(None)

@@ -28,7 +28,7 @@ from ...domain.record import (
 from ...intake.logging.decode_body import decoded_json, require_decodable
 from ...intake.logging.encode_lines import read_members, read_optional
 from ...intake.logging.ingest_plan import MAX_RECORDS, Checked, IngestPlan, RecordRefused, checked_cell
-from ...intake.logging.log_request import find_warnings, read_lines
+from ...intake.logging.log_request import find_warnings, read_csv_lines
 from ...intake.writing.write_target import Target
 
 MAX_CORRECTIONS = 1_000
@@ -182,7 +182,7 @@ def read_corrections(body: bytes, charset: str | None, plan: IngestPlan) -> Sequ
     Raises InvalidInput, and TooLarge of far more than corrections need.
     """
     if charset is not None:
-        header, *lines = read_lines("".join(decode_parts([body], charset, "body")))
+        header, *lines = read_csv_lines("".join(decode_parts([body], charset, "body")))
         corrections = [_read_line(header, line, plan) for line in lines]
     else:
         require_decodable(body)

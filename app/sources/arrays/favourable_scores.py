@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, reduce
 from operator import add
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 import numpy as np
@@ -109,20 +109,25 @@ def read_answers(json_texts: pa.ChunkedArray, rule: OutcomeRule) -> pa.ChunkedAr
     boolean.
     """
     tests = rule.tests
-    return _spell_each(json_texts, lambda answer: format_value(tests.read(answer)))
+    return _spell_json(json_texts, lambda answer: format_value(tests.read(answer)))
 
 
 def canonical_texts(json_texts: pa.ChunkedArray) -> pa.ChunkedArray:
     """Canonical JSON texts [records], null where missing: `1` and `1.0` are one class, `"1"`
     another.
     """
-    return _spell_each(json_texts, canonical)
+    return _spell_json(json_texts, canonical)
 
 
-def _spell_each(json_texts: pa.ChunkedArray, spell: Callable[[Scalar], str]) -> pa.ChunkedArray:
-    encoded = json_texts.combine_chunks().dictionary_encode()
-    texts = pa.array([spell(parse_value(text)) for text in encoded.dictionary.to_pylist()], "string")
-    return pa.chunked_array([texts.take(encoded.indices)])
+def _spell_json(json_texts: pa.ChunkedArray, spell: Callable[[Scalar], str]) -> pa.ChunkedArray:
+    return pa.chunked_array([spell_each(json_texts.combine_chunks(), lambda text: spell(parse_value(text)))])
+
+
+def spell_each(array: pa.Array, spell: Callable[[Any], str]) -> pa.Array:
+    encoded = array.dictionary_encode()
+    return pa.array([spell(value) for value in encoded.dictionary.to_pylist()], "string").take(
+        encoded.indices
+    )
 
 
 def _encode(array: pa.Array, column: Column | None) -> Coded:

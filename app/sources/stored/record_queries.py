@@ -8,11 +8,12 @@ from typing import Any, Final
 
 import msgspec
 import pyarrow as pa
-from sqlalchemy import Row, text
+from sqlalchemy import Row, TextClause, text
 from sqlalchemy.orm import Session
 
+from ...base.strict_json import JsonObject
 from ...base.values import frozen_by_name, shown_value
-from ...database.binary_rows import MAX_PAGE_BYTES, fill_page, read_row
+from ...database.binary_rows import Page, fill_page, read_row
 from ...database.engine import ArrowReader
 from ...domain.check import Span
 from ...domain.deployment import FieldType, RecordSchema
@@ -66,48 +67,41 @@ class StoredCopy:
 
 
 @frozen_by_name
-class FoundRecords:
-    """Newest first. `looked_through_to` is where the request stopped early. `is_cut`: a page has no room for
-    more.
+class RecordPage:
+    """Records in order. A page may be short, or empty, and have a `next_place`: a request reads a bounded part
+    of the log.
     """
 
     records: list[StoredRecord]
-    looked_through_to: RecordPlace | None = None
-    is_cut: bool = False
+    next_place: RecordPlace | GapPlace | None
 
 
 RECORD_COLUMNS = ", ".join(f"r.{name}" for name in StoredRecord.__dataclass_fields__)
 VALUE_COLUMNS = ("features", "meta", "prediction", "probability", "label", "mitigated")
-_SIZE = " + ".join(f"coalesce(octet_length(CAST(r.{name} AS text)), 0)" for name in VALUE_COLUMNS)
 _NEWEST_FIRST = "ORDER BY r.logged_at DESC, r.record_no DESC"
 
 
 def find_records(
     session: Session, deployment_no: int, filters: RecordFilter, *, after: RecordPlace | None, limit: int
-) -> FoundRecords:
+) -> RecordPage:
     statement = bound_statement(deployment_no, filters, after)
     stop = _stop_within(session, statement, filters)
     add_filters(statement, filters)
-    rows = session.execute(
-        text(
-            f"""WITH found AS (
-                    SELECT {RECORD_COLUMNS}, {_SIZE} AS size FROM payload_records r
-                        WHERE {statement.where} {_NEWEST_FIRST} LIMIT :most
-                ), filled AS (
-                    SELECT r.*, sum(size) OVER ({_NEWEST_FIRST} ROWS UNBOUNDED PRECEDING) - size AS before,
-                        count(*) OVER () AS available
-                    FROM found r
-                )
-                SELECT {RECORD_COLUMNS}, available FROM filled r
-                    WHERE before < :room {_NEWEST_FIRST}"""  # noqa: S608 - constants
-        ),
-        statement.values | {"most": limit, "room": MAX_PAGE_BYTES},
-    ).all()
-    records = [read_row(StoredRecord, row) for row in rows]
-    # `available` was counted before the page was cut.
-    return FoundRecords(
-        records=records, looked_through_to=stop, is_cut=bool(rows) and len(rows) < rows[0].available
+    query = text(
+        f"SELECT {RECORD_COLUMNS} FROM payload_records r WHERE {statement.where} {_NEWEST_FIRST} LIMIT :most"  # noqa: S608 - constants
     )
+    page = _read_page(session, query, statement.values | {"most": limit + 1})
+    records = [read_row(StoredRecord, row) for row in page.items[:limit]]
+    if page.is_cut or len(page.items) > limit:
+        return RecordPage(records=records, next_place=records[-1].place if records else after)
+    return RecordPage(records=records, next_place=stop)
+
+
+def _read_page(session: Session, query: TextClause, values: JsonObject) -> Page[Row[Any]]:
+    with session.execute(query, values, execution_options={"yield_per": _AT_ONCE}) as rows:
+        return fill_page(
+            rows, lambda row: len(msgspec.json.encode([getattr(row, name) for name in VALUE_COLUMNS]))
+        )
 
 
 def _stop_within(session: Session, statement: Statement, filters: RecordFilter) -> RecordPlace | None:
@@ -261,15 +255,9 @@ _IS_LARGEST = (
 )
 
 
-@frozen_by_name
-class RecordsByGap:
-    records: list[StoredRecord]
-    next_place: GapPlace | None
-
-
 def find_by_gap(
     session: Session, deployment_no: int, filters: RecordFilter, *, after: GapPlace | None, limit: int
-) -> RecordsByGap:
+) -> RecordPage:
     if after is not None and after.gap is None:
         return _find_without_flags(
             session, deployment_no, filters, RecordPlace(after.logged_at, after.record_no), limit
@@ -280,12 +268,12 @@ def find_by_gap(
     unflagged = _find_without_flags(
         session, deployment_no, filters, _LAST_PLACE, limit - len(flagged.records)
     )
-    return RecordsByGap(records=[*flagged.records, *unflagged.records], next_place=unflagged.next_place)
+    return RecordPage(records=[*flagged.records, *unflagged.records], next_place=unflagged.next_place)
 
 
 def _find_flagged(
     session: Session, deployment_no: int, filters: RecordFilter, after: GapPlace | None, limit: int
-) -> RecordsByGap:
+) -> RecordPage:
     conditions = ["f.deployment_no = :deployment_no"]
     values: dict[str, Any] = {"deployment_no": deployment_no}
     if after is not None:
@@ -309,34 +297,24 @@ def _find_flagged(
         f"{of_flag}"
         f" WHERE {' AND '.join([*conditions, _IS_LARGEST])} AND {statement.where} {_BY_GAP} LIMIT :most"
     )
-    parameters = statement.values | values | {"most": limit + 1}
-    with session.execute(query, parameters, execution_options={"yield_per": _AT_ONCE}) as rows:
-        page = fill_page(rows, _measure_size)
+    page = _read_page(session, query, statement.values | values | {"most": limit + 1})
     records = [read_row(StoredRecord, row) for row in page.items[:limit]]
     last = page.items[len(records) - 1] if page.is_cut or len(page.items) > limit else stop
     next_place = None if last is None else GapPlace(last.gap, last.logged_at, last.record_no)
-    return RecordsByGap(records=records, next_place=next_place)
+    return RecordPage(records=records, next_place=next_place)
 
 
 def _find_without_flags(
     session: Session, deployment_no: int, filters: RecordFilter, after: RecordPlace, limit: int
-) -> RecordsByGap:
-    looked_up = find_records(
-        session, deployment_no, replace(filters, without_flags=True), after=after, limit=limit + 1
+) -> RecordPage:
+    page = find_records(
+        session, deployment_no, replace(filters, without_flags=True), after=after, limit=limit
     )
-    page = looked_up.records[:limit]
-    position = looked_up.looked_through_to
-    if looked_up.is_cut or len(looked_up.records) > limit:
-        # A page full of flagged records has none without.
-        position = page[-1].place if page else after
-    return RecordsByGap(
-        records=page,
+    position = page.next_place
+    return RecordPage(
+        records=page.records,
         next_place=None if position is None else GapPlace(None, position.logged_at, position.record_no),
     )
-
-
-def _measure_size(row: Row[Any]) -> int:
-    return len(msgspec.json.encode([getattr(row, name) for name in VALUE_COLUMNS]))
 
 
 TYPES: Final = {

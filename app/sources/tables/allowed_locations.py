@@ -243,46 +243,30 @@ def location_problems(
     """
     if table.format is TableFormat.JDBC:
         return [FieldProblem(f"{side}.format", f"{table.location} {NOT_READ}")]
-    location, field = table.location, f"{side}.location"
+    problem = _find_problem(table.location, roots)
+    return [] if problem is None else [FieldProblem(f"{side}.location", problem)]
+
+
+def _find_problem(location: str, roots: Sequence[Root]) -> str | None:
     if not roots:
-        return [
-            FieldProblem(
-                field,
-                "cannot be used: this installation allows no tables of files (EVENHAND_TABLE_ROOTS is not "
-                "set)",
-            )
-        ]
+        return "cannot be used: this installation allows no tables of files (EVENHAND_TABLE_ROOTS is not set)"
     if is_in_store(location):
         address = _ADDRESS.fullmatch(location)
         if address is None or not {".", ".."}.isdisjoint(address[1].split("/")):
-            return [
-                FieldProblem(
-                    field,
-                    f"must be the plain address of a folder that begins with {STORES}, such as "
-                    "s3://bank/scores",
-                )
-            ]
+            return (
+                f"must be the plain address of a folder that begins with {STORES}, such as s3://bank/scores"
+            )
         is_allowed = any(
             f"{location}/".startswith(root.rstrip("/") + "/") for root in roots if isinstance(root, str)
         )
     elif "\0" in location or not Path(location).is_absolute():
-        return [
-            FieldProblem(
-                field,
-                "must be the whole path of a folder, such as /lake/scores, or an address that begins with "
-                f"{STORES}",
-            )
-        ]
+        return f"must be the whole path of a folder, such as /lake/scores, or an address that begins with {STORES}"
     else:
         is_allowed = _is_within(Path(location), roots)
     # Says nothing of the folder's existence: a caller must not learn about other files.
-    return (
-        []
-        if is_allowed
-        else [
-            FieldProblem(field, "is not within the folders that the operator allows (EVENHAND_TABLE_ROOTS)")
-        ]
-    )
+    if not is_allowed:
+        return "is not within the folders that the operator allows (EVENHAND_TABLE_ROOTS)"
+    return None
 
 
 def list_files(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side: str) -> list[ListedFile]:

@@ -54,10 +54,17 @@ class KeptAnswers:
         return self.read_draws(key, ids).drop_columns(["draw"])
 
     def read_draws(self, key: TargetKey, ids: pa.Array) -> pa.Table:
+        import pyarrow.dataset as ds  # noqa: PLC0415 - it loads pandas, a quarter of a second, and few deployments have files
+
         while True:
             # Another check may just have merged a file.
             with suppress(FileNotFoundError):
-                rows = self._read_rows(key, ids)
+                files = sorted(self._of(key).glob("*.parquet"))
+                if not files:
+                    return _SCHEMA.empty_table().select(_READ)
+                rows = ds.dataset(files, format="parquet").to_table(
+                    filter=pc.field("record_id").isin(ids), columns=_READ
+                )
                 break
         # Two checks may have asked for the same copy: the first answer counts.
         once = rows.group_by(["record_id", "draw"], use_threads=False).aggregate(
@@ -105,16 +112,6 @@ class KeptAnswers:
                 f"The model's answers cannot be kept in {self.folder}: {error}. Let the worker write there."
             ) from error
         return file
-
-    def _read_rows(self, key: TargetKey, ids: pa.Array) -> pa.Table:
-        files = sorted(self._of(key).glob("*.parquet"))
-        if not files:
-            return _SCHEMA.empty_table().select(_READ)
-        import pyarrow.dataset as ds  # noqa: PLC0415 - it loads pandas, a quarter of a second, and few deployments have files
-
-        return ds.dataset(files, format="parquet").to_table(
-            filter=pc.field("record_id").isin(ids), columns=_READ
-        )
 
     def _of(self, key: TargetKey) -> Path:
         # Names and values may hold any character.

@@ -120,13 +120,15 @@ class PayloadFiles(TableFiles):
             yield self.form.as_window(rows, query)
 
     def newest(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
+        return _collect(self.empty(query), self.batches(query, span), limit, _cut_to_newest)
+
+    def empty(self, query: WindowQuery) -> pa.Table:
         columns = self._columns
         kinds = {columns.id: "string", columns.scored_at: TIMES, columns.prediction: "string"}
         kinds |= {name: "string" for name in (columns.label, columns.model_revision) if name is not None}
         kinds |= {} if columns.probability is None else {columns.probability: "float64"}
         kinds |= {self.form.stored[name]: "null" for name in query.columns}
-        empty = self.form.as_window(pa.schema(kinds).empty_table(), query)
-        return _collect(empty, self.batches(query, span), limit, _cut_to_newest)
+        return self.form.as_window(pa.schema(kinds).empty_table(), query)
 
     def newest_before(self, query: WindowQuery, moment: Span, limit: int) -> pa.Table:
         reach = HOUR
@@ -224,13 +226,8 @@ class FeedbackFiles(TableFiles):
 
     def _join(self, labels: pa.Table, payload: PayloadFiles, query: WindowQuery, scored: Span) -> pa.Table:
         ids = labels["feedback_id"].combine_chunks()
-        batches = list(payload.batches(query, scored, ids)) if len(ids) else []
-        # Columns of an empty span.
-        records = (
-            pa.concat_tables(batches)
-            if batches
-            else payload.newest(query, Span(start=scored.end, end=scored.end), 1)
-        )
+        batches = payload.batches(query, scored, ids) if len(ids) else ()
+        records = pa.concat_tables([payload.empty(query), *batches])
         place_of = {record: position for position, record in enumerate(records["record_id"].to_pylist())}
         positions = pa.array([place_of.get(record_id) for record_id in ids.to_pylist()], "int64")
         is_known = pc.is_valid(positions)

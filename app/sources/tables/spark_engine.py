@@ -151,10 +151,6 @@ class SparkEngine:
                     raise _read_error(failure)
                 yield answer
 
-    def count_rows(self, folder: Path, columns: Sequence[str]) -> int:
-        counted = open_session(self._url).read.parquet(str(folder)).groupBy(*columns).count().toArrow()
-        return int(sum(counted["count"].to_pylist()))
-
     def _count_slots(self) -> int:
         session = open_session(self._url)
         try:

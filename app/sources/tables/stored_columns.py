@@ -1,8 +1,6 @@
 """Columns of files in the form in which Evenhand stores values; and equal rows of them once."""
 
-from collections.abc import Callable
 from math import prod
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +10,7 @@ from ...base.errors import InvalidInput
 from ...base.values import Scalar, canonical, normalised
 from ...domain.deployment import Column, FieldKind, FieldType
 from ...statistics.group_labels import IntArray
-from ..arrays.favourable_scores import format_value, holds_numbers, holds_text
+from ..arrays.favourable_scores import format_value, holds_numbers, holds_text, spell_each
 
 ARROW_TYPES = {
     FieldType.STRING: "string",
@@ -62,7 +60,7 @@ def stored_values(values: pa.ChunkedArray, column: Column, *, coded: bool = Fals
     typed = typed_column(values, column)
     if column.kind is FieldKind.NUMERIC:
         return typed
-    return _spell_each(typed, canonical) if pa.types.is_floating(typed.type) else typed.cast("string")
+    return spell_each(typed, canonical) if pa.types.is_floating(typed.type) else typed.cast("string")
 
 
 def json_texts(values: pa.ChunkedArray) -> pa.Array:
@@ -109,7 +107,7 @@ def probability_texts(values: pa.ChunkedArray) -> pa.Array:
         )
     if not holds_numbers(kind):
         raise InvalidInput("payload", f"probabilities must be numbers or lists of numbers, found {kind}")
-    return _spell_each(_drop_nan(_plain(values)).cast("float64"), repr)
+    return spell_each(_drop_nan(_plain(values)).cast("float64"), repr)
 
 
 MAX_KINDS = 2**20
@@ -154,10 +152,3 @@ def _plain(values: pa.ChunkedArray) -> pa.Array:
 
 def _drop_nan(array: pa.Array) -> pa.Array:
     return pc.if_else(pc.is_nan(array), None, array) if pa.types.is_floating(array.type) else array
-
-
-def _spell_each(array: pa.Array, spell: Callable[[Any], str]) -> pa.Array:
-    encoded = array.dictionary_encode()
-    return pa.array([spell(value) for value in encoded.dictionary.to_pylist()], "string").take(
-        encoded.indices
-    )

@@ -3,6 +3,7 @@
 import pickle
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
@@ -279,7 +280,7 @@ class TableFiles:
     def _read(self, columns: Sequence[str], span: Span, only: pc.Expression | None) -> Iterator[bytes]:
         assert self._dataset is not None  # noqa: S101 - else nothing is read
         within = in_span(self._dataset.schema, self._time, span)
-        try:
+        with self._name_damage():
             batches = self._dataset.to_batches(
                 columns=list(dict.fromkeys(columns)),
                 filter=within if only is None else within & only,
@@ -290,16 +291,16 @@ class TableFiles:
             for batch in batches:
                 if batch.num_rows:
                     yield pack_table(pa.Table.from_batches([batch]))
-        except CANNOT_READ as error:
-            raise InvalidInput(
-                f"{self._field}.location",
-                f"a file of {self._location} cannot be read: {describe_error(error)}",
-            ) from error
 
     def pieces(self, span: Span) -> list[FilePiece]:
-        try:
+        with self._name_damage():
             return [] if self._dataset is None else list(find_pieces(self._dataset, self._time, span))
-        except (pa.ArrowInvalid, OSError) as error:
+
+    @contextmanager
+    def _name_damage(self) -> Iterator[None]:
+        try:
+            yield
+        except CANNOT_READ as error:
             raise InvalidInput(
                 f"{self._field}.location",
                 f"a file of {self._location} cannot be read: {describe_error(error)}",
@@ -310,16 +311,10 @@ class TableFiles:
         return PieceReader(schema, self._location, self._field, self._time)
 
     def count(self, span: Span) -> int:
-        reader = self.reader()
-        counted = 0
-        for piece in self.pieces(span):
-            of_piece = (
-                [piece.rows]
-                if piece.is_within
-                else [rows.num_rows for rows in reader.read(piece, [self._time], span)]
-            )
-            counted += sum(of_piece)
-        return counted
+        if self._dataset is None:
+            return 0
+        with self._name_damage():
+            return int(self._dataset.count_rows(filter=in_span(self._dataset.schema, self._time, span)))
 
     def earliest(self, span: Span) -> datetime | None:
         earliest: datetime | None = None

@@ -44,7 +44,6 @@ def test_records_that_are_not_chosen_get_no_copies(service: RunningService, data
 
     async def answer(body: bytes) -> dict[str, Any]:
         ingestion = Ingestion(database)
-        await ingestion.start()
         active = ActiveMitigation(ingestion, ActivePlans(ingestion, read), LiveModels(EgressPolicy.of([])))
         request = LiveRequest(body=body, encoding="", began=monotonic_seconds(), timeout_seconds=10)
         try:

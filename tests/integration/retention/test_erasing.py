@@ -1,17 +1,19 @@
 """One person's records are erased from every table, and every figure stays as it was."""
 
 import uuid
-from dataclasses import replace
 from datetime import timedelta
 from unittest.mock import patch
 
 import psycopg
 import pytest
+from msgspec import structs
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from app.domain.record import digest_id
-from app.intake.gateway.store_calls import StoredHalf, add_halves
+from app.intake.gateway.call_events import CallHalf, CallSide, CallSource
+from app.intake.gateway.store_calls import add_halves
+from app.intake.logging.model_call import CapturedBody
 from app.retention import erase as erasing
 from app.retention.erase import perform_erasures
 from app.retention.policy import Erasure, RecordSelector, hash_receipt, receipt_document
@@ -64,23 +66,22 @@ def test_no_table_holds_the_person_afterwards_and_every_series_is_unchanged(stag
 
 
 def test_a_half_of_a_call_that_is_no_record_is_erased_and_none_is_stored_afterwards(stage: Scene) -> None:
-    half = StoredHalf(
+    half = CallHalf(
+        deployment_id=stage.deployment.id,
         deployment_no=stage.deployment.no,
         call_id="never-paired",
-        side="request",
-        source="events",
+        side=CallSide.REQUEST,
+        source=CallSource.EVENTS,
         received_at=NOON,
         stated_at=None,
-        content_type="",
-        encoding="",
-        body=b"Ada",
+        body=CapturedBody(b"Ada"),
     )
     with stage.database.transaction() as session:
-        add_halves(session, [half])
+        add_halves(session, [half], {})
     ask(stage, RecordSelector(record_ids=("never-paired",)))
     (ended,) = perform_erasures(stage.database, settled_after=AT_ONCE)
     with stage.database.transaction() as session:
-        add_halves(session, [half, replace(half, call_id="of-another")])
+        add_halves(session, [half, structs.replace(half, call_id="of-another")], {})
 
     assert ended.counts["call_halves"] == 1
     assert tables_with(stage.database.url, "never-paired") == set()

@@ -80,6 +80,46 @@ def test_nobody_waits_for_a_database_that_hangs(monkeypatch: pytest.MonkeyPatch)
     assert asyncio.run(story()) == "first"
 
 
+def test_a_look_up_is_shared_and_a_fresh_answer_asks_nobody() -> None:
+    asked = []
+
+    async def look_up() -> str:
+        asked.append("asked")
+        await asyncio.sleep(0)
+        return "answer"
+
+    async def story() -> None:
+        time = FakeTime()
+        answers: LastAnswers[str, str] = LastAnswers(lambda: time.seconds, fresh_seconds=1)
+        await asyncio.gather(*(answers.ask("key", look_up) for _ in range(3)))
+        await answers.ask("key", look_up)
+        assert len(asked) == 1
+        time.seconds += 1
+        await answers.ask("key", look_up)
+
+    asyncio.run(story())
+    assert len(asked) == 2
+
+
+def test_an_answer_after_the_wait_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remembering, "PATIENCE_SECONDS", 0.001)
+
+    async def answer_slowly() -> str:
+        await asyncio.sleep(0.02)
+        return "second"
+
+    async def story() -> list[str]:
+        time = FakeTime()
+        answers: LastAnswers[str, str] = LastAnswers(lambda: time.seconds, fresh_seconds=QUIET_SECONDS)
+        found = [await answers.ask("key", answering("first"))]
+        time.seconds += QUIET_SECONDS
+        found.append(await answers.ask("key", answer_slowly))
+        await asyncio.sleep(0.05)
+        return [*found, await answers.ask("key", answering(Unavailable("away")))]
+
+    assert asyncio.run(story()) == ["first", "first", "second"]
+
+
 def test_a_slow_database_is_waited_for_where_the_last_answer_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remembering, "PATIENCE_SECONDS", 0)
 

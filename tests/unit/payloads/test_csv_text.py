@@ -24,13 +24,6 @@ def test_what_was_written_is_read_back(rows: list[list[object]]) -> None:
     assert list(read_csv(write_csv(rows).decode())) == rows
 
 
-@given(st.text(st.sampled_from("1.,\n\ra -e"), max_size=12))
-def test_text_without_quotes_is_read_as_with_them(text: str) -> None:
-    quoted = list(read_csv(text + ('\n""' if text and not text.endswith(("\n", "\r")) else '""')))
-
-    assert list(read_csv(text)) == quoted[:-1]
-
-
 @given(st.text(st.sampled_from("10.,\n\r-eE+"), max_size=14))
 def test_numbers_that_are_read_at_once_are_the_same_as_one_by_one(text: str) -> None:
     at_once = list(read_csv(text))
