@@ -11,25 +11,23 @@ from ..base.errors import InvalidInput, refuse
 from ..base.values import name_value
 from ..statistics.catalogue import CATALOGUE, metrics_on
 from ..statistics.figure_values import Measured
-from ..statistics.group_labels import NEITHER, FloatArray, Groups, as_groups
+from ..statistics.group_labels import FloatArray
 from ..statistics.measures.measure import measure_as_logged, measure_labelled, measure_training
 from ..statistics.measures.measure_scores import judge_labels
 from ..statistics.records.measure_rows import RowData, measure_rows
 from ..statistics.tables.count_table import GroupCounts, LabelledCells
 from ..statistics.tables.strata_counts import MOST_STRATA, RecordStrata, slices
 from .frame_columns import (
-    Codes,
     Column,
     check_frame,
     checked_names,
     convert_complete_numbers,
     convert_numbers,
     encode,
-    looked_up,
     require_column,
     where,
 )
-from .frame_groups import FrameGrouping, cross_records, group_records
+from .frame_groups import FrameGrouping, group_each, group_records
 from .frame_report import (
     FAVOURABLE,
     UNFAVOURABLE,
@@ -58,9 +56,6 @@ USUAL_OF_SCORES = frozenset(
         "calibration_error",
     }
 )
-
-MOST_CELLS = 2_000
-"""Of several attributes counted at once; beyond, counting again is cheaper."""
 
 FEWEST_DRAWS = 10
 
@@ -132,9 +127,7 @@ def measure_frame(
     )
     grouping = group_records(frame, attribute, monitored, reference)
     outcomes = read_outcomes(frame, label, prediction, source.lists)
-    return _build_report(
-        source, outcomes, grouping, _count(source, outcomes, grouping.groups, grouping.codes)
-    )
+    return _build_report(source, outcomes, grouping)
 
 
 def measure_attributes(
@@ -147,29 +140,13 @@ def measure_attributes(
 ) -> dict[str, Report]:
     """Each of several attributes by itself and, last, all of them together: `sex`, `race` and `sex × race`.
 
-    The records are counted once for all of them, so that sums of scores or of weights may differ from
-    `measure_frame` in their last digit. The other arguments, and the errors, are the same.
+    Where some cannot be measured, the warnings of the others say why. The other arguments, and the errors,
+    are those of `measure_frame`.
     """
     source = _Given(frame, **arguments)
-    crossing = cross_records(frame, attributes, monitored, reference)
+    groupings = group_each(frame, attributes, monitored, reference)
     outcomes = read_outcomes(frame, source.label, source.prediction, source.lists)
-    cells = None
-    if crossing.cells <= MOST_CELLS:
-        cells = _count(
-            source,
-            outcomes,
-            as_groups((str(cell), "monitored") for cell in range(crossing.cells)),
-            crossing.codes,
-        )
-    reports = {}
-    for grouping in crossing.groupings:
-        of_records = replace(grouping, codes=looked_up(grouping.codes, crossing.codes, missing=NEITHER))
-        if cells is None:
-            tables = _count(source, outcomes, grouping.groups, of_records.codes)
-        else:
-            tables = tuple(table.regrouped(grouping.groups, grouping.codes) for table in cells)
-        reports[grouping.attribute] = _build_report(source, outcomes, of_records, tables)
-    return reports
+    return {grouping.attribute: _build_report(source, outcomes, grouping) for grouping in groupings}
 
 
 @dataclass
@@ -264,7 +241,7 @@ def _is_of_rows(key: str) -> bool:
     return "rows" in CATALOGUE[key].needs
 
 
-def _count(source: _Given, outcomes: KnownOutcomes, groups: Groups, codes: Codes) -> tuple[Table, ...]:
+def _count(source: _Given, outcomes: KnownOutcomes, grouping: FrameGrouping) -> tuple[Table, ...]:
     weights = (
         None
         if source.weight is None
@@ -279,13 +256,13 @@ def _count(source: _Given, outcomes: KnownOutcomes, groups: Groups, codes: Codes
     if source.score is not None and outcomes.predicted:
         scores = convert_scores(require_column(source.frame, source.score, "score"), outcomes.predicted)
     counted = GroupCounts.from_records(
-        groups, codes, outcomes.rated.codes, weights=weights, strata=strata, scores=scores
+        grouping.groups, grouping.codes, outcomes.rated.codes, weights=weights, strata=strata, scores=scores
     )
     if not outcomes.actual or not outcomes.predicted:
         return (counted,)
     labelled = LabelledCells.from_records(
-        groups,
-        codes,
+        grouping.groups,
+        grouping.codes,
         actual=outcomes.actual.codes,
         predicted=outcomes.predicted.codes,
         correct=same_label(outcomes.actual, outcomes.predicted),
@@ -312,9 +289,8 @@ def _measure(table: Table, source: _Given) -> list[Measured]:
     return measure(table, metrics=metrics, seed=source.seed, draws=source.draws)
 
 
-def _build_report(
-    source: _Given, outcomes: KnownOutcomes, grouping: FrameGrouping, tables: tuple[Table, ...]
-) -> Report:
+def _build_report(source: _Given, outcomes: KnownOutcomes, grouping: FrameGrouping) -> Report:
+    tables = _count(source, outcomes, grouping)
     measured = [result for table in tables for result in _measure(table, source)]
     of_rows = {key: CATALOGUE[key].formula for key in source.keys if _is_of_rows(key)}
     if of_rows:

@@ -104,23 +104,24 @@ class CountTable:
 
     @classmethod
     def merged(cls, tables: Sequence["CountTable"]) -> Self:
-        groups, rows = align([table.groups for table in tables])
-        return cls._sum_placed(tables, rows, groups)
-
-    def regrouped(self, groups: Iterable[ComparedGroup], positions: ArrayLike) -> Self:
-        """Same records in other groups, as if counted again: `positions` holds each group's new position, or
-        -1.
-
-        Raises:
-            ValueError: the places do not fit the groups.
-        """
-        checked_groups = as_groups(groups)
-        others = len(checked_groups)
-        rows = check_codes(positions, NEITHER, others)
-        if rows.size != len(self.groups):
-            raise ValueError(f"expected one place for each of {len(self.groups)} groups, found {rows.size}")
-        rows = np.append(np.where(rows == NEITHER, others, rows), others)
-        return self._sum_placed([self], [rows], checked_groups)
+        groups, rows_of = align([table.groups for table in tables])
+        placed = [
+            PlacedCells(table.cells, table.weighting, (rows,))
+            for table, rows in zip(tables, rows_of, strict=True)
+        ]
+        cells, weighting = sum_cells(placed, (len(groups) + 1, *cls.AXES.values()))
+        strata = merge_strata([table.strata for table in tables], rows_of, len(groups))
+        scores = None
+        if any(table.scores for table in tables):
+            scores = ScoreTable.placed(
+                [table.scores or table.unscored() for table in tables], rows_of, groups
+            )
+        cohorts = []
+        for table, rows in zip(tables, rows_of, strict=True):
+            if table.cohort is not None:
+                cohorts.append(np.zeros((len(groups) + 1, 2, 2), int))
+                np.add.at(cohorts[-1], rows, table.cohort)
+        return cls(groups, cells, weighting, strata, scores, max(cohorts, key=np.sum, default=None))
 
     def unscored(self) -> ScoreTable:
         return ScoreTable(
@@ -159,26 +160,6 @@ class CountTable:
             None if (scores := stored.get("scores")) is None else ScoreTable.from_json(scores),
             None if (cohort := stored.get("cohort")) is None else np.asarray(cohort, int),
         )
-
-    @classmethod
-    def _sum_placed(cls, tables: Sequence["CountTable"], rows_of: Sequence[IntArray], groups: Groups) -> Self:
-        placed = [
-            PlacedCells(table.cells, table.weighting, (rows,))
-            for table, rows in zip(tables, rows_of, strict=True)
-        ]
-        cells, weighting = sum_cells(placed, (len(groups) + 1, *cls.AXES.values()))
-        strata = merge_strata([table.strata for table in tables], rows_of, len(groups))
-        scores = None
-        if any(table.scores for table in tables):
-            scores = ScoreTable.placed(
-                [table.scores or table.unscored() for table in tables], rows_of, groups
-            )
-        cohorts = []
-        for table, rows in zip(tables, rows_of, strict=True):
-            if table.cohort is not None:
-                cohorts.append(np.zeros((len(groups) + 1, 2, 2), int))
-                np.add.at(cohorts[-1], rows, table.cohort)
-        return cls(groups, cells, weighting, strata, scores, max(cohorts, key=np.sum, default=None))
 
     @classmethod
     def _count(

@@ -1,5 +1,4 @@
 import json
-from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -68,29 +67,6 @@ def test_the_order_of_records_is_irrelevant(sample: Records, random: Random) -> 
     assert shuffled.feedback_cells().to_json() == sample.feedback_cells().to_json()
     assert shuffled.mitigated_cells().to_json() == sample.mitigated_cells().to_json()
     assert shuffled.mitigated_labelled().to_json() == sample.mitigated_labelled().to_json()
-
-
-@given(records() | records(weighted=True), st.data())
-@pytest.mark.thorough
-def test_tables_of_other_groups_follow_from_the_table_as_if_the_records_were_counted_again(sample: Records, data: st.DataObject) -> None:
-    others: list[tuple[str, Role]] = [("a", "monitored"), ("b", "reference"), ("c", "monitored")]
-    groups = others[: data.draw(st.integers(0, 3))]
-    places = [data.draw(st.integers(-1, len(groups) - 1)) for _ in sample.groups]
-    again = replace(sample, groups=tuple(groups), codes=np.array([*places, -1], dtype=np.int64)[sample.codes])
-
-    assert sample.group_counts().regrouped(groups, places).to_json() == again.group_counts().to_json()
-    assert sample.feedback_cells().regrouped(groups, places).to_json() == again.feedback_cells().to_json()
-
-
-@pytest.mark.parametrize("places", [[0], [0, 2], [0, -2], [0, 1, 0]])
-def test_places_that_mean_nothing_are_refused(places: list[int]) -> None:
-    nobody = np.zeros(0, np.int64)
-    counts = GroupCounts.from_records(SEXES, nobody, nobody)
-    cells = LabelledCells.from_records(SEXES, nobody, actual=nobody, predicted=nobody, correct=nobody)
-
-    for table in (counts, cells):
-        with pytest.raises(ValueError, match="expected"):
-            table.regrouped(SEXES, places)
 
 
 def test_tables_written_before_there_were_weights_strata_and_scores_are_read() -> None:
