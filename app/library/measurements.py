@@ -16,7 +16,7 @@ from ..statistics.measures.measure import measure_as_logged, measure_labelled, m
 from ..statistics.measures.measure_scores import judge_labels
 from ..statistics.records.measure_rows import RowData, measure_rows
 from ..statistics.tables.count_table import GroupCounts, LabelledCells
-from ..statistics.tables.strata_counts import MOST_STRATA, RecordStrata, slices
+from ..statistics.tables.strata_counts import MOST_STRATA, RecordStrata
 from .frame_columns import (
     Column,
     check_frame,
@@ -256,7 +256,12 @@ def _count(source: _Given, outcomes: KnownOutcomes, grouping: FrameGrouping) -> 
     if source.score is not None and outcomes.predicted:
         scores = convert_scores(require_column(source.frame, source.score, "score"), outcomes.predicted)
     counted = GroupCounts.from_records(
-        grouping.groups, grouping.codes, outcomes.rated.codes, weights=weights, strata=strata, scores=scores
+        grouping.groups,
+        grouping.codes,
+        outcome=outcomes.rated.codes,
+        weights=weights,
+        strata=strata,
+        scores=scores,
     )
     if not outcomes.actual or not outcomes.predicted:
         return (counted,)
@@ -375,14 +380,9 @@ def convert_scores(column: Column, predicted: FrameOutcomes) -> FloatArray:
             f"{column.name!r} must hold probabilities between 0 and 1, found {scores[outside][0]:g} in "
             f"{where(outside)}",
         )
-    highest = -np.inf
-    lowest = np.inf
-    for chunk in slices(scores.size):
-        # Unlike max and min these skip NaN.
-        highest = np.fmax.reduce(scores[chunk][predicted.codes[chunk] == FAVOURABLE], initial=highest)
-        lowest = np.fmin.reduce(scores[chunk][predicted.codes[chunk] == UNFAVOURABLE], initial=lowest)
-        if highest >= lowest:
-            break
+    # Unlike max and min these skip NaN.
+    highest = np.fmax.reduce(scores[predicted.codes == FAVOURABLE], initial=-np.inf)
+    lowest = np.fmin.reduce(scores[predicted.codes == UNFAVOURABLE], initial=np.inf)
     # An infinite end means that one side has no score.
     if -np.inf < highest < lowest < np.inf:
         raise InvalidInput(

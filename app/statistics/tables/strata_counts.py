@@ -54,15 +54,6 @@ class Weighting:
         return cls(*(np.asarray(stored[name], float).reshape(shape) for name in ("weights", "squares")))
 
 
-SLICE = 2**17
-"""Records counted at a time, for memory."""
-
-
-def slices(records: int) -> list[slice]:
-    """Slices of `SLICE` records; one empty slice for none."""
-    return [slice(start, start + SLICE) for start in range(0, max(records, 1), SLICE)]
-
-
 def count_keys(
     key: IntArray, shape: tuple[int, ...], weights: FloatArray | None, repeats: IntArray | None = None
 ) -> tuple[IntArray, Weighting | None]:

@@ -25,7 +25,7 @@ def table(women: FloatArray, men: FloatArray, others: FloatArray | None = None, 
     parts = [np.asarray(part, np.float64) for part in (women, men, [] if others is None else others)]
     codes = np.repeat([0, 1, -1], [part.size for part in parts])
     scores = np.concatenate(parts)
-    return GroupCounts.from_records(SEXES, codes, (scores > 0.5).astype(int), weights=weights, scores=scores)
+    return GroupCounts.from_records(SEXES, codes, outcome=(scores > 0.5).astype(int), weights=weights, scores=scores)
 
 
 def measured(counts: GroupCounts) -> list[Measured]:
@@ -107,7 +107,7 @@ def test_what_does_not_exist_has_a_reason(snapshot: SnapshotAssertion) -> None:
 
 def test_the_outcome_does_not_decide_whose_scores_count() -> None:
     scores = np.array([0.1, 0.6, 0.3, 0.9])
-    tables = [GroupCounts.from_records(SEXES, [0, 0, 1, 1], outcomes, scores=scores) for outcomes in ([0, 1, 0, 1], [2, 2, 2, 2])]
+    tables = [GroupCounts.from_records(SEXES, [0, 0, 1, 1], outcome=outcomes, scores=scores) for outcomes in ([0, 1, 0, 1], [2, 2, 2, 2])]
 
     one, other = (value(measured(each), SMD, "group", "female") for each in tables)
     assert one == other
