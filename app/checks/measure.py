@@ -381,15 +381,12 @@ def _measure_by(
         groups=as_groups(named),
         codes=codes[complete],
         features=numbers[complete],
-        feature_names=tuple(features),
         predicted=read.outcomes[complete],
         actual=None if records.actual is None else records.actual[complete],
         protected=protected,
     )
     formulas = {metric.key: metric.formula for metric in metrics}
-    results = measure_rows(
-        records.data.value, rows, formulas, limits=all_limits(subject.monitor, comparison, formulas)
-    )
+    results = measure_rows(rows, formulas, limits=all_limits(subject.monitor, comparison, formulas))
     left_out = int((~complete).sum())
     if not left_out:
         return results

@@ -279,19 +279,10 @@ def _count(source: _Given, outcomes: KnownOutcomes, grouping: FrameGrouping) -> 
 
 
 def _measure(table: Table, source: _Given) -> list[Measured]:
-    data: _Data = (
-        "labelled"
-        if isinstance(table, LabelledCells)
-        else "training"
-        if source.prediction is None
-        else "as_logged"
-    )
-    here = {row.key for row in metrics_on(data)}
-    metrics = [key for key in source.keys if key in here and not _is_of_rows(key)]
     if isinstance(table, LabelledCells):
-        return measure_labelled(table, metrics=metrics, seed=source.seed, draws=source.draws)
-    measure = measure_training if data == "training" else measure_as_logged
-    return measure(table, metrics=metrics, seed=source.seed, draws=source.draws)
+        return measure_labelled(table, metrics=source.keys, seed=source.seed, draws=source.draws)
+    measure = measure_training if source.prediction is None else measure_as_logged
+    return measure(table, metrics=source.keys, seed=source.seed, draws=source.draws)
 
 
 def _build_report(source: _Given, outcomes: KnownOutcomes, grouping: FrameGrouping) -> Report:
@@ -310,12 +301,11 @@ def _build_report(source: _Given, outcomes: KnownOutcomes, grouping: FrameGroupi
             groups=grouping.groups,
             codes=grouping.codes.astype(int),
             features=np.column_stack(columns),
-            feature_names=names,
             predicted=outcomes.predicted.codes.astype(int) if outcomes.predicted else None,
             actual=outcomes.actual.codes.astype(int) if outcomes.actual else None,
         )
         labelled = tables[-1]
-        for result in measure_rows(source.data, rows, of_rows):
+        for result in measure_rows(rows, of_rows):
             needs_labels = "labels" in CATALOGUE[result.metric].needs
             measured += (
                 judge_labels([result], labelled)
