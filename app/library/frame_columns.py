@@ -124,9 +124,7 @@ def encode(column: Column, option: str, *, keeps_types: bool = False, limit: int
     position_of = {spelling: position for position, spelling in enumerate(dict.fromkeys(spelled))}
     return Encoded(
         name=str(column.name),
-        codes=codes
-        if len(position_of) == len(spelled)
-        else looked_up([position_of[spelling] for spelling in spelled], codes, missing=MISSING),
+        codes=looked_up([position_of[spelling] for spelling in spelled], codes, missing=MISSING),
         texts=tuple(text for text, _ in position_of),
         is_numeric=is_numeric(column),
         is_boolean=pd.api.types.is_bool_dtype(column.dtype),
@@ -225,14 +223,9 @@ def convert_some_numbers(column: Column, option: str, notes: list[str]) -> Float
 def _read_numbers(column: Column) -> "tuple[FloatArray, np.ndarray[tuple[int], np.dtype[np.bool_]]]":
     """NaN elsewhere; and whether there is another value."""
     if pd.api.types.is_any_real_numeric_dtype(column.dtype):
-        # `na_value` would copy even float64.
-        numbers = (
-            column.to_numpy()
-            if column.dtype == np.float64
-            else column.to_numpy(dtype=np.float64, na_value=np.nan)
-        )
+        numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
         infinite = np.isinf(numbers)
-        return (np.where(infinite, np.nan, numbers) if infinite.any() else numbers), infinite
+        return np.where(infinite, np.nan, numbers), infinite
     cells = [_plain(value) for value in column]
     numbers = np.array(
         [float(cell) if isinstance(cell, bool) else read_number(cell) for cell in cells], float
