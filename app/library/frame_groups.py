@@ -374,11 +374,10 @@ def _join_names(divisions: Sequence[_Part]) -> str:
 
 
 def _cell(divisions: Sequence[_Part], position: int) -> _Cell:
-    labels = []
-    roles = set()
-    remainder = position
-    for division in reversed(divisions):
-        remainder, code = divmod(remainder, len(division.labels))
-        labels.append(division.labels[code])
-        roles.add(division.roles[code])
-    return _Cell(position, TOGETHER.join(reversed(labels)), may_be_reference="monitored" not in roles)
+    codes = np.unravel_index(position, [len(division.labels) for division in divisions])
+    named = list(zip(divisions, codes, strict=True))
+    return _Cell(
+        position,
+        TOGETHER.join(division.labels[code] for division, code in named),
+        may_be_reference=all(division.roles[code] != "monitored" for division, code in named),
+    )
