@@ -1,7 +1,7 @@
 """Tables of records counted by group and by outcomes."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,7 +18,7 @@ from ..group_labels import (
     check_codes,
     check_counts,
 )
-from .score_table import ScoreSums, ScoreTable
+from .score_table import ScoreTable
 from .strata_counts import (
     PlacedCells,
     RecordStrata,
@@ -111,9 +111,7 @@ class CountTable:
         return cls(groups, cells, weighting, strata, scores, max(cohorts, key=np.sum, default=None))
 
     def unscored(self) -> ScoreTable:
-        return ScoreTable(
-            self.groups, ScoreSums.empty(len(self.cells)), self.cells.reshape(len(self.cells), -1).sum(1)
-        )
+        return replace(ScoreTable.empty(self.groups), unscored=self.cells.reshape(len(self.cells), -1).sum(1))
 
     def to_json(self) -> dict[str, Any]:
         optional = (("weighting", self.counts_weighting), ("strata", self.strata), ("scores", self.scores))

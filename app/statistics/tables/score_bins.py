@@ -38,8 +38,7 @@ class ScoreBins:
     weights: FloatArray
 
     @classmethod
-    def from_records(cls, cells: IntArray, size: int, scores: FloatArray, weights: FloatArray | None) -> Self:
-        weights = np.ones(len(cells)) if weights is None else weights
+    def from_records(cls, cells: IntArray, size: int, scores: FloatArray, weights: FloatArray) -> Self:
         has_weight = weights > 0
         cells = cells[has_weight]
         scores = scores[has_weight]
