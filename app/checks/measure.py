@@ -156,7 +156,7 @@ def measure_table(
     measurements = []
     metrics = [metric.key for metric in (picked_on(monitor, data) if picked is None else picked)]
     limits = all_limits(monitor, comparison, metrics)
-    computed = _compute(data, table, metrics, limits, monitor.seed, scopes)
+    computed = _compute(data, table, metrics, limits, monitor.seed)
     for measured in judge_labels(computed, labels) if labels else computed:
         is_worst = scopes is not None and measured.worst_of is not None and "worst" in scopes
         if scopes is not None and measured.scope not in scopes and not is_worst:
@@ -190,19 +190,14 @@ def all_limits(monitor: Monitor, comparison: Comparison, metrics: Iterable[str])
 
 
 def _compute(
-    data: DataSet,
-    table: Table,
-    picked: Sequence[str],
-    limits: AllLimits,
-    seed: int,
-    scopes: frozenset[str] | None,
+    data: DataSet, table: Table, picked: Sequence[str], limits: AllLimits, seed: int
 ) -> list[Measured]:
     seed %= 2**64  # the monitor's is signed, numpy's is not
     match table:
         case GroupCounts() if data is DataSet.TRAINING:
             return measure_training(table, metrics=picked, seed=seed, limits=limits)
         case GroupCounts():
-            return measure_as_logged(table, metrics=picked, seed=seed, limits=limits, scopes=scopes)
+            return measure_as_logged(table, metrics=picked, seed=seed, limits=limits)
         case CounterfactualCells() if data is DataSet.OPENSCALE:
             return measure_openscale(table, metrics=picked, seed=seed, limits=limits)
         case CounterfactualCells():
@@ -354,15 +349,12 @@ def _measure_by(
         groups=as_groups(named),
         codes=codes[complete],
         features=numbers[complete],
-        feature_names=tuple(features),
         predicted=read.outcomes[complete],
         actual=None if records.actual is None else records.actual[complete],
         protected=protected,
     )
     formulas = {metric.key: metric.formula for metric in metrics}
-    results = measure_rows(
-        records.data.value, rows, formulas, limits=all_limits(subject.monitor, comparison, formulas)
-    )
+    results = measure_rows(rows, formulas, limits=all_limits(subject.monitor, comparison, formulas))
     left_out = int((~complete).sum())
     if not left_out:
         return results

@@ -23,7 +23,6 @@ from ..base.values import (
     read_number,
 )
 from ..statistics.group_labels import FloatArray, IntArray
-from ..statistics.tables.strata_counts import slices
 
 Listed = Scalar | tuple[float, float]
 
@@ -125,9 +124,7 @@ def encode(column: Column, option: str, *, keeps_types: bool = False, limit: int
     position_of = {spelling: position for position, spelling in enumerate(dict.fromkeys(spelled))}
     return Encoded(
         name=str(column.name),
-        codes=codes
-        if len(position_of) == len(spelled)
-        else looked_up([position_of[spelling] for spelling in spelled], codes, missing=MISSING),
+        codes=looked_up([position_of[spelling] for spelling in spelled], codes, missing=MISSING),
         texts=tuple(text for text, _ in position_of),
         is_numeric=is_numeric(column),
         is_boolean=pd.api.types.is_bool_dtype(column.dtype),
@@ -140,42 +137,33 @@ def encode(column: Column, option: str, *, keeps_types: bool = False, limit: int
 
 
 def _factorize(column: Column, option: str, limit: int) -> tuple[Codes, list[Any]]:
-    positions = dict[tuple[bool, Any], int]()
-    codes = np.empty(len(column), np.int8)
-    for rows in slices(len(column)):
-        records = column.iloc[rows]
-        try:
-            local, distinct = pd.factorize(records)
-            uniques: list[Any] = distinct.tolist()
-            hash(tuple(uniques))  # pandas distinguishes lists of some types, which could not be looked up
-        except (TypeError, NotImplementedError) as error:  # pandas raises either, by the type
-            values = enumerate(records, rows.start + 1)
-            record, unhashable = next(
-                ((number, value) for number, value in values if not isinstance(value, Hashable)),
-                (rows.start + 1, None),
-            )
-            raise InvalidInput(
-                option,
-                f"{column.name!r} must hold text, numbers or true/false, found {unhashable!r:.100} in "
-                f"record {record:,}",
-            ) from error
-        if column.dtype == object and pd.api.types.infer_dtype(records).startswith("mixed"):
-            # To pandas True is 1 and False is 0, and it keeps the first that it meets.
-            local, pairs = pd.factorize(
-                records.map(lambda value: (isinstance(value, bool), value), na_action="ignore").to_numpy()
-            )
-            uniques = [value for _, value in pairs.tolist()]
-        of_own = [positions.setdefault((isinstance(value, bool), value), len(positions)) for value in uniques]
-        if len(positions) > limit:
-            count = len(pd.unique(column.dropna()))
-            raise InvalidInput(
-                option,
-                f"{column.name!r} holds {count:,} different values where at most {limit:,} are expected; "
-                "divide it into ranges",
-            )
-        codes = codes.astype(narrowest(len(positions)), copy=False)
-        codes[rows] = np.array([*of_own, MISSING], codes.dtype)[local]
-    return codes, [value for _, value in positions]
+    try:
+        codes, distinct = pd.factorize(column)
+        uniques: list[Any] = distinct.tolist()
+        hash(tuple(uniques))  # pandas distinguishes lists of some types, which could not be looked up
+    except (TypeError, NotImplementedError) as error:  # pandas raises either, by the type
+        record, unhashable = next(
+            ((number, value) for number, value in enumerate(column, 1) if not isinstance(value, Hashable)),
+            (1, None),
+        )
+        raise InvalidInput(
+            option,
+            f"{column.name!r} must hold text, numbers or true/false, found {unhashable!r:.100} in "
+            f"record {record:,}",
+        ) from error
+    if column.dtype == object and pd.api.types.infer_dtype(column).startswith("mixed"):
+        # To pandas True is 1 and False is 0, and it keeps the first that it meets.
+        codes, pairs = pd.factorize(
+            column.map(lambda value: (isinstance(value, bool), value), na_action="ignore").to_numpy()
+        )
+        uniques = [value for _, value in pairs.tolist()]
+    if len(uniques) > limit:
+        raise InvalidInput(
+            option,
+            f"{column.name!r} holds {len(uniques):,} different values where at most {limit:,} are expected; "
+            "divide it into ranges",
+        )
+    return codes.astype(narrowest(len(uniques))), uniques
 
 
 def narrowest(beyond: int) -> DTypeLike:
@@ -183,20 +171,13 @@ def narrowest(beyond: int) -> DTypeLike:
 
 
 def looked_up(of_code: Sequence[int] | IntArray, codes: Codes, *, missing: int) -> Codes:
-    table = np.array([*of_code, missing], narrowest(max([*of_code, missing]) + 1))
-    values = np.empty(codes.shape, table.dtype)
-    # The code -1 is the last place. A slice at a time, because numpy widens indices.
-    for rows in slices(codes.size):
-        values[rows] = table[codes[rows]]
-    return values
+    # The code -1 is the last place.
+    return np.array([*of_code, missing], narrowest(max([*of_code, missing]) + 1))[codes]
 
 
 def count_codes(codes: Codes, size: int) -> IntArray:
     """Number of records with each code in `range(size)`, at the end of those with none."""
-    sizes = np.zeros(size + 1, int)
-    for rows in slices(codes.size):
-        sizes += np.roll(np.bincount(codes[rows].astype(int) + 1, minlength=size + 1), -1)
-    return sizes
+    return np.roll(np.bincount(codes.astype(int) + 1, minlength=size + 1), -1)
 
 
 def is_numeric(column: Column) -> bool:
@@ -242,14 +223,9 @@ def convert_some_numbers(column: Column, option: str, notes: list[str]) -> Float
 def _read_numbers(column: Column) -> "tuple[FloatArray, np.ndarray[tuple[int], np.dtype[np.bool_]]]":
     """NaN elsewhere; and whether there is another value."""
     if pd.api.types.is_any_real_numeric_dtype(column.dtype):
-        # `na_value` would copy even float64.
-        numbers = (
-            column.to_numpy()
-            if column.dtype == np.float64
-            else column.to_numpy(dtype=np.float64, na_value=np.nan)
-        )
+        numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
         infinite = np.isinf(numbers)
-        return (np.where(infinite, np.nan, numbers) if infinite.any() else numbers), infinite
+        return np.where(infinite, np.nan, numbers), infinite
     cells = [_plain(value) for value in column]
     numbers = np.array(
         [float(cell) if isinstance(cell, bool) else read_number(cell) for cell in cells], float

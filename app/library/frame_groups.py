@@ -69,19 +69,6 @@ class FrameGrouping:
 
 
 @frozen_arrays
-class Crossing:
-    """Cells are combinations of groups or of none.
-
-    `codes` is the cell of each record. `groupings` are of the cells: their codes give each cell's group,
-    their sizes count records.
-    """
-
-    codes: Codes
-    cells: int
-    groupings: tuple[FrameGrouping, ...]
-
-
-@frozen_arrays
 class _Part:
     """Labels, roles (None where neither side was given), and the records' codes."""
 
@@ -112,14 +99,12 @@ def group_records(
     Raises:
         InvalidInput: names the argument that is wrong.
     """
-    divisions = _read_parts(frame, attribute_names(attribute), monitored, reference)
-    codes = _codes_together(divisions)
-    return _build_grouping(divisions, codes, count_codes(codes, _count_combinations(divisions)))
+    return _build_grouping(_read_parts(frame, attribute_names(attribute), monitored, reference))
 
 
-def cross_records(
+def group_each(
     frame: DataFrame, attributes: Sequence[str], monitored: object = None, reference: object = None
-) -> Crossing:
+) -> list[FrameGrouping]:
     """Groups of each attribute and, last, of all together, as in `group_records`.
 
     Where some cannot be made, the warnings of the others say why.
@@ -127,33 +112,13 @@ def cross_records(
     names = attribute_names(attributes)
     refused = dict[str, InvalidInput]()
     divisions = _read_parts(frame, names, monitored, reference, refused)
-    # A missing value is one more group: the record counts for other attributes.
-    completed = [
-        replace(
-            division,
-            labels=(*division.labels, ""),
-            codes=looked_up(range(len(division.labels)), division.codes, missing=len(division.labels)),
-        )
-        for division in divisions
-    ]
-    codes = _codes_together(completed)
-    sizes = count_codes(codes, _count_combinations(completed))[:-1]
-    filled = np.flatnonzero(sizes)
-    cell_codes = np.unravel_index(filled, [len(division.labels) for division in completed])
-    cells = [
-        replace(division, codes=np.where(cell_code == len(division.labels), NEITHER, cell_code))
-        for division, cell_code in zip(divisions, cell_codes, strict=True)
-    ]
-    combinations = [[cell] for cell in cells] + ([cells] if len(cells) == len(names) > 1 else [])
-    renumbered = np.zeros(sizes.size, int)
-    renumbered[filled] = np.arange(filled.size)
+    combinations = [[division] for division in divisions]
+    if len(divisions) == len(names) > 1:
+        combinations.append(divisions)
     groupings = []
     for combination in combinations:
-        of_cells = _codes_together(combination)
-        counts = np.zeros(_count_combinations(combination) + 1, int)
-        np.add.at(counts, of_cells, sizes[filled])
         try:
-            groupings.append(_build_grouping(combination, of_cells, counts))
+            groupings.append(_build_grouping(combination))
         except InvalidInput as error:
             refused[_join_names(combination)] = error
     if not groupings:
@@ -161,11 +126,12 @@ def cross_records(
     reasons = [
         f"{name}: not measured, because {error.problems[0].message}" for name, error in refused.items()
     ]
-    groupings = [replace(grouping, warnings=(*grouping.warnings, *reasons)) for grouping in groupings]
-    return Crossing(looked_up(renumbered, codes, missing=NEITHER), filled.size, tuple(groupings))
+    return [replace(grouping, warnings=(*grouping.warnings, *reasons)) for grouping in groupings]
 
 
-def _build_grouping(divisions: Sequence[_Part], codes: Codes, counted: IntArray) -> FrameGrouping:
+def _build_grouping(divisions: Sequence[_Part]) -> FrameGrouping:
+    codes = _codes_together(divisions)
+    counted = count_codes(codes, prod(len(division.labels) for division in divisions))
     sizes = counted[:-1]
     positions = range(sizes.size) if len(divisions) == 1 else np.flatnonzero(sizes).tolist()
     _refuse_many(divisions, len(positions))
@@ -252,13 +218,7 @@ def _read_parts(
             if refused is None:
                 raise
             refused[repr(name)] = error
-    if not divisions and refused:
-        raise next(iter(refused.values()))
     return divisions
-
-
-def _count_combinations(divisions: Sequence[_Part]) -> int:
-    return prod(len(division.labels) for division in divisions)
 
 
 def attribute_names(attribute: str | Sequence[str]) -> Names:
@@ -392,10 +352,11 @@ def _codes_together(divisions: Sequence[_Part]) -> Codes:
     """Per record, the last attribute's group counting ones; or NEITHER."""
     if len(divisions) == 1:
         return divisions[0].codes
+    sizes = [len(division.labels) for division in divisions]
     return cross(
         [division.codes for division in divisions],
-        [len(division.labels) for division in divisions],
-        narrowest(_count_combinations(divisions) + 1),
+        sizes,
+        narrowest(prod(sizes) + 1),
     )
 
 
@@ -413,11 +374,10 @@ def _join_names(divisions: Sequence[_Part]) -> str:
 
 
 def _cell(divisions: Sequence[_Part], position: int) -> _Cell:
-    labels = []
-    roles = set()
-    remainder = position
-    for division in reversed(divisions):
-        remainder, code = divmod(remainder, len(division.labels))
-        labels.append(division.labels[code])
-        roles.add(division.roles[code])
-    return _Cell(position, TOGETHER.join(reversed(labels)), may_be_reference="monitored" not in roles)
+    codes = np.unravel_index(position, [len(division.labels) for division in divisions])
+    named = list(zip(divisions, codes, strict=True))
+    return _Cell(
+        position,
+        TOGETHER.join(division.labels[code] for division, code in named),
+        may_be_reference=all(division.roles[code] != "monitored" for division, code in named),
+    )

@@ -11,25 +11,23 @@ from ..base.errors import InvalidInput, refuse
 from ..base.values import name_value
 from ..statistics.catalogue import CATALOGUE, metrics_on
 from ..statistics.figure_values import Measured
-from ..statistics.group_labels import NEITHER, FloatArray, Groups, as_groups
+from ..statistics.group_labels import FloatArray
 from ..statistics.measures.measure import measure_as_logged, measure_labelled, measure_training
 from ..statistics.measures.measure_scores import judge_labels
 from ..statistics.records.measure_rows import RowData, measure_rows
 from ..statistics.tables.count_table import GroupCounts, LabelledCells
-from ..statistics.tables.strata_counts import MOST_STRATA, RecordStrata, slices
+from ..statistics.tables.strata_counts import MOST_STRATA, RecordStrata
 from .frame_columns import (
-    Codes,
     Column,
     check_frame,
     checked_names,
     convert_complete_numbers,
     convert_numbers,
     encode,
-    looked_up,
     require_column,
     where,
 )
-from .frame_groups import FrameGrouping, cross_records, group_records
+from .frame_groups import FrameGrouping, group_each, group_records
 from .frame_report import (
     FAVOURABLE,
     UNFAVOURABLE,
@@ -58,9 +56,6 @@ USUAL_OF_SCORES = frozenset(
         "calibration_error",
     }
 )
-
-MOST_CELLS = 2_000
-"""Of several attributes counted at once; beyond, counting again is cheaper."""
 
 FEWEST_DRAWS = 10
 
@@ -132,9 +127,7 @@ def measure_frame(
     )
     grouping = group_records(frame, attribute, monitored, reference)
     outcomes = read_outcomes(frame, label, prediction, source.lists)
-    return _build_report(
-        source, outcomes, grouping, _count(source, outcomes, grouping.groups, grouping.codes)
-    )
+    return _build_report(source, outcomes, grouping)
 
 
 def measure_attributes(
@@ -147,29 +140,13 @@ def measure_attributes(
 ) -> dict[str, Report]:
     """Each of several attributes by itself and, last, all of them together: `sex`, `race` and `sex × race`.
 
-    The records are counted once for all of them, so that sums of scores or of weights may differ from
-    `measure_frame` in their last digit. The other arguments, and the errors, are the same.
+    Where some cannot be measured, the warnings of the others say why. The other arguments, and the errors,
+    are those of `measure_frame`.
     """
     source = _Given(frame, **arguments)
-    crossing = cross_records(frame, attributes, monitored, reference)
+    groupings = group_each(frame, attributes, monitored, reference)
     outcomes = read_outcomes(frame, source.label, source.prediction, source.lists)
-    cells = None
-    if crossing.cells <= MOST_CELLS:
-        cells = _count(
-            source,
-            outcomes,
-            as_groups((str(cell), "monitored") for cell in range(crossing.cells)),
-            crossing.codes,
-        )
-    reports = {}
-    for grouping in crossing.groupings:
-        of_records = replace(grouping, codes=looked_up(grouping.codes, crossing.codes, missing=NEITHER))
-        if cells is None:
-            tables = _count(source, outcomes, grouping.groups, of_records.codes)
-        else:
-            tables = tuple(table.regrouped(grouping.groups, grouping.codes) for table in cells)
-        reports[grouping.attribute] = _build_report(source, outcomes, of_records, tables)
-    return reports
+    return {grouping.attribute: _build_report(source, outcomes, grouping) for grouping in groupings}
 
 
 @dataclass
@@ -264,7 +241,7 @@ def _is_of_rows(key: str) -> bool:
     return "rows" in CATALOGUE[key].needs
 
 
-def _count(source: _Given, outcomes: KnownOutcomes, groups: Groups, codes: Codes) -> tuple[Table, ...]:
+def _count(source: _Given, outcomes: KnownOutcomes, grouping: FrameGrouping) -> tuple[Table, ...]:
     weights = (
         None
         if source.weight is None
@@ -279,13 +256,18 @@ def _count(source: _Given, outcomes: KnownOutcomes, groups: Groups, codes: Codes
     if source.score is not None and outcomes.predicted:
         scores = convert_scores(require_column(source.frame, source.score, "score"), outcomes.predicted)
     counted = GroupCounts.from_records(
-        groups, codes, outcomes.rated.codes, weights=weights, strata=strata, scores=scores
+        grouping.groups,
+        grouping.codes,
+        outcome=outcomes.rated.codes,
+        weights=weights,
+        strata=strata,
+        scores=scores,
     )
     if not outcomes.actual or not outcomes.predicted:
         return (counted,)
     labelled = LabelledCells.from_records(
-        groups,
-        codes,
+        grouping.groups,
+        grouping.codes,
         actual=outcomes.actual.codes,
         predicted=outcomes.predicted.codes,
         correct=same_label(outcomes.actual, outcomes.predicted),
@@ -297,24 +279,14 @@ def _count(source: _Given, outcomes: KnownOutcomes, groups: Groups, codes: Codes
 
 
 def _measure(table: Table, source: _Given) -> list[Measured]:
-    data: _Data = (
-        "labelled"
-        if isinstance(table, LabelledCells)
-        else "training"
-        if source.prediction is None
-        else "as_logged"
-    )
-    here = {row.key for row in metrics_on(data)}
-    metrics = [key for key in source.keys if key in here and not _is_of_rows(key)]
     if isinstance(table, LabelledCells):
-        return measure_labelled(table, metrics=metrics, seed=source.seed, draws=source.draws)
-    measure = measure_training if data == "training" else measure_as_logged
-    return measure(table, metrics=metrics, seed=source.seed, draws=source.draws)
+        return measure_labelled(table, metrics=source.keys, seed=source.seed, draws=source.draws)
+    measure = measure_training if source.prediction is None else measure_as_logged
+    return measure(table, metrics=source.keys, seed=source.seed, draws=source.draws)
 
 
-def _build_report(
-    source: _Given, outcomes: KnownOutcomes, grouping: FrameGrouping, tables: tuple[Table, ...]
-) -> Report:
+def _build_report(source: _Given, outcomes: KnownOutcomes, grouping: FrameGrouping) -> Report:
+    tables = _count(source, outcomes, grouping)
     measured = [result for table in tables for result in _measure(table, source)]
     of_rows = {key: CATALOGUE[key].formula for key in source.keys if _is_of_rows(key)}
     if of_rows:
@@ -329,12 +301,11 @@ def _build_report(
             groups=grouping.groups,
             codes=grouping.codes.astype(int),
             features=np.column_stack(columns),
-            feature_names=names,
             predicted=outcomes.predicted.codes.astype(int) if outcomes.predicted else None,
             actual=outcomes.actual.codes.astype(int) if outcomes.actual else None,
         )
         labelled = tables[-1]
-        for result in measure_rows(source.data, rows, of_rows):
+        for result in measure_rows(rows, of_rows):
             needs_labels = "labels" in CATALOGUE[result.metric].needs
             measured += (
                 judge_labels([result], labelled)
@@ -399,14 +370,9 @@ def convert_scores(column: Column, predicted: FrameOutcomes) -> FloatArray:
             f"{column.name!r} must hold probabilities between 0 and 1, found {scores[outside][0]:g} in "
             f"{where(outside)}",
         )
-    highest = -np.inf
-    lowest = np.inf
-    for chunk in slices(scores.size):
-        # Unlike max and min these skip NaN.
-        highest = np.fmax.reduce(scores[chunk][predicted.codes[chunk] == FAVOURABLE], initial=highest)
-        lowest = np.fmin.reduce(scores[chunk][predicted.codes[chunk] == UNFAVOURABLE], initial=lowest)
-        if highest >= lowest:
-            break
+    # Unlike max and min these skip NaN.
+    highest = np.fmax.reduce(scores[predicted.codes == FAVOURABLE], initial=-np.inf)
+    lowest = np.fmin.reduce(scores[predicted.codes == UNFAVOURABLE], initial=np.inf)
     # An infinite end means that one side has no score.
     if -np.inf < highest < lowest < np.inf:
         raise InvalidInput(

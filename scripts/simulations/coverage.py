@@ -189,7 +189,7 @@ def _has_counterfactual(scenario: Scenario) -> bool:
 def _of_tables(kinds: Kinds, groups: Groups, weights: FloatArray | None, *, seed: int, draws: int) -> Iterator[tuple[str, Measured]]:
     strata = RecordStrata(STRATA, kinds.stratum)
     for data, measure, outcomes in (("as_logged", measure_as_logged, kinds.prediction), ("training", measure_training, kinds.label)):
-        counts = GroupCounts.from_records(groups, kinds.group, outcomes, weights=weights, strata=strata)
+        counts = GroupCounts.from_records(groups, kinds.group, outcome=outcomes, weights=weights, strata=strata)
         yield from ((data, result) for result in measure(counts, seed=seed, draws=draws))
     cells = LabelledCells.from_records(
         groups,

@@ -73,7 +73,7 @@ class World:
         counterfactual = CounterfactualCells.from_records(
             self.groups, codes, outcome=outcomes, copies_favourable=answers.sum(axis=2) * crosses, copies_classified=self.draws * crosses
         )
-        return counterfactual, GroupCounts.from_records(self.groups, codes, outcomes)
+        return counterfactual, GroupCounts.from_records(self.groups, codes, outcome=outcomes)
 
 
 def worlds(groups: int) -> Iterator[tuple[str, World]]:

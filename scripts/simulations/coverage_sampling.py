@@ -70,7 +70,9 @@ def draw_records(size: int, random: np.random.Generator) -> Records:
 def measure(side: str, drawn: Records, kept: np.typing.NDArray[np.bool_], weights: FloatArray | None, seed: int) -> list[Measured]:
     group = drawn.group[kept]
     if side == "as_logged":
-        return measure_as_logged(GroupCounts.from_records(GROUPS, group, drawn.outcome[kept], weights=weights), seed=seed, draws=DRAWS)
+        return measure_as_logged(
+            GroupCounts.from_records(GROUPS, group, outcome=drawn.outcome[kept], weights=weights), seed=seed, draws=DRAWS
+        )
     if side == "counterfactual":
         favourable, classified = (np.zeros((group.size, 2), np.int64) for _ in range(2))
         favourable[np.arange(group.size), 1 - group] = drawn.copy[kept]

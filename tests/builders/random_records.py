@@ -36,11 +36,11 @@ class Records:
 
     def group_counts(self) -> GroupCounts:
         return GroupCounts.from_records(
-            self.groups, self.codes, self.outcomes, weights=self.weights, strata=(STRATA, self.strata), scores=self.scores
+            self.groups, self.codes, outcome=self.outcomes, weights=self.weights, strata=(STRATA, self.strata), scores=self.scores
         )
 
     def label_counts(self) -> GroupCounts:
-        return GroupCounts.from_records(self.groups, self.codes, self.actual, weights=self.weights, strata=(STRATA, self.strata))
+        return GroupCounts.from_records(self.groups, self.codes, outcome=self.actual, weights=self.weights, strata=(STRATA, self.strata))
 
     def feedback_cells(self) -> LabelledCells:
         return LabelledCells.from_records(

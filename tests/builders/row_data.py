@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from app.statistics.catalogue import CATALOGUE, Data
+from app.statistics.catalogue import CATALOGUE
 from app.statistics.figure_values import Measured
 from app.statistics.group_labels import as_groups
 from app.statistics.records.measure_rows import RowData, measure_rows
@@ -31,6 +31,6 @@ def window(records: int = 300, features: int = 2, seed: int = 0) -> RowData:
     )
 
 
-def measured(rows: RowData, *keys: str, data: Data = "labelled") -> list[Measured]:
+def measured(rows: RowData, *keys: str) -> list[Measured]:
     """The figures of the records for those metrics, or for all."""
-    return measure_rows(data, rows, wanted(*keys))
+    return measure_rows(rows, wanted(*keys))

@@ -125,7 +125,7 @@ def feedback_table(records: Records, monitored: Members, reference: Members, sco
 def outcome_table(records: Records, outcomes: npt.NDArray[np.int64], monitored: Members, reference: Members) -> GroupCounts:
     """One outcome, the label or the prediction, by group and stratum."""
     groups, codes = _coded(records, monitored, reference)
-    return GroupCounts.from_records(groups, codes, outcomes, strata=_strata(records))
+    return GroupCounts.from_records(groups, codes, outcome=outcomes, strata=_strata(records))
 
 
 def _coded(records: Records, monitored: Members, reference: Members) -> tuple[list[tuple[str, Any]], npt.NDArray[np.int64]]:

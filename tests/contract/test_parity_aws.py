@@ -100,14 +100,14 @@ def _post_training(name: str) -> float:
 def _feedback() -> Found:
     codes, actual, predicted = _records()
     table = LabelledCells.from_records(GROUPS, codes, actual=actual, predicted=predicted, correct=(actual == predicted).astype(np.int64))
-    of_predictions = measure_as_logged(GroupCounts.from_records(GROUPS, codes, predicted), draws=DRAWS)
+    of_predictions = measure_as_logged(GroupCounts.from_records(GROUPS, codes, outcome=predicted), draws=DRAWS)
     return numbers([*of_predictions, *measure_labelled(table, draws=DRAWS)])
 
 
 @cache
 def _training() -> Found:
     codes, actual, _ = _records()
-    table = GroupCounts.from_records(GROUPS, codes, actual, strata=(["everybody"], np.zeros(len(codes), np.int64)))
+    table = GroupCounts.from_records(GROUPS, codes, outcome=actual, strata=(["everybody"], np.zeros(len(codes), np.int64)))
     return numbers(measure_training(table, draws=DRAWS))
 
 

@@ -353,7 +353,7 @@ def count_payload(
         return GroupCounts.from_records(
             as_groups(named),
             codes[selected],
-            read.outcomes[selected],
+            outcome=read.outcomes[selected],
             weights=None if weights is None else weights[selected],
             strata=_select_strata(read.strata, selected),
             repeats=None if repeats is None else repeats[selected],

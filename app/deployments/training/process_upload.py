@@ -124,7 +124,7 @@ class RowTables:
                     [len(self._groups[name]) for name in table.features],
                 )
                 counts = GroupCounts.from_records(
-                    as_groups(table.named), codes, outcomes, weights=piece.weights, strata=strata
+                    as_groups(table.named), codes, outcome=outcomes, weights=piece.weights, strata=strata
                 )
                 table.counts = counts if table.counts is None else GroupCounts.merged([table.counts, counts])
 

@@ -240,7 +240,7 @@ def measure_quality(scores: FloatArray, biased: BoolArray, threshold: float) -> 
     hits, chosen, all_biased, records = (
         int(marks.sum()) for marks in (selected & biased, selected, biased, np.ones_like(biased))
     )
-    ranked = ranking(ScoreBins.from_records(biased.astype(np.int64), 2, scores, None))
+    ranked = ranking(ScoreBins.from_records(biased.astype(np.int64), 2, scores, np.ones(len(scores))))
     limits = ranking_limits(ranked, np.array([[(~biased).sum(), biased.sum()]], dtype=np.float64))
     area = float(ranked.area[0])
     # Rounding must not leave the area outside its own interval.

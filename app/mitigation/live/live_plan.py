@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any
 
 from ...base.clock import monotonic_seconds, utc_now
@@ -26,7 +27,16 @@ from ..detector.installed import why_missing
 from ..profile_in_force import current_profile, mitigated_attributes
 from ..rule import Judge, known_scores, write_probabilities
 from .live_request import Asked
-from .substitute import CopiedRecord, CopySet, CopySets, Decider, Mitigated, MitigationResult, Row
+from .substitute import (
+    NO_COPIES,
+    CopiedRecord,
+    CopySet,
+    Decider,
+    Mitigated,
+    MitigationResult,
+    Row,
+    find_copies,
+)
 
 KEPT_SECONDS = 1.0
 """For which a change of monitor, settings or endpoint may go unnoticed."""
@@ -58,7 +68,7 @@ class ActivePlan:
     settings: MitigationSettings
     profile: Profile
     attributes: tuple[MitigatedAttribute, ...]
-    copy_sets: CopySets
+    copies_for: Callable[[tuple[str, ...]], CopySet]
     decider: Decider
     model: ModelKey
     chooser: DetectorChooser | None
@@ -197,7 +207,7 @@ class PlanReader:
             settings=settings,
             profile=profile,
             attributes=tuple(attributes),
-            copy_sets=CopySets([attribute.profile for attribute in attributes], features),
+            copies_for=cache(partial(find_copies, [attribute.profile for attribute in attributes], features)),
             decider=Decider(
                 Judge.of(monitor.outcomes, profile), settings.mode, OutcomeClassifier(monitor.outcomes)
             ),
@@ -217,8 +227,6 @@ Roles = dict[str, str]
 
 FEW_COPIES = 20
 """So many are always scored together with the records; otherwise as many as there are records."""
-
-NO_COPIES = CopySet((), (), (), 0)
 
 
 @dataclass
@@ -259,8 +267,8 @@ def pick_early_copies(plan: ActivePlan, asked_records: Asked, roles: Sequence[Ro
         return {}
     copies_of = {}
     for position, of_record in enumerate(roles):
-        copies = plan.copy_sets.of(_list_monitored(of_record))
-        if copies is not None:
+        copies = plan.copies_for(_list_monitored(of_record))
+        if copies.count:
             copies_of[position] = copies
     count = sum(copies.count for copies in copies_of.values())
     page_size = plan.model.endpoint.page_size
@@ -288,7 +296,7 @@ def open_cases(
         elif case.outcome is Outcome.FAVOURABLE and plan.settings.mode is Mode.LIFT_ONLY:
             case.decided = Mitigated(prediction, MitigationResult.NOT_NEEDED)
         else:
-            case.copies = plan.copy_sets.of(case.attributes) or NO_COPIES
+            case.copies = plan.copies_for(case.attributes)
             case.decided = None if case.copies.count else Mitigated(prediction, MitigationResult.UNDECIDED)
         cases.append(case)
 

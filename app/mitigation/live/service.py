@@ -80,8 +80,7 @@ _HEAD_START = 0.25
 """Fraction of the model's time after which the records are also sent alone."""
 
 _INLINE_BYTES = 256 * 1024
-_INLINE_COPIES = 2_000
-"""On the event loop (a few milliseconds); more go to a thread."""
+"""Read on the event loop (a few milliseconds); more go to a thread."""
 
 
 @frozen
@@ -324,9 +323,7 @@ async def _mitigate(
 ) -> str | None:
     if not waiting:
         return None
-    sets = [case.copies for case in waiting]
-    is_few = sum(copies.count for copies in sets) <= _INLINE_COPIES
-    rows = copy_rows(waiting) if is_few else await asyncio.to_thread(copy_rows, waiting)
+    rows = await asyncio.to_thread(copy_rows, waiting)
     try:
         answer = await model.score(rows, deadline=deadline)
     except ScoringFailed as error:
@@ -336,11 +333,8 @@ async def _mitigate(
             f"The copies could not be scored, so {len(waiting):,} of the answers are the model's own. "
             f"{error.quoting}"
         )
-    answers = split_answers(answer.predictions, sets)
-    if is_few:
-        decide(plan, waiting, answers)
-    else:
-        await asyncio.to_thread(decide, plan, waiting, answers)
+    answers = split_answers(answer.predictions, [case.copies for case in waiting])
+    await asyncio.to_thread(decide, plan, waiting, answers)
     return None
 
 

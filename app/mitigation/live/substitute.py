@@ -55,43 +55,41 @@ class CopySet:
     attributes: tuple[str, ...]
     together: tuple[Substitution, ...]
     alone: tuple[tuple[str, tuple[Substitution, ...]], ...]
-    count: int
+
+    @property
+    def count(self) -> int:
+        return len(self.together) + sum(len(substitutions) for _, substitutions in self.alone)
 
     def rows(self, row: Row) -> Iterator[list[Scalar | None]]:
-        for substitution in [
-            *self.together,
-            *(single for _, substitutions in self.alone for single in substitutions),
-        ]:
-            yield substitution.of(row)
+        for substitutions in (self.together, *(of_attribute for _, of_attribute in self.alone)):
+            for substitution in substitutions:
+                yield substitution.of(row)
 
 
-class CopySets:
-    """The copies for every combination of attributes. `features` are the model's, in the order of its
-    rows.
+NO_COPIES = CopySet((), (), ())
+
+
+def find_copies(
+    profiles: Sequence[AttributeProfile], features: Sequence[str], monitored: tuple[str, ...]
+) -> CopySet:
+    """Copies for monitored values of these attributes, by those that have stand-ins. `features` are the model's,
+    in the order of its rows.
     """
-
-    def __init__(self, profiles: Sequence[AttributeProfile], features: Sequence[str]) -> None:
-        self._stand_ins = {profile.feature: profile.stand_ins for profile in profiles}
-        self._places = {name: index for index, name in enumerate(features)}
-        self._kept: dict[tuple[str, ...], CopySet | None] = {}
-
-    def of(self, monitored: tuple[str, ...]) -> CopySet | None:
-        """Copies for monitored values of these attributes, by those that have stand-ins; None
-        where none has.
-        """
-        if monitored not in self._kept:
-            attributes = tuple(attribute for attribute in monitored if self._stand_ins[attribute])
-            together = combine_stand_ins(
-                [self._stand_ins[attribute] for attribute in attributes], self._places
-            )
-            alone = tuple(
-                (attribute, combine_stand_ins([self._stand_ins[attribute]], self._places))
-                for attribute in attributes
-                if len(attributes) > 1
-            )
-            count = len(together) + sum(len(substitutions) for _, substitutions in alone)
-            self._kept[monitored] = CopySet(attributes, together, alone, count) if attributes else None
-        return self._kept[monitored]
+    positions = {name: index for index, name in enumerate(features)}
+    stand_ins = {
+        profile.feature: profile.stand_ins
+        for profile in profiles
+        if profile.feature in monitored and profile.stand_ins
+    }
+    if not stand_ins:
+        return NO_COPIES
+    alone = [
+        (attribute, combine_stand_ins([of_attribute], positions))
+        for attribute, of_attribute in stand_ins.items()
+        if len(stand_ins) > 1
+    ]
+    together = combine_stand_ins(list(stand_ins.values()), positions)
+    return CopySet(tuple(stand_ins), together, tuple(alone))
 
 
 def combine_stand_ins(

@@ -1,6 +1,7 @@
 """Flags on payload records that need a second look, largest gap first."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -9,7 +10,7 @@ from sqlalchemy import ColumnElement, Select, and_, delete, false, func, not_, o
 from sqlalchemy.orm import Session
 
 from ...base.values import frozen_by_name
-from ...database.binary_rows import Page, driver_connection, equal, fill_page, read_row, within
+from ...database.binary_rows import Page, equal, fill_page, read_row, within
 from ...database.tables import DeploymentSchemaRow, FlaggedRecordRow, PayloadRecordRow
 from ...domain.deployment import RecordSchema
 from ...domain.mitigation import FlaggedRecord
@@ -20,15 +21,11 @@ _FIELDS = tuple(FlaggedRecord.__dataclass_fields__)
 _COLUMNS = ", ".join(f'"{name}"' for name in (*_FIELDS, "deployment_no", "check_no"))
 _KEY = ("deployment_no", "record_no", "attribute")
 
-_STAGE = (
-    "CREATE TEMP TABLE IF NOT EXISTS flagged_staged (LIKE flagged_records INCLUDING DEFAULTS) ON "
-    "COMMIT DELETE ROWS"
-)
-
 # The model's answer outweighs the detector's guess; of one kind the newer counts.
 _MERGE = f"""
 INSERT INTO flagged_records ({_COLUMNS})
-SELECT DISTINCT ON (record_no, attribute) {_COLUMNS} FROM flagged_staged
+SELECT DISTINCT ON (record_no, attribute) {_COLUMNS}
+FROM jsonb_populate_recordset(CAST(NULL AS flagged_records), CAST(:flags AS jsonb))
 ORDER BY record_no, attribute, kind = 'changed' DESC, gap DESC
 ON CONFLICT ({", ".join(_KEY)}) DO UPDATE
 SET {", ".join(f'"{name}" = excluded."{name}"' for name in (*_FIELDS, "check_no") if name not in _KEY)}
@@ -90,14 +87,9 @@ def store_flagged(
     """
     if not records:
         return
-    session.execute(text(_STAGE))
-    # Another check's flags of the same transaction.
-    session.execute(text("TRUNCATE flagged_staged"))
-    connection = driver_connection(session)
-    with connection.cursor() as cursor, cursor.copy(f"COPY flagged_staged ({_COLUMNS}) FROM STDIN") as copy:
-        for record in records:
-            copy.write_row((*(getattr(record, name) for name in _FIELDS), deployment_no, check_no))
-    session.execute(text(_MERGE))
+    of_check = {"deployment_no": deployment_no, "check_no": check_no}
+    flags = msgspec.json.encode([asdict(record) | of_check for record in records])
+    session.execute(text(_MERGE), {"flags": flags.decode()})
 
 
 def clear_flags(

@@ -55,28 +55,14 @@ _INDEXES = (
 )
 
 
-_spread = partial(
-    Metric,
-    highest=None,
-    ideal=0.0,
-    direction=Direction.LOWER,
-    source="AIF360; Foulds et al. 2020",
-    scopes=("attribute",),
-)
+_inequality = partial(Metric, highest=None, ideal=0.0, direction=Direction.LOWER)
+_spread = partial(_inequality, source="AIF360; Foulds et al. 2020", scopes=("attribute",))
 
 
 def _family(
     key: str, title: str, formula: str, individual: SetFunction, between: SetFunction
 ) -> tuple[Metric, ...]:
-    index = partial(
-        Metric,
-        data=("labelled",),
-        highest=None,
-        ideal=0.0,
-        direction=Direction.LOWER,
-        source="AIF360",
-        needs=("predictions", "labels"),
-    )
+    index = partial(_inequality, data=("labelled",), source="AIF360", needs=("predictions", "labels"))
     lower = title[0].lower() + title[1:]
     of_means = f"{formula} with each record's b replaced by the mean of its group, {_BENEFIT}"
     return (

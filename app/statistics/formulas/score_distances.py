@@ -13,7 +13,7 @@ from ...base.values import frozen_arrays
 from ..group_labels import AnyArray, FloatArray, IntArray
 from ..intervals.intervals import BEYOND, Interval, IntervalEnds, limits_from_last, log_ratio, share_limits
 from ..tables.score_bins import MOST, decode_keys
-from ..tables.score_table import ScoreSums
+from ..tables.score_table import ScoreTable
 from .score_figures import LABELS, SCORE, SCORED
 
 MOST_RELATIVE_ERROR = 0.02
@@ -49,10 +49,10 @@ class Gaps:
     smallest: IntArray
 
 
-Gap = Callable[[ScoreSums, ScoreSums], Gaps]
+Gap = Callable[[ScoreTable, ScoreTable], Gaps]
 
 
-def standardized_mean_difference(sets: ScoreSums, everybody: ScoreSums) -> Gaps:
+def standardized_mean_difference(sets: ScoreTable, everybody: ScoreTable) -> Gaps:
     """Mean score less the last set's, divided by everybody's standard deviation.
 
     Limits of the difference of two means in [0, 1] (Newcombe, with Wilson's limits for as many whole records
@@ -78,7 +78,7 @@ def standardized_mean_difference(sets: ScoreSums, everybody: ScoreSums) -> Gaps:
     )
 
 
-def ratio_above(quantile: float, sets: ScoreSums, everybody: ScoreSums) -> Gaps:
+def ratio_above(quantile: float, sets: ScoreTable, everybody: ScoreTable) -> Gaps:
     """Share of each set with a score above everybody's quantile, over that of the last.
 
     A score equal to the quantile is not above it. If different scores share its bin, as many are above as
@@ -127,7 +127,7 @@ def ratio_above(quantile: float, sets: ScoreSums, everybody: ScoreSums) -> Gaps:
     )
 
 
-def equalized_odds(sets: ScoreSums, everybody: ScoreSums) -> Gaps:  # noqa: ARG001 - only the other gaps are relative to everybody's
+def equalized_odds(sets: ScoreTable, everybody: ScoreTable) -> Gaps:  # noqa: ARG001 - only the other gaps are relative to everybody's
     """Larger distance of the generalised odds (mean scores by label) from the last set's, with limits.
 
     Upper: the furthest end of the two differences' intervals. Lower: zero unless one difference is
@@ -161,7 +161,7 @@ def equalized_odds(sets: ScoreSums, everybody: ScoreSums) -> Gaps:  # noqa: ARG0
     )
 
 
-def _trace_sides(sets: ScoreSums, **figures: FloatArray) -> tuple[dict[str, AnyArray], list[str], IntArray]:
+def _trace_sides(sets: ScoreTable, **figures: FloatArray) -> tuple[dict[str, AnyArray], list[str], IntArray]:
     n = sets.counts.sum(-1)
     return {**figures, "n": n}, ["" if records else f"no record{{of}} {SCORED}" for records in n], n
 
@@ -182,7 +182,7 @@ GAPS: Mapping[str, Gap] = {
 }
 
 
-def _spread(everybody: ScoreSums) -> tuple[float, float]:
+def _spread(everybody: ScoreTable) -> tuple[float, float]:
     weight = float(everybody.weights.sum())
     bins = everybody.bins
     if bins.is_wide.any():
@@ -198,7 +198,7 @@ def _spread(everybody: ScoreSums) -> tuple[float, float]:
     return mean, float(np.sqrt(bins.summed((bins.scores - mean) ** 2)[0] / weight))
 
 
-def _widening(sets: ScoreSums, everybody: ScoreSums, centre: float, deviation: float) -> FloatArray:
+def _widening(sets: ScoreTable, everybody: ScoreTable, centre: float, deviation: float) -> FloatArray:
     """Factor [S - 1] for the estimated standard deviation."""
     if not deviation:
         return np.ones(len(sets.counts) - 1)

@@ -14,7 +14,7 @@ from ...base.values import frozen_arrays
 from ..group_labels import AnyArray, BoolArray, FloatArray, IntArray
 from ..intervals.intervals import UNSEEN, IntervalEnds, likened_limits, loss_limits, share_limits
 from ..tables.score_bins import MOST, ScoreBins
-from ..tables.score_table import LARGEST_LOSS, QUANTITIES, ScoreSums, measure_losses
+from ..tables.score_table import LARGEST_LOSS, QUANTITIES, ScoreTable, measure_losses
 from .calibration import calibration_error, calibration_gap, error_limits, gap_limits
 
 MOST_ERROR = 0.01
@@ -144,9 +144,9 @@ class Figures:
     details: Mapping[str, AnyArray]
 
 
-Figure = Callable[[ScoreSums], Figures]
+Figure = Callable[[ScoreTable], Figures]
 
-Count = Callable[[ScoreSums, ScoreSums], Figures]
+Count = Callable[[ScoreTable, ScoreTable], Figures]
 
 LABELS = ("an unfavourable label", "a favourable label")
 SCORED = "has a probability of the favourable outcome"
@@ -160,7 +160,7 @@ NO_SCORES = f"no labelled record{{of}} {SCORED}"
 def rate(label: int, *, of_favourable: bool) -> Figure:
     """Mean probability of either outcome, over the records of one label."""
 
-    def figures(sums: ScoreSums) -> Figures:
+    def figures(sums: ScoreTable) -> Figures:
         weight, total, square = _moments(sums, label)
         limits = share_limits(total / weight, square / weight, sums.sizes[:, label])
         score_sum = total if of_favourable else weight - total
@@ -182,7 +182,7 @@ def rate(label: int, *, of_favourable: bool) -> Figure:
 def count(label: int, *, of_favourable: bool) -> Count:
     """Sum of the probabilities: its mean over all records, times their number."""
 
-    def figures(sums: ScoreSums, everybody: ScoreSums) -> Figures:
+    def figures(sums: ScoreTable, everybody: ScoreTable) -> Figures:
         weight, total, square = _moments(sums, label)
         if not of_favourable:
             total, square = weight - total, weight - 2 * total + square
@@ -204,12 +204,12 @@ def count(label: int, *, of_favourable: bool) -> Count:
     return figures
 
 
-def brier_score(sums: ScoreSums) -> Figures:
+def brier_score(sums: ScoreTable) -> Figures:
     scores = sums.bins.scores
     return _mean_loss(sums, SQUARED_ERROR, ((1 - scores) ** 2, scores**2), share_limits, "wilson_effective")
 
 
-def log_loss(sums: ScoreSums) -> Figures:
+def log_loss(sums: ScoreTable) -> Figures:
     """The largest loss is that of a probability of zero."""
     figures = _mean_loss(sums, LOG_LOSS, measure_losses(sums.bins.scores), loss_limits, "log_student")
     return replace(
@@ -218,7 +218,7 @@ def log_loss(sums: ScoreSums) -> Figures:
 
 
 def _mean_loss(
-    sums: ScoreSums,
+    sums: ScoreTable,
     quantity: int,
     costs: tuple[FloatArray, FloatArray],
     limits_of: Callable[[FloatArray, FloatArray, FloatArray], IntervalEnds],
@@ -238,7 +238,7 @@ def _mean_loss(
     return Figures(point, limits, method, n, n, NO_SCORES, {f"{QUANTITIES[quantity]}_sum": total, "n": n})
 
 
-def roc_auc(sums: ScoreSums) -> Figures:
+def roc_auc(sums: ScoreTable) -> Figures:
     measured = ranking(sums.bins)
     counts = sums.counts
     return Figures(
@@ -256,7 +256,7 @@ def roc_auc(sums: ScoreSums) -> Figures:
     )
 
 
-def average_precision(sums: ScoreSums) -> Figures:
+def average_precision(sums: ScoreTable) -> Figures:
     measured = retrieval(sums.bins)
     counts = sums.counts
     # Limits of the average precision, widened by the error of the bins; `size` and `favourable` in
@@ -284,7 +284,7 @@ def average_precision(sums: ScoreSums) -> Figures:
     )
 
 
-def gap(sums: ScoreSums) -> Figures:
+def gap(sums: ScoreTable) -> Figures:
     n = sums.counts.sum(-1)
     expected, favourable = (sums.calibration[..., column].sum(-1) for column in (1, 2))
     details = {"score_sum": expected, "favourable_labels": favourable, "n": n}
@@ -293,7 +293,7 @@ def gap(sums: ScoreSums) -> Figures:
     return Figures(points, limits, "newcombe_correlated", n, n, NO_SCORES, details)
 
 
-def expected_error(sums: ScoreSums) -> Figures:
+def expected_error(sums: ScoreTable) -> Figures:
     bins = sums.calibration
     n = sums.counts.sum(-1)
     details = {"bins": (bins[..., 0] > 0).sum(-1), "n": n}
@@ -323,5 +323,5 @@ FIGURES = {
 }
 
 
-def _moments(sums: ScoreSums, label: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _moments(sums: ScoreTable, label: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     return sums.weights[:, label], sums.sums[:, label, SCORE], sums.sums_of_squares[:, label, SCORE]

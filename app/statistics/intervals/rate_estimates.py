@@ -4,7 +4,7 @@ Arrays end in [actual, predicted] with 0 unfavourable and 1 favourable.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -171,13 +171,26 @@ class Counted:
     count: IntArray
     total: IntArray
     weighting: FloatArray | None = None
-    _shares: dict[tuple[int, ...], Share] = field(default_factory=dict)
 
     def share(self, of: Columns) -> Share:
-        key = tuple(of)
-        if key not in self._shares:
-            self._shares[key] = self._sum(list(key))
-        return self._shares[key]
+        columns = list(of)
+        total = int(self.total[columns].sum())
+        count = int(self.count[columns].sum())
+        if self.weighting is None:
+            return Share(count, total, total)
+        weight, total_weight, squares_counted, squares = (
+            float(summed) for summed in self.weighting[columns].sum(0)
+        )
+        effective = total_weight * total_weight / squares if squares > 0 else 0.0
+        if 0 < weight < total_weight:
+            share = weight / total_weight
+            scatter = squares_counted * (1 - share) ** 2 + max(squares - squares_counted, 0.0) * share**2
+            # Squares of tiny weights vanish.
+            linearised = (
+                share * (1 - share) * total_weight * total_weight / scatter if scatter > 0 else effective
+            )
+            effective = linearised if linearised < effective * (1 - ROUNDING) else effective
+        return Share(count, total, total, weight, total_weight, effective)
 
     def pair(self, of: Columns, against: Columns) -> tuple[Share, Share]:
         return self.share(of), self.share(against)
@@ -198,25 +211,6 @@ class Counted:
 
     def compare(self, comparison: ShareComparison, of: Columns, against: Columns) -> ComparedShares:
         return ComparedShares(comparison.interval(*self.share(of).size, *self.share(against).size, Z))
-
-    def _sum(self, columns: list[int]) -> Share:
-        total = int(self.total[columns].sum())
-        count = int(self.count[columns].sum())
-        if self.weighting is None:
-            return Share(count, total, total)
-        weight, total_weight, squares_counted, squares = (
-            float(summed) for summed in self.weighting[columns].sum(0)
-        )
-        effective = total_weight * total_weight / squares if squares > 0 else 0.0
-        if 0 < weight < total_weight:
-            share = weight / total_weight
-            scatter = squares_counted * (1 - share) ** 2 + max(squares - squares_counted, 0.0) * share**2
-            # Squares of tiny weights vanish.
-            linearised = (
-                share * (1 - share) * total_weight * total_weight / scatter if scatter > 0 else effective
-            )
-            effective = linearised if linearised < effective * (1 - ROUNDING) else effective
-        return Share(count, total, total, weight, total_weight, effective)
 
 
 @frozen_arrays

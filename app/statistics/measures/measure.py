@@ -29,15 +29,12 @@ BASE = Words(noun="actual_favourable", empty="no record{of} has a label among th
 CORRECT = Words(noun="correct", empty=LABELLED)
 
 
-def measure_all(
-    data: Data, evidence: TableEvidence, picked: Keys, scopes: frozenset[str] | None = None
-) -> list[Measured]:
-    """Wanted metrics of the data set, in catalogue order; None: all that the table supports.
+def measure_all(data: Data, evidence: TableEvidence, picked: Keys) -> list[Measured]:
+    """Picked metrics of the data set, in catalogue order; None: all that the table supports.
 
-    With `scopes`, others are left out as far as they cost time. A metric asked for by name without strata
-    or scores gives its reason.
+    A metric asked for by name without strata or scores gives its reason.
     """
-    chosen = [metric for metric in _narrow_metrics(data, scopes) if picked is None or metric.key in picked]
+    chosen = [metric for metric in _list_metrics(data) if picked is None or metric.key in picked]
     formulas = {metric.key: metric.formula for metric in chosen if isinstance(metric.measure, FromScores)}
     of_scores = (
         measure_scores(evidence.scores, evidence.groups, formulas) if formulas and evidence.scores else []
@@ -66,16 +63,8 @@ def measure_all(
 
 
 @cache
-def _narrow_metrics(data: Data, scopes: frozenset[str] | None) -> tuple[Metric, ...]:
-    row_scopes = ((row, row.scopes_on(data)) for row in metrics_on(data))
-    # The value furthest out is marked among the groups.
-    always = {"group", "worst"}
-    return tuple(
-        replace(
-            row, scopes=tuple(scope for scope in row_scopes if scopes is None or scope in always | scopes)
-        )
-        for row, row_scopes in row_scopes
-    )
+def _list_metrics(data: Data) -> tuple[Metric, ...]:
+    return tuple(replace(row, scopes=row.scopes_on(data)) for row in metrics_on(data))
 
 
 def _judge(metric: Metric, measured: Sequence[Measured], evidence: TableEvidence) -> list[Measured]:
@@ -92,16 +81,14 @@ def measure_as_logged(
     seed: int = 0,
     draws: int = DRAWS,
     limits: AllLimits = NO_LIMITS,
-    scopes: frozenset[str] | None = None,
 ) -> list[Measured]:
     """Favourable rates of an attribute's or intersection's groups, and their comparisons.
 
     `metrics` picks by key (None: all that the table supports). The worst value is chosen by `limits`
-    (default: the catalogue's). The same `seed` (not negative) gives the same intervals. `scopes` are those
-    that the caller reads (None: all).
+    (default: the catalogue's). The same `seed` (not negative) gives the same intervals.
     """
     evidence = _build_evidence(table, "predictions", "favourable", FAVOURABLE, limits, seed=seed, draws=draws)
-    return measure_all("as_logged", replace(evidence, scores=_choose_scores(table, metrics)), metrics, scopes)
+    return measure_all("as_logged", replace(evidence, scores=_choose_scores(table, metrics)), metrics)
 
 
 def _choose_scores(table: GroupCounts | LabelledCells, metrics: Keys) -> ScoreTable | None:

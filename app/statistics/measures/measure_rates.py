@@ -269,16 +269,7 @@ def _measure_worst_pair(metric: Metric, how: ComparedRate, evidence: TableEviden
         chosen_from=len(candidates)
     )
     smallest = min(worst.share.certain, best.share.certain)
-    return [
-        Measured(
-            metric=metric.key,
-            scope="worst_pair",
-            group=None,
-            number=number,
-            smallest_group=smallest,
-            details=details,
-        )
-    ]
+    return [build_result(metric.key, Member("worst_pair", None, (), "", ""), number, smallest, details)]
 
 
 def _trace_pair(

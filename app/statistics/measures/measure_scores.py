@@ -19,7 +19,7 @@ from ..group_labels import AnyArray, Groups, IntArray
 from ..intervals.intervals import Interval, IntervalEnds
 from ..intervals.rate_estimates import Share
 from ..tables.count_table import LabelledCells
-from ..tables.score_table import ScoreSums, ScoreTable
+from ..tables.score_table import ScoreTable
 from .measure_rates import (
     Member,
     build_result,
@@ -234,8 +234,8 @@ def measure_scores(table: ScoreTable, groups: Groups, formulas: Mapping[str, str
         KeyError: a metric is not one of scores.
     """
     subjects = members(("overall", "group", "pooled", "reference"), groups)
-    sums = table.sums.together([member.columns for member in subjects])
-    everybody = table.sums.together([range(len(table.unscored))])
+    sums = table.together([member.columns for member in subjects])
+    everybody = table.together([range(len(table.unscored))])
     results = list[Measured]()
     with np.errstate(all="ignore"):
         for key, formula in formulas.items():
@@ -243,12 +243,12 @@ def measure_scores(table: ScoreTable, groups: Groups, formulas: Mapping[str, str
                 results += _measure_gap(key, table, everybody, groups, formula)
             else:
                 figures = COUNTS[key](sums, everybody) if key in COUNTS else FIGURES[key](sums)
-                results += _measure_sets(key, table, formula, figures, subjects)
+                results += _measure_sets(key, sums, formula, figures, subjects)
     return [with_caution(result) for result in results]
 
 
 def _measure_sets(
-    key: str, table: ScoreTable, formula: str, figures: Figures, subjects: Sequence[Member]
+    key: str, sets: ScoreTable, formula: str, figures: Figures, subjects: Sequence[Member]
 ) -> list[Measured]:
     results = []
     for index, member in enumerate(subjects):
@@ -261,20 +261,20 @@ def _measure_sets(
             formula=formula,
             subject=member.subject,
             counts=traced,
-            unscored=int(table.unscored[list(member.columns)].sum()),
+            unscored=int(sets.unscored[index]),
         )
         results.append(build_result(key, member, number, int(figures.smallest[index]), details))
     return results
 
 
 def _measure_gap(
-    key: str, table: ScoreTable, everybody: ScoreSums, groups: Groups, formula: str
+    key: str, table: ScoreTable, everybody: ScoreTable, groups: Groups, formula: str
 ) -> list[Measured]:
     subjects = monitored(groups)
     reference_member = reference(groups)
     if not subjects:
         return []
-    sums = table.sums.together([member.columns for member in (*subjects, reference_member)])
+    sums = table.together([member.columns for member in (*subjects, reference_member)])
     gaps = GAPS[key](sums, everybody)
 
     results = []
@@ -284,7 +284,6 @@ def _measure_gap(
         missing = next((text.format(of=side.of) for side, text in sides if text), "")
         lacking = missing or gaps.lacking.format(reference=reference_member.name, **gaps.details)
         n = int(sums.counts[[index, -1]].sum())
-        unscored = int(table.unscored[[*member.columns, *reference_member.columns]].sum())
         details = Details(
             formula=formula,
             monitored=member.name,
@@ -292,7 +291,7 @@ def _measure_gap(
             counts={name: value if np.isfinite(value) else None for name, value in gaps.details.items()},
             monitored_counts=_trace(gaps.of_sides, index),
             reference_counts=_trace(gaps.of_sides, -1),
-            unscored=None if key == EQUALIZED_ODDS else unscored,
+            unscored=None if key == EQUALIZED_ODDS else int(sums.unscored[[index, -1]].sum()),
         )
         number = _build_number(gaps.points[index], gaps.limits, index, gaps.method, n, lacking)
         results.append(build_result(key, member, number, int(gaps.smallest[[index, -1]].min()), details))

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from ...base.values import frozen_arrays
 from ...domain.check import Details
-from ..catalogue import CATALOGUE, Data
+from ..catalogue import CATALOGUE
 from ..figure_values import Measured, Undefined, Value
 from ..group_labels import NEITHER, BoolArray, FloatArray, Groups, IntArray, check_codes
 from ..intervals.intervals import Interval, wilson_limits
@@ -57,7 +57,6 @@ class RowData:
     groups: Groups
     codes: IntArray
     features: FloatArray
-    feature_names: tuple[str, ...] = ()
     predicted: IntArray | None
     actual: IntArray | None
     protected: FloatArray | None = None
@@ -66,11 +65,6 @@ class RowData:
         codes = check_codes(self.codes, NEITHER, len(self.groups))
         object.__setattr__(self, "codes", codes)
         object.__setattr__(self, "features", _check_numbers(self.features, len(codes), "features"))
-        if self.feature_names and len(self.feature_names) != self.features.shape[1]:
-            raise ValueError(
-                f"expected a name for each of {self.features.shape[1]} features, found "
-                f"{len(self.feature_names)}"
-            )
         for name in ("predicted", "actual"):
             if getattr(self, name) is not None:
                 outcomes = check_codes(getattr(self, name), 0, UNCLASSIFIED + 1)
@@ -209,33 +203,23 @@ _RICH: Mapping[str, Kind] = {
 }
 _CONSISTENCY: Mapping[str, Outcome] = {"consistency": "label", "prediction_consistency": "prediction"}
 _FLIP_TEST = "counterfactual_flip_test"
-_OUTCOMES: Mapping[Data, tuple[Outcome, ...]] = {
-    "as_logged": ("prediction",),
-    "training": ("label",),
-    "labelled": ("label", "prediction"),
-}
 
 
 def measure_rows(
-    data: Data, rows: RowData, formulas: Mapping[str, str], *, limits: AllLimits = NO_LIMITS
+    rows: RowData, formulas: Mapping[str, str], *, limits: AllLimits = NO_LIMITS
 ) -> list[Measured]:
-    """Metrics that `formulas` names, in its order, each with its formula's text; `data` decides the outcomes.
+    """Metrics that `formulas` names, in its order, each with its formula's text.
 
     Of too many records (see `most_records`) a random sample is drawn. The value furthest out is chosen by
     `limits` (default: the catalogue's).
 
     Raises:
-        ValueError: a metric is unknown, or needs outcomes that the data set does not have.
+        KeyError: a metric is none of the records themselves.
     """
     searched = _Rows(rows.sampled(most_records(rows.features.shape[1])), len(rows.codes))
     everyone = _Rows(rows, len(rows.codes))
     results = list[Measured]()
     for key, formula in formulas.items():
-        if missing := _find_needed(key) - set(_OUTCOMES.get(data, ())):
-            raise ValueError(
-                f"expected a metric of {data} data, found {key}, which needs a "
-                f"{' and a '.join(sorted(missing))}"
-            )
         if key in _RICH:
             results.append(everyone.with_common_details(_measure_rich_subgroup(everyone, key), formula))
             continue
@@ -244,16 +228,6 @@ def measure_rows(
         )
         results += [searched.with_common_details(result, formula) for result in measured]
     return results
-
-
-def _find_needed(key: str) -> set[Outcome]:
-    if key == _FLIP_TEST:
-        return {"prediction"}
-    if key in _RICH:
-        return {"label", "prediction"}
-    if key in _CONSISTENCY:
-        return {_CONSISTENCY[key]}
-    raise ValueError(f"expected a metric of the records themselves, found {key}")
 
 
 @frozen_arrays

@@ -30,18 +30,6 @@ class CellTable:
     favourable: FloatArray
     records: FloatArray
 
-    def __post_init__(self) -> None:
-        if not 1 <= len(self.sizes) <= MAX_FEATURES or self.codes.shape != (
-            len(self.records),
-            len(self.sizes),
-        ):
-            raise ValueError(
-                f"codes {self.codes.shape} must have a column for each of 1 to {MAX_FEATURES} features, "
-                f"found {self.sizes}"
-            )
-        if np.any(self.favourable < 0) or np.any(self.favourable > self.records):
-            raise ValueError("favourable must be between 0 and records")
-
     @property
     def is_of_stratum(self) -> FloatArray:
         return np.eye(int(self.strata.max(initial=0)) + 1)[self.strata]

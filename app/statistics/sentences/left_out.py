@@ -12,7 +12,7 @@ from ..group_labels import NEITHER, AnyArray, BoolArray, ComparedGroup, Groups, 
 from ..intervals.rate_estimates import Share
 from ..measures.measure_rates import significance
 from ..tables.count_table import OUTCOMES, GroupCounts, LabelledCells
-from ..tables.strata_counts import count_keys, slices
+from ..tables.strata_counts import count_keys
 
 Marks = BoolArray
 
@@ -307,12 +307,10 @@ def count_records(
             marks["not_a_number"] = has_no_group & is_no_number
     reasons = [reason for reason in REASONS if reason in marks]
     shape = (len(reasons) + 1, len(groups) + 1, OUTCOMES)
-    cells = np.zeros(shape, int)
-    for chunk in slices(codes.size):
-        first = np.select([marks[reason][chunk] for reason in reasons], list(range(1, len(reasons) + 1)), 0)
-        # Turns -1, the code of no group, into the row after the last group.
-        key = (first * shape[1] + codes[chunk].astype(int) % shape[1]) * OUTCOMES + outcomes[chunk]
-        cells += count_keys(key, shape, None, None if repeats is None else repeats[chunk])[0]
+    first = np.select([marks[reason] for reason in reasons], list(range(1, len(reasons) + 1)), 0)
+    # Turns -1, the code of no group, into the row after the last group.
+    key = (first * shape[1] + codes.astype(int) % shape[1]) * OUTCOMES + outcomes
+    cells, _ = count_keys(key, shape, None, repeats)
     return CountedRecords(
         attribute=attribute,
         groups=tuple(groups),

@@ -1,8 +1,8 @@
 """Tables of records counted by group and by outcomes."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self, TypedDict, Unpack
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,7 +11,6 @@ from ..group_labels import (
     NEITHER,
     AnyArray,
     ComparedGroup,
-    FloatArray,
     Groups,
     IntArray,
     align,
@@ -19,7 +18,7 @@ from ..group_labels import (
     check_codes,
     check_counts,
 )
-from .score_table import ScoreSums, ScoreTable
+from .score_table import ScoreTable
 from .strata_counts import (
     PlacedCells,
     RecordStrata,
@@ -29,23 +28,11 @@ from .strata_counts import (
     check_weights,
     count_keys,
     merge_strata,
-    slices,
     sum_cells,
 )
 
 OUTCOMES = 3
 """Unfavourable 0, favourable 1, unclassified 2."""
-
-
-class RecordParts(TypedDict, total=False):
-    """Further columns of records: weights, strata, the number of equal records of each entry, and
-    probabilities.
-    """
-
-    weights: ArrayLike | None
-    strata: RecordStrata | None
-    repeats: IntArray | None
-    scores: ArrayLike | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,28 +91,27 @@ class CountTable:
 
     @classmethod
     def merged(cls, tables: Sequence["CountTable"]) -> Self:
-        groups, rows = align([table.groups for table in tables])
-        return cls._sum_placed(tables, rows, groups)
-
-    def regrouped(self, groups: Iterable[ComparedGroup], positions: ArrayLike) -> Self:
-        """Same records in other groups, as if counted again: `positions` holds each group's new position, or
-        -1.
-
-        Raises:
-            ValueError: the places do not fit the groups.
-        """
-        checked_groups = as_groups(groups)
-        others = len(checked_groups)
-        rows = check_codes(positions, NEITHER, others)
-        if rows.size != len(self.groups):
-            raise ValueError(f"expected one place for each of {len(self.groups)} groups, found {rows.size}")
-        rows = np.append(np.where(rows == NEITHER, others, rows), others)
-        return self._sum_placed([self], [rows], checked_groups)
+        groups, rows_of = align([table.groups for table in tables])
+        placed = [
+            PlacedCells(table.cells, table.weighting, (rows,))
+            for table, rows in zip(tables, rows_of, strict=True)
+        ]
+        cells, weighting = sum_cells(placed, (len(groups) + 1, *cls.AXES.values()))
+        strata = merge_strata([table.strata for table in tables], rows_of, len(groups))
+        scores = None
+        if any(table.scores for table in tables):
+            scores = ScoreTable.placed(
+                [table.scores or table.unscored() for table in tables], rows_of, groups
+            )
+        cohorts = []
+        for table, rows in zip(tables, rows_of, strict=True):
+            if table.cohort is not None:
+                cohorts.append(np.zeros((len(groups) + 1, 2, 2), int))
+                np.add.at(cohorts[-1], rows, table.cohort)
+        return cls(groups, cells, weighting, strata, scores, max(cohorts, key=np.sum, default=None))
 
     def unscored(self) -> ScoreTable:
-        return ScoreTable(
-            self.groups, ScoreSums.empty(len(self.cells)), self.cells.reshape(len(self.cells), -1).sum(1)
-        )
+        return replace(ScoreTable.empty(self.groups), unscored=self.cells.reshape(len(self.cells), -1).sum(1))
 
     def to_json(self) -> dict[str, Any]:
         optional = (("weighting", self.counts_weighting), ("strata", self.strata), ("scores", self.scores))
@@ -161,107 +147,52 @@ class CountTable:
         )
 
     @classmethod
-    def _sum_placed(cls, tables: Sequence["CountTable"], rows_of: Sequence[IntArray], groups: Groups) -> Self:
-        placed = [
-            PlacedCells(table.cells, table.weighting, (rows,))
-            for table, rows in zip(tables, rows_of, strict=True)
-        ]
-        cells, weighting = sum_cells(placed, (len(groups) + 1, *cls.AXES.values()))
-        strata = merge_strata([table.strata for table in tables], rows_of, len(groups))
-        scores = None
-        if any(table.scores for table in tables):
-            scores = ScoreTable.placed(
-                [table.scores or table.unscored() for table in tables], rows_of, groups
-            )
-        cohorts = []
-        for table, rows in zip(tables, rows_of, strict=True):
-            if table.cohort is not None:
-                cohorts.append(np.zeros((len(groups) + 1, 2, 2), int))
-                np.add.at(cohorts[-1], rows, table.cohort)
-        return cls(groups, cells, weighting, strata, scores, max(cohorts, key=np.sum, default=None))
-
-    @classmethod
-    def _count(
+    def from_records(
         cls,
         groups: Iterable[ComparedGroup],
         codes: ArrayLike,
-        columns: Sequence[ArrayLike],
         *,
         weights: ArrayLike | None = None,
         strata: RecordStrata | None = None,
         repeats: IntArray | None = None,
         scores: ArrayLike | None = None,
+        **columns: ArrayLike,
     ) -> Self:
-        """Per record its group (position in `groups`, or -1) and its codes by the axes.
+        """Counts the records: per record its group (position in `groups`, or -1) and, in `columns`, its code on
+        each of the `AXES`.
 
         With `repeats`, each entry is that many equal records without weights and scores. `scores` are
         probabilities of the favourable outcome or NaN, compared with the first column.
         """
+        if columns.keys() != cls.AXES.keys():
+            raise TypeError(f"expected the columns {', '.join(cls.AXES)}, found {', '.join(columns)}")
         checked_groups = as_groups(groups)
-        of_records = np.asarray(codes)
-        size = of_records.size
-        coded = [
-            check_each(column, size, f"{name} code") for name, column in zip(cls.AXES, columns, strict=True)
-        ]
-        arrays: dict[str, AnyArray | None] = {
-            "weights": check_weights(weights, size),
-            "stratum": None if strata is None else check_each(strata[1], size, "stratum"),
-            "repeats": repeats,
-            "scores": None if scores is None else check_each(scores, size, "score"),
-        }
-        parts = (
-            cls._count_slice(
-                checked_groups,
-                of_records[chunk],
-                [column[chunk] for column in coded],
-                () if strata is None else strata[0],
-                **{name: array[chunk] for name, array in arrays.items() if array is not None},
-            )
-            for chunk in slices(size)
-        )
-        total = next(parts)
-        for part in parts:
-            total = cls.merged([total, part])
-        return total
-
-    @classmethod
-    def _count_slice(
-        cls,
-        groups: Groups,
-        codes: AnyArray,
-        columns: Sequence[AnyArray],
-        labels: Sequence[str],
-        *,
-        stratum: AnyArray | None = None,
-        weights: FloatArray | None = None,
-        repeats: IntArray | None = None,
-        scores: AnyArray | None = None,
-    ) -> Self:
-        group = check_codes(codes, NEITHER, len(groups))
+        size = len(checked_groups)
+        group = check_codes(codes, NEITHER, size)
         # Turns -1, the code of ungrouped records, into the row after the last group.
-        key = group % (len(groups) + 1)
+        key = group % (size + 1)
         outcomes = []
-        for column, beyond in zip(columns, cls.AXES.values(), strict=True):
-            outcomes.append(check_codes(column, 0, beyond))
+        for name, beyond in cls.AXES.items():
+            outcomes.append(check_codes(check_each(columns[name], group.size, f"{name} code"), 0, beyond))
             key = key * beyond + outcomes[-1]
-        cells, weighting = count_keys(key, (len(groups) + 1, *cls.AXES.values()), weights, repeats)
-        divided_strata = (
-            None
-            if stratum is None
-            else Strata.from_records(
-                labels,
-                stratum,
-                group,
-                outcomes[: cls.DIVIDED],
-                groups=len(groups),
-                weights=weights,
-                repeats=repeats,
-            )
+        record_weights = check_weights(weights, group.size)
+        cells, weighting = count_keys(key, (size + 1, *cls.AXES.values()), record_weights, repeats)
+        divided_strata = strata and Strata.from_records(
+            strata[0],
+            check_each(strata[1], group.size, "stratum"),
+            group,
+            outcomes[: cls.DIVIDED],
+            groups=size,
+            weights=record_weights,
+            repeats=repeats,
         )
-        # A score is also compared with a prediction in neither list, never with such a label.
-        label = outcomes[0] if cls.SCORES_BY_LABEL else outcomes[0] == 1
-        of_scores = None if scores is None else ScoreTable.from_records(groups, group, label, scores, weights)
-        return cls(groups, cells, weighting, divided_strata, of_scores)
+        score_table = None
+        if scores is not None:
+            # A score is also compared with a prediction in neither list, never with such a label.
+            label = outcomes[0] if cls.SCORES_BY_LABEL else outcomes[0] == 1
+            record_scores = check_each(scores, group.size, "score")
+            score_table = ScoreTable.from_records(checked_groups, group, label, record_scores, record_weights)
+        return cls(checked_groups, cells, weighting, divided_strata, score_table)
 
 
 class GroupCounts(CountTable):
@@ -274,17 +205,6 @@ class GroupCounts(CountTable):
     AXES = {"outcome": OUTCOMES}  # noqa: RUF012 - annotated in the base class
     STORED = (slice(-1), slice(2))
     SCORES_BY_LABEL = False
-
-    @classmethod
-    def from_records(
-        cls,
-        groups: Iterable[ComparedGroup],
-        codes: ArrayLike,
-        outcomes: ArrayLike,
-        **further: Unpack[RecordParts],
-    ) -> Self:
-        """Counts the records by their outcome (0, 1, 2); see `_count`."""
-        return cls._count(groups, codes, [outcomes], **further)
 
     @property
     def other(self) -> int:
@@ -312,20 +232,6 @@ class LabelledCells(CountTable):
     AXES = {"actual": OUTCOMES, "predicted": OUTCOMES, "correct": 2}  # noqa: RUF012 - annotated in the base class
     DIVIDED = 2
     STORED = (slice(None),)
-
-    @classmethod
-    def from_records(
-        cls,
-        groups: Iterable[ComparedGroup],
-        codes: ArrayLike,
-        *,
-        actual: ArrayLike,
-        predicted: ArrayLike,
-        correct: ArrayLike,
-        **further: Unpack[RecordParts],
-    ) -> Self:
-        """Counts the records by both outcomes (0, 1, 2) and correct (0, 1); see `_count`."""
-        return cls._count(groups, codes, [actual, predicted, correct], **further)
 
     def count_labels(self) -> IntArray:
         """Where the table itself holds the records without a label."""
@@ -365,21 +271,6 @@ class MitigatedLabelledCells(CountTable):
         "correct_after": 2,
     }
     STORED = (slice(None), slice(2), slice(2), slice(2))
-
-    @classmethod
-    def from_records(
-        cls,
-        groups: Iterable[ComparedGroup],
-        codes: ArrayLike,
-        *,
-        actual: ArrayLike,
-        before: ArrayLike,
-        after: ArrayLike,
-        correct_before: ArrayLike,
-        correct_after: ArrayLike,
-    ) -> Self:
-        """Counts the records by three outcomes (0, 1, 2) and correct (0, 1) before and after; see `_count`."""
-        return cls._count(groups, codes, [actual, before, after, correct_before, correct_after])
 
     @property
     def corrections(self) -> IntArray:

@@ -25,9 +25,6 @@ from .strata_counts import check_each, check_weights
 KEY_SPACE = 2**62
 """Fits in an int64."""
 
-DENSE = 2**20
-"""Possible keys counted in one array; more are sorted."""
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RecordKinds:
@@ -220,23 +217,12 @@ def distinct_rows(columns: Sequence[IntArray], weights: IntArray) -> tuple[IntAr
     for column in columns:
         base = int(column.max(initial=0)) + 1
         if size * base > KEY_SPACE:
-            key, size = _renumber(key)
+            distinct, key = np.unique(key, return_inverse=True)
+            size = distinct.size
         key = key * base + column
         size *= base
-    if size > DENSE:
-        key, size = _renumber(key)
-    position = np.zeros(size, int)
-    total = np.zeros(size, int)
-    occurs = np.zeros(size, bool)
-    position[key] = np.arange(key.size)
-    occurs[key] = True
-    np.add.at(total, key, weights)
-    return position[occurs], total[occurs]
-
-
-def _renumber(key: IntArray) -> tuple[IntArray, int]:
-    distinct, renumbered = np.unique(key, return_inverse=True)
-    return renumbered.astype(int), max(1, distinct.size)
+    _, positions, kinds = np.unique(key, return_index=True, return_inverse=True)
+    return positions, np.bincount(kinds, weights).astype(int)
 
 
 def _merge_kinds(columns: Mapping[str, IntArray], count: IntArray, weight: FloatArray | None) -> JsonObject:

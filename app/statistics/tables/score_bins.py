@@ -14,7 +14,6 @@ MOST = 4096
 
 AT_ONCE = 2**18
 
-KEY_BITS = 63
 _MIDDLE = int(np.float64(0.5).view(np.int64))
 
 
@@ -39,12 +38,10 @@ class ScoreBins:
     weights: FloatArray
 
     @classmethod
-    def from_records(cls, cells: IntArray, size: int, scores: FloatArray, weights: FloatArray | None) -> Self:
-        if weights is not None:
-            has_weight = weights > 0
-            cells = cells[has_weight]
-            scores = scores[has_weight]
-            weights = weights[has_weight]
+    def from_records(cls, cells: IntArray, size: int, scores: FloatArray, weights: FloatArray) -> Self:
+        has_weight = weights > 0
+        cells = cells[has_weight]
+        scores = scores[has_weight]
         if not cells.size:
             return cls.empty(size)
         keys = encode_scores(scores)
@@ -54,25 +51,8 @@ class ScoreBins:
         firsts = _find_starts(apart >= 1 << shift)
         lows = ordered[firsts]
         highs = ordered[np.append(firsts[1:], len(ordered)) - 1]
-        if weights is None and shift >= size.bit_length():
-            packed = np.sort((cells << (KEY_BITS - shift)) | (keys >> shift))
-            firsts = _find_starts(packed[1:] != packed[:-1])
-            counts = np.diff(firsts, append=len(packed)).astype(float)
-            cell = packed[firsts] >> (KEY_BITS - shift)
-            key = packed[firsts] & (2 ** (KEY_BITS - shift) - 1)
-            return cls(
-                size, shift, lows, highs, cell * len(lows) + np.searchsorted(lows >> shift, key), counts
-            )
         positions = cells * len(lows) + np.searchsorted(lows, keys, side="right") - 1
-        return cls(
-            size,
-            shift,
-            lows,
-            highs,
-            *_sum_places(
-                positions, np.ones(len(positions)) if weights is None else weights, size * len(lows)
-            ),
-        )
+        return cls(size, shift, lows, highs, *_sum_places(positions, weights[has_weight]))
 
     @classmethod
     def empty(cls, size: int) -> Self:
@@ -125,13 +105,7 @@ class ScoreBins:
             positions.append(cells[cell] * len(firsts) + new_bins[at])
         weights = np.concatenate([binned.weights for binned, _ in filled])
         tops = reach[np.append(firsts[1:], len(reach)) - 1]
-        return cls(
-            size,
-            shift,
-            lows[firsts],
-            tops,
-            *_sum_places(np.concatenate(positions), weights, size * len(firsts)),
-        )
+        return cls(size, shift, lows[firsts], tops, *_sum_places(np.concatenate(positions), weights))
 
     def together(self, sets: Sequence[Sequence[int]]) -> "ScoreBins":
         bins = len(self.lows)
@@ -234,18 +208,9 @@ def _find_starts(differ: BoolArray) -> IntArray:
     return np.append(0, np.flatnonzero(differ) + 1)
 
 
-def _sum_places(positions: IntArray, weights: FloatArray, beyond: int) -> tuple[IntArray, FloatArray]:
-    """Each place below `beyond` once, in order; zeros left out."""
-    if beyond <= 4 * positions.size:
-        dense = np.bincount(positions, weights, minlength=beyond)
-        filled = np.flatnonzero(dense)
-        return filled.astype(int), dense[filled].astype(float)
-    if not positions.size:
-        return positions, weights
-    # A stable sort of mostly sorted numbers is nearly as fast as reading them.
+def _sum_places(positions: IntArray, weights: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Each place once, in order; at least one."""
     order = np.argsort(positions, kind="stable")
     ordered = positions[order]
     firsts = _find_starts(ordered[1:] != ordered[:-1])
-    summed = np.add.reduceat(weights[order], firsts)
-    has_weight = summed > 0
-    return ordered[firsts][has_weight], summed[has_weight]
+    return ordered[firsts], np.add.reduceat(weights[order], firsts)

@@ -54,15 +54,6 @@ class Weighting:
         return cls(*(np.asarray(stored[name], float).reshape(shape) for name in ("weights", "squares")))
 
 
-SLICE = 2**17
-"""Records counted at a time, for memory."""
-
-
-def slices(records: int) -> list[slice]:
-    """Slices of `SLICE` records; one empty slice for none."""
-    return [slice(start, start + SLICE) for start in range(0, max(records, 1), SLICE)]
-
-
 def count_keys(
     key: IntArray, shape: tuple[int, ...], weights: FloatArray | None, repeats: IntArray | None = None
 ) -> tuple[IntArray, Weighting | None]:
@@ -235,8 +226,8 @@ class Strata:
 def merge_strata(several: Sequence[Strata | None], rows_of: Sequence[IntArray], groups: int) -> Strata | None:
     """Aligned by label; None where no table has any.
 
-    `rows_of` hold the new position of each group of a part, which is `groups` for none; and one more number.
-    Tables without strata count as records without a stratum.
+    `rows_of` hold the new position of each group of a table, and one more number. Tables without strata count
+    as records without a stratum.
     """
     present = [(strata, rows[:-1]) for strata, rows in zip(several, rows_of, strict=True) if strata]
     if not present:
@@ -256,8 +247,8 @@ def merge_strata(several: Sequence[Strata | None], rows_of: Sequence[IntArray], 
         )
         for strata, rows in present
     ]
-    counts, weighting = sum_cells(cells, (len(labels), groups + 1, *outcomes))
-    return Strata(labels, counts[:, :-1], weighting and weighting.changed(lambda cells: cells[:, :-1]))
+    counts, weighting = sum_cells(cells, (len(labels), groups, *outcomes))
+    return Strata(labels, counts, weighting)
 
 
 def _explain_too_many(strata: int, groups: int) -> str:

@@ -52,7 +52,7 @@ def counts(rng: Random, groups: tuple[str, ...]) -> dict[str, Any]:
     table = GroupCounts.from_records(
         named,
         draws.integers(-1, len(named), records),
-        draws.integers(0, 3, records),
+        outcome=draws.integers(0, 3, records),
         weights=1 / draws.uniform(0.1, 1, records) if rng.random() < 0.4 else None,
         strata=None if column is None else RecordStrata(("30", "40"), draws.integers(-1, 2, records)),
         scores=draws.random(records) if rng.random() < 0.5 else None,

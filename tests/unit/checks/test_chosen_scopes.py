@@ -26,7 +26,7 @@ def test_figures_of_chosen_scopes_are_those_among_all(data: DataSet, scopes: set
     monitor = monitor_of(metrics=tuple(metric.key for metric in metrics_on(data.value)))
     actual = OUTCOMES % 2
     table: GroupCounts | LabelledCells = (
-        GroupCounts.from_records(GROUPS, CODES, OUTCOMES, scores=SCORES)
+        GroupCounts.from_records(GROUPS, CODES, outcome=OUTCOMES, scores=SCORES)
         if data is DataSet.AS_LOGGED
         else LabelledCells.from_records(GROUPS, CODES, actual=actual, predicted=OUTCOMES, correct=actual == OUTCOMES, scores=SCORES)
     )

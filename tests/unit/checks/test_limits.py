@@ -24,7 +24,7 @@ MONITOR = Monitor(
 
 
 def limits_in(features: tuple[str, ...], metric: str) -> tuple[float | None, float | None]:
-    table = GroupCounts.from_records([("a", "monitored"), ("b", "reference")], [0, 1] * 50, [0, 1] * 50)
+    table = GroupCounts.from_records([("a", "monitored"), ("b", "reference")], [0, 1] * 50, outcome=[0, 1] * 50)
     found = [m for m in measure_table(DataSet.AS_LOGGED, Comparison(features), table, monitor=MONITOR, at=NOON) if m.metric == metric]
     return found[0].lower_limit, found[0].upper_limit
 
@@ -53,7 +53,7 @@ def test_a_metric_that_the_monitor_says_nothing_about_has_the_limits_of_the_cata
 def test_an_intersection_is_held_against_the_catalogue_where_one_of_its_attributes_has_looser_limits() -> None:
     loose = (("statistical_parity_difference", Limits(lower=-0.5)),)
     monitor = replace(MONITOR, attributes=(replace(SEX, metric_limits=loose), replace(RACE, metric_limits=())))
-    table = GroupCounts.from_records([("a", "monitored"), ("b", "reference")], [0, 1] * 50, [0, 1] * 50)
+    table = GroupCounts.from_records([("a", "monitored"), ("b", "reference")], [0, 1] * 50, outcome=[0, 1] * 50)
 
     measured = measure_table(DataSet.AS_LOGGED, Comparison(("sex", "race × origin")), table, monitor=monitor, at=NOON)
 
@@ -63,7 +63,7 @@ def test_an_intersection_is_held_against_the_catalogue_where_one_of_its_attribut
 
 def test_why_there_are_no_strata_is_said_instead_of_that_there_are_none() -> None:
     key = "conditional_demographic_disparity_in_predicted_labels"
-    table = GroupCounts.from_records([("a", "monitored"), ("b", "reference")], [0, 1] * 50, [0, 0, 1, 1] * 25)
+    table = GroupCounts.from_records([("a", "monitored"), ("b", "reference")], [0, 1] * 50, outcome=[0, 0, 1, 1] * 25)
 
     monitor = replace(MONITOR, metrics=(key,), strata="age")
     measured = measure_table(DataSet.AS_LOGGED, Comparison(("sex",)), table, monitor=monitor, at=NOON, lacking={"strata": "too many"})

@@ -13,7 +13,7 @@ NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
 def hour(number: int, *groups: tuple[str, Role]) -> HourTable:
     """A table of sex and race together in one hour, one record of either outcome in each group."""
-    counts = GroupCounts.from_records(groups, [*range(len(groups))] * 2, [0] * len(groups) + [1] * len(groups))
+    counts = GroupCounts.from_records(groups, [*range(len(groups))] * 2, outcome=[0] * len(groups) + [1] * len(groups))
     return HourTable(NOON + timedelta(hours=number), DataSet.AS_LOGGED, Comparison(("sex", "race")), counts.to_json())
 
 

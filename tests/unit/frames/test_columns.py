@@ -1,28 +1,9 @@
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from app.library.frame_columns import MISSING, count_codes, encode, looked_up, narrowest
 from app.library.frame_groups import group_records
-from app.statistics.tables import strata_counts as strata
-
-
-@given(st.lists(st.sampled_from([1, 1.0, True, "1", "a", None, float("nan"), 0, False]), max_size=20), st.integers(1, 7))
-def test_a_column_is_encoded_in_pieces_as_it_is_at_once(values: list[Any], piece: int) -> None:
-    column = pd.Series(values, dtype=object, name="mixed")
-    codes, _ = pd.factorize(column)
-    at_once = encode(column, "attribute")
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(strata, "SLICE", piece)
-        in_pieces = encode(column, "attribute")
-
-    assert (in_pieces.texts, in_pieces.codes.tolist()) == (at_once.texts, at_once.codes.tolist())
-    assert ((codes == MISSING) == (at_once.codes == MISSING)).all()
 
 
 def test_true_is_not_one_in_a_column_that_mixes_them() -> None:

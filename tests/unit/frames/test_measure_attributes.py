@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 from app.base.errors import InvalidInput
-from app.library import measurements as measuring
 from app.library.measurements import measure_attributes, measure_frame
 
 EVERYTHING = {"label": "repaid", "prediction": "approved", "score": "score", "weight": "weight", "strata": "region"}
@@ -54,13 +53,6 @@ def assert_equal_to_one_at_a_time(frame: pd.DataFrame, attributes: list[str], **
 )
 def test_each_attribute_and_all_together_have_the_figures_they_have_alone(applicants: pd.DataFrame, columns: dict[str, Any]) -> None:
     assert_equal_to_one_at_a_time(applicants, ["sex", "race"], **columns)
-
-
-@pytest.mark.nightly
-def test_attributes_with_very_many_cells_are_counted_one_at_a_time(applicants: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measuring, "MOST_CELLS", 11)
-
-    assert_equal_to_one_at_a_time(applicants, ["sex", "race"], **EVERYTHING)
 
 
 def test_the_metrics_of_rows_are_measured_for_each_attribute_too(applicants: pd.DataFrame) -> None:

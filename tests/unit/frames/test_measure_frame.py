@@ -55,7 +55,7 @@ def test_predictions_alone_are_measured_as_payload(applicants: pd.DataFrame) -> 
     sex, _, approved = codes_of(applicants)
 
     assert report.data == "as_logged"
-    assert report.measured == measure_as_logged(GroupCounts.from_records(GROUPS, sex, approved), metrics=_keys(report), draws=100)
+    assert report.measured == measure_as_logged(GroupCounts.from_records(GROUPS, sex, outcome=approved), metrics=_keys(report), draws=100)
 
 
 def test_labels_alone_are_measured_as_training_data(applicants: pd.DataFrame) -> None:
@@ -63,7 +63,7 @@ def test_labels_alone_are_measured_as_training_data(applicants: pd.DataFrame) ->
     sex, repaid, _ = codes_of(applicants)
 
     assert report.data == "training"
-    assert report.measured == measure_training(GroupCounts.from_records(GROUPS, sex, repaid), metrics=_keys(report), draws=100)
+    assert report.measured == measure_training(GroupCounts.from_records(GROUPS, sex, outcome=repaid), metrics=_keys(report), draws=100)
 
 
 def test_labels_and_predictions_are_measured_as_feedback_with_weights_scores_and_strata(applicants: pd.DataFrame) -> None:
@@ -74,7 +74,7 @@ def test_labels_and_predictions_are_measured_as_feedback_with_weights_scores_and
         "strata": (["south", "north"], (applicants["region"] == "north").to_numpy().astype(int)),
         "scores": applicants["score"],
     }
-    predicted = GroupCounts.from_records(GROUPS, sex, approved, **further)
+    predicted = GroupCounts.from_records(GROUPS, sex, outcome=approved, **further)
     table = LabelledCells.from_records(GROUPS, sex, actual=repaid, predicted=approved, correct=(repaid == approved).astype(int), **further)
     labelled = replace(table, cohort=table.count_labels())
 

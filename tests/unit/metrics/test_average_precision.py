@@ -39,7 +39,7 @@ def test_the_variance_of_average_precision_is_that_of_windows_drawn_again() -> N
         actual = (random.random(400) < 0.3).astype(np.int64)
         scores = np.round(1 / (1 + np.exp(-random.normal(size=400) - 1.5 * actual)), 2)
         table = ScoreTable.from_records([], np.full(400, -1), actual, scores)
-        one = retrieval(table.sums.bins)
+        one = retrieval(table.bins)
         areas.append(one.area[0])
         variances.append(one.variances[0] / 400)
 

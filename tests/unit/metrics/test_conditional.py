@@ -23,7 +23,9 @@ SEXES: list[tuple[str, Role]] = [("Female", "monitored"), ("Male", "reference")]
 def of_strata(codes: IntArray, outcomes: IntArray, strata: IntArray, weights: FloatArray | None = None) -> list[Measured]:
     labels = [str(place) for place in range(int(strata.max()) + 1)]
     groups: list[tuple[str, Role]] = [*SEXES, ("X", "monitored")][: int(codes.max()) + 1]
-    return measure_as_logged(GroupCounts.from_records(groups, codes, outcomes, weights=weights, strata=(labels, strata)), metrics=[CDDPL])
+    return measure_as_logged(
+        GroupCounts.from_records(groups, codes, outcome=outcomes, weights=weights, strata=(labels, strata)), metrics=[CDDPL]
+    )
 
 
 def test_a_disparity_rests_on_the_records_that_have_a_stratum() -> None:
@@ -43,8 +45,8 @@ def test_a_disparity_rests_on_the_records_that_have_a_stratum() -> None:
 
 def test_records_of_an_hour_without_strata_are_counted_as_without_one() -> None:
     codes, outcomes = np.tile([0, 1], 40), np.repeat([0, 1], 40)
-    divided = GroupCounts.from_records(SEXES, codes, outcomes, strata=(("a",), np.zeros(80, np.int64)))
-    plain = GroupCounts.from_records(SEXES, codes, outcomes)
+    divided = GroupCounts.from_records(SEXES, codes, outcome=outcomes, strata=(("a",), np.zeros(80, np.int64)))
+    plain = GroupCounts.from_records(SEXES, codes, outcome=outcomes)
 
     result = found(measure_as_logged(GroupCounts.merged([divided, plain]), metrics=[CDDPL]), CDDPL, "group", "Female")
 
@@ -54,7 +56,8 @@ def test_records_of_an_hour_without_strata_are_counted_as_without_one() -> None:
 
 def test_too_many_strata_say_so_in_the_place_of_the_figure(snapshot: SnapshotAssertion) -> None:
     hours = [
-        GroupCounts.from_records(SEXES, [0, 1], [1, 0], strata=([str(start + place) for place in range(600)], [0, 1])) for start in (0, 600)
+        GroupCounts.from_records(SEXES, [0, 1], outcome=[1, 0], strata=([str(start + place) for place in range(600)], [0, 1]))
+        for start in (0, 600)
     ]
 
     for metrics in (None, [CDDPL]):
@@ -120,7 +123,7 @@ def test_many_groups_and_strata_are_measured_in_no_time(groups: int, strata: int
     named: list[tuple[str, Role]] = [(str(place), "reference" if place == 0 else "monitored") for place in range(groups)]
     codes, outcomes = random.integers(0, groups, 400_000), random.integers(0, 2, 400_000)
     labels = [str(place) for place in range(strata)]
-    table = GroupCounts.from_records(named, codes, outcomes, strata=(labels, random.integers(0, strata, 400_000)))
+    table = GroupCounts.from_records(named, codes, outcome=outcomes, strata=(labels, random.integers(0, strata, 400_000)))
 
     start = time.process_time()
     results = measure_as_logged(table, metrics=[CDDPL])

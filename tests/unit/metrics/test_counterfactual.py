@@ -107,7 +107,7 @@ def test_without_any_copy_counterfactual_figures_are_those_of_payload() -> None:
 
     results = measure_counterfactual(counterfactual(rows))
 
-    payload_results = measure_as_logged(GroupCounts.from_records(RACES, codes, outcomes))
+    payload_results = measure_as_logged(GroupCounts.from_records(RACES, codes, outcome=outcomes))
     assert found(results, "disparate_impact", "group", "Black") == found(payload_results, "disparate_impact", "group", "Black")
 
 

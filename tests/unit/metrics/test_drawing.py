@@ -195,7 +195,7 @@ def test_one_heavy_record_makes_a_small_group_of_every_composite(scope: str) -> 
     """Two hundred records of which one weighs more than all others are as sure as one."""
     codes, outcomes = np.repeat([0, 1], 200), np.tile([0, 1], 200)
     weights = np.r_[1e4, np.ones(399)]
-    table = GroupCounts.from_records(SEXES, codes, outcomes, weights=weights, strata=(("all",), np.zeros(400, np.int64)))
+    table = GroupCounts.from_records(SEXES, codes, outcome=outcomes, weights=weights, strata=(("all",), np.zeros(400, np.int64)))
 
     results = measure_training(table)
 
@@ -293,7 +293,7 @@ def test_the_number_of_all_records_is_counted_and_their_weight_is_not() -> None:
 def test_strata_that_lack_an_outcome_are_cautioned_where_they_hold_more_than_a_tenth_of_the_records(snapshot: SnapshotAssertion) -> None:
     codes, outcomes = np.arange(400) % 2, np.arange(400) // 2 % 2
     strata = np.where(np.arange(400) < 100, outcomes, 2)
-    table = GroupCounts.from_records(SEXES, codes, outcomes, strata=(("refused", "accepted", "both"), strata))
+    table = GroupCounts.from_records(SEXES, codes, outcome=outcomes, strata=(("refused", "accepted", "both"), strata))
 
     details = found(measure_as_logged(table), "conditional_demographic_disparity_in_predicted_labels", "pooled").details
 

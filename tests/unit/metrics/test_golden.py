@@ -34,7 +34,7 @@ def payload_table(folder: Path, attribute: str) -> GroupCounts:
     rows = pd.read_csv(folder / "predictions.csv")
     groups = groups_of(expected(folder, attribute))
     codes = pd.Categorical(rows[attribute], categories=[label for label, _ in groups]).codes
-    return GroupCounts.from_records(groups, codes, rows["prediction"].to_numpy())
+    return GroupCounts.from_records(groups, codes, outcome=rows["prediction"].to_numpy())
 
 
 def counterfactual_table(folder: Path, attribute: str) -> CounterfactualCells:

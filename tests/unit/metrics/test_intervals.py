@@ -159,7 +159,7 @@ def test_resampling_agrees_with_the_closed_form_on_a_big_table() -> None:
     codes = random.integers(0, 2, 40_000)
     outcomes = (random.random(40_000) < np.where(codes == 0, 0.3, 0.5)).astype(np.int64)
     none = np.zeros((40_000, 2), np.int64)
-    closed = measure_as_logged(GroupCounts.from_records(SEXES, codes, outcomes))
+    closed = measure_as_logged(GroupCounts.from_records(SEXES, codes, outcome=outcomes))
 
     drawn = measure_openscale(
         CounterfactualCells.from_records(SEXES, codes, outcome=outcomes, copies_favourable=none, copies_classified=none), seed=1

@@ -146,7 +146,7 @@ class Same:
     ("found", "expected"), [(1.0, 1.0 + 2e-9), (0.0, np.inf), (np.inf, 0.0), (-np.inf, np.inf), (np.nan, np.nan), (1e12, 1e12 + 2e3)]
 )
 def test_a_difference_is_seen(found: float, expected: float) -> None:
-    result = measure_as_logged(GroupCounts.from_records(SEXES, [0, 1], [0, 1]))[0]
+    result = measure_as_logged(GroupCounts.from_records(SEXES, [0, 1], outcome=[0, 1]))[0]
     same = Same(relative=1e-9)
     same.expect(result, [found], [expected])
 
@@ -303,9 +303,9 @@ def comparisons(sample: Records) -> list[Measured]:
 
 def test_swapping_the_groups_mirrors_the_intervals_in_closed_form() -> None:
     codes, outcomes = np.repeat([0, 1], [80, 120]), np.r_[np.repeat([0, 1], [50, 30]), np.repeat([0, 1], [40, 80])]
-    results = measure_as_logged(GroupCounts.from_records(SEXES, codes, outcomes))
+    results = measure_as_logged(GroupCounts.from_records(SEXES, codes, outcome=outcomes))
 
-    mirrored = measure_as_logged(GroupCounts.from_records(SWAPPED, codes, outcomes))
+    mirrored = measure_as_logged(GroupCounts.from_records(SWAPPED, codes, outcome=outcomes))
 
     ratio, other_ratio = value(results, "disparate_impact", "pooled"), value(mirrored, "disparate_impact", "pooled")
     assert ratio.upper is not None

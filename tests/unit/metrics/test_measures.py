@@ -246,7 +246,10 @@ def test_a_ratio_of_tiny_weights_has_an_interval_that_says_nothing_rather_than_n
     for weight in (1e-3, 1e-6, 1e-12, 1e-170):
         weights = np.r_[weight, np.ones(199)]
         number = value(
-            measure_as_logged(GroupCounts.from_records(RACES, codes, outcomes, weights=weights)), "disparate_impact", "group", "Black"
+            measure_as_logged(GroupCounts.from_records(RACES, codes, outcome=outcomes, weights=weights)),
+            "disparate_impact",
+            "group",
+            "Black",
         )
         assert number.upper is not None
         assert number.value < 0.001
@@ -254,8 +257,8 @@ def test_a_ratio_of_tiny_weights_has_an_interval_that_says_nothing_rather_than_n
 
 
 def test_a_group_whose_records_weigh_nothing_says_so() -> None:
-    table = GroupCounts.from_records(RACES, [0, 0, 2, 2], [0, 1, 0, 1], weights=[0, 0, 1, 1])
-    vanishing = GroupCounts.from_records(RACES, [0, 0, 2, 2], [0, 1, 0, 1], weights=[1e-170, 1e-170, 1, 1])
+    table = GroupCounts.from_records(RACES, [0, 0, 2, 2], outcome=[0, 1, 0, 1], weights=[0, 0, 1, 1])
+    vanishing = GroupCounts.from_records(RACES, [0, 0, 2, 2], outcome=[0, 1, 0, 1], weights=[1e-170, 1e-170, 1, 1])
 
     assert reason(measure_as_logged(table), "favourable_rate", "group", "Black") == "the records of Black weigh nothing"
     assert reason(measure_as_logged(vanishing), "disparate_impact", "group", "Black") == "the records of Black weigh nothing"
@@ -264,7 +267,7 @@ def test_a_group_whose_records_weigh_nothing_says_so() -> None:
 def test_one_heavy_record_is_a_small_group() -> None:
     """Two hundred records of which one weighs more than all others are as sure as one."""
     weights = np.r_[1e4, np.ones(399)]
-    table = GroupCounts.from_records(RACES, np.repeat([0, 2], 200), np.tile([0, 1], 200), weights=weights)
+    table = GroupCounts.from_records(RACES, np.repeat([0, 2], 200), outcome=np.tile([0, 1], 200), weights=weights)
 
     result = found(measure_as_logged(table), "disparate_impact", "group", "Black")
 
@@ -275,7 +278,12 @@ def test_one_heavy_record_is_a_small_group() -> None:
 def test_the_shortfall_counts_records_however_much_they_weigh() -> None:
     codes, outcomes = np.repeat([0, 2], 100), np.r_[np.tile([0, 0, 0, 1], 25), np.tile([0, 1], 50)]
     plain, weighed = (
-        found(measure_as_logged(GroupCounts.from_records(RACES, codes, outcomes, weights=weights)), "disparate_impact", "group", "Black")
+        found(
+            measure_as_logged(GroupCounts.from_records(RACES, codes, outcome=outcomes, weights=weights)),
+            "disparate_impact",
+            "group",
+            "Black",
+        )
         for weights in (None, np.full(200, 1000.0))
     )
 
@@ -293,7 +301,7 @@ def test_a_count_of_none_rests_on_all_labelled_records() -> None:
 
 
 def test_an_interval_holds_the_value_also_where_weights_and_effective_sizes_differ_in_the_last_digit() -> None:
-    table = GroupCounts.from_records(RACES, [0, 0, 2, 2, 2, 0], [1, 0, 1, 0, 0, 1], weights=[3.7, 3.7, 1, 100, 100, 3.7])
+    table = GroupCounts.from_records(RACES, [0, 0, 2, 2, 2, 0], outcome=[1, 0, 1, 0, 0, 1], weights=[3.7, 3.7, 1, 100, 100, 3.7])
 
     number = value(measure_as_logged(table), "disparate_impact", "group", "Black")
 

@@ -80,7 +80,7 @@ def test_what_mitigation_changes_is_counted_both_ways() -> None:
 
 def test_the_figures_before_are_those_of_payload_and_counterfactual_data() -> None:
     records = window()
-    counts = GroupCounts.from_records(SEXES, records["codes"], records["before"])
+    counts = GroupCounts.from_records(SEXES, records["codes"], outcome=records["before"])
     cells = CounterfactualCells.from_records(
         SEXES,
         records["codes"],

@@ -9,9 +9,9 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from app.domain.check import Details
-from app.statistics.catalogue import CATALOGUE, Data
+from app.statistics.catalogue import CATALOGUE
 from app.statistics.group_labels import FloatArray, IntArray, as_groups
-from app.statistics.records.measure_rows import MOST_RECORDS_OF_MANY_FEATURES, RowData, measure_rows
+from app.statistics.records.measure_rows import MOST_RECORDS_OF_MANY_FEATURES, RowData
 from tests.builders.page_words import says
 from tests.builders.results import found, reason, value
 from tests.builders.row_data import DIVERSE, GROUPS, MALE, NONE, ROWS, measured, window
@@ -253,25 +253,11 @@ def test_the_same_records_give_the_same_results_and_they_are_json() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "key"), [("training", "counterfactual_flip_test"), ("as_logged", "consistency"), ("as_logged", "rich_subgroup_false_positive")]
-)
-def test_a_metric_that_the_data_cannot_have_is_refused(data: Data, key: str) -> None:
-    with pytest.raises(ValueError, match=f"found {key}, which needs"):
-        measured(window(), key, data=data)
-
-
-def test_a_metric_of_counts_is_refused() -> None:
-    with pytest.raises(ValueError, match="found disparate_impact"):
-        measure_rows("labelled", window(), {"disparate_impact": "…"})
-
-
-@pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"features": np.full((300, 2), np.nan)}, "finite"),
         ({"features": np.zeros((299, 2))}, "300 records"),
         ({"features": np.zeros(300)}, "features of 300 records"),
-        ({"feature_names": ("income",)}, "a name for each of 2 features"),
         ({"predicted": np.full(300, 3)}, "codes from 0 to 2"),
         ({"actual": np.zeros(3, dtype=np.int64)}, "actual outcomes of 300 records"),
         ({"protected": np.full((300, 1), np.inf)}, "protected attributes"),

@@ -152,9 +152,7 @@ def test_of_more_scores_than_are_kept_the_worst_error_is_known_and_widens_the_in
     scores[::2] *= 1e-6
     scores[::10] = 0.9999
     table = ScoreTable.from_records(SEXES, codes, actual, scores)
-    hidden = ScoreTable.from_records(
-        SEXES, codes, actual, decode_keys((encode_scores(scores) >> table.sums.bins.shift) << table.sums.bins.shift)
-    )
+    hidden = ScoreTable.from_records(SEXES, codes, actual, decode_keys((encode_scores(scores) >> table.bins.shift) << table.bins.shift))
 
     for scope, group, rows in (("overall", None, codes >= 0), ("group", "Female", codes == 0)):
         area, plain = (found(measured(of), "roc_auc", scope, group) for of in (table, hidden))
@@ -166,7 +164,7 @@ def test_of_more_scores_than_are_kept_the_worst_error_is_known_and_widens_the_in
         assert (area.number.lower, area.number.upper) == pytest.approx(
             ((plain.number.lower or 0) - error, (plain.number.upper or 0) + error), abs=1e-6
         )
-    assert len(table.sums.bins.lows) <= MOST
+    assert len(table.bins.lows) <= MOST
 
 
 def test_an_area_that_bins_could_put_far_off_is_not_given(snapshot: SnapshotAssertion) -> None:
@@ -204,8 +202,8 @@ def test_bins_are_the_same_however_the_records_are_divided(monkeypatch: pytest.M
     monkeypatch.setattr(score_bins, "AT_ONCE", 1000)
     at_once = merged_tables(parts)
 
-    assert halves.sums.bins.to_json() == at_once.sums.bins.to_json() == whole.sums.bins.to_json()
-    assert ScoreTable.from_records([], np.full(30_000, -1), actual, scores, weights).sums.bins.shift == whole.sums.bins.shift
+    assert halves.bins.to_json() == at_once.bins.to_json() == whole.bins.to_json()
+    assert ScoreTable.from_records([], np.full(30_000, -1), actual, scores, weights).bins.shift == whole.bins.shift
 
 
 def test_keys_rise_with_the_scores_and_lead_back_to_them() -> None:
@@ -264,7 +262,7 @@ def test_records_without_a_usable_score_or_label_are_left_out_and_counted() -> N
     table = ScoreTable.from_records(SEXES, [0, 0, 0, 0, 1, -1], [1, 1, 0, 2, 0, 1], [0.5, np.nan, 1.5, 0.5, -0.1, np.inf])
 
     assert table.unscored.tolist() == [3, 1, 1]
-    assert table.sums.counts.tolist() == [[0, 1], [0, 0], [0, 0]]
+    assert table.counts.tolist() == [[0, 1], [0, 0], [0, 0]]
     assert found(measured(table), "log_loss", "overall").details.unscored == 5
 
 
@@ -326,10 +324,10 @@ def test_groups_of_merged_tables_are_aligned_by_label_and_nobodys_records_stay_l
     merged = merged_tables([first, second])
 
     assert merged.groups == (("Female", "reference"), ("Male", "reference"))
-    assert merged.sums.counts.tolist() == [[1, 1], [1, 0], [1, 0]]
-    assert merged.sums.sums[..., 0].tolist() == [[0.75, 0.25], [0.5, 0.0], [0.5, 0.0]]
+    assert merged.counts.tolist() == [[1, 1], [1, 0], [1, 0]]
+    assert merged.sums[..., 0].tolist() == [[0.75, 0.25], [0.5, 0.0], [0.5, 0.0]]
     assert merged.unscored.tolist() == [0, 0, 1]
-    assert first.sums.counts.tolist() == [[0, 1], [1, 0]]
+    assert first.counts.tolist() == [[0, 1], [1, 0]]
 
 
 def test_a_table_stored_as_json_is_small_and_comes_back() -> None:

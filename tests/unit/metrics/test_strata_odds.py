@@ -47,7 +47,7 @@ def measured(cells: IntArray, weights: FloatArray | None = None) -> list[Measure
     strata, codes, outcomes = places
     labels = [str(place) for place in range(len(cells))]
     weighed = None if weights is None else weights[tuple(places)]
-    table = GroupCounts.from_records(SEXES, codes, outcomes, weights=weighed, strata=(labels, strata))
+    table = GroupCounts.from_records(SEXES, codes, outcome=outcomes, weights=weighed, strata=(labels, strata))
     return measure_as_logged(table, metrics=[COMMON, ADJUSTED], draws=20)
 
 

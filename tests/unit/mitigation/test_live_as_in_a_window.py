@@ -98,7 +98,7 @@ def decide_window(judge: Judge, records: list[Record], profile: AttributeProfile
 def decide_live(judge: Judge, records: list[Record], profile: AttributeProfile, mode: Mode) -> list[int]:
     """The same, as a request computes them from the model's answers."""
     substitutions = combine_stand_ins([profile.stand_ins], {"housing": 0})
-    copies = CopySet(("housing",), substitutions, (), len(substitutions))
+    copies = CopySet(("housing",), substitutions, ())
     own = [judge.rule.classify(record.own.prediction) for record in records]
     copied = [CopiedRecord(record.own, outcome, copies, record.answers) for record, outcome in zip(records, own, strict=True)]
     found = Decider(judge, mode, judge.rule.classify).substitute(copied)

@@ -27,13 +27,13 @@ def substituted(by: Decider, own: Prediction, copies: CopySet, answers: list[Pre
 
 def copy_set(*shares: float) -> CopySet:
     """The copies by one attribute."""
-    return CopySet(("sex",), tuple(Substitution(((0, "male"),), share) for share in shares), (), len(shares))
+    return CopySet(("sex",), tuple(Substitution(((0, "male"),), share) for share in shares), ())
 
 
 def two_attributes() -> CopySet:
     """One copy of both, and one of each alone."""
     one = (Substitution(((0, "male"),), 1.0),)
-    return CopySet(("sex", "colour"), one, (("sex", one), ("colour", one)), 3)
+    return CopySet(("sex", "colour"), one, (("sex", one), ("colour", one)))
 
 
 def test_a_record_that_would_be_favourable_gets_what_its_copy_got() -> None:

@@ -13,7 +13,6 @@ from app.statistics.scan.scan_results import scan_cells
 from app.statistics.scan.search_subgroup import (
     LOWEST,
     MIN_RECORDS,
-    CellTable,
     count_cells,
     find_range,
     fit_multiplier,
@@ -154,12 +153,3 @@ def test_the_multiplier_is_the_best_one_and_its_range_the_one_above_the_penalty(
     assert peak >= values.max() - 1e-9 * max(1.0, abs(float(peak)))
     above = grid[values > penalty + 1e-6]
     assert len(above) == 0 or (bool(exceeds) and left <= above[0] + 1e-6 and above[-1] <= right + 1e-6)
-
-
-@pytest.mark.parametrize(
-    ("sizes", "favourable"), [((2,) * 9, 1.0), ((2, 2), 1.0), ((2,), 3.0)], ids=["nine features", "another number", "more than all"]
-)
-def test_a_table_that_cannot_be_is_refused(sizes: tuple[int, ...], favourable: float) -> None:
-    columns = 9 if len(sizes) == 9 else 1
-    with pytest.raises(ValueError, match="must"):
-        CellTable(np.zeros((1, columns), np.int64), sizes, np.zeros(1, np.int64), np.array([favourable]), np.array([2.0]))
