@@ -1,7 +1,6 @@
 """`evenhand example`: the whole service, a model next to it, and a story about the two."""
 
 import contextlib
-import heapq
 import os
 import queue
 import socket
@@ -32,7 +31,7 @@ from .console import Steps
 from .example_key import fresh_key, revoke_keys
 from .model_address import SERVER, model_listener
 from .story import (
-    DEPLOYMENT_ID,
+    ADDRESS,
     Evenhand,
     Http,
     Label,
@@ -140,8 +139,7 @@ class Stream:
         self._evenhand = evenhand
         self._model = model
         self._random = np.random.default_rng()
-        self._expected = queue.SimpleQueue[Label]()
-        self._due = list[Label]()
+        self._expected = queue.PriorityQueue[Label]()
         self.logged = 0
         self.labelled = 0
 
@@ -157,13 +155,11 @@ class Stream:
             self.logged += 1
             self.expect(draw_labels(visits, LATEST_LABEL, self._random))
 
-            # Other threads may add labels; only this one reads the heap.
-            while not self._expected.empty():
-                heapq.heappush(self._due, self._expected.get())
+            # Other threads may add labels; only this one takes them.
             now = utc_now()
             due = []
-            while self._due and self._due[0].known_at <= now:
-                due.append(heapq.heappop(self._due))
+            while not self._expected.empty() and self._expected.queue[0].known_at <= now:
+                due.append(self._expected.get())
             self._evenhand.log("feedback-records", [label.record() for label in due])
             self.labelled += len(due)
 
@@ -189,20 +185,18 @@ class Performance:
                     raise Stopped
                 with contextlib.suppress(queue.Empty):
                     key = keys.get(timeout=TURN_SECONDS)
-            service = Http(self.service_url, self.stop, headers={"Authorization": f"Bearer {key}"})
+            evenhand = Evenhand(self.service_url, self.stop, headers={"Authorization": f"Bearer {key}"})
             model = Http(self.model_url, self.stop)
-            scene = Scene(
-                Evenhand(service, DEPLOYMENT_ID), model, f"{self.model_url}/score", steps, self.stop
-            )
-            scene.evenhand.http.ask("GET", "/health/ready")
+            scene = Scene(evenhand, model, f"{self.model_url}/score", steps, self.stop)
+            evenhand.ask("GET", "/health/ready")
             self._print(
                 f"Pages                      {self.service_url}/  (log in with the key)",
                 f"Key of this run            {key}",
             )
-            score(scene.model, applicants(1, np.random.default_rng()))
+            score(model, applicants(1, np.random.default_rng()))
         steps.done("Started the database, the service, a worker and the model")
         register(scene)
-        stream = Stream(scene.evenhand, scene.model)
+        stream = Stream(evenhand, model)
         with ThreadPoolExecutor(max_workers=1) as pool:
             streaming = pool.submit(stream.run, self.stop)
             try:
@@ -211,7 +205,7 @@ class Performance:
                 check = check_now(scene)
                 self.console.print("", results_table(check, read_measurements(scene, check)), "", sep="\n")
                 series = "metric=disparate_impact&data=counterfactual&attribute=sex&scope=group&rollup=day"
-                address = f"{self.service_url}/v1/deployments/{DEPLOYMENT_ID}/measurements?{series}"
+                address = f"{self.service_url}{ADDRESS}/measurements?{series}"
                 self._print(
                     f"API and its documentation  {self.service_url}/docs",
                     f"Model                      {self.model_url}/score",
