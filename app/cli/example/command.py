@@ -303,7 +303,7 @@ def _run_story(
             run_service(
                 settings,
                 stop,
-                companions=lambda _url: [model],
+                companions=[model],
                 prepare=lambda database: keys.put(fresh_key(database)),
                 conclude=revoke_keys,
                 environment=environment,

@@ -17,7 +17,6 @@ class ChildSpec:
     command: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
     inherited_files: tuple[int, ...] = ()
-    is_restarted: bool = True
     stop_seconds: float = 15.0
 
 

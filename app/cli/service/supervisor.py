@@ -3,11 +3,11 @@
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 import structlog
 
 from ...base.errors import SetupError
+from ...database.embedded.embedded_server import EmbeddedPostgres
 from .children import Child, ChildSpec
 
 POLL_SECONDS = 0.1
@@ -16,13 +16,6 @@ LONGEST_DELAY_SECONDS = 5.0
 STEADY_SECONDS = 30.0
 
 log = structlog.get_logger()
-
-
-class Foundation(Protocol):
-    def start(self) -> object:
-        """Starts it, or finds it running. Raises SetupError."""
-
-    def is_running(self) -> bool: ...
 
 
 class Backoff:
@@ -55,14 +48,13 @@ class Supervisor:
         self,
         specs: Sequence[ChildSpec],
         *,
-        foundation: Foundation | None = None,
+        foundation: EmbeddedPostgres | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._specs = {spec.name: spec for spec in specs}
         self._foundation = foundation
         self._clock = clock
         self._children = dict[str, Child]()
-        self._done = set[str]()
         self._backoffs = {name: Backoff() for name in ["", *self._specs]}
 
     def run(self, stop: threading.Event) -> None:
@@ -85,19 +77,13 @@ class Supervisor:
         for name, spec in self._specs.items():
             child = self._children.get(name)
             if not child:
-                if name not in self._done and self._backoffs[name].is_due(self._clock()):
+                if self._backoffs[name].is_due(self._clock()):
                     self._start(spec)
                 continue
-            status = child.poll()
-            if status is None:
-                continue
-            child.wait_for_end()
-            del self._children[name]
-            if spec.is_restarted:
-                log.warning("child_died", child=name, status=status)
-            else:
-                self._done.add(name)
-                log.info("child_finished", child=name, status=status)
+            if child.poll() is not None:
+                child.wait_for_end()
+                del self._children[name]
+                log.warning("child_died", child=name, status=child.returncode)
 
     def pids(self) -> dict[str, int]:
         return {name: child.pid for name, child in self._children.items()}
