@@ -23,8 +23,7 @@ from ...base.settings import Settings
 from ...base.turns import Room, Turns
 from ...base.values import frozen
 from ...calls.egress_policy import EgressPolicy, read_policy
-from ...database.engine import Database
-from ...database.replica import Replica
+from ...database.engine import Database, Replica
 from ...web.middleware import NO_ROUTE, name_client, name_route
 from ...web.route_declarations import ID_PATTERN
 from .. import passwords

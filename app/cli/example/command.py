@@ -19,16 +19,18 @@ from rich.table import Table
 from rich.text import Text
 from typer import Exit, Option, Typer
 
+from ...access.keys.queries import create_key, page_keys, revoke_key
+from ...access.principals import Role
 from ...base.clock import utc_now
 from ...base.errors import EvenhandError, SetupError
 from ...base.settings import Settings
 from ...base.values import frozen_by_name
+from ...database.engine import Database
+from ...domain.paging import Paging
 from ..database import python_module, service_settings, stop_signal
-from ..service.children import ChildSpec
 from ..service.serve import reachable_host, run_service
+from ..service.supervisor import ChildSpec
 from .applicants import applicants
-from .console import Steps
-from .example_key import fresh_key, revoke_keys
 from .model_address import SERVER, model_listener
 from .story import (
     ADDRESS,
@@ -36,6 +38,7 @@ from .story import (
     Http,
     Label,
     Scene,
+    Steps,
     Stopped,
     Visit,
     catch_up,
@@ -304,8 +307,8 @@ def _run_story(
                 settings,
                 stop,
                 companions=[model],
-                prepare=lambda database: keys.put(fresh_key(database)),
-                conclude=revoke_keys,
+                prepare=lambda database: keys.put(_fresh_key(database)),
+                conclude=_revoke_keys,
                 environment=environment,
             )
         finally:
@@ -316,6 +319,27 @@ def _run_story(
     except Stopped:
         return False
     return True
+
+
+KEY_NAME = "evenhand example"
+_PAGE = 500
+
+
+def _fresh_key(database: Database) -> str:
+    # Only hashes are stored, so each run creates a new one.
+    _revoke_keys(database)
+    with database.transaction() as session:
+        return create_key(session, role=Role.ADMIN, name=KEY_NAME)
+
+
+def _revoke_keys(database: Database) -> None:
+    with database.transaction() as session:
+        page = page_keys(session, Paging(_PAGE))
+        while page:
+            for key in page:
+                if key.name == KEY_NAME and key.revoked_at is None:
+                    revoke_key(session, key.id)
+            page = page_keys(session, Paging(_PAGE, page[-1].no))
 
 
 @contextlib.contextmanager

@@ -2,15 +2,25 @@
 API.
 """
 
+import contextlib
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 import httpx
 import numpy as np
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
 
 from ...base.clock import HOUR, floor_to_hour
 from ...base.errors import SetupError
@@ -18,7 +28,6 @@ from ...base.strict_json import JsonObject
 from ...base.values import frozen
 from ..import_service import read_content, request_until_answered
 from .applicants import BAD, DECISION, FEATURES, GOOD, Applicant, applicants, outcomes, training_data
-from .console import Steps
 from .model_address import OUTPUTS
 
 TIMEOUT_SECONDS = 30
@@ -183,6 +192,25 @@ MONITOR = {
 }
 POLL_SECONDS = 0.2
 _WAITING = {"queued", "running"}
+
+
+class Steps:
+    def __init__(self, console: Console) -> None:
+        self.console = console
+
+    def done(self, what: str) -> None:
+        self.console.print(f"[green]✓[/] {what}", highlight=False)
+
+    @contextlib.contextmanager
+    def bar(self, doing: str, total: int | None = None) -> Iterator[Callable[[], None]]:
+        counts = [] if total is None else [BarColumn(), MofNCompleteColumn()]
+        if not self.console.is_terminal:
+            yield lambda: None
+            return
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), *counts, TimeElapsedColumn())
+        with Progress(*columns, console=self.console, transient=True) as progress:
+            task = progress.add_task(doing, total=total)
+            yield lambda: progress.advance(task)
 
 
 @frozen

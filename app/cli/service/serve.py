@@ -27,8 +27,7 @@ from ...database.engine import Database
 from ...deployments.queries import Deployments
 from ...domain.paging import Paging
 from ..database import migrate, python_module, service_settings, stop_signal, warn_of_foreign_tables
-from .children import ChildSpec
-from .supervisor import Supervisor
+from .supervisor import ChildSpec, Supervisor
 
 BACKLOG = 2048
 

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.base.errors import SetupError
-from app.cli.service.children import Child, ChildSpec
-from app.cli.service.supervisor import LONGEST_DELAY_SECONDS, STEADY_SECONDS, Backoff, Supervisor
+from app.cli.service.supervisor import LONGEST_DELAY_SECONDS, STEADY_SECONDS, Backoff, Child, ChildSpec, Supervisor
 from app.database.embedded.embedded_server import EmbeddedPostgres
 from tests.progress import wait_until
 
@@ -20,8 +19,7 @@ DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); prin
 
 SUPERVISE_TWO = """
 import sys, threading
-from app.cli.service.children import ChildSpec
-from app.cli.service.supervisor import Supervisor
+from app.cli.service.supervisor import ChildSpec, Supervisor
 from app.base.telemetry.json_logs import configure_logging
 from tests.progress import wait_until
 configure_logging("ERROR")
