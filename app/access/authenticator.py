@@ -25,13 +25,12 @@ from ..base.errors import Forbidden, Unauthenticated, Unavailable
 from ..database.binary_rows import read_row
 from ..database.engine import Database, current_time
 from .audit.activity_queries import record_activity
-from .issuer.issuer import BearerTokens, is_of_issuer
+from .issuer.issuer import Issuer, is_of_issuer
 from .issuer.verify_token import Identity
 from .keys.queries import USE_NOTED_EVERY, ApiKey, note_key_use, read_key_id, require_key
 from .principals import USER, Principal
 from .users import queries as users
-from .users.browser_sessions import TOKEN, token_hash
-from .users.session_queries import find_holder
+from .users.browser_sessions import TOKEN, find_holder
 from .users.user_rules import NAME, admit_user, bound_number
 
 REFUSED = "session.refused"
@@ -97,7 +96,7 @@ class Authenticator:
     """Safe to share between threads."""
 
     database: Database
-    bearers: BearerTokens | None = None
+    bearers: Issuer | None = None
     clock: Callable[[], float] = monotonic_seconds
     _known: dict[bytes, tuple[Principal, float]] = field(default_factory=dict)
     _under_way: dict[bytes, tuple[asyncio.Task[Principal], float]] = field(default_factory=dict)
@@ -119,7 +118,7 @@ class Authenticator:
             return await asyncio.to_thread(self._look_up_session, text, digest)
         if self.bearers is not None and is_of_issuer(text):
             asked_at = self.clock()
-            identity, expires_at = await self.bearers.read(text)
+            identity, expires_at = await self.bearers.identify(text)
             principal = await asyncio.to_thread(self._look_up_identity, identity, expires_at)
             return self._remember(digest, principal, asked_at)
         if not text:
@@ -150,7 +149,7 @@ class Authenticator:
     def _look_up_session(self, token: str, digest: bytes) -> Principal:
         asked_at = self.clock()
         with self.database.transaction() as session:
-            holder = find_holder(session, token_hash(token))
+            holder = find_holder(session, token)
         if holder is None:
             raise Unauthenticated("You are not logged in, or your session is over. Log in again.")
         return self._remember(digest, holder, asked_at)

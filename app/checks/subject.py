@@ -228,9 +228,7 @@ class ModelOfCheck:
             self.calls.report(progress)
 
         def ask() -> list[Scored]:
-            return self._client.score_each(
-                rows, on_page=on_page, should_stop=should_stop, on_scored=on_scored
-            )
+            return self._client.score(rows, on_page=on_page, should_stop=should_stop, on_scored=on_scored)
 
         return self.score_by(ask, rows, should_stop) if rows else []
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from sqlalchemy import select
 from typer import Argument, Exit, Option, Typer, echo
 
-from ..base.errors import InvalidInput, NotFound
+from ..base.errors import InvalidInput, require_present
 from ..checks.advice.advice import Advice, advice_on_check, read_outlook
 from ..checks.queries import get, request_check
 from ..checks.result_queries import read_measurements
@@ -53,8 +53,7 @@ def check(
             no = session.scalar(
                 select(DeploymentRow.no).where(DeploymentRow.id == deployment).with_for_update(key_share=True)
             )
-            if no is None:
-                raise NotFound("deployment", deployment)
+            no = require_present(no, "deployment", deployment)
             run = request_check(session, no, requested_by="evenhand check", span=span)
         if not wait:
             echo(f"Check {run.id} is queued. {_explain_wait(_read_advice(database, run))}")

@@ -1,7 +1,7 @@
 """The service as an import sees it: REST v1 over HTTP, each request repeated until it is answered."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from http import HTTPStatus
 from typing import Any
@@ -61,9 +61,7 @@ class ImportService:
         response = self._request("GET", self._address)
         if response.status_code == HTTPStatus.NOT_FOUND:
             raise NotFound("deployment", self._id)
-        if response.is_error:
-            raise _unexpected(response)
-        members = _members(response)
+        members = read_content(response)
         [favourable, *_] = _members(self._request("GET", f"{self._address}/fairness-monitor")).get(
             "favourable", [None]
         )
@@ -115,34 +113,48 @@ class ImportService:
 
     def ask(self, method: str, path: str, body: Any = None, *, query: Mapping[str, str] | None = None) -> Any:  # noqa: ANN401 - any JSON
         """Below the deployment's address. Raises SetupError and Unavailable."""
-        response = self._request(method, self._address + path, json=body, params=query)
-        if response.is_error:
-            raise _unexpected(response)
-        return response.json() if response.content else None
+        return read_content(self._request(method, self._address + path, json=body, params=query))
 
     def register(self, body: Mapping[str, Any]) -> None:
-        response = self._request("POST", "/v1/deployments", json=body)
-        if response.is_error:
-            raise _unexpected(response)
+        read_content(self._request("POST", "/v1/deployments", json=body))
 
     def _request(self, method: str, path: str, **options: Any) -> httpx.Response:  # noqa: ANN401 - httpx' own options
-        problem = ""
-        for pause in (0.0, *PAUSES):
-            time.sleep(pause)
-            try:
-                response = self._client.request(method, path, **options)
-            except httpx.TransportError as error:
-                problem = f"{type(error).__name__}: {error}"
-                continue
-            if response.status_code not in _AGAIN:
-                return response
-            problem = _words(response)
-            stated = response.headers.get("Retry-After", "")
-            time.sleep(min(float(stated), _LONGEST_PAUSE) if stated.isdigit() else 0.0)
-        raise Unavailable(
-            f"{self._client.base_url} does not answer ({problem}). What was sent is stored; run the same "
-            "command again to continue."
-        )
+        return request_until_answered(self._client, method, path, **options)
+
+
+def request_until_answered(
+    client: httpx.Client,
+    method: str,
+    path: str,
+    *,
+    pause: Callable[[float], None] = time.sleep,
+    **options: Any,  # noqa: ANN401 - httpx' own options
+) -> httpx.Response:
+    """Raises Unavailable after the last attempt, and what `pause` raises."""
+    problem = ""
+    for seconds in (0.0, *PAUSES):
+        pause(seconds)
+        try:
+            response = client.request(method, path, **options)
+        except httpx.TransportError as error:
+            problem = f"{type(error).__name__}: {error}".removesuffix(": ")
+            continue
+        if response.status_code not in _AGAIN:
+            return response
+        problem = _words(response)
+        stated = response.headers.get("Retry-After", "")
+        pause(min(float(stated), _LONGEST_PAUSE) if stated.isdigit() else 0.0)
+    raise Unavailable(
+        f"{client.base_url.join(path)} does not answer ({1 + len(PAUSES)} attempts, the last one: {problem}). "
+        "What was sent is stored; run the same command again to continue."
+    )
+
+
+def read_content(response: httpx.Response) -> Any:  # noqa: ANN401 - any JSON
+    """Raises SetupError of a refusal, with its message."""
+    if response.is_error:
+        raise _unexpected(response)
+    return response.json() if response.content else None
 
 
 def open_client(url: str, key: str) -> httpx.Client:

@@ -3,7 +3,6 @@
 from datetime import datetime, timedelta
 from typing import Annotated
 
-from sqlalchemy import select
 from sqlalchemy.orm import Session
 from typer import Argument, Option, Typer, echo
 
@@ -23,9 +22,9 @@ from ..access.keys.queries import (
     rotation_facts,
 )
 from ..access.principals import Role
+from ..access.users.queries import number_of_deployment
 from ..base.clock import HOUR, utc_now
-from ..base.errors import NotFound
-from ..database.tables import DeploymentRow
+from ..base.errors import require_present
 from ..domain.paging import Paging
 from .database import ready_session
 
@@ -129,7 +128,4 @@ def _describe_state(key: ApiKey, now: datetime) -> str:
 
 
 def deployment_no(session: Session, deployment_id: str) -> int:
-    no = session.scalar(select(DeploymentRow.no).where(DeploymentRow.id == deployment_id))
-    if no is None:
-        raise NotFound("deployment", deployment_id)
-    return no
+    return require_present(number_of_deployment(session, deployment_id), "deployment", deployment_id)

@@ -9,10 +9,11 @@ from ..access.audit.activity_queries import record_activity
 from ..access.secret_box import open_secret_box
 from ..base.errors import Conflict, InvalidInput, NotFound
 from ..base.strict_json import parse_json
+from ..database.tables import ErasureRow
 from ..deployments.queries import Deployments
 from ..retention.erase import check_selector, perform_erasures, require_no_hold
 from ..retention.expire import apply_policies
-from ..retention.policy import Erasure, RecordSelector, hash_receipt, receipt_document
+from ..retention.policy import RecordSelector, hash_receipt, receipt_document
 from ..retention.queries import get_erasure, request_erasure
 from ..sources.tables.own_files import OwnPlaces
 from ..worker.looks import POLICIES, alone
@@ -104,8 +105,8 @@ def receipt(
         raise Exit(1)
 
 
-def _write(erasure: Erasure) -> str:
-    return json.dumps({**receipt_document(erasure), "state": erasure.state.value, "hash": erasure.hash})
+def _write(erasure: ErasureRow) -> str:
+    return json.dumps({**receipt_document(erasure), "state": erasure.state, "hash": erasure.hash})
 
 
 def _read_value(text: str) -> str | int | float | bool:

@@ -1,19 +1,22 @@
 """Connections to Postgres."""
 
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
+import structlog
 from adbc_driver_manager import Error as AdbcError
-from sqlalchemy import Connection, Engine, create_engine, event, func, select
+from sqlalchemy import Connection, Engine, create_engine, event, func, select, text
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as NoFreeConnection
 from sqlalchemy.orm import Session, sessionmaker
 
+from ..base.clock import monotonic_seconds
 from ..base.errors import SetupError, Unavailable
 from .binary_rows import write_json
 
@@ -299,3 +302,62 @@ def arrow_reader(database: Database) -> Iterator[ArrowReader]:
         except AdbcError as error:
             raise Unavailable("The database does not answer; try again in a moment.") from error
         yield ArrowReader(connection)
+
+
+PATIENCE_SECONDS = 0.05
+
+LEFT_ALONE_SECONDS = 5.0
+
+_POLL_SECONDS = 0.005
+_WRITTEN = text("SELECT pg_current_wal_flush_lsn()::text")
+# A promoted replica is another database from then on.
+_HAS = text("SELECT pg_is_in_recovery() AND pg_last_wal_replay_lsn() >= CAST(:position AS pg_lsn)")
+
+log = structlog.get_logger("evenhand.database")
+
+
+class Replica:
+    """A streaming replica that answers readers while it has everything committed before. Safe for threads; `close()` it."""
+
+    def __init__(self, url: str, primary: Database) -> None:
+        self._database = Database(url)
+        self._primary = primary
+        self._is_used = True
+        self._asked_again_at = 0.0
+
+    @contextmanager
+    def transaction(self) -> Iterator[Session]:
+        """Uses the replica if it is up to date. Raises Unavailable."""
+        chosen = self._primary if monotonic_seconds() < self._asked_again_at else self._choose()
+        with chosen.transaction() as session:
+            yield session
+
+    def close(self) -> None:
+        self._database.close()
+
+    def _choose(self) -> Database:
+        with self._primary.transaction() as session:
+            position = session.scalar(_WRITTEN)
+        try:
+            reason = None if self._has(position) else "it is late, or is no replica any more"
+        except (Unavailable, SQLAlchemyError) as error:
+            reason = str(error)
+        was_used, self._is_used = self._is_used, reason is None
+        if reason is None:
+            if not was_used:
+                log.info("replica_used")
+            return self._database
+        self._asked_again_at = monotonic_seconds() + LEFT_ALONE_SECONDS
+        if was_used:
+            log.warning("replica_left", reason=reason)
+        return self._primary
+
+    def _has(self, position: str | None) -> bool:
+        until = monotonic_seconds() + PATIENCE_SECONDS
+        while True:
+            with self._database.transaction() as session:
+                if session.scalar(_HAS, {"position": position}):
+                    return True
+            if monotonic_seconds() >= until:
+                return False
+            time.sleep(_POLL_SECONDS)

@@ -1,10 +1,9 @@
 """A check: the fairness of a deployment over one span of time, its measurements, and their details."""
 
 from collections.abc import Mapping
-from dataclasses import field, fields
+from dataclasses import field, fields, replace
 from datetime import datetime
 from enum import StrEnum
-from operator import attrgetter
 from typing import Any, Literal
 
 from ..base.clock import HOUR, floor_to_hour
@@ -85,10 +84,8 @@ class Details:
             others=other_members,
         )
 
-    def changed(self, **changes: object) -> "Details":
-        """A copy, in a third of the time of `dataclasses.replace`."""
-        values: JsonObject = dict(zip(_NAMES, _READ_ALL(self), strict=True))
-        return Details(**values | changes)
+    def changed(self, **changes: Any) -> "Details":  # noqa: ANN401 - of any field
+        return replace(self, **changes)
 
     def to_json(self) -> JsonObject:
         """Stored members, in the order in which Postgres keeps them."""
@@ -114,9 +111,6 @@ class Details:
         numbers = (counts.get(name) for name in ("own_n", "original_n", "n"))
         return next((round(number) for number in numbers if number is not None), None)
 
-
-_NAMES = tuple(field.name for field in fields(Details))
-_READ_ALL = attrgetter(*_NAMES)
 
 _FIELDS = {
     "whom" if field.name == "subject" else field.name: field.name

@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 from ..base.errors import Conflict, FieldProblem, InvalidInput, refuse
 from ..base.values import MAX_TEXT, Scalar, character_problem
 from ..database.engine import Database
+from ..database.tables import ErasureRow
 from ..domain.deployment import Column, StorageKind, is_pseudonym
 from ..domain.record import CellRefused
 from ..intake.logging.protected_values import check_for
@@ -23,7 +24,6 @@ from .policy import (
     MAX_ERASED_IDS,
     MAX_MONTHS,
     MONTHS,
-    Erasure,
     ErasureKind,
     ErasureState,
     RecordSelector,
@@ -165,7 +165,7 @@ def perform_erasures(
     *,
     settled_after: timedelta = SETTLED_AFTER,
     batch_records: int = BATCH_RECORDS,
-) -> list[Erasure]:
+) -> list[ErasureRow]:
     """Returns those that finished. Others wait for open writes, or for a hold.
 
     `places` have flags of records in tables, and kept answers about them.
@@ -189,8 +189,8 @@ def _perform(
     folder: Path | None,
     settled_after: timedelta,
     batch_records: int,
-) -> Erasure | None:
-    ended: Erasure | None = None
+) -> ErasureRow | None:
+    ended: ErasureRow | None = None
     after: SearchPlace | None = None
     is_clean = True
 
@@ -200,7 +200,7 @@ def _perform(
         if erasure is None:  # another process has it
             return False
         selector = read_selector(session, no)
-        if erasure.state is ErasureState.QUEUED:
+        if erasure.state == ErasureState.QUEUED:
             # Before deletion: a record that comes in meanwhile is refused, or found below.
             remember_ids(session, deployment_no, selector.record_ids)
             begin_erasure(session, no)

@@ -21,8 +21,9 @@ from ..base.clock import monotonic_seconds
 from ..base.telemetry.prometheus import erased_rows
 from ..base.values import frozen
 from ..database.engine import Database, current_time
+from ..database.tables import ErasureRow
 from ..sources.tables.own_files import NO_PLACES, FlagFile, OwnPlaces, delete_all, delete_answers
-from .policy import MONTHS, Erasure, ErasureKind, months_before
+from .policy import MONTHS, ErasureKind, months_before
 from .queries import (
     AppliedPolicy,
     aged_flag_files,
@@ -162,7 +163,7 @@ def delete_left_files(database: Database, places: OwnPlaces) -> int:
 
 def apply_policies(
     database: Database, places: OwnPlaces = NO_PLACES, *, batch_records: int = BATCH_RECORDS
-) -> list[Erasure]:
+) -> list[ErasureRow]:
     """A receipt for each deployment that lost something.
 
     `places` have kept answers about records in tables; those of deleted deployments go, too.
@@ -188,7 +189,7 @@ def apply_policies(
         return [finish_aged(session, no) for no, _ in open_erasures(session, ErasureKind.RETENTION)]
 
 
-def finish_aged(session: Session, no: int) -> Erasure:
+def finish_aged(session: Session, no: int) -> ErasureRow:
     erasure = finish_erasure(session, no)
     details = {"kind": erasure.kind, "erased": dict(erasure.counts), "hash": erasure.hash}
     insert_event(

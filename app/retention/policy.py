@@ -11,6 +11,7 @@ from typing import Any
 
 from ..base.strict_json import JsonObject
 from ..base.values import Scalar, frozen_by_name
+from ..database.tables import ErasureRow
 
 MAX_MONTHS = 1200
 
@@ -43,13 +44,6 @@ class RetentionPolicy:
     records_months: int | None = None
     feedback_months: int | None = None
     answers_months: int | None = None
-
-
-@frozen_by_name
-class LegalHold:
-    reason: str
-    placed_by: str
-    placed_at: datetime
 
 
 class ErasureKind(StrEnum):
@@ -96,27 +90,6 @@ class RecordSelector:
 Counts = Mapping[str, int]
 
 
-@frozen_by_name
-class Erasure:
-    """`counts` are the erased rows by table. `hash` is of the receipt, once it has finished.
-
-    `request_hash` is the SHA-256 of the request, by which a person who knows it can recognise the receipt.
-    """
-
-    no: int
-    id: str
-    deployment_id: str
-    kind: ErasureKind
-    state: ErasureState
-    scope: Mapping[str, Any]
-    request_hash: str
-    counts: Counts
-    requested_by: str
-    requested_at: datetime
-    finished_at: datetime | None
-    hash: str | None
-
-
 def months_before(moment: datetime, months: int) -> datetime:
     """UTC; the day becomes the last of a shorter month, and the first moment that there is comes before year
     1.
@@ -132,7 +105,7 @@ def hash_request(deployment_id: str, selector: Mapping[str, Any]) -> str:
     return hash_receipt({"deployment_id": deployment_id, **selector})
 
 
-def receipt_document(erasure: Erasure) -> JsonObject:
+def receipt_document(erasure: ErasureRow) -> JsonObject:
     ended = erasure.finished_at
     return {
         "id": erasure.id,

@@ -20,10 +20,8 @@ from ..domain.deployment import PayloadTable, TableFormat
 from ..domain.paging import Paging
 from .policy import (
     Counts,
-    Erasure,
     ErasureKind,
     ErasureState,
-    LegalHold,
     RecordSelector,
     RetentionPolicy,
     add_counts,
@@ -41,7 +39,7 @@ def request_erasure(
     erasure_id: str,
     selector: RecordSelector,
     by: str,
-) -> tuple[Erasure, bool]:
+) -> tuple[ErasureRow, bool]:
     hashed = hash_request(deployment_id, selector.document())
     values = {
         **_fresh(erasure_id, deployment_no, deployment_id, ErasureKind.PERSON, by),
@@ -86,11 +84,10 @@ def count_aged(
         row.counts = add_counts(row.counts, counts)
 
 
-def lock_open(session: Session, no: int) -> Erasure | None:
+def lock_open(session: Session, no: int) -> ErasureRow | None:
     """None if it is over or another process holds it."""
     statement = select(ErasureRow).where(ErasureRow.no == no, ErasureRow.finished_at.is_(None))
-    row = session.scalar(statement.with_for_update(skip_locked=True))
-    return None if row is None else read_row(Erasure, row)
+    return session.scalar(statement.with_for_update(skip_locked=True))
 
 
 def open_erasures(session: Session, kind: ErasureKind) -> list[tuple[int, int]]:
@@ -128,27 +125,26 @@ def count_erased(session: Session, no: int, counts: Counts) -> None:
     session.flush()
 
 
-def finish_erasure(session: Session, no: int) -> Erasure:
+def finish_erasure(session: Session, no: int) -> ErasureRow:
     values = {"state": ErasureState.FINISHED, "finished_at": func.now(), "selector": None}
     session.execute(update(ErasureRow).where(ErasureRow.no == no).values(values))
     # The hash is of the times that Postgres stored.
     row = session.get_one(ErasureRow, no, populate_existing=True)
-    row.hash = hash_receipt(receipt_document(read_row(Erasure, row)))
-    session.flush()
-    return read_row(Erasure, row)
+    row.hash = hash_receipt(receipt_document(row))
+    return row
 
 
-def get_erasure(session: Session, deployment_id: str, erasure_id: str) -> Erasure:
+def get_erasure(session: Session, deployment_id: str, erasure_id: str) -> ErasureRow:
     """Raises NotFound."""
     statement = select(ErasureRow).where(
         ErasureRow.deployment_id == deployment_id, ErasureRow.id == erasure_id
     )
-    return read_row(Erasure, require_present(session.scalar(statement), "erasure", erasure_id))
+    return require_present(session.scalar(statement), "erasure", erasure_id)
 
 
-def read_erasures(session: Session, deployment_no: int, paging: Paging) -> list[Erasure]:
+def read_erasures(session: Session, deployment_no: int, paging: Paging) -> Sequence[ErasureRow]:
     statement = select(ErasureRow).where(ErasureRow.deployment_no == deployment_no)
-    return [read_row(Erasure, row) for row in session.scalars(page_newest(statement, ErasureRow.no, paging))]
+    return session.scalars(page_newest(statement, ErasureRow.no, paging)).all()
 
 
 def _fresh(
@@ -165,12 +161,11 @@ def _fresh(
     }
 
 
-def find_hold(session: Session, deployment_no: int) -> LegalHold | None:
-    row = session.scalar(select(LegalHoldRow).where(_in_force(deployment_no)))
-    return None if row is None else read_row(LegalHold, row)
+def find_hold(session: Session, deployment_no: int) -> LegalHoldRow | None:
+    return session.scalar(select(LegalHoldRow).where(_in_force(deployment_no)))
 
 
-def place_hold(session: Session, deployment_no: int, *, reason: str, by: str) -> LegalHold:
+def place_hold(session: Session, deployment_no: int, *, reason: str, by: str) -> LegalHoldRow:
     """Changes the reason of a hold. No batch of an erasure begins from the commit on: each locks the
     deployment's row first.
     """
@@ -180,7 +175,7 @@ def place_hold(session: Session, deployment_no: int, *, reason: str, by: str) ->
         is None
     ):
         session.execute(insert(LegalHoldRow).values(deployment_no=deployment_no, reason=reason, placed_by=by))
-    return read_row(LegalHold, session.scalars(select(LegalHoldRow).where(is_held)).one())
+    return session.scalars(select(LegalHoldRow).where(is_held)).one()
 
 
 def release_hold(session: Session, deployment_no: int, *, by: str) -> bool:

@@ -82,10 +82,11 @@ def put_legal_hold(
     While one is in force, the reason is changed.
     """
     reason = check_reason(body.reason)
-    before = find_hold(session, deployment.no)
+    previous = find_hold(session, deployment.no)
+    before = previous and previous.reason
     hold = place_hold(session, deployment.no, reason=reason, by=principal.actor)
-    if hold != before:
-        details = {"reason": [before and before.reason, reason]}
+    if reason != before:
+        details = {"reason": [before, reason]}
         record_activity(session, principal.actor, "legal_hold.placed", deployment, details=details)
     return LegalHoldOut.from_object(hold)
 

@@ -14,7 +14,7 @@ import psycopg
 from app.database.embedded.data_folder import Place, settle
 from app.database.embedded.dumps import client_program
 from app.database.embedded.embedded_server import SYSTEM_DIR, EmbeddedPostgres
-from app.database.embedded.spawn import tied_command
+from app.database.embedded.system_account import tied_command
 
 
 @dataclass(frozen=True, slots=True)

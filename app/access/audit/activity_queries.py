@@ -1,34 +1,20 @@
 """Log of changes and log-ins, written in the transaction of the change, kept permanently. Hides no secrets."""
 
 import json
-from collections.abc import Iterator, Mapping
-from datetime import datetime
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
 from ...base.values import frozen_by_name
-from ...database.binary_rows import equal, page_newest, read_row
+from ...database.binary_rows import equal, page_newest
 from ...database.tables import ActivityRow
 from ...domain.deployment import Deployment
 from ...domain.paging import Paging
 from .event_queries import insert_event
 
 ENDPOINT_ANSWERED = "endpoint.answered"
-
-
-@frozen_by_name
-class Activity:
-    """`actor` is a key's id, `user:` and a name, `schedule` or `unknown`; `details` never holds a secret."""
-
-    no: int
-    at: datetime
-    actor: str
-    action: str
-    deployment_id: str | None
-    subject: str | None
-    details: dict[str, Any]
 
 
 @frozen_by_name
@@ -79,7 +65,7 @@ def record_activity(
     )
 
 
-def page(session: Session, filters: ActivityFilter, paging: Paging) -> list[Activity]:
+def page(session: Session, filters: ActivityFilter, paging: Paging) -> Sequence[ActivityRow]:
     columns = {
         ActivityRow.deployment_no: filters.deployment_no,
         ActivityRow.deployment_id: filters.deployment_id,
@@ -89,9 +75,7 @@ def page(session: Session, filters: ActivityFilter, paging: Paging) -> list[Acti
     statement = select(ActivityRow).where(*equal(columns))
     if filters.without_action is not None:
         statement = statement.where(ActivityRow.action != filters.without_action)
-    return [
-        read_row(Activity, row) for row in session.scalars(page_newest(statement, ActivityRow.no, paging))
-    ]
+    return session.scalars(page_newest(statement, ActivityRow.no, paging)).all()
 
 
 MOST_CHANGES = 50

@@ -203,7 +203,8 @@ def insert_event(
 
 def page(session: Session, filters: AuditFilter, paging: Paging) -> list[AuditEvent]:
     return [
-        read_event(row) for row in session.scalars(page_newest(_select(filters), AuditEventRow.no, paging))
+        read_row(AuditEvent, row)
+        for row in session.scalars(page_newest(_select(filters), AuditEventRow.no, paging))
     ]
 
 
@@ -219,7 +220,7 @@ def sealed_events(
         )
         rows = session.scalars(statement.limit(BATCH_ROWS)).all()
         for row in rows:
-            yield read_event(row)
+            yield read_row(AuditEvent, row)
             after = row.position or after
         if len(rows) < BATCH_ROWS:
             return
@@ -249,7 +250,7 @@ def seal_events(session: Session) -> list[AuditEvent]:
     sealed = []
     for row in session.scalars(waiting):
         position += 1
-        event = read_event(row, position=position)
+        event = read_row(AuditEvent, row, position=position)
         hashed = chain_hash(hashed, event)
         sealed.append(replace(event, hash=hashed))
     if sealed:
@@ -267,7 +268,3 @@ def _select(filters: AuditFilter) -> Select[AuditEventRow]:
     return select(AuditEventRow).where(
         *equal(columns), *within(AuditEventRow.at, filters.since, filters.until)
     )
-
-
-def read_event(row: AuditEventRow, *, position: int | None = None) -> AuditEvent:
-    return read_row(AuditEvent, row, position=row.position if position is None else position)

@@ -18,24 +18,25 @@ from starlette.datastructures import QueryParams
 from starlette.types import Scope
 
 from ...base.clock import utc_now
+from ...base.errors import Unauthenticated
 from ...base.settings import Settings
 from ...base.turns import Room, Turns
 from ...base.values import frozen
 from ...calls.egress_policy import EgressPolicy, read_policy
-from ...database.engine import Database
-from ...database.replica import Replica
-from ...web.middleware import NO_ROUTE, name_route
+from ...database.engine import Database, Replica
+from ...web.middleware import NO_ROUTE, name_client, name_route
 from ...web.route_declarations import ID_PATTERN
 from .. import passwords
 from ..audit.event_queries import ORIGIN, AuditOutcome, insert_event
 from ..authenticator import READING, UNKNOWN, Authenticator, FailedLogIns
-from ..issuer.issuer import BearerTokens, Issuer
+from ..issuer.issuer import Issuer
 from ..issuer.issuer_log_in import OidcLogIns, make_transport
 from ..issuer.verify_token import read_configuration
 from ..keys.limit_keeper import LimitKeeper
 from ..principals import Permission, Principal
 from ..secret_box import SecretBox, open_secret_box
 from ..throttle import Throttle
+from ..users import browser_sessions as sessions
 
 REQUESTS_AT_ONCE = 16
 
@@ -62,6 +63,24 @@ class Services:
     turns: asyncio.Semaphore
     uploads: Room
 
+    async def log_in(self, name: str, password: str, *, address: str) -> str:
+        """A new session's token. Raises Unauthenticated and TooManyTries."""
+        client = name_client(address)
+        async with self.log_ins.turn(client):
+            self.throttle.admit(name, client)
+            try:
+                token = await asyncio.to_thread(
+                    sessions.log_in_with_password, self.database, name, password, address=address
+                )
+            except Unauthenticated:
+                self.throttle.failed(name, client)
+                await asyncio.to_thread(
+                    self.failed_log_ins.note, name, method=sessions.PASSWORD, address=address
+                )
+                raise
+            self.throttle.succeeded(name, client)
+            return token
+
     async def stop(self) -> None:
         if self.oidc is not None:
             await self.oidc.issuer.close()
@@ -81,8 +100,7 @@ def open_services(settings: Settings, database_url: str) -> Services:
     if configuration is not None:
         issuer = Issuer(configuration, make_transport)
         oidc = OidcLogIns(configuration, issuer, database, secret_box, failed_log_ins)
-        if configuration.audience is not None:
-            bearers = BearerTokens(configuration, issuer, configuration.audience)
+        bearers = issuer if configuration.audience else None
     return Services(
         settings=settings,
         policy=policy,

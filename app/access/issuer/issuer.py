@@ -16,7 +16,6 @@ import structlog
 from ...base.clock import monotonic_seconds
 from ...base.errors import EndpointRefused, SetupError, Unauthenticated, Unavailable
 from ...base.strict_json import JsonObject
-from ...base.values import frozen
 from ...calls.credentials import read_body
 from .verify_token import (
     MAX_TOKEN_CHARACTERS,
@@ -100,6 +99,15 @@ class Issuer:
             with suppress(UnknownKey):
                 return verify_token(token, self._keys, issuer=self._configuration.issuer, audience=audience)
         raise Unauthenticated("The token is signed with a key that the issuer does not name.")
+
+    async def identify(self, token: str) -> tuple[Identity, datetime]:
+        """Holder of an access token, and the moment at which it expires. Raises Unauthenticated, Forbidden
+        (no role), Unavailable.
+        """
+        claims = await self.verify(token, audience=self._configuration.audience or "")
+        require_access_token(claims)
+        expires_at = datetime.fromtimestamp(claims["exp"], UTC)
+        return identify(claims, self._configuration, for_pages=False), expires_at
 
     async def redeem(self, code: str, *, verifier: str) -> str:
         """ID token. Raises Unauthenticated and Unavailable."""
@@ -216,25 +224,6 @@ class Issuer:
 
 _FORM = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]*){2}", re.ASCII)
 _OWN_ALGORITHM = "HS256"
-
-
-@frozen
-class BearerTokens:
-    """Belongs to one event loop."""
-
-    configuration: OidcConfiguration
-    issuer: Issuer
-    audience: str
-
-    async def read(self, token: str) -> tuple[Identity, datetime]:
-        """Holder, and the moment at which the token expires. Raises Unauthenticated, Forbidden (no role),
-        Unavailable.
-        """
-        claims = await self.issuer.verify(token, audience=self.audience)
-        require_access_token(claims)
-        return identify(claims, self.configuration, for_pages=False), datetime.fromtimestamp(
-            claims["exp"], UTC
-        )
 
 
 def is_of_issuer(text: str) -> bool:

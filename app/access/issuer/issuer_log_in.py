@@ -18,7 +18,6 @@ from ..authenticator import FailedLogIns
 from ..secret_box import SecretBox
 from ..users import browser_sessions as sessions
 from ..users import queries as users
-from ..users.session_queries import find_id_token, use_state
 from . import pending_log_ins as pending
 from .issuer import Issuer
 from .verify_token import (
@@ -47,15 +46,6 @@ class CallbackIn:
     issuer: str
 
 
-def _begin_turns() -> Turns:
-    return Turns(
-        AT_ONCE,
-        waiting=WAITING,
-        waiting_each=WAITING_EACH,
-        busy="Many people try to log in at this moment. Wait a few seconds and try again.",
-    )
-
-
 @dataclass
 class OidcLogIns:
     """Belongs to one event loop."""
@@ -65,7 +55,14 @@ class OidcLogIns:
     database: Database
     box: SecretBox
     failed: FailedLogIns
-    _turns: Turns = field(default_factory=_begin_turns)
+    _turns: Turns = field(
+        default_factory=lambda: Turns(
+            AT_ONCE,
+            waiting=WAITING,
+            waiting_each=WAITING_EACH,
+            busy="Many people try to log in at this moment. Wait a few seconds and try again.",
+        )
+    )
 
     @property
     def lasts(self) -> int:
@@ -161,7 +158,9 @@ class OidcLogIns:
     def _end_reported(self, subject: str, jti: str, lasts: timedelta, address: str) -> None:
         with self.database.transaction() as session:
             # With a mark, so that it never equals the state of a log-in.
-            if not use_state(session, hashlib.sha256(f"log-out {jti}".encode()).digest(), lasts=lasts):
+            if not sessions.use_state(
+                session, hashlib.sha256(f"log-out {jti}".encode()).digest(), lasts=lasts
+            ):
                 raise Unauthenticated("This notice of a log-out came before.")
             user = users.find_of_issuer(session, self.configuration.issuer, subject)
             if user is not None:
@@ -179,7 +178,7 @@ class OidcLogIns:
         sealed = self.box.seal(id_token.encode())
         with self.database.transaction() as session:
             # Each state is accepted once.
-            if not use_state(session, log_in.state_hash, lasts=pending.LASTS * 2):
+            if not sessions.use_state(session, log_in.state_hash, lasts=pending.LASTS * 2):
                 raise Unauthenticated("This log-in has ended before. Log in again.")
             return sessions.log_in_at_issuer(
                 session, identity, lasts=self.configuration.session, sealed_id_token=sealed, address=address
@@ -193,7 +192,7 @@ class OidcLogIns:
 
     def _find_id_token(self, token: str) -> bytes | None:
         with self.database.transaction() as session:
-            return find_id_token(session, sessions.token_hash(token))
+            return sessions.find_id_token(session, token)
 
 
 def make_transport() -> PinnedTransport:

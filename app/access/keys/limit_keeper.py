@@ -18,7 +18,7 @@ from ...base.clock import monotonic_seconds
 from ...base.errors import QuotaReached, RateReached, Unavailable
 from ...base.telemetry.prometheus import refused_requests
 from ...database.engine import Database
-from .queries import BURST_SECONDS, KeyLimit, KeyLimits, add_use, all_limits, stored_bytes
+from .queries import BURST_SECONDS, KeyLimit, KeyLimits, add_use, all_limits, find_key_use
 
 SYNC_SECONDS = 5.0
 
@@ -150,7 +150,8 @@ class LimitKeeper:
         with self._database.transaction() as session:
             add_use(session, tallies)
             limits = all_limits(session)
-            return limits, stored_bytes(session) if limits else {}
+            used = find_key_use(session) if limits else {}
+        return limits, {key_id: use.bytes for key_id, use in used.items()}
 
     def _bucket(self, key_id: str, kind: KeyLimit, rate: float | None, now: float) -> TokenBucket | None:
         if rate is None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import ColumnElement, delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -67,34 +67,23 @@ class ApiKey:
     replaces: str | None = None
 
 
-def add_key(session: Session, **values: object) -> None:
-    session.execute(insert(ApiKeyRow).values(values))
-
-
 def get_key(session: Session, key_id: str) -> ApiKey:
     """Revoked or not. Raises NotFound."""
     return require_present(find_key(session, key_id), "API key", key_id)
 
 
 def find_key(session: Session, key_id: str) -> ApiKey | None:
-    row = session.execute(_SELECT.where(ApiKeyRow.id == key_id)).one_or_none()
+    return _find(session, ApiKeyRow.id == key_id)
+
+
+def _find(session: Session, *conditions: ColumnElement[bool]) -> ApiKey | None:
+    row = session.execute(_SELECT.where(*conditions).limit(1)).one_or_none()
     return None if row is None else read_row(ApiKey, row)
 
 
 def lock_key(session: Session, key_id: str) -> ApiKey:
     session.execute(select(ApiKeyRow.no).where(ApiKeyRow.id == key_id).with_for_update())
     return get_key(session, key_id)
-
-
-def find_successor(session: Session, key_id: str) -> ApiKey | None:
-    row = session.execute(
-        _SELECT.where(ApiKeyRow.replaces == key_id, ApiKeyRow.revoked_at.is_(None)).limit(1)
-    ).one_or_none()
-    return None if row is None else read_row(ApiKey, row)
-
-
-def end_key(session: Session, key: ApiKey, at: datetime) -> None:
-    session.execute(update(ApiKeyRow).where(ApiKeyRow.no == key.no).values(expires_at=at))
 
 
 def note_key_use(session: Session, key: ApiKey, *, now: datetime) -> None:
@@ -166,10 +155,6 @@ def add_use(session: Session, used: Mapping[str, Mapping[str, int]]) -> None:
         session.execute(
             insertion.on_conflict_do_update(index_elements=["key_id"], set_={**sums, "last_at": func.now()})
         )
-
-
-def stored_bytes(session: Session) -> dict[str, int]:
-    return {row.key_id: row.bytes for row in session.scalars(select(KeyUseRow))}
 
 
 @frozen_by_name
@@ -254,15 +239,16 @@ def create_key(
         )
         raise InvalidInput("expires_at", rule)
     text = make_key()
-    add_key(
-        session,
-        id=str(read_key_id(text)),
-        name=name,
-        role=role.value,
-        deployment_no=deployment_no,
-        secret_hash=hash_key(text),
-        expires_at=expires_at,
-        replaces=replaces,
+    session.execute(
+        insert(ApiKeyRow).values(
+            id=read_key_id(text),
+            name=name,
+            role=role.value,
+            deployment_no=deployment_no,
+            secret_hash=hash_key(text),
+            expires_at=expires_at,
+            replaces=replaces,
+        )
     )
     return text
 
@@ -282,7 +268,7 @@ def rotate_key(
     refusal = key_refusal(old, now)
     if refusal is not None:
         raise Conflict(f"The key {key_id} cannot be rotated. {refusal} Create a new key instead.")
-    successor = find_successor(session, key_id)
+    successor = _find(session, ApiKeyRow.replaces == key_id, ApiKeyRow.revoked_at.is_(None))
     if successor is not None:
         # A request that is repeated must not leave a key that nobody knows.
         raise Conflict(
@@ -299,7 +285,8 @@ def rotate_key(
         expires_at=expires_at,
         replaces=old.id,
     )
-    end_key(session, old, min(now + overlap, old.expires_at or now + overlap))
+    end = min(now + overlap, old.expires_at or now + overlap)
+    session.execute(update(ApiKeyRow).where(ApiKeyRow.no == old.no).values(expires_at=end))
     new = get_key(session, str(read_key_id(text)))
     put_limits(session, new.id, find_key_limits(session, old.id))
     return Rotation(text=text, old=get_key(session, old.id), new=new)

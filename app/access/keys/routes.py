@@ -9,11 +9,9 @@ from sqlalchemy.orm import Session
 
 from ...base.errors import InvalidInput, NotFound, TooManyTries
 from ...base.values import name_problem
-from ...web.middleware import name_client
 from ...web.route_declarations import CONFLICT, NOT_FOUND, ShortNumberPaging, answers, in_utc
 from ..audit.activity_queries import changes_between, record_activity
 from ..gate.caller import Admin, AnyKey, NowIn, ServicesIn, SessionIn
-from ..password_log_in import log_in_with_password
 from ..users.browser_sessions import LASTS
 from ..users.queries import name_deployment, number_of_deployment
 from .bodies import (
@@ -161,10 +159,7 @@ async def log_in(body: LogInIn, request: Request, services: ServicesIn, now: Now
     For people at a script. Programs that run by themselves have API keys. Failures count by name and
     address, as on the log-in page.
     """
-    address: str = request.state.client_address
-    token = await log_in_with_password(
-        services, body.name, body.password, address=address, client=name_client(address)
-    )
+    token = await services.log_in(body.name, body.password, address=request.state.client_address)
     return LogInOut(token=token, expires_at=now + LASTS)
 
 

@@ -5,17 +5,20 @@ import re
 import secrets
 from datetime import timedelta
 
-from sqlalchemy.orm import Session
+from sqlalchemy import and_, delete, func, insert, or_, select
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.orm import Session, aliased
 
 from ...base.errors import Forbidden, Unauthenticated
+from ...database.binary_rows import read_row
 from ...database.engine import Database, current_time
+from ...database.tables import ApiKeyRow, SessionRow, UsedLogInRow, UserRow
 from ..audit.activity_queries import record_activity
 from ..issuer.verify_token import Identity
 from ..keys.queries import note_key_use, require_key
 from ..passwords import is_password
 from ..principals import USER, Permission, Principal
 from . import queries as users
-from . import session_queries as sessions
 from .user_rules import NAME, admit_user
 
 LASTS = timedelta(hours=12)
@@ -62,7 +65,7 @@ def log_in_with_key(session: Session, text: str, *, address: str) -> str:
 
 
 def log_out(session: Session, token: str, principal: Principal, *, address: str) -> None:
-    sessions.end(session, token_hash(token))
+    session.execute(delete(SessionRow).where(SessionRow.token_hash == token_hash(token)))
     record_activity(session, principal.actor, ENDED, details={"address": address})
 
 
@@ -78,11 +81,13 @@ def log_in_at_issuer(
     return _start(session, f"{USER}{user.name}", OIDC, address, lasts=lasts, **holder)
 
 
-def log_out_everywhere(session: Session, token: str, principal: Principal, *, address: str) -> int:
-    ended = sessions.end_other_sessions(session, token_hash(token))
-    sessions.end(session, token_hash(token))
-    record_activity(session, principal.actor, ENDED, details={"address": address, "other_sessions": ended})
-    return ended
+def log_out_everywhere(session: Session, token: str, principal: Principal, *, address: str) -> None:
+    present = aliased(SessionRow)
+    is_same = or_(SessionRow.user_no == present.user_no, SessionRow.key_no == present.key_no)
+    of_holder = delete(SessionRow).where(present.token_hash == token_hash(token), is_same)
+    ended = session.scalars(of_holder.returning(SessionRow.token_hash)).all()
+    details = {"address": address, "other_sessions": len(ended) - 1}
+    record_activity(session, principal.actor, ENDED, details=details)
 
 
 def token_hash(token: str) -> bytes:
@@ -99,6 +104,41 @@ def _start(
     session: Session, actor: str, method: str, address: str, *, lasts: timedelta = LASTS, **holder: object
 ) -> str:
     token = secrets.token_urlsafe(_TOKEN_BYTES)
-    sessions.start(session, token_hash(token), lasts=lasts, **holder)
+    session.execute(delete(SessionRow).where(SessionRow.expires_at < func.now()))
+    values = {"token_hash": token_hash(token), "expires_at": func.now() + lasts, **holder}
+    session.execute(insert(SessionRow).values(values))
     record_activity(session, actor, STARTED, details={"method": method, "address": address})
     return token
+
+
+def find_holder(session: Session, token: str) -> Principal | None:
+    """None if the session is over, or its holder no longer has access."""
+    lives = or_(ApiKeyRow.expires_at.is_(None), ApiKeyRow.expires_at > func.now())
+    statement = (
+        select(UserRow, ApiKeyRow)
+        .select_from(SessionRow)
+        .outerjoin(UserRow, and_(UserRow.no == SessionRow.user_no, UserRow.disabled_at.is_(None)))
+        .outerjoin(ApiKeyRow, and_(ApiKeyRow.no == SessionRow.key_no, ApiKeyRow.revoked_at.is_(None), lives))
+        .where(SessionRow.token_hash == token_hash(token), SessionRow.expires_at > func.now())
+    )
+    user, key = session.execute(statement).one_or_none() or (None, None)
+    if user is not None:
+        return read_row(Principal, user, actor=f"{USER}{user.name}", expires_at=None)
+    return None if key is None else read_row(Principal, key, actor=key.id, expires_at=None)
+
+
+def find_id_token(session: Session, token: str) -> bytes | None:
+    """Encrypted; None if the session is over or not an issuer's."""
+    return session.scalar(select(SessionRow.id_token).where(SessionRow.token_hash == token_hash(token)))
+
+
+def use_state(session: Session, state_hash: bytes, *, lasts: timedelta) -> bool:
+    session.execute(delete(UsedLogInRow).where(UsedLogInRow.expires_at < func.now()))
+    values = {"state_hash": state_hash, "expires_at": func.now() + lasts}
+    added = (
+        postgresql.insert(UsedLogInRow)
+        .values(values)
+        .on_conflict_do_nothing()
+        .returning(UsedLogInRow.state_hash)
+    )
+    return session.scalar(added) is not None

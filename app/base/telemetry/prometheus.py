@@ -3,6 +3,7 @@
 import errno
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import structlog
 from prometheus_client import (
@@ -14,11 +15,13 @@ from prometheus_client import (
     generate_latest,
     mmap_dict,
     multiprocess,
+    start_http_server,
     values,
 )
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from ..durable_files import allocate
+from ..errors import SetupError
 
 FIRST_BYTES = 1 << 16
 
@@ -176,8 +179,37 @@ notifications = Counter(
 
 
 def exposition() -> tuple[bytes, str]:
+    return generate_latest(_collect()), CONTENT_TYPE_LATEST
+
+
+@contextmanager
+def counters_served(host: str, port: int) -> Iterator[int]:
+    """Yields the port of a process without an API that answers with its counters; with 0 it does not listen.
+
+    Raises SetupError.
+    """
+    if not port:
+        yield 0
+        return
+    try:
+        server, thread = start_http_server(port, host, _collect())
+    except (OSError, OverflowError) as error:
+        raise SetupError(
+            f"The worker cannot listen on {host}:{port} for its counters: {error}. Set "
+            "EVENHAND_METRICS_HOST or EVENHAND_METRICS_PORT."
+        ) from error
+    log.info("counters_served", host=host, port=server.server_port)
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def _collect() -> CollectorRegistry:
     if SHARED_FOLDER not in os.environ:
-        return generate_latest(REGISTRY), CONTENT_TYPE_LATEST
+        return REGISTRY
     registry = CollectorRegistry()
     MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-    return generate_latest(registry), CONTENT_TYPE_LATEST
+    return registry

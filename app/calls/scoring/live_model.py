@@ -42,8 +42,6 @@ class LiveModel:
             deadline=deadline,
             attempts=attempts,
         )
-        if len(starts) == 1:
-            return await score(rows, page=0)
         tasks = [
             asyncio.ensure_future(score(rows[start : start + size], page=page))
             for page, start in enumerate(starts)

@@ -8,7 +8,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
 import httpx
 
@@ -225,48 +224,27 @@ class ScoringClient:
         *,
         on_page: OnPage | None = None,
         should_stop: ShouldStop | None = None,
+        on_scored: OnScored | None = None,
         attempts: int = MAX_ATTEMPTS,
     ) -> list[Scored]:
-        """One for each row, in order, or a refusal where its probability is none; equal rows are each sent.
+        """One for each row, in order, or a refusal where the model does not take it, or its probability is
+        none; equal rows are each sent.
 
         Blocks; do not call from a running event loop. Callbacks run on the calling thread; what they raise
-        ends the scoring. Raises EndpointDown, ScoringFailed, CheckCancelled.
+        ends the scoring. Raises PageRefused (no record taken, or too many refused to find each),
+        EndpointDown, ScoringFailed, CheckCancelled.
         """
         if not rows:
             return []
-        job = _Job(rows, self._endpoint.page_size, on_page, should_stop, attempts)
-        return asyncio.run(self._score(job, partial(self._page, job)))
-
-    def score_each(
-        self,
-        rows: Rows,
-        *,
-        on_page: OnPage | None = None,
-        should_stop: ShouldStop | None = None,
-        on_scored: OnScored | None = None,
-    ) -> list[Scored]:
-        """Adds a refusal for each record that the model does not take.
-
-        Raises PageRefused (no record taken, or too many refused to find each), and as `score`.
-        """
-        if not rows:
-            return []
-        job = _Job(rows, self._endpoint.page_size, on_page, should_stop, MAX_ATTEMPTS, on_scored)
-        turn = asyncio.Lock()
-
-        async def score_page(transport: httpx.AsyncBaseTransport, page: int, rows: Rows) -> list[Scored]:
-            return await self._search.score(rows, lambda chunk: self._page(job, transport, page, chunk), turn)
-
-        scored = asyncio.run(self._score(job, score_page))
+        scored = asyncio.run(
+            self._score(_Job(rows, self._endpoint.page_size, on_page, should_stop, attempts, on_scored))
+        )
         if isinstance(scored[0], Refusal) and not self._search.is_answered:
+            self._search.refused -= len(scored)  # nobody gets them, so they do not count
             raise scored[0].error
         return scored
 
-    async def _score(
-        self,
-        job: "_Job",
-        score_page: Callable[[httpx.AsyncBaseTransport, int, Rows], Awaitable[list[Scored]]],
-    ) -> list[Scored]:
+    async def _score(self, job: "_Job") -> list[Scored]:
         concurrency = (
             self._endpoint.concurrency
             if self._loaded is None
@@ -279,7 +257,8 @@ class ScoringClient:
                 self._policy, connections=lanes, tls=self._endpoint.tls, resolver=self._resolver
             )
         async with transport:
-            tasks = [asyncio.create_task(_work(job, partial(score_page, transport))) for _ in range(lanes)]
+            turn = asyncio.Lock()
+            tasks = [asyncio.create_task(self._work(job, transport, turn)) for _ in range(lanes)]
             waiting = set(tasks)
             try:
                 while waiting:
@@ -297,13 +276,16 @@ class ScoringClient:
                 await asyncio.gather(*tasks, return_exceptions=True)
         return job.in_order()
 
-    async def _page(
-        self, job: "_Job", transport: httpx.AsyncBaseTransport, page: int, rows: Rows
-    ) -> list[Scored]:
-        job.check_stop()
-        return await self._scorer.score(
-            transport, rows, _fit_each, page=page, pages=job.pages, attempts=job.attempts
-        )
+    async def _work(self, job: "_Job", transport: httpx.AsyncBaseTransport, turn: asyncio.Lock) -> None:
+        for page, rows in job.remaining:
+
+            async def ask(chunk: Rows, page: int = page) -> list[Scored]:
+                job.check_stop()
+                return await self._scorer.score(
+                    transport, chunk, _fit_each, page=page, pages=job.pages, attempts=job.attempts
+                )
+
+            job.finish(page, await self._search.score(rows, ask, turn))
 
 
 def _fit_each(answer: Answer) -> list[Scored]:
@@ -324,7 +306,7 @@ class _Job:
     on_page: OnPage | None
     should_stop: ShouldStop | None
     attempts: int
-    on_scored: OnScored | None = None
+    on_scored: OnScored | None
     done_rows: int = 0
     scored: dict[int, list[Scored]] = field(default_factory=dict)
     remaining: Iterator[tuple[int, Rows]] = field(init=False)
@@ -353,8 +335,3 @@ class _Job:
 
     def in_order(self) -> list[Scored]:
         return [prediction for page in range(self.pages) for prediction in self.scored[page]]
-
-
-async def _work(job: _Job, score_page: Callable[[int, Rows], Awaitable[list[Scored]]]) -> None:
-    for page, rows in job.remaining:
-        job.finish(page, await score_page(page, rows))

@@ -111,7 +111,7 @@ class AskTask:
         page = self.endpoint.page_size * self.endpoint.concurrency
         for start in range(0, len(missing), page):
             positions = missing[start : start + page]
-            scored = client.score_each([copies[position].row for position in positions])
+            scored = client.score([copies[position].row for position in positions])
             self.keep([copies[position] for position in positions], scored)
             for position, answer in zip(positions, scored, strict=True):
                 if isinstance(answer, Refusal):

@@ -1,7 +1,6 @@
 """`evenhand example`: the whole service, a model next to it, and a story about the two."""
 
 import contextlib
-import heapq
 import os
 import queue
 import socket
@@ -20,23 +19,26 @@ from rich.table import Table
 from rich.text import Text
 from typer import Exit, Option, Typer
 
+from ...access.keys.queries import create_key, page_keys, revoke_key
+from ...access.principals import Role
 from ...base.clock import utc_now
 from ...base.errors import EvenhandError, SetupError
 from ...base.settings import Settings
 from ...base.values import frozen_by_name
+from ...database.engine import Database
+from ...domain.paging import Paging
 from ..database import python_module, service_settings, stop_signal
-from ..service.children import ChildSpec
 from ..service.serve import reachable_host, run_service
+from ..service.supervisor import ChildSpec
 from .applicants import applicants
-from .console import Steps
-from .example_key import fresh_key, revoke_keys
 from .model_address import SERVER, model_listener
 from .story import (
-    DEPLOYMENT_ID,
+    ADDRESS,
     Evenhand,
     Http,
     Label,
     Scene,
+    Steps,
     Stopped,
     Visit,
     catch_up,
@@ -140,8 +142,7 @@ class Stream:
         self._evenhand = evenhand
         self._model = model
         self._random = np.random.default_rng()
-        self._expected = queue.SimpleQueue[Label]()
-        self._due = list[Label]()
+        self._expected = queue.PriorityQueue[Label]()
         self.logged = 0
         self.labelled = 0
 
@@ -157,13 +158,11 @@ class Stream:
             self.logged += 1
             self.expect(draw_labels(visits, LATEST_LABEL, self._random))
 
-            # Other threads may add labels; only this one reads the heap.
-            while not self._expected.empty():
-                heapq.heappush(self._due, self._expected.get())
+            # Other threads may add labels; only this one takes them.
             now = utc_now()
             due = []
-            while self._due and self._due[0].known_at <= now:
-                due.append(heapq.heappop(self._due))
+            while not self._expected.empty() and self._expected.queue[0].known_at <= now:
+                due.append(self._expected.get())
             self._evenhand.log("feedback-records", [label.record() for label in due])
             self.labelled += len(due)
 
@@ -189,20 +188,18 @@ class Performance:
                     raise Stopped
                 with contextlib.suppress(queue.Empty):
                     key = keys.get(timeout=TURN_SECONDS)
-            service = Http(self.service_url, self.stop, headers={"Authorization": f"Bearer {key}"})
+            evenhand = Evenhand(self.service_url, self.stop, headers={"Authorization": f"Bearer {key}"})
             model = Http(self.model_url, self.stop)
-            scene = Scene(
-                Evenhand(service, DEPLOYMENT_ID), model, f"{self.model_url}/score", steps, self.stop
-            )
-            scene.evenhand.http.ask("GET", "/health/ready")
+            scene = Scene(evenhand, model, f"{self.model_url}/score", steps, self.stop)
+            evenhand.ask("GET", "/health/ready")
             self._print(
                 f"Pages                      {self.service_url}/  (log in with the key)",
                 f"Key of this run            {key}",
             )
-            score(scene.model, applicants(1, np.random.default_rng()))
+            score(model, applicants(1, np.random.default_rng()))
         steps.done("Started the database, the service, a worker and the model")
         register(scene)
-        stream = Stream(scene.evenhand, scene.model)
+        stream = Stream(evenhand, model)
         with ThreadPoolExecutor(max_workers=1) as pool:
             streaming = pool.submit(stream.run, self.stop)
             try:
@@ -211,7 +208,7 @@ class Performance:
                 check = check_now(scene)
                 self.console.print("", results_table(check, read_measurements(scene, check)), "", sep="\n")
                 series = "metric=disparate_impact&data=counterfactual&attribute=sex&scope=group&rollup=day"
-                address = f"{self.service_url}/v1/deployments/{DEPLOYMENT_ID}/measurements?{series}"
+                address = f"{self.service_url}{ADDRESS}/measurements?{series}"
                 self._print(
                     f"API and its documentation  {self.service_url}/docs",
                     f"Model                      {self.model_url}/score",
@@ -309,9 +306,9 @@ def _run_story(
             run_service(
                 settings,
                 stop,
-                companions=lambda _url: [model],
-                prepare=lambda database: keys.put(fresh_key(database)),
-                conclude=revoke_keys,
+                companions=[model],
+                prepare=lambda database: keys.put(_fresh_key(database)),
+                conclude=_revoke_keys,
                 environment=environment,
             )
         finally:
@@ -322,6 +319,27 @@ def _run_story(
     except Stopped:
         return False
     return True
+
+
+KEY_NAME = "evenhand example"
+_PAGE = 500
+
+
+def _fresh_key(database: Database) -> str:
+    # Only hashes are stored, so each run creates a new one.
+    _revoke_keys(database)
+    with database.transaction() as session:
+        return create_key(session, role=Role.ADMIN, name=KEY_NAME)
+
+
+def _revoke_keys(database: Database) -> None:
+    with database.transaction() as session:
+        page = page_keys(session, Paging(_PAGE))
+        while page:
+            for key in page:
+                if key.name == KEY_NAME and key.revoked_at is None:
+                    revoke_key(session, key.id)
+            page = page_keys(session, Paging(_PAGE, page[-1].no))
 
 
 @contextlib.contextmanager

@@ -2,26 +2,35 @@
 API.
 """
 
+import contextlib
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 import httpx
 import numpy as np
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
 
 from ...base.clock import HOUR, floor_to_hour
-from ...base.errors import SetupError, Unavailable
+from ...base.errors import SetupError
 from ...base.strict_json import JsonObject
 from ...base.values import frozen
+from ..import_service import read_content, request_until_answered
 from .applicants import BAD, DECISION, FEATURES, GOOD, Applicant, applicants, outcomes, training_data
-from .console import Steps
 from .model_address import OUTPUTS
 
 TIMEOUT_SECONDS = 30
-PAUSES = (0.2, 0.5, 1, 2, 4, 8, 8, 8)
 
 
 class Stopped(Exception):
@@ -38,60 +47,31 @@ class Http:
             base_url=base_url, headers=headers, timeout=TIMEOUT_SECONDS, trust_env=False
         )
 
-    def request(self, method: str, path: str, content: Any = None, **query: str) -> httpx.Response:  # noqa: ANN401 - any JSON
-        """Sends text as CSV, else JSON. Raises Unavailable after nine attempts of at most 30 seconds, and
-        Stopped.
-        """
-        body = (
-            {"content": content, "headers": {"Content-Type": "text/csv"}}
-            if isinstance(content, str)
-            else {"json": content}
-        )
-        for pause in (0, *PAUSES):
-            if self._stop.wait(pause):
-                raise Stopped
-            try:
-                response = self._client.request(method, path, **body, params=query)
-            except httpx.TransportError as error:
-                problem = f"{type(error).__name__}: {error}".removesuffix(": ")
-            else:
-                # The service starts or its database is away: both pass.
-                if response.status_code != httpx.codes.SERVICE_UNAVAILABLE:
-                    return response
-                problem = response.text
-        address = f"{str(self._client.base_url).rstrip('/')}/{path.lstrip('/')}"
-        raise Unavailable(
-            f"{address} did not answer in {1 + len(PAUSES)} attempts (the last one: {problem}). Nothing that "
-            "was logged is lost; if the machine is busy, run the command again."
-        )
+    def ask(self, method: str, path: str, body: Any = None, **options: Any) -> Any:  # noqa: ANN401 - any JSON, and httpx' own options
+        """Raises SetupError, Unavailable and Stopped."""
+        return read_content(self.request(method, path, json=body, **options))
 
-    def ask(self, method: str, path: str, content: Any = None, **query: str) -> Any:  # noqa: ANN401 - any JSON
-        """Raises SetupError of a refusal, with its message; Unavailable and Stopped as `request`."""
-        return _read_content(self.request(method, path, content, **query))
-
-    def find(self, path: str) -> Any | None:  # noqa: ANN401 - as above
+    def find(self, path: str) -> Any | None:  # noqa: ANN401 - any JSON
         response = self.request("GET", path)
-        return None if response.status_code == httpx.codes.NOT_FOUND else _read_content(response)
+        return None if response.status_code == httpx.codes.NOT_FOUND else read_content(response)
+
+    def request(self, method: str, path: str, **options: Any) -> httpx.Response:  # noqa: ANN401 - httpx' own options
+        return request_until_answered(self._client, method, path, pause=self._pause, **options)
+
+    def _pause(self, seconds: float) -> None:
+        if self._stop.wait(seconds):
+            raise Stopped
 
 
-def _read_content(response: httpx.Response) -> Any:  # noqa: ANN401 - any JSON
-    if response.is_error:
-        raise SetupError(
-            f"{response.request.method} {response.request.url} was answered {response.status_code}: "
-            f"{response.text}"
-        )
-    return response.json()
+DEPLOYMENT_ID = "credit-risk"
+ADDRESS = f"/v1/deployments/{DEPLOYMENT_ID}"
 
 
-class Evenhand:
-    def __init__(self, http: Http, deployment_id: str) -> None:
-        self.http = http
-        self.address = f"/v1/deployments/{deployment_id}"
-
-    def log(self, kind: str, records: Sequence[dict[str, Any]], **query: str) -> None:
+class Evenhand(Http):
+    def log(self, kind: str, records: Sequence[JsonObject], **query: str) -> None:
         if not records:
             return
-        receipt = self.http.ask("POST", f"{self.address}/{kind}", {"records": list(records)}, **query)
+        receipt = self.ask("POST", f"{ADDRESS}/{kind}", {"records": list(records)}, params=query)
         if receipt["rejected"]:
             raise SetupError(
                 f"{receipt['rejected']} of {receipt['sent']} {kind} were rejected: "
@@ -172,7 +152,6 @@ def draw_labels(visits: Sequence[Visit], latest: timedelta, random: np.random.Ge
     ]
 
 
-DEPLOYMENT_ID = "credit-risk"
 DEPLOYMENT = {
     "id": DEPLOYMENT_ID,
     "name": "Credit risk",
@@ -215,6 +194,25 @@ POLL_SECONDS = 0.2
 _WAITING = {"queued", "running"}
 
 
+class Steps:
+    def __init__(self, console: Console) -> None:
+        self.console = console
+
+    def done(self, what: str) -> None:
+        self.console.print(f"[green]✓[/] {what}", highlight=False)
+
+    @contextlib.contextmanager
+    def bar(self, doing: str, total: int | None = None) -> Iterator[Callable[[], None]]:
+        counts = [] if total is None else [BarColumn(), MofNCompleteColumn()]
+        if not self.console.is_terminal:
+            yield lambda: None
+            return
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), *counts, TimeElapsedColumn())
+        with Progress(*columns, console=self.console, transient=True) as progress:
+            task = progress.add_task(doing, total=total)
+            yield lambda: progress.advance(task)
+
+
 @frozen
 class Scene:
     evenhand: Evenhand
@@ -225,18 +223,18 @@ class Scene:
 
 
 def register(scene: Scene) -> None:
-    http = scene.evenhand.http
-    address = scene.evenhand.address
+    evenhand = scene.evenhand
     endpoint = {"url": scene.model_url}
-    stored = http.find(address)
+    stored = evenhand.find(ADDRESS)
     if stored is None:
-        http.ask("POST", "/v1/deployments", {**DEPLOYMENT, "endpoint": endpoint})
+        evenhand.ask("POST", "/v1/deployments", {**DEPLOYMENT, "endpoint": endpoint})
     elif (stored["endpoint"] or {}).get("url") != scene.model_url:
-        http.ask("PATCH", address, {"endpoint": endpoint})
-    if http.find(f"{address}/fairness-monitor") is None:
-        http.ask("PUT", f"{address}/fairness-monitor", MONITOR)
-    if http.find(f"{address}/training-data") is None:
-        http.ask("PUT", f"{address}/training-data", training_data().to_csv(index=False), label=DECISION)
+        evenhand.ask("PATCH", ADDRESS, {"endpoint": endpoint})
+    if evenhand.find(f"{ADDRESS}/fairness-monitor") is None:
+        evenhand.ask("PUT", f"{ADDRESS}/fairness-monitor", MONITOR)
+    if evenhand.find(f"{ADDRESS}/training-data") is None:
+        table = {"content": training_data().to_csv(index=False), "headers": {"Content-Type": "text/csv"}}
+        evenhand.ask("PUT", f"{ADDRESS}/training-data", params={"label": DECISION}, **table)
     scene.steps.done(
         f"Registered [bold]{DEPLOYMENT_ID}[/], a monitor of sex, age and both, and training data"
     )
@@ -246,7 +244,7 @@ def catch_up(scene: Scene, hours: int, now: datetime) -> list[Label]:
     """Traffic of the unchecked ones of the last `hours` hours, each then checked; returns labels still to
     come.
     """
-    checks = scene.evenhand.http.ask("GET", f"{scene.evenhand.address}/checks", limit="1000")["checks"]
+    checks = scene.evenhand.ask("GET", f"{ADDRESS}/checks", params={"limit": 1000})["checks"]
     checked = set()
     for check in checks:
         if check["state"] in _WAITING:
@@ -285,9 +283,7 @@ def catch_up(scene: Scene, hours: int, now: datetime) -> list[Label]:
     with scene.steps.bar("Checking hour by hour", total=len(missing)) as advance:
         bounds = [{"from": hour.isoformat(), "to": (hour + HOUR).isoformat()} for hour in missing]
         # All checks are requested before the first wait: the worker always has the next one.
-        for check in [
-            scene.evenhand.http.ask("POST", f"{scene.evenhand.address}/checks", span) for span in bounds
-        ]:
+        for check in [scene.evenhand.ask("POST", f"{ADDRESS}/checks", span) for span in bounds]:
             ended = _await_end(scene, check)
             if ended["state"] == "failed":
                 raise SetupError(f"The check of the hour {ended['from']} failed: {ended['reason']}")
@@ -300,7 +296,7 @@ def catch_up(scene: Scene, hours: int, now: datetime) -> list[Label]:
 
 def check_now(scene: Scene) -> JsonObject:
     with scene.steps.bar("Checking the present hour"):
-        check = _await_end(scene, scene.evenhand.http.ask("POST", f"{scene.evenhand.address}/checks"))
+        check = _await_end(scene, scene.evenhand.ask("POST", f"{ADDRESS}/checks"))
     if check["state"] != "succeeded":
         raise SetupError(f"The check {check['id']} ended as {check['state']}: {check['reason']}")
     window = check["window"]
@@ -312,14 +308,14 @@ def check_now(scene: Scene) -> JsonObject:
 
 
 def read_measurements(scene: Scene, check: JsonObject) -> Any:  # noqa: ANN401 - any JSON
-    return scene.evenhand.http.ask(
-        "GET", f"{scene.evenhand.address}/checks/{check['id']}/measurements", limit="1000"
-    )["measurements"]
+    return scene.evenhand.ask("GET", f"{ADDRESS}/checks/{check['id']}/measurements", params={"limit": 1000})[
+        "measurements"
+    ]
 
 
 def _await_end(scene: Scene, check: JsonObject) -> JsonObject:
     while check["state"] in _WAITING:
-        check = scene.evenhand.http.ask("GET", f"{scene.evenhand.address}/checks/{check['id']}")
+        check = scene.evenhand.ask("GET", f"{ADDRESS}/checks/{check['id']}")
         if check["state"] in _WAITING and scene.stop.wait(POLL_SECONDS):
             raise Stopped
     return check

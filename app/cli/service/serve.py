@@ -27,8 +27,7 @@ from ...database.engine import Database
 from ...deployments.queries import Deployments
 from ...domain.paging import Paging
 from ..database import migrate, python_module, service_settings, stop_signal, warn_of_foreign_tables
-from .children import ChildSpec
-from .supervisor import Supervisor
+from .supervisor import ChildSpec, Supervisor
 
 BACKLOG = 2048
 
@@ -48,7 +47,7 @@ def run_service(
     stop: threading.Event,
     *,
     with_worker: bool = True,
-    companions: Callable[[str], Sequence[ChildSpec]] = lambda _url: (),
+    companions: Sequence[ChildSpec] = (),
     prepare: Callable[[Database], None] = lambda _database: None,
     conclude: Callable[[Database], None] = lambda _database: None,
     greet: Callable[[], None] = lambda: None,
@@ -57,8 +56,7 @@ def run_service(
     """Call it from the main thread. After `stop` every process that was started has ended.
 
     `prepare` is called with the migrated database before anything serves, `conclude` after everything has
-    served, `greet` once the service is ready. `companions` returns, for the database's URL, further processes
-    to run; `environment` is for all of them.
+    served, `greet` once the service is ready. `companions` are further processes to run; `environment` is for all processes.
     """
     with (
         listening(settings.host, settings.port, processes=settings.api_processes) as listeners,
@@ -75,7 +73,7 @@ def run_service(
             specs = [
                 *api_specs(listeners, environment=shared),
                 *([worker] if with_worker else []),
-                *companions(url),
+                *companions,
             ]
             try:
                 with _greet_when_ready(settings, stop, greet):
@@ -213,13 +211,8 @@ def _explain_first_key(settings: Settings, database: Database) -> list[str]:
     command_line = (
         f"{shlex.quote(str(launcher)) if launcher.exists() else 'evenhand'} keys create --role admin"
     )
-    if settings.database_url is not None:
-        return [
-            "There is no API key yet. Create one in another terminal, with the same DATABASE_URL:",
-            f"    {command_line}",
-        ]
-    data_dir = shlex.quote(str(settings.data_dir.absolute()))
-    return [
-        "There is no API key yet. Create one in another terminal:",
-        f"    EVENHAND_DATA_DIR={data_dir} {command_line}",
-    ]
+    where = ", with the same DATABASE_URL"
+    if settings.database_url is None:
+        where = ""
+        command_line = f"EVENHAND_DATA_DIR={shlex.quote(str(settings.data_dir.absolute()))} {command_line}"
+    return [f"There is no API key yet. Create one in another terminal{where}:", f"    {command_line}"]

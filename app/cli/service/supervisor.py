@@ -1,14 +1,20 @@
 """Keeps processes running on top of a foundation (the database) until asked to stop."""
 
+import contextlib
+import os
+import signal
+import subprocess
 import threading
 import time
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
 
 import structlog
 
 from ...base.errors import SetupError
-from .children import Child, ChildSpec
+from ...base.values import frozen_by_name
+from ...database.embedded.embedded_server import EmbeddedPostgres
+from ...database.embedded.system_account import tied_command
 
 POLL_SECONDS = 0.1
 FIRST_DELAY_SECONDS = 0.2
@@ -18,11 +24,41 @@ STEADY_SECONDS = 30.0
 log = structlog.get_logger()
 
 
-class Foundation(Protocol):
-    def start(self) -> object:
-        """Starts it, or finds it running. Raises SetupError."""
+@frozen_by_name
+class ChildSpec:
+    name: str
+    command: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    inherited_files: tuple[int, ...] = ()
+    stop_seconds: float = 15.0
 
-    def is_running(self) -> bool: ...
+
+class Child(subprocess.Popen[bytes]):
+    """Has a session of its own, so that Ctrl-C reaches only the supervisor; its id is also
+    that of its group.
+    """
+
+    def __init__(self, spec: ChildSpec) -> None:
+        self.spec = spec
+        # A supervisor that is killed outright takes Postgres along, so there is nothing left to finish in
+        # good order.
+        super().__init__(
+            tied_command(spec.command, signal.SIGKILL),
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, **spec.environment},
+            pass_fds=spec.inherited_files,
+            start_new_session=True,
+        )
+
+    def wait_for_end(self) -> None:
+        """Kills those that do not end by themselves within `stop_seconds`."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.wait(self.spec.stop_seconds)
+        with contextlib.suppress(
+            ProcessLookupError, PermissionError
+        ):  # macOS answers "not permitted" for a group of zombies
+            os.killpg(self.pid, signal.SIGKILL)
+        self.wait()
 
 
 class Backoff:
@@ -55,14 +91,13 @@ class Supervisor:
         self,
         specs: Sequence[ChildSpec],
         *,
-        foundation: Foundation | None = None,
+        foundation: EmbeddedPostgres | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._specs = {spec.name: spec for spec in specs}
         self._foundation = foundation
         self._clock = clock
         self._children = dict[str, Child]()
-        self._done = set[str]()
         self._backoffs = {name: Backoff() for name in ["", *self._specs]}
 
     def run(self, stop: threading.Event) -> None:
@@ -85,19 +120,13 @@ class Supervisor:
         for name, spec in self._specs.items():
             child = self._children.get(name)
             if not child:
-                if name not in self._done and self._backoffs[name].is_due(self._clock()):
+                if self._backoffs[name].is_due(self._clock()):
                     self._start(spec)
                 continue
-            status = child.poll()
-            if status is None:
-                continue
-            child.wait_for_end()
-            del self._children[name]
-            if spec.is_restarted:
-                log.warning("child_died", child=name, status=status)
-            else:
-                self._done.add(name)
-                log.info("child_finished", child=name, status=status)
+            if child.poll() is not None:
+                child.wait_for_end()
+                del self._children[name]
+                log.warning("child_died", child=name, status=child.returncode)
 
     def pids(self) -> dict[str, int]:
         return {name: child.pid for name, child in self._children.items()}

@@ -4,7 +4,7 @@ import typer
 
 from ... import VERSION
 from ...base.errors import SetupError
-from ...base.telemetry.metrics_endpoint import counters_served
+from ...base.telemetry.prometheus import counters_served
 from ...base.telemetry.traces import tracing
 from ...calls.egress_policy import read_policy
 from ...database.migrations import require_no_months_in_files, require_suitable

@@ -18,7 +18,7 @@ from ...base.errors import SetupError
 from ...base.values import frozen
 from .data_folder import PORT, Place, has_data, make_folder, settle
 from .dumps import Users, one_at_a_time, programs_for
-from .spawn import tied_command
+from .system_account import tied_command
 
 PID_LINES = 8  # written in steps; the last one is the state
 

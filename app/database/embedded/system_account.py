@@ -1,10 +1,16 @@
-"""Account that the server runs as, and the paths it can reach. Changes no permissions."""
+"""Account that the server runs as, the paths it can reach, and commands that end with us, by `launch.py`.
+
+Changes no permissions.
+"""
 
 import os
 import pwd
 import shutil
+import signal
 import stat
 import subprocess
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import structlog
@@ -17,6 +23,8 @@ NAMES = (OWN_NAME, "postgres")
 
 NOBODY = "nobody"
 """Never runs the server: several programs run as it, and each could read the others' data."""
+
+LAUNCHER = Path(__file__).with_name("launch.py")
 
 log = structlog.get_logger()
 
@@ -97,3 +105,22 @@ def _find_account(name: str) -> Account | None:
     except KeyError:
         return None
     return Account(entry.pw_uid, entry.pw_gid)
+
+
+def tied_command(
+    command: Sequence[str], death_signal: signal.Signals, account: Account | None = None
+) -> list[str]:
+    """Sends `death_signal` when the starting thread ends.
+
+    Only root may request an `account`. Process id and exit status are the program's own.
+    """
+    return [
+        sys.executable,
+        "-I",
+        "-S",
+        str(LAUNCHER),
+        str(os.getpid()),
+        str(int(death_signal)),
+        "-" if account is None else f"{account.uid}:{account.gid}",
+        *command,
+    ]

@@ -69,6 +69,8 @@ class UsedLogInRow(Row):
 
 
 class ActivityRow(Row):
+    """`actor` is a key's id, `user:` and a name, `schedule` or `unknown`; `details` never holds a secret."""
+
     __tablename__ = "activities"
     __table_args__ = (Index("activities_deployment_no_no_idx", "deployment_no", "no"),)
 

@@ -11,9 +11,10 @@ from starlette.responses import Response
 
 from ...access.audit import activity_queries as activities
 from ...access.audit import event_queries as audit_events
-from ...access.audit.activity_queries import Activity, ActivityFilter
+from ...access.audit.activity_queries import ActivityFilter
 from ...access.audit.event_queries import AuditEvent, AuditFilter
 from ...access.gate.caller import Admin, NowIn, Reader, SessionIn
+from ...database.tables import ActivityRow
 from ...domain.paging import Paging
 from ...web.route_declarations import NumberCursor, cut
 from ..render import page, people
@@ -64,7 +65,7 @@ def activity_page(
 
 
 def list_events(
-    session: Session, events: Sequence[Activity | AuditEvent], chosen: ChosenEvents
+    session: Session, events: Sequence[ActivityRow | AuditEvent], chosen: ChosenEvents
 ) -> dict[str, object]:
     shown, cursor = cut(events, Paging(SHOWN + 1))
     filled = chosen.model_dump()

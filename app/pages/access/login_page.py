@@ -11,7 +11,6 @@ from starlette.responses import Response
 from ...access.authenticator import is_from_our_page
 from ...access.gate.caller import Services, ServicesIn
 from ...access.gate.gate import LOG_IN, is_over_https, session_cookie, session_token
-from ...access.password_log_in import log_in_with_password
 from ...access.users import browser_sessions as sessions
 from ...base.errors import EvenhandError, Forbidden, Unauthenticated
 from ...web.middleware import name_client
@@ -59,9 +58,7 @@ async def log_in(
             async with services.log_ins.turn(name_client(address)):
                 token = await run_in_threadpool(_log_in_with_key, services, key, address=address)
         else:
-            token = await log_in_with_password(
-                services, name.strip(), password, address=address, client=name_client(address)
-            )
+            token = await services.log_in(name.strip(), password, address=address)
     except EvenhandError as error:
         return refuse_log_in(request, services, next, error, name)
     return lead_on(request, token, own_path(next), seconds=int(sessions.LASTS.total_seconds()))

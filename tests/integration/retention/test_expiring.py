@@ -9,11 +9,12 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
+from app.database.tables import ErasureRow
 from app.deployments.queries import Deployments, build_definition
 from app.domain.deployment import Deployment
 from app.retention import expire as expiring
 from app.retention.expire import apply_policies
-from app.retention.policy import Erasure, RetentionPolicy
+from app.retention.policy import RetentionPolicy
 from app.retention.queries import place_hold, put_policy
 from app.worker.looks import look_for_aged_records
 from tests.builders.kept_records import PERSON, SERIES
@@ -45,7 +46,7 @@ def tables(stage: Scene) -> set[str]:
         return {name for (name,) in connection.execute("SELECT relname FROM pg_class WHERE relname LIKE 'payload_records_2026_03'")}
 
 
-def of(ended: list[Erasure], stage: Scene) -> Erasure:
+def of(ended: list[ErasureRow], stage: Scene) -> ErasureRow:
     return next(erasure for erasure in ended if erasure.deployment_id == stage.deployment.id)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.base.errors import ScoringFailed
+from app.base.errors import PageRefused, ScoringFailed
 from app.base.values import Scalar
 from app.calls.scoring import ask_page as asking
 from app.calls.scoring.scoring_client import Refusal
@@ -21,7 +21,6 @@ ROWS: list[list[Scalar | None]] = [MAN, POOR_WOMAN]
     [
         (Fault.STATUS_401, "answered 401 Unauthorized (1 attempt)"),
         (Fault.STATUS_404, "answered 404 Not Found (1 attempt)"),
-        (Fault.STATUS_422, "answered 422 Unprocessable"),
         (Fault.REDIRECT, "Redirects are not followed"),
         (Fault.NOT_JSON, "did not answer JSON (JSON is malformed: invalid character (byte 0)). (Endpoint 127.0.0.1:"),
         (Fault.NOT_JSON, ' Its answer began: "<html><body>Welcome'),
@@ -46,11 +45,25 @@ def test_what_will_not_pass_fails_at_once_with_the_reason(fault: Fault, sentence
     assert time.slept == []
 
 
+@pytest.mark.parametrize("path", ["url", "mlflow_url"])
+def test_a_page_that_is_refused_is_asked_about_record_by_record_without_a_pause(path: str) -> None:
+    time = FakeTime()
+
+    with faulty(Fault.STATUS_422) as server:
+        client = client_of(getattr(server, path), time=time)
+        with pytest.raises(PageRefused) as caught:
+            client.score(ROWS)
+
+    assert "answered 422 Unprocessable" in caught.value.quoting
+    assert server.counts.requests == 1 + len(ROWS)
+    assert (time.slept, client.refused) == ([], 0)
+
+
 @pytest.mark.parametrize(("fault", "word"), [(Fault.NAN, "nan"), (Fault.PROBABILITY_ABOVE_ONE, "1.5")])
 @pytest.mark.parametrize("path", ["url", "mlflow_url"])
 def test_an_impossible_probability_costs_its_row(fault: Fault, word: str, path: str) -> None:
     with faulty(fault) as server:
-        good, bad = client_of(getattr(server, path), time=FakeTime()).score_each(ROWS)
+        good, bad = client_of(getattr(server, path), time=FakeTime()).score(ROWS)
 
     assert isinstance(good, Prediction)
     assert isinstance(bad, Refusal)
@@ -197,7 +210,7 @@ def test_credentials_stay_out_of_the_whole_chain_of_errors() -> None:
 
 
 def test_the_first_page_that_fails_for_good_gives_up_the_others() -> None:
-    with faulty(Fault.STATUS_422) as server, pytest.raises(ScoringFailed):
+    with faulty(Fault.STATUS_404) as server, pytest.raises(ScoringFailed):
         client_of(server.url, page_size=1, concurrency=2).score([MAN] * 500)
 
     assert server.counts.requests <= 4

@@ -10,9 +10,8 @@ from sqlalchemy import text
 from structlog.testing import capture_logs
 
 from app.database import replica as replicas
-from app.database.engine import Database
+from app.database.engine import Database, Replica
 from app.database.migrations import upgrade
-from app.database.replica import Replica
 from tests.builders.bodies import deployment
 from tests.builders.standby import Pair, replicated_postgres
 from tests.service import running_service

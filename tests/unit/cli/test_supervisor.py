@@ -3,7 +3,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from app.base.errors import SetupError
-from app.cli.service.children import Child, ChildSpec
-from app.cli.service.supervisor import LONGEST_DELAY_SECONDS, STEADY_SECONDS, Backoff, Supervisor
+from app.cli.service.supervisor import LONGEST_DELAY_SECONDS, STEADY_SECONDS, Backoff, Child, ChildSpec, Supervisor
+from app.database.embedded.embedded_server import EmbeddedPostgres
 from tests.progress import wait_until
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -20,8 +19,7 @@ DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); prin
 
 SUPERVISE_TWO = """
 import sys, threading
-from app.cli.service.children import ChildSpec
-from app.cli.service.supervisor import Supervisor
+from app.cli.service.supervisor import ChildSpec, Supervisor
 from app.base.telemetry.json_logs import configure_logging
 from tests.progress import wait_until
 configure_logging("ERROR")
@@ -31,21 +29,23 @@ Supervisor([ChildSpec(name=name, command=sleeper) for name in ("one", "two")]).r
 """
 
 
-class Ground:
+class Ground(EmbeddedPostgres):
     """A foundation that remembers what was done to it."""
 
     def __init__(self, *, failures: int = 0) -> None:
+        super().__init__(Path("unused"))
         self.up = True
         self.deeds: list[str] = []
         self._failures = failures
 
-    def start(self) -> None:
+    def start(self, *, creates: bool = True) -> str:  # noqa: ARG002 - the signature of the class
         """Comes up, after as many failures as it was made with."""
         self.deeds.append("start")
         if self._failures:
             self._failures -= 1
             raise SetupError("not yet")
         self.up = True
+        return ""
 
     def is_running(self) -> bool:
         """Whether it is up."""
@@ -60,16 +60,6 @@ def test_a_child_that_is_killed_is_started_again() -> None:
 
         wait_until(lambda: supervisor.pids().get("one", first["one"]) != first["one"])
         assert supervisor.pids()["two"] == first["two"]
-
-
-@pytest.mark.nightly
-def test_a_child_that_does_its_work_once_is_not_started_again(tmp_path: Path) -> None:
-    once = _python("once", f"open({str(tmp_path / 'runs')!r}, 'a').write('x')", is_restarted=False)
-
-    with _running([once, _sleeper("other")]) as supervisor:
-        wait_until(lambda: "once" not in supervisor.pids())
-        time.sleep(0.5)
-        assert (tmp_path / "runs").read_text() == "x"
 
 
 def test_stopping_ends_every_child() -> None:
@@ -142,8 +132,8 @@ def test_what_ran_steadily_before_it_died_starts_again_soon() -> None:
     assert backoff.is_due(100.0 + STEADY_SECONDS + 0.5)
 
 
-def _python(name: str, code: str, *, is_restarted: bool = True, stop_seconds: float = 5.0) -> ChildSpec:
-    return ChildSpec(name=name, command=(sys.executable, "-c", code), is_restarted=is_restarted, stop_seconds=stop_seconds)
+def _python(name: str, code: str, *, stop_seconds: float = 5.0) -> ChildSpec:
+    return ChildSpec(name=name, command=(sys.executable, "-c", code), stop_seconds=stop_seconds)
 
 
 def _sleeper(name: str) -> ChildSpec:

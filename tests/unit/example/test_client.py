@@ -7,7 +7,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from app.base.errors import Unavailable
-from app.cli.example import story as client
+from app.cli import import_service
 from app.cli.example.story import Http
 from tests.builders.page_words import says
 
@@ -19,7 +19,7 @@ def test_an_address_that_never_answers_is_named_with_the_attempts(monkeypatch: p
         asked.append((method, path))
         raise httpx.ReadTimeout("")
 
-    monkeypatch.setattr(client, "PAUSES", (0, 0))
+    monkeypatch.setattr(import_service, "PAUSES", (0, 0))
     monkeypatch.setattr(httpx.Client, "request", time_out)
 
     with pytest.raises(Unavailable) as raised:
