@@ -121,7 +121,7 @@ def measure_period(
 
 
 def _measure(table: GroupCounts, limits: Limits) -> Mapping[str, Measured]:
-    measured = measure_as_logged(table, metrics=(RATIO,), limits={RATIO: limits}, scopes=frozenset({"group"}))
+    measured = measure_as_logged(table, metrics=(RATIO,), limits={RATIO: limits})
     return {
         figure.group: figure for figure in measured if figure.scope == "group" and figure.group is not None
     }
