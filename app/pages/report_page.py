@@ -121,7 +121,6 @@ def reports_page(
         "rhythms": list(ReportRhythm),
         "titles": {name.value: preset.title for name, preset in PRESETS.items()},
         "columns": [column.name for column in (*deployment.schema.features, *deployment.schema.meta)],
-        "now": now,
         "check": None if chosen.check is None else get(session, deployment.no, chosen.check),
         "last": list(list_last_periods(time_range, now)),
         "channels": list_channels(session, principal, deployment.no),

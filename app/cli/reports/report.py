@@ -206,7 +206,8 @@ def report(
     with refuse_errors():
         if (file is None) == (deployment is None):
             raise InvalidInput("from_csv", "must name a file, or --deployment a deployment; one of the two")
-        _require_output(output, form)
+        if not output and form is Format.PDF and sys.stdout.isatty():
+            raise InvalidInput("output", "must name a file for a PDF, which a terminal cannot show")
         if output and file:
             check_target(output, file)
         mappings = read_mappings(categories) if categories else ()
@@ -265,20 +266,11 @@ def report(
                 control=control,
             )
             content = render_report(selection_report, file.name, form)
-        _write(content, output)
-
-
-def _require_output(output: Path | None, form: Format) -> None:
-    if not output and form is Format.PDF and sys.stdout.isatty():
-        raise InvalidInput("output", "must name a file for a PDF, which a terminal cannot show")
-
-
-def _write(content: bytes, output: Path | None) -> None:
-    if output:
-        write_bytes(content, output)
-    else:
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
+        if output:
+            write_bytes(content, output)
+        else:
+            sys.stdout.buffer.write(content)
+            sys.stdout.buffer.flush()
 
 
 def read_mappings(file: Path) -> tuple[CategoryMapping, ...]:

@@ -96,13 +96,13 @@ def clause_table(data: Json, sheets: Collection[PeriodSheet]) -> ReportTable:
 _ANSWERS = {
     "chapter:population": "who is in the report",
     "chapter:limits": "limits",
-    **{f"sheet:{sheet}": sheet.row.name for sheet in PeriodSheet},
+    **{f"sheet:{sheet}": sheet.row.title for sheet in PeriodSheet},
     **{f"preset:{name}": f"preset {preset.title}" for name, preset in PRESETS.items()},
 }
 
 
 def name_answer(answer: str) -> str:
-    """`lending` of `sheet:lending`, `API listAlerts` of `api:listAlerts`."""
+    """Title of a chapter of `sheet:lending`, `API listAlerts` of `api:listAlerts`."""
     kind, _, name = answer.partition(":")
     unlisted = {"api": f"API {name}", "command": name, "retention": f"retention preset {name}"}
     return _ANSWERS.get(answer) or unlisted[kind]

@@ -1,9 +1,10 @@
 """Views of a check in a report."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ...charts.pictures.twin_tables import VIEW_TITLES, ranges_chart, shares_chart
 from ...checks.views.view_shapes import AttributeView, CheckView, GroupShare, Outcomes, SubRange, ViewKind
+from ...domain.check import Measurement
 from ...domain.mitigation import ONLY_DIRECT
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.sentences.left_out import list_lines
@@ -20,9 +21,9 @@ from ..document import (
     format_measured_value,
     moment,
     name_verdict,
-    points_and_interval,
+    points,
+    points_interval,
     share,
-    share_and_interval,
     share_interval,
     value_and_interval,
 )
@@ -234,11 +235,21 @@ def _mitigation_blocks(
         for change in view.accuracy:
             metric = change.before.metric.removesuffix("_before").replace("_", " ")
             cells = [
-                *share_and_interval(change.before),
-                *share_and_interval(change.after),
-                *points_and_interval(change.change),
+                *_show_measured(change.before, share, share_interval),
+                *_show_measured(change.after, share, share_interval),
+                *_show_measured(change.change, points, points_interval),
             ]
             rows.append((metric, change.before.group or change.before.scope.value, *cells))
         yield ReportTable(
             f"Accuracy on labelled records before and after mitigation: {view.attribute}", columns, rows
         )
+
+
+def _show_measured(
+    measurement: Measurement | None,
+    show: Callable[[float], str],
+    show_ends: Callable[[float | None, float | None], str],
+) -> tuple[str, str]:
+    if measurement is None or measurement.value is None:
+        return value_and_interval(measurement)
+    return show(measurement.value), show_ends(measurement.lower, measurement.upper)

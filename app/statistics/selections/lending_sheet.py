@@ -297,13 +297,12 @@ def quantile_ratios(
         reference_above = int((reference > cut).sum())
         rate = above / scores.size
         reference_rate = reference_above / reference.size
+        ratio = lower = upper = None
         if reference_above:
+            ratio = rate / reference_rate
             lower, upper, _ = log_ratio(above, scores.size, reference_above, reference.size)
-            ratios.append(
-                QuantileRatio(quantile, cut, rate, reference_rate, rate / reference_rate, lower, upper, None)
-            )
-        else:
-            ratios.append(QuantileRatio(quantile, cut, rate, reference_rate, None, None, None, NOBODY_ABOVE))
+        reason = None if reference_above else NOBODY_ABOVE
+        ratios.append(QuantileRatio(quantile, cut, rate, reference_rate, ratio, lower, upper, reason))
     return tuple(ratios)
 
 
