@@ -116,7 +116,11 @@ def reports_page(
     mappings = parse_mappings(chosen.categories) if "categories" in used else ()
     controls = tuple(used.get("control", ()))
     values = {
-        **read_kept(session, deployment, now),
+        "schedules": [
+            (schedule, first_due(schedule, now))
+            for schedule in schedules_page(session, deployment.no, Paging(MAX_SCHEDULES))
+        ],
+        "kept": kept_page(session, deployment.no, Paging(MOST_KEPT)),
         "most_kept": MOST_KEPT,
         "rhythms": list(ReportRhythm),
         "titles": {name.value: preset.title for name, preset in PRESETS.items()},
@@ -176,15 +180,6 @@ def list_last_periods(time_range: RangeChoice, now: datetime) -> Iterator[tuple[
         last = find_period(kind, (running.start - timedelta.resolution).astimezone(zone).date(), zone)
         choice = RangeChoice(start=last.start, end=last.end, zone=zone)
         yield kind.value, urlencode(choice.query())
-
-
-def read_kept(session: Session, deployment: Deployment, now: datetime) -> dict[str, object]:
-    schedules = schedules_page(session, deployment.no, Paging(MAX_SCHEDULES))
-    reports = kept_page(session, deployment.no, Paging(MOST_KEPT))
-    return {
-        "schedules": [(schedule, first_due(schedule, now)) for schedule in schedules],
-        "kept": reports,
-    }
 
 
 def find_problem(chosen: ChosenContent, deployment: Deployment, monitor: Monitor | None) -> str:

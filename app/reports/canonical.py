@@ -78,16 +78,14 @@ def encode_canonical(value: object) -> bytes:
 
 def _describe_period(period: PeriodSums) -> dict[str, Any]:
     parts = [
-        {
-            "monitor_version": part.key.monitor_version,
-            "model_revision": part.key.model_revision,
-            "hours": part.hours,
-            "records": part.records,
+        part.key._asdict()
+        | _without(part, {"key", "comparisons"})
+        | {
             "attributes": [
                 _without(of, {"records", "comparison"})
                 | {"attribute": of.comparison.label, "records": of.records.to_json()}
                 for of in part.comparisons
-            ],
+            ]
         }
         for part in period.parts
     ]

@@ -13,7 +13,7 @@ from typer import Argument, Context, Exit, Option, Typer
 
 from ...base.clock import utc_now
 from ...base.errors import InvalidInput
-from ...base.spreadsheets import harmless
+from ...base.spreadsheets import write_cell
 from ...base.strict_json import JsonObject
 from ...base.values import read_number
 from ...library.selections import SelectionReport, report_selections
@@ -97,11 +97,9 @@ def render_csv(report: SelectionReport) -> str:
     writer.writeheader()
     for row in rows:
         for column, value in row.items():
-            if isinstance(value, bool):
-                row[column] = "true" if value else "false"
             # Names of categories come from the file, and a spreadsheet must not run them.
-            elif isinstance(value, str) and read_number(value) is None:
-                row[column] = harmless(value)
+            if not isinstance(value, str) or read_number(value) is None:
+                row[column] = write_cell(value)
         writer.writerow(row)
     return written.getvalue()
 

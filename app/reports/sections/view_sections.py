@@ -142,19 +142,19 @@ def _shares_table(caption: str, view: AttributeView) -> ReportTable:
     groups = (*view.groups, *view.pooled)
     rows: list[tuple[str, ...]] = []
     if any(group.after is not None for group in groups):
-        for group in groups:
-            before = _share_and_interval(group.outcomes)
-            after = (group.outcomes.reason or ABSENT, ABSENT)
-            if group.after is not None and group.after.share is not None:
-                after = _share_and_interval(group.after)
-            ratios = [
-                ABSENT if ratio is None else format_measured_value(ratio)
-                for ratio in (group.comparison, group.comparison_after)
-            ]
-            verdict = name_verdict(group.comparison_after)
-            rows.append(
-                (_name_group(group), group.role, count(group.records), *before, *after, *ratios, verdict)
+        rows += [
+            (
+                _name_group(group),
+                group.role,
+                count(group.records),
+                *_share_and_interval(group.outcomes),
+                *_share_and_interval(group.after),
+                value_and_interval(group.comparison)[0],
+                value_and_interval(group.comparison_after)[0],
+                name_verdict(group.comparison_after),
             )
+            for group in groups
+        ]
         return ReportTable(caption, _OF_PAIR, rows, _RATIO)
 
     metrics = sorted({group.comparison.metric for group in groups if group.comparison is not None})
@@ -197,9 +197,9 @@ _OF_ONE = ("Group", "Role", "Favourable", "Records", "Share", "95 %", "Compared"
 _RATIO = "The ratio is the disparate impact: the share of the group over that of the reference."
 
 
-def _share_and_interval(outcomes: Outcomes | SubRange) -> tuple[str, str]:
-    if outcomes.share is None:
-        return outcomes.reason or ABSENT, ABSENT
+def _share_and_interval(outcomes: Outcomes | SubRange | None) -> tuple[str, str]:
+    if outcomes is None or outcomes.share is None:
+        return (outcomes and outcomes.reason) or ABSENT, ABSENT
     return share(outcomes.share), share_interval(outcomes.lower, outcomes.upper)
 
 
