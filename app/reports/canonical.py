@@ -92,7 +92,7 @@ def _describe_period(period: PeriodSums) -> dict[str, Any]:
     return _without(period, {"zone", "parts"}) | {"zone": period.zone.key, "parts": parts}
 
 
-def _without(member: Any, left_out: AbstractSet[str]) -> dict[str, Any]:  # noqa: ANN401 - a dataclass or a named tuple
+def _without(member: Any, left_out: AbstractSet[str]) -> dict[str, Any]:  # noqa: ANN401 - a dataclass or tuple
     names = member._fields if hasattr(member, "_fields") else [field.name for field in fields(member)]
     return {name: getattr(member, name) for name in names if name not in left_out}
 

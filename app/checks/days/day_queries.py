@@ -244,7 +244,8 @@ _OPEN = """
     counted AS (
         SELECT bin, count(*) FILTER (WHERE state = 'succeeded' AND additional > 0 AND carried IS NULL)
             AS topped_up,
-               -- Of checks that begin at one hour the last one counts its records. They end in that hour, so the order of ends is theirs.
+               -- Of checks that begin at one hour the last one counts its records.
+               -- They end in that hour, so the order of ends is theirs.
                sum(logged) FILTER (WHERE is_of_hour AND next_start IS DISTINCT FROM span_start) AS logged
         FROM (SELECT *, lead(span_start) OVER (PARTITION BY is_of_hour ORDER BY span_end, no) AS next_start
             FROM ended WHERE has_window) o

@@ -275,7 +275,7 @@ def read_kept_file(session: Session, report: KeptReport, form: str) -> bytes:
     return content
 
 
-def _end(session: Session, report: KeptReport, **values: Any) -> KeptReport:  # noqa: ANN401 - columns of the row
+def _end(session: Session, report: KeptReport, **values: Any) -> KeptReport:  # noqa: ANN401 - columns
     if_lost = f"Report {report.id} is no longer this worker's: nothing was written."
     held = HeldRow(table=KeptReportRow, no=report.no, token=report.lease_token, if_lost=if_lost)
     values |= {"claimable_at": None, "lease_token": None, "finished_at": func.now()}

@@ -159,8 +159,8 @@ def describe_sampling(sampling: Json) -> str:
         )
     return (
         f"A share of {low} of the traffic was logged, so each record counts for about "
-        f"{1 / sampling['lowest_rate']:,.4g} decisions. All numbers of people are of logged records; rates and "
-        "ratios are estimates of those of all decisions."
+        f"{1 / sampling['lowest_rate']:,.4g} decisions. All numbers of people are of logged records; rates "
+        "and ratios are estimates of those of all decisions."
     )
 
 

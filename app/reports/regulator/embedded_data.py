@@ -104,7 +104,8 @@ def read_csv(content: bytes) -> Json:
         InvalidInput: it has none.
     """
     try:
-        rows = [row for row in csv.reader(io.StringIO(content.decode(), newline="")) if len(row) == 5]  # noqa: PLR2004 - columns of the file
+        table = csv.reader(io.StringIO(content.decode(), newline=""))
+        rows = [row for row in table if len(row) == 5]  # noqa: PLR2004 - columns of the file
     except (UnicodeDecodeError, csv.Error) as error:
         raise InvalidInput("file", "must be a report of a deployment, and is no text") from error
     members: Json = {name: value for sheet, _, _, name, value in rows if sheet == "report"}

@@ -179,22 +179,16 @@ def write_csv(report: Json) -> bytes:
 
 def flatten_sheet(sheet: str, content: Json) -> Iterator[tuple[str, str, str, str, str]]:
     for name, value in content.items():
-        if name == "tables":
-            for table in value:
-                for member, member_value in table.items():
-                    if member == "rows":
-                        for row in member_value:
-                            title = "category" if "category" in row else "column"
-                            figures = {figure: value for figure, value in row.items() if figure != title}
-                            yield from (
-                                (sheet, table["attribute"], row[title], *leaf) for leaf in _leaves(figures)
-                            )
-                    elif member != "attribute":
-                        yield from (
-                            (sheet, table["attribute"], "", *leaf) for leaf in _leaves(member_value, member)
-                        )
-        else:
+        if name != "tables":
             yield from ((sheet, "", "", *leaf) for leaf in _leaves(value, name))
+            continue
+        for table in value:
+            of_table = {member: of for member, of in table.items() if member not in {"attribute", "rows"}}
+            yield from ((sheet, table["attribute"], "", *leaf) for leaf in _leaves(of_table))
+            for row in table["rows"]:
+                title = "category" if "category" in row else "column"
+                figures = {figure: of for figure, of in row.items() if figure != title}
+                yield from ((sheet, table["attribute"], row[title], *leaf) for leaf in _leaves(figures))
 
 
 def _leaves(tree: Any, name: str = "") -> Iterator[tuple[str, str]]:  # noqa: ANN401 - any JSON
@@ -329,14 +323,38 @@ def read_report_file(content: bytes) -> ReadReport:
         InvalidInput: it is not a report of a deployment, or one of another format version.
     """
     start = content.lstrip()[:20].lower()
+    is_csv = start.startswith(b"sheet,attribute")
+    embedded = content
     if start.startswith(b"%pdf"):
         embedded = read_pdf(content, opening=f'{{\n "kind": "{KIND}"'.encode())
-        return _read_members(_parse(embedded), whole=is_whole(content))
-    if start.startswith(b"<"):
-        return _read_members(_parse(read_html(content)), whole=is_whole(content))
-    if start.startswith(b"sheet,attribute"):
-        return _read_members(read_csv(content), whole=is_whole(content), has_figures=False)
-    return _read_members(_parse(content), whole=None)
+    elif start.startswith(b"<"):
+        embedded = read_html(content)
+    try:
+        report = read_csv(content) if is_csv else json.loads(embedded)
+    except (UnicodeDecodeError, ValueError) as error:
+        raise InvalidInput("file", "must be a report of a deployment as JSON, HTML, PDF or CSV") from error
+    if not isinstance(report, dict) or report.get("kind") != KIND:
+        raise InvalidInput(
+            "file", "must be a report of `evenhand report --deployment`, and is another document"
+        )
+    if report.get("format") not in READABLE_FORMATS:
+        raise InvalidInput(
+            "file", f"must have a format up to {FORMAT}, and was made by another version of Evenhand"
+        )
+    try:
+        period = report["period"]
+        return ReadReport(
+            deployment_id=str(report["deployment"]["id"]),
+            span=Span(
+                start=datetime.fromisoformat(period["start"]), end=datetime.fromisoformat(period["end"])
+            ),
+            chain=read_chain(report["chain"]),
+            content=report,
+            is_whole=is_whole(content) if is_csv or embedded is not content else None,
+            has_figures=not is_csv,
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise InvalidInput("file", "lacks the deployment, the period or the chain of a report") from error
 
 
 def check_file(report: ReadReport) -> Iterator[Difference]:
@@ -354,29 +372,3 @@ def check_file(report: ReadReport) -> Iterator[Difference]:
 
 def check_database(session: Session, deployment: Deployment, report: ReadReport) -> Iterator[Difference]:
     yield from compare_chains(report.chain, make_chain(session, deployment, report.span))
-
-
-def _parse(content: bytes) -> Any:  # noqa: ANN401 - any JSON
-    try:
-        return json.loads(content)
-    except (UnicodeDecodeError, ValueError) as error:
-        raise InvalidInput("file", "must be a report of a deployment as JSON, HTML, PDF or CSV") from error
-
-
-def _read_members(report: Any, *, whole: bool | None, has_figures: bool = True) -> ReadReport:  # noqa: ANN401 - any JSON
-    if not isinstance(report, dict) or report.get("kind") != KIND:
-        raise InvalidInput(
-            "file", "must be a report of `evenhand report --deployment`, and is another document"
-        )
-    if report.get("format") not in READABLE_FORMATS:
-        raise InvalidInput(
-            "file", f"must have a format up to {FORMAT}, and was made by another version of Evenhand"
-        )
-    try:
-        period = report["period"]
-        span = Span(start=datetime.fromisoformat(period["start"]), end=datetime.fromisoformat(period["end"]))
-        return ReadReport(
-            str(report["deployment"]["id"]), span, read_chain(report["chain"]), report, whole, has_figures
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise InvalidInput("file", "lacks the deployment, the period or the chain of a report") from error

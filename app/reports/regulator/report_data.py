@@ -155,8 +155,8 @@ UNEQUALLY_SAMPLED = (
 
 LIMITS = (
     (
-        "Tables count records. Where a person has several, the person counts several times, and intervals and "
-        "tests are too sure."
+        "Tables count records. Where a person has several, the person counts several times, and intervals "
+        "and tests are too sure."
     ),
     (
         "The tests of many categories and tables are not corrected for their number: about one in twenty is "

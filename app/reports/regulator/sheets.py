@@ -229,8 +229,8 @@ PRESETS = {
         elsewhere=(
             "the business reason of each control",
             (
-                "which law applies: Regulation B has no effects test since 2026-07-21; state law and the Fair "
-                "Housing Act remain"
+                "which law applies: Regulation B has no effects test since 2026-07-21; state law and the "
+                "Fair Housing Act remain"
             ),
         ),
     ),

@@ -119,7 +119,7 @@ def is_separated(design: FloatArray, selected: FloatArray, rejected: FloatArray)
     mixed = design[(selected > 0) & (rejected > 0)]
     if np.linalg.matrix_rank(mixed) == design.shape[1]:
         return False
-    from scipy.optimize import linprog  # noqa: PLC0415 - a tenth of a second to load, and few tables come here
+    from scipy.optimize import linprog  # noqa: PLC0415 - slow to load, and few tables come here
 
     signed = np.vstack([design[selected > 0], -design[rejected > 0]])
     solution = linprog(

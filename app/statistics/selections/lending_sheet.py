@@ -84,7 +84,7 @@ def bound_categories(
     weights = weights / np.maximum(totals, 1)
     categories = list(mapping.weights.values())
     reference = None if mapping.reference is None else categories.index(mapping.reference)
-    is_pair = len(categories) + bool((totals < 1 - ROUNDING).any()) == 2  # noqa: PLR2004 - a category and the others
+    is_pair = len(categories) + bool((totals < 1 - ROUNDING).any()) == 2  # noqa: PLR2004 - it and the others
     bins = np.minimum(20 * weights[[int(reference == 0)]], 19) if is_pair else np.minimum(10 * weights, 9)
     _, cells = np.unique(np.floor(bins + 1e-9), axis=1, return_inverse=True)
     counts = np.array(
