@@ -44,6 +44,7 @@ from ..statistics.selections.category_people import (
     EXAMPLE_MAPPING,
     MAX_MAPPING_LENGTH,
     SCHEMES,
+    CategoryMapping,
     parse_mappings,
 )
 from .range_bar import KEEPS_RANGE, RangeIn, build_bar, chosen_span
@@ -74,6 +75,10 @@ class ChosenContent:
     tool: Annotated[ToolKind, Query()] = ToolKind.SELECTING
     check: Annotated[str | None, Query(max_length=64)] = None
     categories: Annotated[str, Query(max_length=MAX_MAPPING_LENGTH)] = ""
+
+    @property
+    def mappings(self) -> tuple[CategoryMapping, ...]:
+        return parse_mappings(self.categories) if self.categories.strip() else ()
 
     def query(self) -> dict[str, str | list[str]]:
         members = {
@@ -113,7 +118,7 @@ def reports_page(
     }
     problem = find_problem(chosen, deployment, monitor)
     used = {} if problem else chosen.query()
-    mappings = parse_mappings(chosen.categories) if "categories" in used else ()
+    mappings = () if problem else chosen.mappings
     controls = tuple(used.get("control", ()))
     values = {
         "schedules": [
@@ -187,11 +192,10 @@ def find_problem(chosen: ChosenContent, deployment: Deployment, monitor: Monitor
     if monitor is None:
         return ""
     try:
-        mappings = parse_mappings(chosen.categories) if chosen.categories.strip() else ()
         wanted = SheetsWanted(
             attributes=tuple(chosen.attribute or ()),
             controls=tuple(chosen.control or ()),
-            categories=mappings,
+            categories=chosen.mappings,
         )
         choose_controls(deployment, monitor, wanted)
     except InvalidInput as error:

@@ -8,7 +8,7 @@ adds it up again.
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
@@ -151,8 +151,8 @@ def revision_before(
     session: Session, deployment_no: int, end: datetime
 ) -> tuple[str | None, datetime] | None:
     """Revision before that at `end`, and the end of its last success."""
-    row = next(iter(read_rows(session, _REVISION_BEFORE, {"deployment_no": deployment_no, "end": end})), None)
-    return None if row is None else (cast("str | None", row[0]), cast("datetime", row[1]))
+    rows = read_rows(session, _REVISION_BEFORE, {"deployment_no": deployment_no, "end": end})
+    return rows[0] if rows else None
 
 
 def _unite(select: str, wanted: Sequence[FiguresWanted]) -> str:

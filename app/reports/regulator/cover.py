@@ -11,6 +11,7 @@ from ...base.values import frozen
 from ...charts.forest_headline import capitalise
 from ...statistics.sentences.left_out import list_lines
 from ..document import Block, Bullets, Fact, FirstPage, Json, Made, Paragraph, ReportTable, Section, count
+from ..sections.configuration_sections import shorten_names
 from .clauses import CLAUSES
 from .sheets import PRESETS, PeriodSheet
 
@@ -219,11 +220,10 @@ def list_cover_facts(data: Json) -> Iterator[Fact]:
     yield Fact("Owner", deployment["owner"] or "nobody is named in the deployment's settings")
     named = [
         f"{revision['model_revision']} ({count(revision['records'])} records)"
-        for revision in data["revisions"][:_MOST_REVISIONS]
+        for revision in data["revisions"]
     ]
-    remaining = len(data["revisions"]) - len(named)
-    revisions = ", ".join(named) + (f" and {remaining} more" if remaining > 0 else "")
-    yield Fact("Model revisions", revisions or "none: no record was logged in the period")
+    revisions = shorten_names(named, _MOST_REVISIONS)
+    yield Fact("Model revisions", revisions if named else "none: no record was logged in the period")
     logged, counted, chosen = (count(population[name]) for name in ("logged", "in_report", "selected"))
     yield Fact(
         "Population",

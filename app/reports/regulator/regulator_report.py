@@ -271,7 +271,7 @@ def announce_report(session: Session, deployment: Deployment, report: KeptReport
         f"The report on {deployment.name}, {period}, "
         f"{'is ready' if is_ready else f'could not be made: {report.reason}'}"
     )
-    sentence = sentence if sentence.endswith(".") else f"{sentence}."
+    sentence = f"{sentence.removesuffix('.')}."
     now = current_time(session)
     message = new_message(Event.REPORT, now=now, sentence=sentence, display=sentence)
     message["type"] = f"report.{report.state.value}"

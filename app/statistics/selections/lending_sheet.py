@@ -12,7 +12,6 @@ from ...base.values import frozen
 from ..group_labels import MISSING, BoolArray, FloatArray, IntArray
 from ..intervals.intervals import Z, log_ratio
 from .category_people import (
-    Category,
     CategoryMapping,
     CountedPeople,
     Json,
@@ -317,7 +316,7 @@ def lending_sheet(people: CountedPeople) -> Json:
         name = name_reference(attribute)
         rows = []
         for chosen, category, of_reference in compare_categories(people, attribute):
-            score = _score_part(people, chosen, reference, (category, of_reference))
+            score = _score_part(people, chosen, reference, category.label, name)
             rows.append(category.to_json() | compare_rates("air", category, of_reference) | {"score": score})
         has_reference = people.count(reference & people.is_assessed)
         reason = None if rows else NO_OTHER.format(name=name) if has_reference else NO_REFERENCE
@@ -338,7 +337,7 @@ SIGMA = (
 
 
 def _score_part(
-    people: CountedPeople, chosen: Rows, reference: Rows, categories: tuple[Category, Category]
+    people: CountedPeople, chosen: Rows, reference: Rows, name: str, reference_name: str
 ) -> Json | None:
     scores = people.scores
     times = people.records
@@ -350,7 +349,6 @@ def _score_part(
     mine_scores, others_scores, all_scores = (
         np.repeat(scores[rows], times[rows]) for rows in (mine, of_reference, scored)
     )
-    name, reference_name = (category.label for category in categories)
     gap = score_gap(mine_scores, others_scores, all_scores, name=name, reference_name=reference_name)
     sheet: Json = {"gap": asdict(gap), "quantiles": [], "residual": None}
     if mine_scores.size and others_scores.size:
