@@ -37,7 +37,7 @@ from ..kept.queries import (
     keep_report,
 )
 from ..report_source import read_source
-from .cover import chapters, extend_cover
+from .cover import extend_cover, list_chapters
 from .embedded_data import is_whole, read_csv, read_html, read_pdf, seal_csv, seal_html, seal_pdf
 from .report_data import (
     FORMAT,
@@ -153,7 +153,7 @@ def extend_document(document: Document, report: Json) -> Document:
         document,
         subtitle=document.subtitle + (f" · {PRESETS[preset].title}" if preset else ""),
         first=document.first and extend_cover(document.first, report, document.made),
-        annex=[*document.annex, *chapters(report)],
+        annex=[*document.annex, *list_chapters(report)],
         attachments=(*document.attachments, *attachments),
     )
 
