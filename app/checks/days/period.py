@@ -209,11 +209,11 @@ def read_period(
     if logged is not None:
         left_out["not_checked"] = max(0, logged - total - sum(left_out.values()))
     names = GroupWords.of(monitor)
-    words = {"newest": f"{monitor.max_records:,} of an hour"}
+    texts = {"newest": f"{monitor.max_records:,} of an hour"}
     for position, part in enumerate(parts):
         others = left_out | {"other_part": total - part.records}
         comparisons = [
-            replace(of, records=replace(of.records.add_ungrouped(**others), words=words).named(names.label))
+            replace(of, records=replace(of.records.add_ungrouped(**others), words=texts).named(names.label))
             for of in part.comparisons
         ]
         parts[position] = replace(part, comparisons=comparisons)

@@ -214,7 +214,7 @@ def report(
             from ...reports.regulator.sheets import SheetsWanted, choose_sheets  # noqa: PLC0415 - above
             from .deployment_report import read_period, report_deployment  # noqa: PLC0415 - above
 
-            wanted = SheetsWanted(
+            query = SheetsWanted(
                 sheets=choose_sheets(sheets or (), preset),
                 attributes=tuple(attribute or ()),
                 controls=tuple(control or ()),
@@ -222,7 +222,7 @@ def report(
                 preset=None if preset is None else ReportPreset(preset),
                 categories=mappings,
             )
-            content = report_deployment(deployment, read_period(start, end), wanted, form)
+            content = report_deployment(deployment, read_period(start, end), query, form)
         elif file:
             if preset not in list(ReportPreset):
                 stated = "it is left out" if preset is None else f"found {preset!r:.100}"

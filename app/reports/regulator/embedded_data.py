@@ -51,7 +51,7 @@ def seal_csv(rows: Iterable[Sequence[str]], report: Json) -> bytes:
     members = [
         ("report", "", "", path, str(reduce(getitem, path.split("."), report))) for path in _CSV_MEMBERS
     ]
-    chain = [("chain", "", part["part"], "digest", part["digest"]) for part in report["chain"]]
+    chain = [("chain", "", entry["part"], "digest", entry["digest"]) for entry in report["chain"]]
     unsealed = csv_lines([*rows, *members, *chain])
     return unsealed + b"file,,,sha256," + _digest(unsealed) + b"\r\n"
 

@@ -118,23 +118,23 @@ def read_content(database: Database, order: Order) -> ReportContent:
         NotFound: the check is there no more.
         Unavailable: the database does not answer.
     """
-    wanted = order.wanted
+    sheets = order.wanted
     deployment = order.deployment
     with database.transaction() as session:
-        of = order.span if wanted.check_id is None else get(session, deployment.no, wanted.check_id)
-        source = read_source(session, deployment, of, now=order.made.at, zone=ZoneInfo(wanted.zone))
+        of = order.span if sheets.check_id is None else get(session, deployment.no, sheets.check_id)
+        source = read_source(session, deployment, of, now=order.made.at, zone=ZoneInfo(sheets.zone))
         document = make_document(session, source, order.made, has_annex=order.has_annex)
-        if wanted.kind is not ReportKind.REGULATOR:
+        if sheets.kind is not ReportKind.REGULATOR:
             return ReportContent(document, None)
         with arrow_reader(database) as reader:
-            report = read_report(session, reader, source, wanted) | {"missing": [], "elsewhere": []}
-        if wanted.preset is not None:
+            report = read_report(session, reader, source, sheets) | {"missing": [], "elsewhere": []}
+        if sheets.preset is not None:
             retention = read_retention_policy(session, deployment.no)
             lacks = find_missing(
-                wanted.preset, deployment, source.monitor, report["controls"], retention, wanted.categories
+                sheets.preset, deployment, source.monitor, report["controls"], retention, sheets.categories
             )
             report["missing"] = list(map(asdict, lacks))
-            report["elsewhere"] = list(PRESETS[wanted.preset].elsewhere)
+            report["elsewhere"] = list(PRESETS[sheets.preset].elsewhere)
     # Who made it when is not under the seal.
     report |= {
         "seal": digest_json(report),
@@ -183,11 +183,13 @@ def flatten_sheet(sheet: str, content: Json) -> Iterator[tuple[str, str, str, st
             yield from ((sheet, "", "", *leaf) for leaf in _leaves(value, name))
             continue
         for table in value:
-            of_table = {member: of for member, of in table.items() if member not in {"attribute", "rows"}}
+            of_table = {
+                member: figure for member, figure in table.items() if member not in {"attribute", "rows"}
+            }
             yield from ((sheet, table["attribute"], "", *leaf) for leaf in _leaves(of_table))
             for row in table["rows"]:
                 title = "category" if "category" in row else "column"
-                figures = {figure: of for figure, of in row.items() if figure != title}
+                figures = {member: figure for member, figure in row.items() if member != title}
                 yield from ((sheet, table["attribute"], row[title], *leaf) for leaf in _leaves(figures))
 
 
