@@ -68,7 +68,10 @@ def test_a_report_names_what_it_has_apart_from_what_else_is_in_the_product() -> 
 
     assert rows["us-nyc-ll144"][1:3] == ("preset New York City Local Law 144; Local Law 144: impact ratios; who is in the report", "–")
     assert rows["eu-ai-act-dates"] == ("from 2027-12-02", "who is in the report", "–", "whether a system is high-risk")
-    assert rows["eu-ai-act-73"][1:3] == ("–", "evidence; alerts; API readAlert; evenhand report verify")
+    assert rows["eu-ai-act-73"][1:3] == (
+        "–",
+        "Evidence over time; Alerts, and who acknowledged what; API readAlert; evenhand report verify",
+    )
     assert table.note == NOT_LEGAL_ADVICE
 
 
