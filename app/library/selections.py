@@ -27,10 +27,10 @@ from ..statistics.selections.controls_sheet import controls_sheet
 from ..statistics.selections.four_fifths import (
     LEAST_SHARE,
     AuditSheet,
-    ImpactTable,
     audit_tables,
     compare_with_reference,
     describe_impact,
+    list_large,
 )
 from ..statistics.selections.lending_sheet import bound_categories, bounds_sheet, lending_sheet
 from ..statistics.selections.selection_presets import NOTICE, PRESETS, Preset, ReportPreset, SheetName
@@ -221,7 +221,7 @@ class SelectionReport:
     def records(self) -> list[CountedRecords]:
         listed = [] if self.selection.tables else list(self.selection.records)
         for table, counted in zip(self.selection.tables, self.selection.records, strict=False):
-            best = ImpactTable(table).compared_with
+            best = highest_rate(list_large(table))
             names = self.references.get(counted.attribute, (best.label,) if best else ())
             groups = [
                 ComparedGroup(group.label, "reference" if group.label in names else "monitored")
@@ -429,7 +429,7 @@ def choose_references(tables: Sequence[CategoryTable], chosen: References) -> di
                 raise InvalidInput(
                     "reference", f"{label!r} is not a category of {name!r}, which has {', '.join(labels)}"
                 )
-        best = ImpactTable(table).compared_with or highest_rate(table.categories)
+        best = highest_rate(list_large(table)) or highest_rate(table.categories)
         references[name] = tuple(chosen.get(name, ())) or ((best.label,) if best else ())
     return references
 

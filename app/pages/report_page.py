@@ -44,6 +44,7 @@ from ..statistics.selections.category_people import (
     EXAMPLE_MAPPING,
     MAX_MAPPING_LENGTH,
     SCHEMES,
+    CategoryMapping,
     parse_mappings,
 )
 from .range_bar import KEEPS_RANGE, RangeIn, build_bar, chosen_span
@@ -74,6 +75,10 @@ class ChosenContent:
     tool: Annotated[ToolKind, Query()] = ToolKind.SELECTING
     check: Annotated[str | None, Query(max_length=64)] = None
     categories: Annotated[str, Query(max_length=MAX_MAPPING_LENGTH)] = ""
+
+    @property
+    def mappings(self) -> tuple[CategoryMapping, ...]:
+        return parse_mappings(self.categories) if self.categories.strip() else ()
 
     def query(self) -> dict[str, str | list[str]]:
         members = {
@@ -113,15 +118,18 @@ def reports_page(
     }
     problem = find_problem(chosen, deployment, monitor)
     used = {} if problem else chosen.query()
-    mappings = parse_mappings(chosen.categories) if "categories" in used else ()
+    mappings = () if problem else chosen.mappings
     controls = tuple(used.get("control", ()))
     values = {
-        **read_kept(session, deployment, now),
+        "schedules": [
+            (schedule, first_due(schedule, now))
+            for schedule in schedules_page(session, deployment.no, Paging(MAX_SCHEDULES))
+        ],
+        "kept": kept_page(session, deployment.no, Paging(MOST_KEPT)),
         "most_kept": MOST_KEPT,
         "rhythms": list(ReportRhythm),
         "titles": {name.value: preset.title for name, preset in PRESETS.items()},
         "columns": [column.name for column in (*deployment.schema.features, *deployment.schema.meta)],
-        "now": now,
         "check": None if chosen.check is None else get(session, deployment.no, chosen.check),
         "last": list(list_last_periods(time_range, now)),
         "channels": list_channels(session, principal, deployment.no),
@@ -179,25 +187,15 @@ def list_last_periods(time_range: RangeChoice, now: datetime) -> Iterator[tuple[
         yield kind.value, urlencode(choice.query())
 
 
-def read_kept(session: Session, deployment: Deployment, now: datetime) -> dict[str, object]:
-    schedules = schedules_page(session, deployment.no, Paging(MAX_SCHEDULES))
-    reports = kept_page(session, deployment.no, Paging(MOST_KEPT))
-    return {
-        "schedules": [(schedule, first_due(schedule, now)) for schedule in schedules],
-        "kept": reports,
-    }
-
-
 def find_problem(chosen: ChosenContent, deployment: Deployment, monitor: Monitor | None) -> str:
     """Says why the files cannot have the choices; empty where they can, or without a monitor."""
     if monitor is None:
         return ""
     try:
-        mappings = parse_mappings(chosen.categories) if chosen.categories.strip() else ()
         wanted = SheetsWanted(
             attributes=tuple(chosen.attribute or ()),
             controls=tuple(chosen.control or ()),
-            categories=mappings,
+            categories=chosen.mappings,
         )
         choose_controls(deployment, monitor, wanted)
     except InvalidInput as error:

@@ -78,23 +78,21 @@ def encode_canonical(value: object) -> bytes:
 
 def _describe_period(period: PeriodSums) -> dict[str, Any]:
     parts = [
-        {
-            "monitor_version": part.key.monitor_version,
-            "model_revision": part.key.model_revision,
-            "hours": part.hours,
-            "records": part.records,
+        part.key._asdict()
+        | _without(part, {"key", "comparisons"})
+        | {
             "attributes": [
                 _without(of, {"records", "comparison"})
                 | {"attribute": of.comparison.label, "records": of.records.to_json()}
                 for of in part.comparisons
-            ],
+            ]
         }
         for part in period.parts
     ]
     return _without(period, {"zone", "parts"}) | {"zone": period.zone.key, "parts": parts}
 
 
-def _without(member: Any, left_out: AbstractSet[str]) -> dict[str, Any]:  # noqa: ANN401 - a dataclass or a named tuple
+def _without(member: Any, left_out: AbstractSet[str]) -> dict[str, Any]:  # noqa: ANN401 - a dataclass or tuple
     names = member._fields if hasattr(member, "_fields") else [field.name for field in fields(member)]
     return {name: getattr(member, name) for name in names if name not in left_out}
 

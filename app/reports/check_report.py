@@ -228,7 +228,7 @@ def _write_annex(session: Session, source: ReportSource, *, has_annex: bool) -> 
     yield monitor_section(source.monitor, check)
     if source.is_of_check:
         yield from of_views
-    if not source.is_of_check:
+    else:
         yield _checks_section(source)
     yield evidence_section(rename_evidence(names, source.evidence))
     yield alerts_section(source)

@@ -327,18 +327,6 @@ def value_and_interval(measurement: Measurement | None) -> tuple[str, str]:
     )
 
 
-def share_and_interval(measurement: Measurement | None) -> tuple[str, str]:
-    if measurement is None or measurement.value is None:
-        return value_and_interval(measurement)
-    return share(measurement.value), share_interval(measurement.lower, measurement.upper)
-
-
-def points_and_interval(measurement: Measurement | None) -> tuple[str, str]:
-    if measurement is None or measurement.value is None:
-        return value_and_interval(measurement)
-    return points(measurement.value), points_interval(measurement.lower, measurement.upper)
-
-
 def name_verdict(measurement: Measurement | None) -> str:
     return ABSENT if measurement is None else VERDICT_WORDS[measurement.verdict]
 

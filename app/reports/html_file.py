@@ -24,7 +24,8 @@ def mark_names(text: str) -> Markup:
     """Escapes the text and makes isolated names elements; marks in the text would be lost when it is
     copied.
     """
-    return Markup(str(escape(text)).replace(FIRST, "<bdi>").replace(LAST, "</bdi>"))  # noqa: S704 - escaped before
+    escaped = str(escape(text))
+    return Markup(escaped.replace(FIRST, "<bdi>").replace(LAST, "</bdi>"))  # noqa: S704 - escaped before
 
 
 _ENVIRONMENT.filters |= {"names": mark_names, "picture": Markup}

@@ -94,32 +94,32 @@ def read_source(
         InvalidInput: the period has too many hours.
     """
     no = deployment.no
-    span = (
-        of if isinstance(of, Span) else Span(start=min(of.span.start, of.span.end - BEFORE), end=of.span.end)
-    )
-    ends = ends_in(span)
-    alerted = span
-    runs = ended_runs(session, no, ends.start, ends.end)
-    if isinstance(of, Span):
-        newest = next((run for run in reversed(runs) if run.state == CheckState.SUCCEEDED), None)
-        check = newest and get(session, no, newest.id)
-    else:
-        check = of
-        alerted = Span(start=span.start, end=max(ends.end, of.finished_at or span.end))
     evidence = look_at_evidence(session, no)
     monitor = None if evidence is None else evidence.monitor
+    span = (
+        Span(start=min(of.span.start, of.span.end - BEFORE), end=of.span.end)
+        if isinstance(of, CheckRun)
+        else of
+    )
+    ends = ends_in(span)
+    runs = ended_runs(session, no, ends.start, ends.end)
+    alerted = hours = span
+    period = None
+    if isinstance(of, CheckRun):
+        check: CheckRun | None = of
+        alerted = Span(start=span.start, end=max(ends.end, of.finished_at or span.end))
+    else:
+        newest = next((run for run in reversed(runs) if run.state == CheckState.SUCCEEDED), None)
+        check = newest and get(session, no, newest.id)
+        hours = cut_to_hours(span, now)
+        if monitor is not None:
+            # Records in your own tables are not counted apart from checks.
+            logged = None if deployment.payload else count_logged(session, no, hours)
+            period = read_period(session, no, monitor, hours, zone=zone, now=now, logged=logged)
     measurements = () if check is None else tuple(read_measurements(session, check.no))
     view = None if check is None else check_view(session, deployment, check, ViewKind.AS_LOGGED)
     # Judged from the end of the time: the same data give the same report.
     forest = build_past_forest(session, evidence, check, measurements, end=span.end)
-    hours = span
-    period = None
-    if isinstance(of, Span):
-        hours = cut_to_hours(of, now)
-        # Records in your own tables are not counted apart from checks.
-        logged = None if deployment.payload else count_logged(session, no, hours)
-        if monitor is not None:
-            period = read_period(session, no, monitor, hours, zone=zone, now=now, logged=logged)
     histories = []
     for comparison in [] if monitor is None else list_comparisons(monitor):
         for data in DATA_NAMES:

@@ -127,12 +127,12 @@ async def report_turn(principal: Reader, reports: ReportsIn) -> AsyncIterator[No
         yield
 
 
-_MAKES_REPORT = [Depends(report_turn, scope="function"), exported("report")]
+MAKES_REPORT = [Depends(report_turn, scope="function"), exported("report")]
 """The turn comes before anything that needs a connection."""
 
 
 @router.get(
-    "/checks/{check_id}/report.{form}", response_class=ReportFile, responses=FILES, dependencies=_MAKES_REPORT
+    "/checks/{check_id}/report.{form}", response_class=ReportFile, responses=FILES, dependencies=MAKES_REPORT
 )
 async def report_check(
     principal: Reader,
@@ -160,7 +160,7 @@ async def report_check(
     return send_file(file, options.form, f"{deployment.id}-{check.id}")
 
 
-@router.get("/report.{form}", response_class=ReportFile, responses=FILES, dependencies=_MAKES_REPORT)
+@router.get("/report.{form}", response_class=ReportFile, responses=FILES, dependencies=MAKES_REPORT)
 async def report_period(
     principal: Reader,
     deployment: ReadableDeployment,

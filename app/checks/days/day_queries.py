@@ -8,7 +8,7 @@ adds it up again.
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
@@ -151,8 +151,8 @@ def revision_before(
     session: Session, deployment_no: int, end: datetime
 ) -> tuple[str | None, datetime] | None:
     """Revision before that at `end`, and the end of its last success."""
-    row = next(iter(read_rows(session, _REVISION_BEFORE, {"deployment_no": deployment_no, "end": end})), None)
-    return None if row is None else (cast("str | None", row[0]), cast("datetime", row[1]))
+    rows = read_rows(session, _REVISION_BEFORE, {"deployment_no": deployment_no, "end": end})
+    return rows[0] if rows else None
 
 
 def _unite(select: str, wanted: Sequence[FiguresWanted]) -> str:
@@ -244,7 +244,8 @@ _OPEN = """
     counted AS (
         SELECT bin, count(*) FILTER (WHERE state = 'succeeded' AND additional > 0 AND carried IS NULL)
             AS topped_up,
-               -- Of checks that begin at one hour the last one counts its records. They end in that hour, so the order of ends is theirs.
+               -- Of checks that begin at one hour the last one counts its records.
+               -- They end in that hour, so the order of ends is theirs.
                sum(logged) FILTER (WHERE is_of_hour AND next_start IS DISTINCT FROM span_start) AS logged
         FROM (SELECT *, lead(span_start) OVER (PARTITION BY is_of_hour ORDER BY span_end, no) AS next_start
             FROM ended WHERE has_window) o

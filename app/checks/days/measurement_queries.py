@@ -33,15 +33,11 @@ class SeriesFilter:
     check_no: int | None = None
 
     def lets_through(self, measurement: Measurement) -> bool:
-        pairs = (
-            (self.data, measurement.data),
-            (self.attribute, measurement.attribute),
-            (self.group, measurement.group),
-        )
-        is_of_metric = not self.metrics or measurement.metric in self.metrics
         return (
-            is_of_metric
-            and all(filtered in (None, measured) for filtered, measured in pairs)
+            (not self.metrics or measurement.metric in self.metrics)
+            and self.data in (None, measurement.data)
+            and self.attribute in (None, measurement.attribute)
+            and self.group in (None, measurement.group)
             and (self.scope is None or measurement.is_of(self.scope))
         )
 
@@ -65,10 +61,6 @@ class HourTable:
     def read(cls, row: Sequence[Any]) -> Self:
         hour, data, attribute, cells, hours = row
         return cls(hour, DataSet(data), read_comparison(attribute, cells), omit_columns(cells), hours)
-
-    @property
-    def attribute(self) -> str:
-        return self.comparison.label
 
 
 class CountedOutcomes(NamedTuple):
@@ -179,7 +171,7 @@ def summed_tables(
     }
     open_ones = [HourTable.read(row) for row in read_rows(session, _HOURS, values | times)]
     tables = [*(HourTable.read(row[1:]) for row in rows if row[1] is not None), *open_ones]
-    return sorted(tables, key=lambda table: (table.hour, table.data, table.attribute))
+    return sorted(tables, key=lambda table: (table.hour, table.data, table.comparison.label))
 
 
 def day_tables(session: Session, deployment_no: int, day: datetime) -> list[DayTable]:
@@ -199,7 +191,7 @@ def store_day_tables(session: Session, deployment_no: int, day: datetime, tables
             "deployment_no": deployment_no,
             "day": day,
             "data": table.data,
-            "attribute": table.attribute,
+            "attribute": table.comparison.label,
             "favourable": outcomes.favourable,
             "unfavourable": outcomes.unfavourable,
             "hour": table.hour,

@@ -209,7 +209,15 @@ def read_period(
     total = sum(part.records for part in parts)
     if logged is not None:
         left_out["not_checked"] = max(0, logged - total - sum(left_out.values()))
-    parts = [_leave_out(part, monitor, left_out | {"other_part": total - part.records}) for part in parts]
+    names = GroupWords.of(monitor)
+    texts = {"newest": f"{monitor.max_records:,} of an hour"}
+    for position, part in enumerate(parts):
+        others = left_out | {"other_part": total - part.records}
+        comparisons = [
+            replace(of, records=replace(of.records.add_ungrouped(**others), words=texts).named(names.label))
+            for of in part.comparisons
+        ]
+        parts[position] = replace(part, comparisons=comparisons)
     return PeriodSums(
         span=span,
         zone=zone,
@@ -292,13 +300,3 @@ def _count_cohort(labelled: LabelledCells, scored: GroupCounts) -> IntArray:
         if group.label in places:
             cohort[position, :, 0] = scored.counts[places[group.label]]
     return cohort
-
-
-def _leave_out(part: PeriodPart, monitor: Monitor, left_out: Mapping[str, int]) -> PeriodPart:
-    names = GroupWords.of(monitor)
-    words = {"newest": f"{monitor.max_records:,} of an hour"}
-    comparisons = [
-        replace(of, records=replace(of.records.add_ungrouped(**left_out), words=words).named(names.label))
-        for of in part.comparisons
-    ]
-    return replace(part, comparisons=comparisons)

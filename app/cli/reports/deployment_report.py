@@ -35,13 +35,13 @@ def read_period(start: str | None, end: str | None) -> Span:
     return span
 
 
-def report_deployment(deployment_id: str, span: Span, wanted: SheetsWanted, form: str) -> bytes:
+def report_deployment(deployment_id: str, span: Span, sheets: SheetsWanted, form: str) -> bytes:
     origin = Made(at=utc_now().replace(microsecond=0), by="evenhand report")
     settings = command_settings()
     with ready_database(settings) as database:
         with database.transaction() as session:
             deployment = Deployments(session, open_secret_box(settings)).get(deployment_id)
-        order = Order(deployment=deployment, span=span, wanted=wanted, made=origin)
+        order = Order(deployment=deployment, span=span, wanted=sheets, made=origin)
         return read_content(database, order).write(form)
 
 
@@ -56,7 +56,7 @@ def verify_report(file: Path, *, is_offline: bool) -> bool:
             differences += check_database(session, deployment, report)
         looked_at = "the file and the database"
     if not differences:
-        checks = sum(part.part.startswith("check ") for part in report.chain)
+        checks = sum(entry.part.startswith("check ") for entry in report.chain)
         counted = "1 check" if checks == 1 else f"{checks:,} checks"
         echo(
             f"Unchanged: {looked_at}; {counted} and the configuration, chain {report.content['chain_head']}."

@@ -13,7 +13,7 @@ from typer import Argument, Context, Exit, Option, Typer
 
 from ...base.clock import utc_now
 from ...base.errors import InvalidInput
-from ...base.spreadsheets import harmless
+from ...base.spreadsheets import write_cell
 from ...base.strict_json import JsonObject
 from ...base.values import read_number
 from ...library.selections import SelectionReport, report_selections
@@ -97,11 +97,9 @@ def render_csv(report: SelectionReport) -> str:
     writer.writeheader()
     for row in rows:
         for column, value in row.items():
-            if isinstance(value, bool):
-                row[column] = "true" if value else "false"
             # Names of categories come from the file, and a spreadsheet must not run them.
-            elif isinstance(value, str) and read_number(value) is None:
-                row[column] = harmless(value)
+            if not isinstance(value, str) or read_number(value) is None:
+                row[column] = write_cell(value)
         writer.writerow(row)
     return written.getvalue()
 
@@ -206,7 +204,8 @@ def report(
     with refuse_errors():
         if (file is None) == (deployment is None):
             raise InvalidInput("from_csv", "must name a file, or --deployment a deployment; one of the two")
-        _require_output(output, form)
+        if not output and form is Format.PDF and sys.stdout.isatty():
+            raise InvalidInput("output", "must name a file for a PDF, which a terminal cannot show")
         if output and file:
             check_target(output, file)
         mappings = read_mappings(categories) if categories else ()
@@ -215,7 +214,7 @@ def report(
             from ...reports.regulator.sheets import SheetsWanted, choose_sheets  # noqa: PLC0415 - above
             from .deployment_report import read_period, report_deployment  # noqa: PLC0415 - above
 
-            wanted = SheetsWanted(
+            query = SheetsWanted(
                 sheets=choose_sheets(sheets or (), preset),
                 attributes=tuple(attribute or ()),
                 controls=tuple(control or ()),
@@ -223,7 +222,7 @@ def report(
                 preset=None if preset is None else ReportPreset(preset),
                 categories=mappings,
             )
-            content = report_deployment(deployment, read_period(start, end), wanted, form)
+            content = report_deployment(deployment, read_period(start, end), query, form)
         elif file:
             if preset not in list(ReportPreset):
                 stated = "it is left out" if preset is None else f"found {preset!r:.100}"
@@ -265,20 +264,11 @@ def report(
                 control=control,
             )
             content = render_report(selection_report, file.name, form)
-        _write(content, output)
-
-
-def _require_output(output: Path | None, form: Format) -> None:
-    if not output and form is Format.PDF and sys.stdout.isatty():
-        raise InvalidInput("output", "must name a file for a PDF, which a terminal cannot show")
-
-
-def _write(content: bytes, output: Path | None) -> None:
-    if output:
-        write_bytes(content, output)
-    else:
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
+        if output:
+            write_bytes(content, output)
+        else:
+            sys.stdout.buffer.write(content)
+            sys.stdout.buffer.flush()
 
 
 def read_mappings(file: Path) -> tuple[CategoryMapping, ...]:

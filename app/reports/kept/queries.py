@@ -275,7 +275,7 @@ def read_kept_file(session: Session, report: KeptReport, form: str) -> bytes:
     return content
 
 
-def _end(session: Session, report: KeptReport, **values: Any) -> KeptReport:  # noqa: ANN401 - columns of the row
+def _end(session: Session, report: KeptReport, **values: Any) -> KeptReport:  # noqa: ANN401 - columns
     if_lost = f"Report {report.id} is no longer this worker's: nothing was written."
     held = HeldRow(table=KeptReportRow, no=report.no, token=report.lease_token, if_lost=if_lost)
     values |= {"claimable_at": None, "lease_token": None, "finished_at": func.now()}
@@ -316,8 +316,7 @@ def put_schedule(
     row = {"deployment_no": deployment_no, "id": schedule_id, "version": 1, "since": func.now(), **values}
     changes = values | {"version": ReportScheduleRow.version + 1, "updated_at": func.now()}
     if before is None:
-        stored = select(ReportScheduleRow.no).where(ReportScheduleRow.deployment_no == deployment_no)
-        if len(session.scalars(stored).all()) >= MAX_SCHEDULES:
+        if len(schedules_page(session, deployment_no, Paging(MAX_SCHEDULES))) == MAX_SCHEDULES:
             raise Conflict(
                 f"The deployment has {MAX_SCHEDULES} report schedules, which is the maximum. Delete one, or "
                 "change one of them."

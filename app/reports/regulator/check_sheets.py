@@ -24,21 +24,9 @@ from ..document import (
 )
 from ..report_source import ReportSource
 from ..sections.second_page import ALERT_COLUMNS, alert_row, describe_alerts
-from .sheet_parts import MOST_ROWS, SheetParts, add_ends, name_cut, number_and_ends
+from .sheet_parts import SheetParts, add_ends, cut_table, number_and_ends
 
 FLIP_RATE = "flip_rate"
-ALTERNATIVES = (
-    "selection_rate_before",
-    "selection_rate_after",
-    "disparate_impact_before",
-    "disparate_impact_after",
-    "accuracy_before",
-    "accuracy_after",
-    "accuracy_change",
-    "changed_rate",
-)
-"""In this order: that of a set would give the same report another seal in another process."""
-
 NO_CHECK = "no check of the period succeeded"
 NOT_MEASURED = "the newest check of the period measured none of these figures"
 
@@ -51,6 +39,34 @@ class FigureColumn:
     metric: str
     name: str
     show: Callable[[Json], str]
+
+
+def _share_of(row: Json) -> str:
+    return share(row["value"])
+
+
+def _number_and_ends(row: Json) -> str:
+    return number_and_ends(row["value"], row["low"], row["high"])
+
+
+SELECTIONS = (
+    FigureColumn("selection_rate_before", "Rate before", _share_of),
+    FigureColumn("selection_rate_after", "Rate after", _share_of),
+    FigureColumn("disparate_impact_before", "Ratio before", _number_and_ends),
+    FigureColumn("disparate_impact_after", "Ratio after", _number_and_ends),
+    FigureColumn("changed_rate", "Outcomes changed", _share_of),
+)
+ACCURACIES = (
+    FigureColumn("accuracy_before", "Accuracy before", _share_of),
+    FigureColumn("accuracy_after", "Accuracy after", _share_of),
+    FigureColumn(
+        "accuracy_change",
+        "Change, in points",
+        lambda row: add_ends(points(row["value"]), points_interval(row["low"], row["high"])),
+    ),
+)
+# In this order: that of a set would give the same report another seal in another process.
+ALTERNATIVES = [column.metric for column in (*SELECTIONS, *ACCURACIES)]
 
 
 def evidence_sheet(parts: SheetParts) -> Json:
@@ -70,12 +86,11 @@ def evidence_sheet(parts: SheetParts) -> Json:
 
 
 def evidence_blocks(sheet: Json) -> Iterator[Block]:
-    rows = [(row["figure"], row["state"], row["sentence"]) for row in sheet["rows"][:MOST_ROWS]]
+    rows = [(row["figure"], row["state"], row["sentence"]) for row in sheet["rows"]]
     yield Paragraph("The state of every figure when this report was made, whatever the period.")
     if "guarantee" in sheet:
         yield Paragraph(f"{sheet['guarantee']} {NOT_COVERED}")
-    note = name_cut(sheet["rows"]).strip() or None
-    yield ReportTable("Since when", ("Figure", "State", "In words"), rows, note, is_last_wide=True)
+    yield cut_table("Since when", ("Figure", "State", "In words"), rows, is_last_wide=True)
 
 
 def alert_sheet(parts: SheetParts) -> Json:
@@ -89,9 +104,8 @@ def alert_blocks(sheet: Json) -> Iterator[Block]:
     for note in sheet["notes"]:
         yield Paragraph(note)
     if sheet["alerts"]:
-        rows = [tuple(alert.values()) for alert in sheet["alerts"][:MOST_ROWS]]
-        note = name_cut(sheet["alerts"]).strip() or None
-        yield ReportTable("Alerts of the period", ALERT_COLUMNS, rows, note)
+        rows = [tuple(alert.values()) for alert in sheet["alerts"]]
+        yield cut_table("Alerts of the period", ALERT_COLUMNS, rows)
 
 
 def flip_sheet(parts: SheetParts) -> Json:
@@ -129,29 +143,13 @@ def alternative_sheet(parts: SheetParts) -> Json:
 
 def alternative_blocks(sheet: Json) -> Iterator[Block]:
     yield from _introduce(sheet)
-    selections = (
-        FigureColumn("selection_rate_before", "Rate before", _share_of),
-        FigureColumn("selection_rate_after", "Rate after", _share_of),
-        FigureColumn("disparate_impact_before", "Ratio before", _number_and_ends),
-        FigureColumn("disparate_impact_after", "Ratio after", _number_and_ends),
-        FigureColumn("changed_rate", "Outcomes changed", _share_of),
-    )
     note = (
         "Before: outcomes as they were logged. After: outcomes as the deployment's mitigation gives them for "
         "the same records. Ratio: to the selection rate of the reference."
     )
-    yield from _tabulate_figures("Selection before and after mitigation", sheet["rows"], selections, note)
-    accuracies = (
-        FigureColumn("accuracy_before", "Accuracy before", _share_of),
-        FigureColumn("accuracy_after", "Accuracy after", _share_of),
-        FigureColumn(
-            "accuracy_change",
-            "Change, in points",
-            lambda row: add_ends(points(row["value"]), points_interval(row["low"], row["high"])),
-        ),
-    )
+    yield from _tabulate_figures("Selection before and after mitigation", sheet["rows"], SELECTIONS, note)
     note = "Accuracy of the outcomes, on records with a ground-truth label."
-    yield from _tabulate_figures("Cost or gain in accuracy", sheet["rows"], accuracies, note)
+    yield from _tabulate_figures("Cost or gain in accuracy", sheet["rows"], ACCURACIES, note)
 
 
 def _list_figures(
@@ -230,12 +228,4 @@ def _tabulate_figures(
         cells.append((*about, *shown, count(min(figure["records"] for figure in figures.values()))))
     if cells:
         names = ("Attribute", "Group", *(column.name for column in columns), "Records")
-        yield ReportTable(caption, names, cells[:MOST_ROWS], f"{note}{name_cut(cells)}")
-
-
-def _share_of(row: Json) -> str:
-    return share(row["value"])
-
-
-def _number_and_ends(row: Json) -> str:
-    return number_and_ends(row["value"], row["low"], row["high"])
+        yield cut_table(caption, names, cells, note)

@@ -11,8 +11,28 @@ from ...base.values import frozen
 from ...charts.forest_headline import capitalise
 from ...statistics.sentences.left_out import list_lines
 from ..document import Block, Bullets, Fact, FirstPage, Json, Made, Paragraph, ReportTable, Section, count
+from ..sections.configuration_sections import shorten_names
 from .clauses import CLAUSES
 from .sheets import PRESETS, PeriodSheet
+
+_NOT_OVER_CAUTION = (
+    "The period was not over when this report was made: records and checks that come later are not in it."
+)
+_RECORDS_SOURCE = (
+    "the log of the model's decisions in Evenhand: every record of the period, and the checks that ran "
+    "on them"
+)
+
+_MAX_REVISIONS = 4
+"""Max model revisions that the cover names."""
+
+_CHECKED_HOURS_NOTE = (
+    "Figures of this page are of the hours that were checked, with the newest model revision and monitor "
+    "version; without such hours, of the newest check. The tables of people in the annex count every "
+    "record of the period and all its model revisions, as logged, so their figures for the same group may "
+    "differ from these."
+)
+WHOLE_PERIOD_NOTE = "Every record of the period counts, of all model revisions, checked or not."
 
 
 @frozen
@@ -27,11 +47,11 @@ class ReportTerm:
 TERMS = msgspec.json.decode((files(__package__) / "glossary.json").read_bytes(), type=tuple[ReportTerm, ...])
 
 
-def chapters(data: Json) -> Iterator[Section]:
-    yield population_section(data)
+def list_chapters(data: Json) -> Iterator[Section]:
+    yield write_population(data)
     sheets = {sheet: data["sheets"][sheet] for sheet in PeriodSheet if sheet in data["sheets"]}
     for sheet, content in sheets.items():
-        notes = (Paragraph(OF_PERIOD),) if sheet.row.counts_people and content["tables"] else ()
+        notes = (Paragraph(WHOLE_PERIOD_NOTE),) if sheet.row.counts_people and content["tables"] else ()
         yield sheet.row.chapter(content, *notes)
     mapped = [describe_mapping(mapping) for mapping in data["categories"]]
     if mapped:
@@ -44,7 +64,7 @@ def chapters(data: Json) -> Iterator[Section]:
         blocks += [Paragraph("The rule also asks for, and no log holds:"), Bullets(data["elsewhere"])]
         yield Section("What is missing for the rule", blocks)
     yield Section("What these figures cannot say", (Bullets(data["limits"]),))
-    yield Section("Clause map", (clause_table(data, sheets),))
+    yield Section("Clause map", (tabulate_clauses(data, sheets),))
     terms = [
         f"{term.name}: {term.meaning}" for term in TERMS if not term.sheets or sheets.keys() & term.sheets
     ]
@@ -59,7 +79,7 @@ def chapters(data: Json) -> Iterator[Section]:
     yield Section("Hash chain", (Paragraph(verified),))
 
 
-def clause_table(data: Json, sheets: Collection[PeriodSheet]) -> ReportTable:
+def tabulate_clauses(data: Json, sheets: Collection[PeriodSheet]) -> ReportTable:
     rules = {clause.id: clause.rule for clause in CLAUSES}
     day = datetime.fromisoformat(data["made"]["at"]).date()
     in_report = {"chapter:population", "chapter:limits", *(f"sheet:{sheet}" for sheet in sheets)}
@@ -96,19 +116,19 @@ def clause_table(data: Json, sheets: Collection[PeriodSheet]) -> ReportTable:
 _ANSWERS = {
     "chapter:population": "who is in the report",
     "chapter:limits": "limits",
-    **{f"sheet:{sheet}": sheet.row.name for sheet in PeriodSheet},
+    **{f"sheet:{sheet}": sheet.row.title for sheet in PeriodSheet},
     **{f"preset:{name}": f"preset {preset.title}" for name, preset in PRESETS.items()},
 }
 
 
 def name_answer(answer: str) -> str:
-    """`lending` of `sheet:lending`, `API listAlerts` of `api:listAlerts`."""
+    """Title of a chapter of `sheet:lending`, `API listAlerts` of `api:listAlerts`."""
     kind, _, name = answer.partition(":")
     unlisted = {"api": f"API {name}", "command": name, "retention": f"retention preset {name}"}
     return _ANSWERS.get(answer) or unlisted[kind]
 
 
-def population_section(data: Json) -> Section:
+def write_population(data: Json) -> Section:
     population = data["population"]
     counted = (
         f"Records logged in the period: {count(population['logged'])}. In this report: "
@@ -159,8 +179,8 @@ def describe_sampling(sampling: Json) -> str:
         )
     return (
         f"A share of {low} of the traffic was logged, so each record counts for about "
-        f"{1 / sampling['lowest_rate']:,.4g} decisions. All numbers of people are of logged records; rates and "
-        "ratios are estimates of those of all decisions."
+        f"{1 / sampling['lowest_rate']:,.4g} decisions. All numbers of people are of logged records; rates "
+        "and ratios are estimates of those of all decisions."
     )
 
 
@@ -171,26 +191,6 @@ def describe_mapping(mapping: Json) -> str:
     return (
         f"{mapping['attribute']}{scheme}: {'values' if mapping['values'] else 'columns of weights'} {named}."
     )
-
-
-NOT_OVER = (
-    "The period was not over when this report was made: records and checks that come later are not in it."
-)
-SOURCE = (
-    "the log of the model's decisions in Evenhand: every record of the period, and the checks that ran "
-    "on them"
-)
-
-_MOST_REVISIONS = 4
-"""Max model revisions that the cover names."""
-
-WINDOWS = (
-    "Figures of this page are of the hours that were checked, with the newest model revision and monitor "
-    "version; without such hours, of the newest check. The tables of people in the annex count every "
-    "record of the period and all its model revisions, as logged, so their figures for the same group may "
-    "differ from these."
-)
-OF_PERIOD = "Every record of the period counts, of all model revisions, checked or not."
 
 
 def count_checks(data: Json) -> int:
@@ -207,8 +207,8 @@ def extend_cover(first: FirstPage, data: Json, origin: Made) -> FirstPage:
     return replace(
         first,
         facts=(*list_cover_facts(data), *facts),
-        cautions=(*first.cautions, *filter(None, (of_audit, None if is_over else NOT_OVER))),
-        notes=first.notes if first.group is None else (WINDOWS, *first.notes),
+        cautions=(*first.cautions, *filter(None, (of_audit, None if is_over else _NOT_OVER_CAUTION))),
+        notes=first.notes if first.group is None else (_CHECKED_HOURS_NOTE, *first.notes),
     )
 
 
@@ -219,11 +219,10 @@ def list_cover_facts(data: Json) -> Iterator[Fact]:
     yield Fact("Owner", deployment["owner"] or "nobody is named in the deployment's settings")
     named = [
         f"{revision['model_revision']} ({count(revision['records'])} records)"
-        for revision in data["revisions"][:_MOST_REVISIONS]
+        for revision in data["revisions"]
     ]
-    remaining = len(data["revisions"]) - len(named)
-    revisions = ", ".join(named) + (f" and {remaining} more" if remaining > 0 else "")
-    yield Fact("Model revisions", revisions or "none: no record was logged in the period")
+    revisions = shorten_names(named, _MAX_REVISIONS)
+    yield Fact("Model revisions", revisions if named else "none: no record was logged in the period")
     logged, counted, chosen = (count(population[name]) for name in ("logged", "in_report", "selected"))
     yield Fact(
         "Population",
@@ -231,7 +230,7 @@ def list_cover_facts(data: Json) -> Iterator[Fact]:
         "outcome",
     )
     yield Fact("Not in the figures", "; ".join(list_left_out(population)) or "nobody that is known of")
-    yield Fact("Source", SOURCE)
+    yield Fact("Source", _RECORDS_SOURCE)
     yield Fact("Software", data["software"])
     yield Fact(
         "Hash chain", f"{data['chain_head']}, over {count(count_checks(data))} checks and the configuration"

@@ -7,6 +7,7 @@ import io
 import re
 import zlib
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import reduce
 from operator import getitem
 
@@ -20,8 +21,6 @@ _HASH = re.compile(
 _HTML_DATA = re.compile(rb"<!-- evenhand-report ([A-Za-z0-9+/=]+) -->\n")
 _PDF_STREAM = re.compile(rb"stream\r?\n")
 _CSV_MEMBERS = ("kind", "format", "deployment.id", "period.start", "period.end", "seal", "chain_head")
-_HEAD_BYTES = 64
-"""Bytes of a PDF's stream that show whether it is the attached report."""
 
 NO_HASH = (
     "has no hash of its own: it was made by an earlier version of Evenhand, or its end was cut off; "
@@ -52,7 +51,7 @@ def seal_csv(rows: Iterable[Sequence[str]], report: Json) -> bytes:
     members = [
         ("report", "", "", path, str(reduce(getitem, path.split("."), report))) for path in _CSV_MEMBERS
     ]
-    chain = [("chain", "", part["part"], "digest", part["digest"]) for part in report["chain"]]
+    chain = [("chain", "", entry["part"], "digest", entry["digest"]) for entry in report["chain"]]
     unsealed = csv_lines([*rows, *members, *chain])
     return unsealed + b"file,,,sha256," + _digest(unsealed) + b"\r\n"
 
@@ -91,12 +90,10 @@ def read_pdf(content: bytes, *, opening: bytes) -> bytes:
         InvalidInput: there is none.
     """
     for match in _PDF_STREAM.finditer(content):
-        unpacker = zlib.decompressobj()
-        try:
-            if unpacker.decompress(content[match.end() :], _HEAD_BYTES).startswith(opening):
-                return zlib.decompressobj().decompress(content[match.end() :])
-        except zlib.error:
-            continue
+        with suppress(zlib.error):
+            unpacked = zlib.decompressobj().decompress(content[match.end() :])
+            if unpacked.startswith(opening):
+                return unpacked
     return _refuse("PDF")
 
 
@@ -107,7 +104,8 @@ def read_csv(content: bytes) -> Json:
         InvalidInput: it has none.
     """
     try:
-        rows = [row for row in csv.reader(io.StringIO(content.decode(), newline="")) if len(row) == 5]  # noqa: PLR2004 - columns of the file
+        table = csv.reader(io.StringIO(content.decode(), newline=""))
+        rows = [row for row in table if len(row) == 5]  # noqa: PLR2004 - columns of the file
     except (UnicodeDecodeError, csv.Error) as error:
         raise InvalidInput("file", "must be a report of a deployment, and is no text") from error
     members: Json = {name: value for sheet, _, _, name, value in rows if sheet == "report"}

@@ -18,8 +18,8 @@ from ...sources.arrays.favourable_scores import outcome_codes, stored_cells
 from ...sources.stored.window_queries import WindowQuery, name_values, sample_period
 from ...statistics.figure_values import Undefined
 from ...statistics.group_labels import MISSING, Codes, FloatArray
-from ..document import ABSENT, Block, Json, Paragraph, ReportTable, count, number
-from .sheet_parts import MOST_ROWS, SheetParts, categorise, map_categories, name_cut
+from ..document import ABSENT, Block, Json, Paragraph, count, number
+from .sheet_parts import SheetParts, categorise, cut_table, map_categories
 
 MOST_CELLS = 2_000_000
 """Max values read: records times columns."""
@@ -128,7 +128,7 @@ def indirect_blocks(sheet: Json) -> Iterator[Block]:
                 number(row["outcome_strength"]),
                 row["reason"] or ("reveals it" if row["reveals"] else ABSENT),
             )
-            for row in table["rows"][:MOST_ROWS]
+            for row in table["rows"]
         ]
         columns = (
             "Column",
@@ -140,8 +140,8 @@ def indirect_blocks(sheet: Json) -> Iterator[Block]:
         )
         note = (
             f"Reveals it: a strength above {sheet['limit']:g}, a small effect by convention, and above "
-            f"chance.{name_cut(table['rows'])}"
+            "chance."
         )
-        yield ReportTable(
+        yield cut_table(
             f"Columns that go together with {table['attribute']}", columns, rows, note, is_last_wide=True
         )

@@ -1,6 +1,8 @@
 """Sheets that count the people of a period: their data, unrounded, and their chapters, rounded."""
 
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from itertools import combinations
 
 import numpy as np
 
@@ -43,7 +45,7 @@ from ..document import (
 )
 from .attribute_names import order_for_audit
 from .clauses import ToolKind
-from .sheet_parts import MOST_ROWS, SheetParts, name_cut, number_and_ends, show_ends
+from .sheet_parts import MOST_ROWS, SheetParts, cut_table, name_cut, number_and_ends, show_ends
 
 MOST_PAIRED = 3
 """Max attributes that are paired without combinations in the monitor, and that an audit combines."""
@@ -97,21 +99,21 @@ def audit_sheet(parts: SheetParts) -> Json:
     chosen = parts.chosen
     span = parts.source.span
     features = order_for_audit(chosen.attributes, is_chosen=chosen.attributes_chosen)
-    scores = people.scores if chosen.tool is ToolKind.SCORING else None
     sheet: Json = {"tables": [], "unknown": 0, "assessed": 0}
+    assessed = people.is_assessed
+    selected = people.is_selected
     median = reason = None
-    if scores is None and chosen.tool is ToolKind.SCORING:
-        reason = people.no_scores
-    elif scores is not None and np.isnan(scores).all():
-        reason = NO_SCORED
-    else:
-        assessed = people.is_assessed
-        selected = people.is_selected
-        if scores is not None:
-            assessed = ~np.isnan(scores)
-            median = float(np.median(np.repeat(scores[assessed], people.records[assessed])))
+    if chosen.tool is ToolKind.SCORING:
+        if people.scores is None:
+            reason = people.no_scores
+        elif np.isnan(people.scores).all():
+            reason = NO_SCORED
+        else:
+            assessed = ~np.isnan(people.scores)
+            median = float(np.median(np.repeat(people.scores[assessed], people.records[assessed])))
             # NaN is above no number.
-            selected = scores > median
+            selected = people.scores > median
+    if reason is None:
         comparisons = [Comparison((feature,)) for feature in features]
         if 1 < len(features) <= MOST_PAIRED:
             comparisons.append(Comparison(features))
@@ -156,9 +158,7 @@ def _count_reference(people: CountedPeople, comparison: Comparison) -> Category 
     """None of combinations, and where there are no such people."""
     if comparison.is_together:
         return None
-    attribute = next(
-        attribute for attribute in people.attributes if attribute.feature == comparison.features[0]
-    )
+    attribute = people.attribute(comparison.features[0])
     reference = count_category(people, name_reference(attribute), reference_rows(attribute))
     return reference if reference.applicants else None
 
@@ -167,18 +167,13 @@ def comparisons_in(monitor: Monitor, features: Sequence[str]) -> list[Comparison
     """Each attribute and the monitor's combinations, or else each pair of up to `MOST_PAIRED` attributes."""
     together = [intersection for intersection in monitor.intersections if set(intersection) <= set(features)]
     if not together and len(features) <= MOST_PAIRED:
-        together = [
-            (first, second) for position, first in enumerate(features) for second in features[position + 1 :]
-        ]
+        together = list(combinations(features, 2))
     return [Comparison((feature,)) for feature in features] + [Comparison(joined) for joined in together]
 
 
 def tabulate(people: CountedPeople, comparison: Comparison, assessed: Rows, selected: Rows) -> CategoryTable:
     """`assessed` and `selected` are per row of `people`."""
-    members = [
-        next(attribute for attribute in people.attributes if attribute.feature == feature)
-        for feature in comparison.features
-    ]
+    members = list(map(people.attribute, comparison.features))
     sizes = [len(member.labels) for member in members]
     codes = np.asarray(cross([member.codes for member in members], sizes), dtype=np.int64)
     is_known = (codes != MISSING) & assessed
@@ -200,14 +195,9 @@ def tabulate(people: CountedPeople, comparison: Comparison, assessed: Rows, sele
 
 def is_longer_than_a_year(span: Span) -> bool:
     """Whether the time ends after the same day and hour of the next year."""
-    start = span.start
-    # From 29 February to the next 1 March.
-    is_leap_day = (start.month, start.day) == (2, 29)
-    return span.end > (
-        start.replace(year=start.year + 1, month=3, day=1)
-        if is_leap_day
-        else start.replace(year=start.year + 1)
-    )
+    last = span.end - timedelta.resolution
+    # The year 4 has a 29 February.
+    return (last.year - 1, last.replace(year=4)) >= (span.start.year, span.start.replace(year=4))
 
 
 def make_lending(parts: SheetParts) -> Json:
@@ -241,16 +231,16 @@ def impact_blocks(sheet: Json) -> Iterator[Block]:
                 *((number(row["ratio_to_reference"]),) if reference else ()),
                 ", ".join(FLAGS[flag] for flag in row["flags"]) or ABSENT,
             )
-            for row in rows[:MOST_ROWS]
+            for row in rows
         ]
         against = f" To the reference: {reference}." if reference else ""
         note = (
             f"Ratio: to {best}, the highest rate among categories with at least 2 % of the people.{against}"
-            f" {SIGNIFICANCE} Unknown category, in no row: {count(table['unknown'])}.{name_cut(rows)}"
+            f" {SIGNIFICANCE} Unknown category, in no row: {count(table['unknown'])}."
         )
         of_reference = ("To the reference",) if reference else ()
         columns = (label, "People", "Selected", "Rate", "Ratio", "95 % interval", *of_reference, "Remarks")
-        yield ReportTable(f"Selection by {label}", columns, cells, note, is_last_wide=True)
+        yield cut_table(f"Selection by {label}", columns, cells, note, is_last_wide=True)
         compared = [row for row in rows if row["category"] != best]
         tests = [
             (

@@ -37,7 +37,7 @@ from ..kept.queries import (
     keep_report,
 )
 from ..report_source import read_source
-from .cover import chapters, extend_cover
+from .cover import extend_cover, list_chapters
 from .embedded_data import is_whole, read_csv, read_html, read_pdf, seal_csv, seal_html, seal_pdf
 from .report_data import (
     FORMAT,
@@ -118,23 +118,23 @@ def read_content(database: Database, order: Order) -> ReportContent:
         NotFound: the check is there no more.
         Unavailable: the database does not answer.
     """
-    wanted = order.wanted
+    sheets = order.wanted
     deployment = order.deployment
     with database.transaction() as session:
-        of = order.span if wanted.check_id is None else get(session, deployment.no, wanted.check_id)
-        source = read_source(session, deployment, of, now=order.made.at, zone=ZoneInfo(wanted.zone))
+        of = order.span if sheets.check_id is None else get(session, deployment.no, sheets.check_id)
+        source = read_source(session, deployment, of, now=order.made.at, zone=ZoneInfo(sheets.zone))
         document = make_document(session, source, order.made, has_annex=order.has_annex)
-        if wanted.kind is not ReportKind.REGULATOR:
+        if sheets.kind is not ReportKind.REGULATOR:
             return ReportContent(document, None)
         with arrow_reader(database) as reader:
-            report = read_report(session, reader, source, wanted) | {"missing": [], "elsewhere": []}
-        if wanted.preset is not None:
+            report = read_report(session, reader, source, sheets) | {"missing": [], "elsewhere": []}
+        if sheets.preset is not None:
             retention = read_retention_policy(session, deployment.no)
             lacks = find_missing(
-                wanted.preset, deployment, source.monitor, report["controls"], retention, wanted.categories
+                sheets.preset, deployment, source.monitor, report["controls"], retention, sheets.categories
             )
             report["missing"] = list(map(asdict, lacks))
-            report["elsewhere"] = list(PRESETS[wanted.preset].elsewhere)
+            report["elsewhere"] = list(PRESETS[sheets.preset].elsewhere)
     # Who made it when is not under the seal.
     report |= {
         "seal": digest_json(report),
@@ -153,7 +153,7 @@ def extend_document(document: Document, report: Json) -> Document:
         document,
         subtitle=document.subtitle + (f" · {PRESETS[preset].title}" if preset else ""),
         first=document.first and extend_cover(document.first, report, document.made),
-        annex=[*document.annex, *chapters(report)],
+        annex=[*document.annex, *list_chapters(report)],
         attachments=(*document.attachments, *attachments),
     )
 
@@ -179,22 +179,18 @@ def write_csv(report: Json) -> bytes:
 
 def flatten_sheet(sheet: str, content: Json) -> Iterator[tuple[str, str, str, str, str]]:
     for name, value in content.items():
-        if name == "tables":
-            for table in value:
-                for member, member_value in table.items():
-                    if member == "rows":
-                        for row in member_value:
-                            title = "category" if "category" in row else "column"
-                            figures = {figure: value for figure, value in row.items() if figure != title}
-                            yield from (
-                                (sheet, table["attribute"], row[title], *leaf) for leaf in _leaves(figures)
-                            )
-                    elif member != "attribute":
-                        yield from (
-                            (sheet, table["attribute"], "", *leaf) for leaf in _leaves(member_value, member)
-                        )
-        else:
+        if name != "tables":
             yield from ((sheet, "", "", *leaf) for leaf in _leaves(value, name))
+            continue
+        for table in value:
+            of_table = {
+                member: figure for member, figure in table.items() if member not in {"attribute", "rows"}
+            }
+            yield from ((sheet, table["attribute"], "", *leaf) for leaf in _leaves(of_table))
+            for row in table["rows"]:
+                title = "category" if "category" in row else "column"
+                figures = {member: figure for member, figure in row.items() if member != title}
+                yield from ((sheet, table["attribute"], row[title], *leaf) for leaf in _leaves(figures))
 
 
 def _leaves(tree: Any, name: str = "") -> Iterator[tuple[str, str]]:  # noqa: ANN401 - any JSON
@@ -277,7 +273,7 @@ def announce_report(session: Session, deployment: Deployment, report: KeptReport
         f"The report on {deployment.name}, {period}, "
         f"{'is ready' if is_ready else f'could not be made: {report.reason}'}"
     )
-    sentence = sentence if sentence.endswith(".") else f"{sentence}."
+    sentence = f"{sentence.removesuffix('.')}."
     now = current_time(session)
     message = new_message(Event.REPORT, now=now, sentence=sentence, display=sentence)
     message["type"] = f"report.{report.state.value}"
@@ -329,14 +325,38 @@ def read_report_file(content: bytes) -> ReadReport:
         InvalidInput: it is not a report of a deployment, or one of another format version.
     """
     start = content.lstrip()[:20].lower()
+    is_csv = start.startswith(b"sheet,attribute")
+    embedded = content
     if start.startswith(b"%pdf"):
         embedded = read_pdf(content, opening=f'{{\n "kind": "{KIND}"'.encode())
-        return _read_members(_parse(embedded), whole=is_whole(content))
-    if start.startswith(b"<"):
-        return _read_members(_parse(read_html(content)), whole=is_whole(content))
-    if start.startswith(b"sheet,attribute"):
-        return _read_members(read_csv(content), whole=is_whole(content), has_figures=False)
-    return _read_members(_parse(content), whole=None)
+    elif start.startswith(b"<"):
+        embedded = read_html(content)
+    try:
+        report = read_csv(content) if is_csv else json.loads(embedded)
+    except (UnicodeDecodeError, ValueError) as error:
+        raise InvalidInput("file", "must be a report of a deployment as JSON, HTML, PDF or CSV") from error
+    if not isinstance(report, dict) or report.get("kind") != KIND:
+        raise InvalidInput(
+            "file", "must be a report of `evenhand report --deployment`, and is another document"
+        )
+    if report.get("format") not in READABLE_FORMATS:
+        raise InvalidInput(
+            "file", f"must have a format up to {FORMAT}, and was made by another version of Evenhand"
+        )
+    try:
+        period = report["period"]
+        return ReadReport(
+            deployment_id=str(report["deployment"]["id"]),
+            span=Span(
+                start=datetime.fromisoformat(period["start"]), end=datetime.fromisoformat(period["end"])
+            ),
+            chain=read_chain(report["chain"]),
+            content=report,
+            is_whole=is_whole(content) if is_csv or embedded is not content else None,
+            has_figures=not is_csv,
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise InvalidInput("file", "lacks the deployment, the period or the chain of a report") from error
 
 
 def check_file(report: ReadReport) -> Iterator[Difference]:
@@ -354,29 +374,3 @@ def check_file(report: ReadReport) -> Iterator[Difference]:
 
 def check_database(session: Session, deployment: Deployment, report: ReadReport) -> Iterator[Difference]:
     yield from compare_chains(report.chain, make_chain(session, deployment, report.span))
-
-
-def _parse(content: bytes) -> Any:  # noqa: ANN401 - any JSON
-    try:
-        return json.loads(content)
-    except (UnicodeDecodeError, ValueError) as error:
-        raise InvalidInput("file", "must be a report of a deployment as JSON, HTML, PDF or CSV") from error
-
-
-def _read_members(report: Any, *, whole: bool | None, has_figures: bool = True) -> ReadReport:  # noqa: ANN401 - any JSON
-    if not isinstance(report, dict) or report.get("kind") != KIND:
-        raise InvalidInput(
-            "file", "must be a report of `evenhand report --deployment`, and is another document"
-        )
-    if report.get("format") not in READABLE_FORMATS:
-        raise InvalidInput(
-            "file", f"must have a format up to {FORMAT}, and was made by another version of Evenhand"
-        )
-    try:
-        period = report["period"]
-        span = Span(start=datetime.fromisoformat(period["start"]), end=datetime.fromisoformat(period["end"]))
-        return ReadReport(
-            str(report["deployment"]["id"]), span, read_chain(report["chain"]), report, whole, has_figures
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise InvalidInput("file", "lacks the deployment, the period or the chain of a report") from error

@@ -103,9 +103,9 @@ def make_chain(session: Session, deployment: Deployment, span: Span) -> tuple[Ch
 def find_last_link(chain: Sequence[ChainPart]) -> str:
     """Last link: each is the SHA-256 of the one before, and of the name and digest of a part."""
     link = START
-    for part in chain:
+    for entry in chain:
         # Digests have no line break, so no other parts make the same text.
-        link = hashlib.sha256(f"{link}\n{part.part}\n{part.digest}".encode()).hexdigest()
+        link = hashlib.sha256(f"{link}\n{entry.part}\n{entry.digest}".encode()).hexdigest()
     return link
 
 
@@ -115,8 +115,8 @@ def digest_json(value: object) -> str:
 
 
 def compare_chains(reported: Sequence[ChainPart], present: Sequence[ChainPart]) -> Iterator[Difference]:
-    now = {part.part: part.digest for part in present}
-    then = {part.part: part.digest for part in reported}
+    now = {entry.part: entry.digest for entry in present}
+    then = {entry.part: entry.digest for entry in reported}
     for name, digest in then.items():
         if name not in now:
             yield Difference(name, "was deleted since the report was made")
@@ -151,8 +151,8 @@ UNEQUALLY_SAMPLED = (
 
 LIMITS = (
     (
-        "Tables count records. Where a person has several, the person counts several times, and intervals and "
-        "tests are too sure."
+        "Tables count records. Where a person has several, the person counts several times, and intervals "
+        "and tests are too sure."
     ),
     (
         "The tests of many categories and tables are not corrected for their number: about one in twenty is "

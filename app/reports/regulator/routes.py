@@ -57,12 +57,12 @@ from ..kept.queries import (
     schedules_page,
 )
 from ..routes import (
+    MAKES_REPORT,
     ReportFile,
     ReportsIn,
     ZoneIn,
     make_stamp,
     name_file,
-    report_turn,
     send_file,
     wanted_period,
 )
@@ -131,7 +131,7 @@ class WantedSheets:
     "/regulator-report.{form}",
     response_class=ReportFile,
     responses=REPORT_FILES | CONFLICT,
-    dependencies=[Depends(report_turn, scope="function"), exported("report")],
+    dependencies=MAKES_REPORT,
 )
 async def report_to_regulator(
     principal: Reader,

@@ -27,7 +27,7 @@ from ...statistics.selections.category_people import (
     has_many_numbers,
 )
 from ...statistics.selections.lending_sheet import bound_categories
-from ..document import ABSENT, Json, interval, number
+from ..document import ABSENT, Json, ReportTable, interval, number
 from ..report_source import ReportSource
 from .clauses import ToolKind
 
@@ -243,6 +243,18 @@ def name_cut(rows: Sequence[Any]) -> str:
         if len(rows) > MOST_ROWS
         else ""
     )
+
+
+def cut_table(
+    caption: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    note: str = "",
+    *,
+    is_last_wide: bool = False,
+) -> ReportTable:
+    note = f"{note}{name_cut(rows)}".strip()
+    return ReportTable(caption, columns, rows[:MOST_ROWS], note or None, is_last_wide)
 
 
 def show_ends(low: float | None, high: float | None) -> str:

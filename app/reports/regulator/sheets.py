@@ -12,6 +12,7 @@ from ...domain.groups import GroupWords
 from ...domain.monitor import Monitor
 from ...retention.policy import RetentionPolicy, RetentionPreset
 from ...statistics.selections.category_people import SCHEMES, CategoryMapping
+from ...statistics.selections.selection_presets import PRESETS as RULES
 from ...statistics.selections.selection_presets import ReportPreset
 from ..document import Block, Json, Paragraph, Section
 from . import check_sheets, indirect_bias, people_sheets
@@ -24,15 +25,13 @@ from .sheet_parts import SheetParts
 class SheetRow:
     """A sheet: `make` gives its data, unrounded, and `write` the chapter of data that has no `reason`.
 
-    `name` is for the clause map. A sheet that `counts_people` has no tables where records are of different
+    A sheet that `counts_people` has no tables where records are of different
     shares of the traffic. `scored` are the kinds of tools whose scores it needs.
     """
 
     title: str
-    name: str
     make: Callable[[SheetParts], Json]
     write: Callable[[Json], Iterator[Block]]
-    absent: str = "There are no figures"
     is_caution: bool = False
     counts_people: bool = False
     scored: Collection[ToolKind] = ()
@@ -44,7 +43,7 @@ class SheetRow:
 
     def chapter(self, sheet: Json, *notes: Block) -> Section:
         if sheet.get("reason"):
-            absent = Paragraph(f"{self.absent}: {sheet['reason']}.", is_caution=self.is_caution)
+            absent = Paragraph(f"There are no figures: {sheet['reason']}.", is_caution=self.is_caution)
             return Section(self.title, (*notes, absent))
         return Section(self.title, (*notes, *self.write(sheet)))
 
@@ -58,7 +57,6 @@ class PeriodSheet(StrEnum):
         "adverse_impact",
         SheetRow(
             "Adverse impact",
-            "adverse impact",
             people_sheets.impact_sheet,
             people_sheets.impact_blocks,
             is_caution=True,
@@ -69,10 +67,8 @@ class PeriodSheet(StrEnum):
         "ll144",
         SheetRow(
             "Local Law 144: impact ratios",
-            "impact ratios",
             people_sheets.audit_sheet,
             people_sheets.audit_blocks,
-            absent="There is no sheet",
             is_caution=True,
             counts_people=True,
             scored=(ToolKind.SCORING,),
@@ -82,7 +78,6 @@ class PeriodSheet(StrEnum):
         "lending",
         SheetRow(
             "Lending: rates and scores next to the reference",
-            "lending",
             people_sheets.make_lending,
             people_sheets.lending_blocks,
             is_caution=True,
@@ -94,7 +89,6 @@ class PeriodSheet(StrEnum):
         "probabilistic",
         SheetRow(
             "Probabilistic categories",
-            "probabilistic categories",
             people_sheets.make_bounds,
             people_sheets.bounds_blocks,
             counts_people=True,
@@ -104,7 +98,6 @@ class PeriodSheet(StrEnum):
         "controls",
         SheetRow(
             "Given the controls",
-            "controls",
             people_sheets.make_controls,
             people_sheets.controls_blocks,
             counts_people=True,
@@ -114,7 +107,6 @@ class PeriodSheet(StrEnum):
         "indirect_bias",
         SheetRow(
             "Indirect bias: columns that reveal an attribute",
-            "indirect bias",
             indirect_bias.indirect_sheet,
             indirect_bias.indirect_blocks,
             is_caution=True,
@@ -122,23 +114,20 @@ class PeriodSheet(StrEnum):
     )
     EVIDENCE = (
         "evidence",
-        SheetRow("Evidence over time", "evidence", check_sheets.evidence_sheet, check_sheets.evidence_blocks),
+        SheetRow("Evidence over time", check_sheets.evidence_sheet, check_sheets.evidence_blocks),
     )
     ALERTS = (
         "alerts",
-        SheetRow(
-            "Alerts, and who acknowledged what", "alerts", check_sheets.alert_sheet, check_sheets.alert_blocks
-        ),
+        SheetRow("Alerts, and who acknowledged what", check_sheets.alert_sheet, check_sheets.alert_blocks),
     )
     FLIPS = (
         "flips",
-        SheetRow("Counterfactual flips", "flips", check_sheets.flip_sheet, check_sheets.flip_blocks),
+        SheetRow("Counterfactual flips", check_sheets.flip_sheet, check_sheets.flip_blocks),
     )
     ALTERNATIVE = (
         "alternative",
         SheetRow(
             "Less discriminatory alternative: before and after mitigation",
-            "less discriminatory alternative",
             check_sheets.alternative_sheet,
             check_sheets.alternative_blocks,
         ),
@@ -186,7 +175,7 @@ ALWAYS = (PeriodSheet.EVIDENCE, PeriodSheet.ALERTS)
 
 @frozen_by_name
 class SheetPreset:
-    """Sheets of a rule, and its needs. `attributes` are words of attribute names.
+    """Sheets of a rule on a log, and its needs.
 
     `needs_owner` asks for the purpose, too. Records must be kept `least_months`. `schemes` are those whose
     categories the rule names.
@@ -194,7 +183,6 @@ class SheetPreset:
 
     title: str
     sheets: tuple[PeriodSheet, ...]
-    attributes: Mapping[str, tuple[str, ...]]
     needs_controls: bool = False
     needs_owner: bool = False
     least_months: int = 0
@@ -209,13 +197,13 @@ class Missing:
     empties_sheet: bool
 
 
-_PEOPLE = {"sex": SEX, "race or ethnicity": RACE}
+NOUNS = {"sex": SEX, "race or ethnicity": RACE, "age": ("age",)}
+"""Words of attribute names, by the attributes that rules name."""
 
 PRESETS = {
     ReportPreset.LL144: SheetPreset(
         title="New York City Local Law 144",
         sheets=(PeriodSheet.LL144, *ALWAYS),
-        attributes=_PEOPLE,
         schemes={"sex": "sex", "race or ethnicity": "eeo-1"},
         elsewhere=(
             "the independent auditor, and the date of the audit",
@@ -226,7 +214,6 @@ PRESETS = {
     ReportPreset.UGESP: SheetPreset(
         title="Uniform Guidelines, four-fifths rule",
         sheets=(PeriodSheet.ADVERSE_IMPACT, PeriodSheet.CONTROLS, *ALWAYS),
-        attributes=_PEOPLE,
         elsewhere=("the job", "the validity of the selection procedure, where there is adverse impact"),
     ),
     ReportPreset.LENDING: SheetPreset(
@@ -238,20 +225,18 @@ PRESETS = {
             PeriodSheet.ALTERNATIVE,
             *ALWAYS,
         ),
-        attributes={"sex": SEX, "race or ethnicity": RACE, "age": ("age",)},
         needs_controls=True,
         elsewhere=(
             "the business reason of each control",
             (
-                "which law applies: Regulation B has no effects test since 2026-07-21; state law and the Fair "
-                "Housing Act remain"
+                "which law applies: Regulation B has no effects test since 2026-07-21; state law and the "
+                "Fair Housing Act remain"
             ),
         ),
     ),
     ReportPreset.EU_AI_ACT: SheetPreset(
         title="EU AI Act, monitoring",
         sheets=(PeriodSheet.ADVERSE_IMPACT, *ALWAYS, PeriodSheet.FLIPS, PeriodSheet.ALTERNATIVE),
-        attributes={},
         needs_owner=True,
         least_months=RetentionPreset.EU.months,
         elsewhere=("the post-market monitoring plan", "reports of serious incidents to the authority"),
@@ -266,7 +251,6 @@ PRESETS = {
             PeriodSheet.ALTERNATIVE,
             *ALWAYS,
         ),
-        attributes={"race or ethnicity": RACE},
         needs_controls=True,
         needs_owner=True,
         elsewhere=("the governance and the risk management framework",),
@@ -315,8 +299,8 @@ def find_missing(
         if attribute.rule is None
         for noun in split_name(attribute.feature)
     }
-    for name, nouns in needs.attributes.items():
-        if watched.isdisjoint(nouns):
+    for name in RULES[preset].attributes:
+        if watched.isdisjoint(NOUNS[name]):
             yield Missing(
                 f"an attribute that is named like {name}",
                 f"Add a column for {name} to the monitor's attributes. If the monitor watches such a column "
@@ -365,7 +349,7 @@ def find_unnamed_categories(
             if (
                 attribute.rule is not None
                 or attribute.feature in mapped
-                or split_name(attribute.feature).isdisjoint(needs.attributes[name])
+                or split_name(attribute.feature).isdisjoint(NOUNS[name])
             ):
                 continue
             values = [value for value in attribute.listed if not isinstance(value, Range)]

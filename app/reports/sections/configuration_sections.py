@@ -173,11 +173,7 @@ def _name_outcomes(counted: object, configured: tuple[GroupValue, ...]) -> Itera
 def shorten_names(names: Iterable[str], limit: int = MOST_NAMES) -> str:
     listed = list(names)
     remaining = len(listed) - limit
-    return (
-        ", ".join(listed[:limit]) + (f" and {remaining:,} more" if remaining > 0 else "")
-        if listed
-        else "none"
-    )
+    return (", ".join(listed[:limit]) or "none") + (f" and {remaining:,} more" if remaining > 0 else "")
 
 
 def list_cautions(source: ReportSource) -> Iterator[str]:

@@ -18,7 +18,14 @@ from ...statistics.catalogue import CATALOGUE
 from ...statistics.e_values.state_words import State
 from ...statistics.figure_values import Undefined, Value
 from ...statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Limits
-from ...statistics.measures.period_figures import FAR_APART, RATIO, HeadFacts, PeriodFigure, PeriodHead
+from ...statistics.measures.period_figures import (
+    FAR_APART,
+    RATIO,
+    HeadFacts,
+    PeriodEstimate,
+    PeriodFigure,
+    PeriodHead,
+)
 from ...statistics.measures.worst_group import widen_for_choice
 from ...statistics.sentences.figure_sentences import write_minus
 from ..document import (
@@ -197,7 +204,7 @@ def list_period_notes(source: ReportSource, period: PeriodSums, rows: Sequence[P
             and ratio.value > 0
             and abs(math.log(within.value / ratio.value)) > FAR_APART
         ):
-            value, ends = write_ends(within.value, within.lower, within.upper, (*row.of.limits, 1.0))
+            value, ends = _write_ratio(within, row.of.limits)
             yield (
                 f"{name}: within {period.unit} the ratio is {value} ({ends}): part of the period's figure "
                 "comes from when people applied."
@@ -337,7 +344,7 @@ def _count_side(n: int, decisions: float | None) -> str:
     return f"{n:,}" if decisions is None else f"{n:,}, for about {decisions:,.0f} decisions"
 
 
-def _write_ratio(ratio: Value | None, limits: Limits) -> tuple[str, str]:
+def _write_ratio(ratio: Value | PeriodEstimate | None, limits: Limits) -> tuple[str, str]:
     if ratio is None:
         return ABSENT, ABSENT
     return write_ends(ratio.value, ratio.lower, ratio.upper, (*limits, 1.0))

@@ -75,16 +75,16 @@ LIMITS_IN_SHORT = (
         "wronged."
     ),
     (
-        "Counterfactual figures show direct bias only: what a model takes from other features that go together "
-        "with the attribute stays."
+        "Counterfactual figures show direct bias only: what a model takes from other features that go "
+        "together with the attribute stays."
     ),
     (
         "About one in twenty 95 % intervals does not hold the truth; of many figures some lie outside their "
         "limits by chance."
     ),
     (
-        "Records whose outcome is in neither list, or whose value is in no group, take part in no rate; many of "
-        "them may hide a difference."
+        "Records whose outcome is in neither list, or whose value is in no group, take part in no rate; many "
+        "of them may hide a difference."
     ),
     "A figure inside its limits is no proof of fairness: outcomes, groups and limits are chosen by people.",
 )
@@ -101,8 +101,8 @@ LIMITS = (
     ),
     (
         f"Small groups say little. With fewer than {MINIMUM_GROUP_SIZE} records in a group that is compared "
-        "there is no verdict, and with "
-        "few favourable or few unfavourable outcomes an interval may not hold what it promises."
+        "there is no verdict, and with few favourable or few unfavourable outcomes an interval may not hold "
+        "what it promises."
     ),
     (
         "The intervals are 95 % intervals: about one in twenty does not hold the truth, and with many "
@@ -119,8 +119,8 @@ LIMITS = (
     ),
     (
         "A check reads the newest records of its span up to a limit, and adds earlier ones where they are "
-        "few. Where nothing has "
-        "changed since, the figures of the check before are carried forward and marked so."
+        "few. Where nothing has changed since, the figures of the check before are carried forward and "
+        "marked so."
     ),
     (
         "Mitigation by substitution removes direct bias only. Its figures say what would have been; they "
@@ -138,7 +138,8 @@ def second_page(source: ReportSource, digest: str) -> SecondPage:
     observed = observed_span(source)
     shown = f"From {moment(observed.start)} to {moment(observed.end)}"
     if observed != source.span:
-        shown += f"; of {moment(source.span.start)} to {moment(source.span.end)}, only this part has checks or alerts"
+        whole = f"{moment(source.span.start)} to {moment(source.span.end)}"
+        shown += f"; of {whole}, only this part has checks or alerts"
     lead = (
         f"{shown}. Each bar reaches from the lowest to the highest ratio of the group furthest out in the "
         f"checks of one {name_step(choose_step(observed))}, in the colour of the gravest verdict, 1 in the "
@@ -194,7 +195,9 @@ def describe_alerts(source: ReportSource) -> Iterator[str]:
         of_checks = (
             "the alerts of one check" if source.waiting == 1 else f"the alerts of {source.waiting:,} checks"
         )
-        yield f"The worker has not decided on {of_checks} of this time yet. Make the report again in a minute."
+        yield (
+            f"The worker has not decided on {of_checks} of this time yet. Make the report again in a minute."
+        )
     if not alerts:
         yield "No alert was open in this time, and no check of it opened one."
         return

@@ -1,9 +1,10 @@
 """Views of a check in a report."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ...charts.pictures.twin_tables import VIEW_TITLES, ranges_chart, shares_chart
 from ...checks.views.view_shapes import AttributeView, CheckView, GroupShare, Outcomes, SubRange, ViewKind
+from ...domain.check import Measurement
 from ...domain.mitigation import ONLY_DIRECT
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.sentences.left_out import list_lines
@@ -20,9 +21,9 @@ from ..document import (
     format_measured_value,
     moment,
     name_verdict,
-    points_and_interval,
+    points,
+    points_interval,
     share,
-    share_and_interval,
     share_interval,
     value_and_interval,
 )
@@ -141,19 +142,19 @@ def _shares_table(caption: str, view: AttributeView) -> ReportTable:
     groups = (*view.groups, *view.pooled)
     rows: list[tuple[str, ...]] = []
     if any(group.after is not None for group in groups):
-        for group in groups:
-            before = _share_and_interval(group.outcomes)
-            after = (group.outcomes.reason or ABSENT, ABSENT)
-            if group.after is not None and group.after.share is not None:
-                after = _share_and_interval(group.after)
-            ratios = [
-                ABSENT if ratio is None else format_measured_value(ratio)
-                for ratio in (group.comparison, group.comparison_after)
-            ]
-            verdict = name_verdict(group.comparison_after)
-            rows.append(
-                (_name_group(group), group.role, count(group.records), *before, *after, *ratios, verdict)
+        rows += [
+            (
+                _name_group(group),
+                group.role,
+                count(group.records),
+                *_share_and_interval(group.outcomes),
+                *_share_and_interval(group.after),
+                value_and_interval(group.comparison)[0],
+                value_and_interval(group.comparison_after)[0],
+                name_verdict(group.comparison_after),
             )
+            for group in groups
+        ]
         return ReportTable(caption, _OF_PAIR, rows, _RATIO)
 
     metrics = sorted({group.comparison.metric for group in groups if group.comparison is not None})
@@ -196,9 +197,9 @@ _OF_ONE = ("Group", "Role", "Favourable", "Records", "Share", "95 %", "Compared"
 _RATIO = "The ratio is the disparate impact: the share of the group over that of the reference."
 
 
-def _share_and_interval(outcomes: Outcomes | SubRange) -> tuple[str, str]:
-    if outcomes.share is None:
-        return outcomes.reason or ABSENT, ABSENT
+def _share_and_interval(outcomes: Outcomes | SubRange | None) -> tuple[str, str]:
+    if outcomes is None or outcomes.share is None:
+        return (outcomes and outcomes.reason) or ABSENT, ABSENT
     return share(outcomes.share), share_interval(outcomes.lower, outcomes.upper)
 
 
@@ -234,11 +235,21 @@ def _mitigation_blocks(
         for change in view.accuracy:
             metric = change.before.metric.removesuffix("_before").replace("_", " ")
             cells = [
-                *share_and_interval(change.before),
-                *share_and_interval(change.after),
-                *points_and_interval(change.change),
+                *_show_measured(change.before, share, share_interval),
+                *_show_measured(change.after, share, share_interval),
+                *_show_measured(change.change, points, points_interval),
             ]
             rows.append((metric, change.before.group or change.before.scope.value, *cells))
         yield ReportTable(
             f"Accuracy on labelled records before and after mitigation: {view.attribute}", columns, rows
         )
+
+
+def _show_measured(
+    measurement: Measurement | None,
+    show: Callable[[float], str],
+    show_ends: Callable[[float | None, float | None], str],
+) -> tuple[str, str]:
+    if measurement is None or measurement.value is None:
+        return value_and_interval(measurement)
+    return show(measurement.value), show_ends(measurement.lower, measurement.upper)

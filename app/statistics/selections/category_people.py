@@ -248,6 +248,9 @@ class CountedPeople:
     def count(self, chosen: Rows) -> int:
         return int(np.dot(self.records, chosen))
 
+    def attribute(self, feature: str) -> AttributeCategories:
+        return next(attribute for attribute in self.attributes if attribute.feature == feature)
+
     @cached_property
     def is_assessed(self) -> Rows:
         return np.asarray(self.outcomes != Outcome.UNCLASSIFIED)

@@ -1,8 +1,6 @@
 """Controls sheet as data, unrounded."""
 
 import math
-from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import asdict
 
 import numpy as np
@@ -38,14 +36,6 @@ _SEPARATES = 1e-6
 
 
 @frozen
-class ControlledCount:
-    controls: tuple[str, ...]
-    is_category: bool
-    selected: int
-    rejected: int
-
-
-@frozen
 class AdjustedOdds:
     """Adjusted odds ratio. `left_out` people have a value of a control that says nothing about it."""
 
@@ -54,51 +44,55 @@ class AdjustedOdds:
     left_out: int
 
 
-def adjusted_odds(category: Category, reference: Category, counts: Sequence[ControlledCount]) -> AdjustedOdds:
-    """Given the controls, with Wald's interval.
+def adjusted_odds(
+    category: Category, reference: Category, controls: IntArray, cells: IntArray
+) -> AdjustedOdds:
+    """Given the controls, with Wald's interval; `controls` [strata, controls] are codes of their values,
+    `cells` as of `stratified_odds`.
 
     Values of a control with one outcome or one category only are left out: the fit would not converge.
     """
-    everybody = sum(count.selected + count.rejected for count in counts)
-    used = drop_uninformative([count for count in counts if count.selected + count.rejected])
-    people = sum(count.selected + count.rejected for count in used)
+    tables = cells.reshape(-1, 2, 2)
+    used = find_informative(controls, tables)
+    people = tables[used].sum(2).ravel()
     odds = OddsRatio(reason=NOBODY)
-    if used:
-        # Terms [counts, terms]: the category, one for all, and values of each control, without those
-        # that follow from others.
-        columns = [[count.is_category for count in used], [True] * len(used)]
-        for values in zip(*(count.controls for count in used), strict=True):
-            columns += [[value == other for value in values] for other in sorted(set(values))[1:]]
-        design = np.empty((len(used), 0))
-        for column in columns:
-            tried = np.column_stack([design, column])
+    if used.size:
+        # Terms [strata and categories, terms]: the category, one for all, and values of each control,
+        # without those that follow from others.
+        columns = [np.tile([1, 0], used.size), np.ones(people.size)]
+        for codes in np.repeat(controls[used], 2, axis=0).T:
+            columns += [codes == code for code in np.unique(codes)[1:]]
+        terms = np.column_stack(columns)[people > 0].T
+        design = np.empty((terms.shape[1], 0))
+        for term in terms:
+            tried = np.column_stack([design, term])
             if np.linalg.matrix_rank(tried) == tried.shape[1]:
                 design = tried
-        selected, rejected = np.array([(count.selected, count.rejected) for count in used], float).T
+        selected, rejected = tables[used].reshape(-1, 2)[people > 0].T.astype(float)
         if is_separated(design, selected, rejected):
             odds = OddsRatio(reason=f"{SEPARATED} ({category.label}, {reference.label})")
         else:
             value, half = _fit(design, selected, selected + rejected)
             odds = OddsRatio(math.exp(value), math.exp(value - half), math.exp(value + half))
-    return AdjustedOdds(odds, people, everybody - people)
+    return AdjustedOdds(odds, int(people.sum()), int(cells.sum() - people.sum()))
 
 
-def drop_uninformative(counts: Sequence[ControlledCount]) -> list[ControlledCount]:
-    """Leaving some out may empty others."""
-    held: defaultdict[tuple[int, str], IntArray] = defaultdict(lambda: np.zeros(4, int))
-    for count in counts:
-        people = count.selected + count.rejected
-        for control in enumerate(count.controls):
-            held[control] += (
-                count.selected,
-                count.rejected,
-                people * count.is_category,
-                people * (not count.is_category),
-            )
-    informative = [
-        count for count in counts if all(held[control].all() for control in enumerate(count.controls))
-    ]
-    return informative if len(informative) == len(counts) else drop_uninformative(informative)
+def find_informative(controls: IntArray, tables: IntArray) -> IntArray:
+    """Places of the strata whose values of controls all have both categories and both outcomes.
+
+    Leaving some out may empty others.
+    """
+    used = np.arange(len(tables))
+    while True:
+        sides = np.hstack([tables[used].sum(1), tables[used].sum(2)])
+        is_informative = np.ones(len(used), bool)
+        for codes in controls[used].T:
+            totals = np.zeros((codes.max(initial=0) + 1, 4), int)
+            np.add.at(totals, codes, sides)
+            is_informative &= totals[codes].all(1)
+        if is_informative.all():
+            return used
+        used = used[is_informative]
 
 
 def _fit(design: FloatArray, selected: FloatArray, people: FloatArray) -> tuple[float, float]:
@@ -125,7 +119,7 @@ def is_separated(design: FloatArray, selected: FloatArray, rejected: FloatArray)
     mixed = design[(selected > 0) & (rejected > 0)]
     if np.linalg.matrix_rank(mixed) == design.shape[1]:
         return False
-    from scipy.optimize import linprog  # noqa: PLC0415 - a tenth of a second to load, and few tables come here
+    from scipy.optimize import linprog  # noqa: PLC0415 - slow to load, and few tables come here
 
     signed = np.vstack([design[selected > 0], -design[rejected > 0]])
     solution = linprog(
@@ -249,23 +243,12 @@ def _controlled_row(
     side = np.where(mine[used], 0, 2) + np.where(people.is_selected[used], 0, 1)
     np.add.at(cells, (stratum_of, side), people.records[used])
     sizes = [len(control.labels) for control in people.controls]
-    values = [
-        tuple(
-            control.labels[int(index)]
-            for control, index in zip(people.controls, np.unravel_index(code, sizes), strict=True)
-        )
-        for code in present.tolist()
-    ]
-    counts = [
-        ControlledCount(names, is_category, *outcomes)
-        for names, stratum in zip(values, cells.tolist(), strict=True)
-        for is_category, outcomes in ((True, stratum[:2]), (False, stratum[2:]))
-    ]
+    controls = np.transpose(np.unravel_index(present, sizes))
     return {
         "category": category.label,
         "people": int(cells.sum()),
         "without_control": people.count(compared & (strata == MISSING)),
         "crude": asdict(odds_ratio(category, reference_category)),
         "mantel_haenszel": asdict(stratified_odds(category, reference_category, cells)),
-        "logit": asdict(adjusted_odds(category, reference_category, counts)),
+        "logit": asdict(adjusted_odds(category, reference_category, controls, cells)),
     }

@@ -8,9 +8,7 @@ of the data may be left out of the ratios; its count and rate are shown.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
 from itertools import combinations, product
 
 import numpy as np
@@ -173,45 +171,32 @@ def write_impact(
     return row | {"flags": [flag.value for flag, is_set in flags.items() if is_set]}
 
 
-@dataclass(frozen=True)
-class ImpactTable:
-    """Each compared with the category of the highest rate."""
+def list_large(table: CategoryTable) -> list[Category]:
+    least = LEAST_SHARE * table.applicants
+    return [category for category in table.categories if category.applicants >= least]
 
-    table: CategoryTable
 
-    @cached_property
-    def large(self) -> list[Category]:
-        return [
-            category
-            for category in self.table.categories
-            if category.applicants >= LEAST_SHARE * self.table.applicants
-        ]
+def compare_impact(table: CategoryTable) -> Iterator[Json]:
+    """Yields each category compared with the large one of the highest rate.
 
-    @property
-    def compared_with(self) -> Category | None:
-        return highest_rate(self.large)
-
-    @property
-    def rows(self) -> Iterator[Json]:
-        """P-values allow for the choice of the highest: Holm's over all pairs that are not small.
-
-        Those of small categories are Bonferroni's over all pairs.
-        """
-        best = self.compared_with
-        p_values: dict[frozenset[Category | None], float] = {
-            frozenset(pair): p_value(*pair) for pair in combinations(self.large, 2)
-        }
-        pairs = sorted(p_values, key=p_values.__getitem__)
-        raw = np.array([p_values[pair] for pair in pairs])
-        corrected = np.maximum.accumulate(np.minimum(1.0, raw * np.arange(raw.size, 0, -1))).tolist()
-        holm = dict(zip(pairs, corrected, strict=True))
-        for category in self.table.categories:
-            is_small = category not in self.large
-            corrected_p = holm.get(frozenset({category, best}))
-            if is_small and best is not None:
-                pair_count = math.comb(len(self.table.categories), 2)
-                corrected_p = min(1.0, pair_count * p_value(category, best))
-            yield write_impact(category, best, is_small=is_small, corrected_p=corrected_p)
+    P-values allow for the choice of the highest: Holm's over all pairs that are not small. Those of small
+    categories are Bonferroni's over all pairs.
+    """
+    large = list_large(table)
+    best = highest_rate(large)
+    p_values: dict[frozenset[Category | None], float] = {
+        frozenset(pair): p_value(*pair) for pair in combinations(large, 2)
+    }
+    pairs = sorted(p_values, key=p_values.__getitem__)
+    raw = np.array([p_values[pair] for pair in pairs])
+    corrected = np.maximum.accumulate(np.minimum(1.0, raw * np.arange(raw.size, 0, -1))).tolist()
+    holm = dict(zip(pairs, corrected, strict=True))
+    for category in table.categories:
+        is_small = category not in large
+        corrected_p = holm.get(frozenset({category, best}))
+        if is_small and best is not None:
+            corrected_p = min(1.0, math.comb(len(table.categories), 2) * p_value(category, best))
+        yield write_impact(category, best, is_small=is_small, corrected_p=corrected_p)
 
 
 LEAST_SHARE = 0.02
@@ -307,13 +292,13 @@ def describe_impact(tables: Sequence[CategoryTable], unknown: int) -> Json:
     """Data of a sheet; `unknown` people miss at least one attribute."""
     sheet: Json = {"tables": [], "unknown": unknown, "reason": None}
     for table in tables:
-        impact = ImpactTable(table)
+        best = highest_rate(list_large(table))
         sheet["tables"].append(
             {
                 "attribute": table.comparison.label,
                 "unknown": table.unknown,
-                "compared_with": impact.compared_with and impact.compared_with.label,
-                "rows": list(impact.rows),
+                "compared_with": best and best.label,
+                "rows": list(compare_impact(table)),
             }
         )
     return sheet

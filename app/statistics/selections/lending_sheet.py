@@ -12,7 +12,6 @@ from ...base.values import frozen
 from ..group_labels import MISSING, BoolArray, FloatArray, IntArray
 from ..intervals.intervals import Z, log_ratio
 from .category_people import (
-    Category,
     CategoryMapping,
     CountedPeople,
     Json,
@@ -84,7 +83,7 @@ def bound_categories(
     weights = weights / np.maximum(totals, 1)
     categories = list(mapping.weights.values())
     reference = None if mapping.reference is None else categories.index(mapping.reference)
-    is_pair = len(categories) + bool((totals < 1 - ROUNDING).any()) == 2  # noqa: PLR2004 - a category and the others
+    is_pair = len(categories) + bool((totals < 1 - ROUNDING).any()) == 2  # noqa: PLR2004 - it and the others
     bins = np.minimum(20 * weights[[int(reference == 0)]], 19) if is_pair else np.minimum(10 * weights, 9)
     _, cells = np.unique(np.floor(bins + 1e-9), axis=1, return_inverse=True)
     counts = np.array(
@@ -297,13 +296,12 @@ def quantile_ratios(
         reference_above = int((reference > cut).sum())
         rate = above / scores.size
         reference_rate = reference_above / reference.size
+        ratio = lower = upper = None
         if reference_above:
+            ratio = rate / reference_rate
             lower, upper, _ = log_ratio(above, scores.size, reference_above, reference.size)
-            ratios.append(
-                QuantileRatio(quantile, cut, rate, reference_rate, rate / reference_rate, lower, upper, None)
-            )
-        else:
-            ratios.append(QuantileRatio(quantile, cut, rate, reference_rate, None, None, None, NOBODY_ABOVE))
+        reason = None if reference_above else NOBODY_ABOVE
+        ratios.append(QuantileRatio(quantile, cut, rate, reference_rate, ratio, lower, upper, reason))
     return tuple(ratios)
 
 
@@ -318,7 +316,7 @@ def lending_sheet(people: CountedPeople) -> Json:
         name = name_reference(attribute)
         rows = []
         for chosen, category, of_reference in compare_categories(people, attribute):
-            score = _score_part(people, chosen, reference, (category, of_reference))
+            score = _score_part(people, chosen, reference, category.label, name)
             rows.append(category.to_json() | compare_rates("air", category, of_reference) | {"score": score})
         has_reference = people.count(reference & people.is_assessed)
         reason = None if rows else NO_OTHER.format(name=name) if has_reference else NO_REFERENCE
@@ -339,7 +337,7 @@ SIGMA = (
 
 
 def _score_part(
-    people: CountedPeople, chosen: Rows, reference: Rows, categories: tuple[Category, Category]
+    people: CountedPeople, chosen: Rows, reference: Rows, name: str, reference_name: str
 ) -> Json | None:
     scores = people.scores
     times = people.records
@@ -351,7 +349,6 @@ def _score_part(
     mine_scores, others_scores, all_scores = (
         np.repeat(scores[rows], times[rows]) for rows in (mine, of_reference, scored)
     )
-    name, reference_name = (category.label for category in categories)
     gap = score_gap(mine_scores, others_scores, all_scores, name=name, reference_name=reference_name)
     sheet: Json = {"gap": asdict(gap), "quantiles": [], "residual": None}
     if mine_scores.size and others_scores.size:

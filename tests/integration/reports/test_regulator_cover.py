@@ -13,7 +13,7 @@ from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.monitor import MonitoredAttribute
 from app.reports.authors import name_author
 from app.reports.document import Document, Made
-from app.reports.regulator.cover import OF_PERIOD, chapters
+from app.reports.regulator.cover import WHOLE_PERIOD_NOTE, list_chapters
 from app.reports.regulator.regulator_report import Order, read_content
 from app.reports.regulator.sheets import PeriodSheet, SheetsWanted
 from tests.builders.applicants import monitor_of
@@ -63,7 +63,7 @@ def test_the_first_page_is_of_the_whole_period_and_says_so(stage: Scene) -> None
     assert says(cover.first.headline, "Female (sex)", "Outside over the whole period (0.50", "without an alarm")
     assert cover.first.table.rows[0][:6] == ("Female (sex) *", "200", "50", "25.00 %", "50.00 %", "0.50")
     assert says(cover.first.notes[0], "hours that were checked", "every record of the period")
-    (counted,) = [chapter for chapter in chapters(report) if OF_PERIOD in str(chapter)]
+    (counted,) = [chapter for chapter in list_chapters(report) if WHOLE_PERIOD_NOTE in str(chapter)]
     assert "0.5000" in str(counted)
 
 
@@ -92,7 +92,7 @@ def test_a_period_longer_than_a_year_is_a_caution_of_local_law_144(stage: Scene,
     cautions = cover.first.cautions
 
     assert any("longer than one year" in caution for caution in cautions) == is_longer
-    assert any("longer than one year" in str(chapter) for chapter in chapters(report)) == is_longer
+    assert any("longer than one year" in str(chapter) for chapter in list_chapters(report)) == is_longer
 
 
 def test_the_author_is_named_and_a_key_keeps_its_id_on_the_second_page(stage: Scene) -> None:

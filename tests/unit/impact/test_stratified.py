@@ -13,9 +13,8 @@ from app.statistics.selections.category_people import Category
 from app.statistics.selections.controls_sheet import (
     NO_STRATUM,
     ONE_STRATUM,
-    ControlledCount,
     adjusted_odds,
-    drop_uninformative,
+    find_informative,
     stratified_odds,
 )
 from app.statistics.selections.four_fifths import odds_ratio
@@ -44,6 +43,9 @@ def test_berkeley_has_the_figures_that_r_gives() -> None:
     assert found.homogeneity.degrees == 5
     assert found.homogeneity.p_value is not None
     assert found.homogeneity.p_value < 0.01
+
+
+TOWNS_AND_JOBS = np.array([(town, job) for town in range(3) for job in range(2)])
 
 
 def tables_of(strata: np.ndarray) -> list[np.ndarray]:
@@ -110,13 +112,8 @@ def test_a_thousand_random_tables_have_the_adjusted_odds_of_a_logit_of_every_per
     finite = 0
     for _ in range(1_000):
         high = int(rng.choice([3, 6, 15]))
-        counts = [
-            ControlledCount((town, job), side, *(int(cell) for cell in rng.integers(0, high, 2)))
-            for town in "abc"
-            for job in "xy"
-            for side in (True, False)
-        ]
-        found, fit = adjusted_odds(WOMEN, MEN, counts).odds, logit(counts)
+        cells = rng.integers(0, high, (6, 4))
+        found, fit = adjusted_odds(WOMEN, MEN, TOWNS_AND_JOBS, cells).odds, logit(TOWNS_AND_JOBS, cells)
         if found.value is None:
             assert found.reason
             assert fit is None
@@ -130,17 +127,16 @@ def test_a_thousand_random_tables_have_the_adjusted_odds_of_a_logit_of_every_per
     assert 800 < finite < 1_000
 
 
-def logit(counts: list[ControlledCount]) -> BinaryResultsWrapper | None:
+def logit(controls: np.ndarray, cells: np.ndarray) -> BinaryResultsWrapper | None:
     """The fit of every person that says something; None where nobody does, or where it diverges."""
-    used = drop_uninformative(counts)
-    towns, jobs = (sorted({cell.controls[place] for cell in used})[1:] for place in (0, 1))
-    terms = np.array(
-        [[cell.is_category, 1, *(cell.controls[0] == t for t in towns), *(cell.controls[1] == j for j in jobs)] for cell in used],
-        float,
-    )
-    if not used or np.linalg.matrix_rank(terms) < terms.shape[1]:
+    used = [(*controls[place], *cells[place]) for place in find_informative(controls, cells.reshape(-1, 2, 2))]
+    sides = [(town, job, side, *cell[2 * (1 - side) :][:2]) for town, job, *cell in used for side in (1, 0)]
+    sides = [side for side in sides if side[3] + side[4]]
+    towns, jobs = (sorted({side[place] for side in sides})[1:] for place in (0, 1))
+    terms = np.array([[side, 1, *(town == t for t in towns), *(job == j for j in jobs)] for town, job, side, *_ in sides], float)
+    if not sides or np.linalg.matrix_rank(terms) < terms.shape[1]:
         return None
-    people = np.array([(cell.selected, cell.rejected) for cell in used])
+    people = np.array([side[3:] for side in sides])
     rows = np.repeat(np.vstack([terms, terms]), people.T.ravel(), axis=0)
     outcomes = np.repeat([1.0, 0.0], people.sum(axis=0))
     with warnings.catch_warnings():
@@ -153,25 +149,24 @@ def logit(counts: list[ControlledCount]) -> BinaryResultsWrapper | None:
 
 
 def test_an_adjusted_odds_ratio_without_a_finite_value_has_a_reason() -> None:
-    counts = [ControlledCount(("a",), True, 10, 0), ControlledCount(("a",), False, 5, 5)]
-    assert adjusted_odds(WOMEN, MEN, counts).odds.value is None
-    assert "no finite value" in str(adjusted_odds(WOMEN, MEN, counts).odds.reason)
+    found = adjusted_odds(WOMEN, MEN, np.array([[0]]), np.array([(10, 0, 5, 5)])).odds
+    assert found.value is None
+    assert "no finite value" in str(found.reason)
 
 
 def test_a_value_of_a_control_that_says_nothing_is_left_out() -> None:
-    counts = [ControlledCount(("a",), True, 10, 5), ControlledCount(("a",), False, 5, 5)]
-    more = [*counts, ControlledCount(("b",), True, 7, 0), ControlledCount(("b",), False, 3, 0), ControlledCount(("c",), True, 1, 4)]
+    towns, cells = np.array([[0], [1], [2]]), np.array([(10, 5, 5, 5), (7, 0, 3, 0), (1, 4, 0, 0)])
 
-    found = adjusted_odds(WOMEN, MEN, more)
+    found = adjusted_odds(WOMEN, MEN, towns, cells)
     assert (found.people, found.left_out) == (25, 15)
     assert found.odds.value == pytest.approx(2.0)
-    assert adjusted_odds(WOMEN, MEN, more[2:]).odds.reason
+    assert adjusted_odds(WOMEN, MEN, towns[1:], cells[1:]).odds.reason
 
 
 def test_controls_that_say_the_same_change_nothing() -> None:
-    once = [ControlledCount((town,), side, 5 + 3 * side + no, 4 + no) for no, town in enumerate("ab") for side in (True, False)]
-    twice = [ControlledCount((*one.controls, one.controls[0] * 2), one.is_category, one.selected, one.rejected) for one in once]
-    assert adjusted_odds(WOMEN, MEN, twice).odds.value == pytest.approx(adjusted_odds(WOMEN, MEN, once).odds.value)
+    towns, cells = np.array([[0], [1]]), np.array([(8, 4, 5, 4), (9, 5, 6, 5)])
+    once = adjusted_odds(WOMEN, MEN, towns, cells).odds.value
+    assert adjusted_odds(WOMEN, MEN, np.hstack([towns, 3 * towns]), cells).odds.value == pytest.approx(once)
 
 
 def test_a_gap_that_a_control_explains_has_an_adjusted_odds_ratio_around_1() -> None:
@@ -179,12 +174,12 @@ def test_a_gap_that_a_control_explains_has_an_adjusted_odds_ratio_around_1() -> 
     rng = np.random.default_rng(23)
     hits = 0
     for _ in range(200):
-        counts, strata = [], []
-        for job, rate, women, men in (("few", 0.2, 300, 100), ("many", 0.6, 100, 300)):
+        strata = []
+        for rate, women, men in ((0.2, 300, 100), (0.6, 100, 300)):
             chosen, others = int(rng.binomial(women, rate)), int(rng.binomial(men, rate))
-            counts += [ControlledCount((job,), True, chosen, women - chosen), ControlledCount((job,), False, others, men - others)]
             strata.append((chosen, women - chosen, others, men - others))
-        pooled, odds = stratified_odds(WOMEN, MEN, np.array(strata)), adjusted_odds(WOMEN, MEN, counts).odds
+        cells = np.array(strata)
+        pooled, odds = stratified_odds(WOMEN, MEN, cells), adjusted_odds(WOMEN, MEN, np.array([[0], [1]]), cells).odds
         assert None not in {pooled.lower, pooled.upper, odds.lower, odds.upper}
         hits += (pooled.lower or 0) <= 1 <= (pooled.upper or 0)
         hits += (odds.lower or 0) <= 1 <= (odds.upper or 0)

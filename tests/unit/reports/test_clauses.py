@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from app.reports.regulator.clauses import CLAUSES, NOT_LEGAL_ADVICE, RuleClause, describe_sources
-from app.reports.regulator.cover import clause_table
+from app.reports.regulator.cover import tabulate_clauses
 from app.reports.regulator.sheets import PeriodSheet
 from tests.golden import golden
 
@@ -63,12 +63,15 @@ def test_the_line_below_the_table_counts_the_rows_of_secondary_sources_and_has_t
 def test_a_report_names_what_it_has_apart_from_what_else_is_in_the_product() -> None:
     made = {"at": "2026-12-01T10:00:00+00:00"}
     data = {"clauses": msgspec.to_builtins(CLAUSES), "made": made, "preset": "ll144", "notice": NOT_LEGAL_ADVICE}
-    table = clause_table(data, [PeriodSheet.LL144])
+    table = tabulate_clauses(data, [PeriodSheet.LL144])
     rows = {clause.id: row[1:5] for clause, row in zip(CLAUSES, table.rows, strict=True)}
 
-    assert rows["us-nyc-ll144"][1:3] == ("preset New York City Local Law 144; impact ratios; who is in the report", "–")
+    assert rows["us-nyc-ll144"][1:3] == ("preset New York City Local Law 144; Local Law 144: impact ratios; who is in the report", "–")
     assert rows["eu-ai-act-dates"] == ("from 2027-12-02", "who is in the report", "–", "whether a system is high-risk")
-    assert rows["eu-ai-act-73"][1:3] == ("–", "evidence; alerts; API readAlert; evenhand report verify")
+    assert rows["eu-ai-act-73"][1:3] == (
+        "–",
+        "Evidence over time; Alerts, and who acknowledged what; API readAlert; evenhand report verify",
+    )
     assert table.note == NOT_LEGAL_ADVICE
 
 
