@@ -35,7 +35,7 @@ from ..statistics.e_values.state_words import (
     say_guarantee,
     say_start,
 )
-from ..statistics.e_values.tell_figure import EndedHours, tell_figure
+from .summarise import EndedHours, tell_figure
 from ..statistics.group_labels import IntArray
 from ..statistics.intervals.verdicts import Verdict
 from ..statistics.measures.measure_scores import LabelCounts

@@ -40,7 +40,7 @@ from ..statistics.e_values.state_words import (
     say_some_group,
     say_start,
 )
-from ..statistics.e_values.tell_figure import EndedHours, tell_figure
+from ..evidence.summarise import EndedHours, tell_figure
 from ..statistics.group_labels import BoolArray, FloatArray, IntArray, of_role
 from ..statistics.intervals.verdicts import Verdict
 from ..statistics.measures.measure_scores import LabelCounts
