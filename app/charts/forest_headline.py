@@ -13,7 +13,7 @@ from ..domain.groups import GroupWords
 from ..evidence.words import rank_gravity, say_state
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.catalogue.metric import ComparedRate
-from ..statistics.figure_values import Value
+from ..statistics.intervals.verdicts import Value
 from ..statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Verdict
 from ..statistics.measures.worst_group import (
     Disadvantaged,

@@ -3,7 +3,7 @@
 import numpy as np
 
 from app.statistics.catalogue import CATALOGUE, Data
-from app.statistics.figure_values import Measured
+from app.statistics.intervals.verdicts import Measured
 from app.statistics.group_labels import as_groups
 from app.statistics.records.measure_rows import RowData, measure_rows
 

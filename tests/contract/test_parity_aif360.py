@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from app.statistics.catalogue import CATALOGUE
-from app.statistics.figure_values import Undefined, Value
+from app.statistics.intervals.verdicts import Undefined, Value
 from app.statistics.formulas import differential_fairness as differential
 from app.statistics.formulas import generalised_entropy as entropy
 from app.statistics.group_labels import FloatArray

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.statistics.figure_values import Measured, Value
+from app.statistics.intervals.verdicts import Measured, Value
 from app.statistics.group_labels import Role
 from app.statistics.intervals.verdicts import verdict
 from app.statistics.measures.measure import measure_as_logged

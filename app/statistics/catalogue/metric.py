@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from ...base.values import frozen
-from ..figure_values import Scope
+from ..intervals.verdicts import Scope
 from ..formulas.conditional_disparity import StrataOutcomes
 from ..group_labels import AnyArray, FloatArray
 from ..intervals.rate_estimates import PARTS, ShareComparison

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from ..figure_values import Scope
+from ..intervals.verdicts import Scope
 from ..formulas import paired_cells as pairs
 from ..group_labels import AnyArray
 from ..intervals.rate_estimates import LABELLED, PARTS, RATIO

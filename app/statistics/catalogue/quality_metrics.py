@@ -3,7 +3,7 @@
 from dataclasses import replace
 from functools import partial
 
-from ..figure_values import Scope
+from ..intervals.verdicts import Scope
 from ..formulas import paired_cells as pairs
 from .metric import CountOf, Direction, Metric, Need, OfSet, RateOf, SetFunction, judged, parts
 from .selection_metrics import GROUPS

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from ...base.values import frozen, frozen_by_name
-from ..figure_values import Value
+from ..intervals.verdicts import Value
 from ..intervals.intervals import Z
 from ..intervals.rate_estimates import ShareComparison
 from ..intervals.verdicts import MINIMUM_GROUP_SIZE, Limits, Verdict, is_inside, verdict

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ...domain.check import Details
 from ..catalogue.metric import Across, Metric, Need, OfPair, OfSet, Over, OverStrata, PairFunction
-from ..figure_values import Measured, Undefined, Value
+from ..intervals.verdicts import Measured, Undefined, Value
 from ..formulas.conditional_disparity import StrataOutcomes
 from ..formulas.strata_odds import measure_homogeneity, odds_ratio
 from ..group_labels import AnyArray, FloatArray, IntArray

@@ -11,7 +11,7 @@ from scipy.special import ndtri
 from ...base.values import frozen
 from ...domain.check import SIDES, Details
 from ..catalogue.metric import ComparedRate, CountOf, Metric, RateOf
-from ..figure_values import Measured, Scope, Undefined, Value
+from ..intervals.verdicts import Measured, Scope, Undefined, Value
 from ..group_labels import Groups, Role, of_role
 from ..intervals.draws import Estimate, TableEvidence
 from ..intervals.intervals import Interval, proportion

@@ -12,7 +12,7 @@ from ...base.values import frozen
 from ...domain.check import Details
 from ..catalogue import CATALOGUE, Metric
 from ..catalogue.metric import ComparedRate, CountOf, RateOf
-from ..figure_values import Measured, Undefined, Value
+from ..intervals.verdicts import Measured, Undefined, Value
 from ..formulas.score_distances import EQUALIZED_ODDS, GAPS
 from ..formulas.score_figures import COUNTS, FIGURES, MOST_ERROR, TOO_CLOSE, Figures
 from ..group_labels import AnyArray, Groups, IntArray

@@ -13,7 +13,7 @@ from ...base.values import frozen, frozen_by_name
 from ...domain.check import Counts
 from ..catalogue import CATALOGUE
 from ..e_values.state_words import State
-from ..figure_values import Measured, Undefined, Value
+from ..intervals.verdicts import Measured, Undefined, Value
 from ..group_labels import divide_or
 from ..intervals.intervals import Z, wilson_limits
 from ..intervals.verdicts import MINIMUM_GROUP_SIZE, Limits, is_inside, keeps_to, reaches

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..figure_values import Measured, Undefined
+from ..intervals.verdicts import Measured, Undefined
 from ..group_labels import BoolArray, IntArray, of_role
 from ..intervals.draws import PRIOR, Estimate, TableEvidence, build_cells
 from ..intervals.rate_estimates import DRAWS, Counted, Resampled, Words, resample

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.statistics.figure_values import Measured, Value
+from app.statistics.intervals.verdicts import Measured, Value
 from app.statistics.formulas.conditional_disparity import StrataOutcomes, conditional_demographic_disparity, limits
 from app.statistics.group_labels import FloatArray, IntArray, Role
 from app.statistics.intervals.verdicts import verdict

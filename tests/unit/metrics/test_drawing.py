@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import beta, binom, ncx2
 from syrupy.assertion import SnapshotAssertion
 
-from app.statistics.figure_values import Measured, Undefined, Value
+from app.statistics.intervals.verdicts import Measured, Undefined, Value
 from app.statistics.formulas import differential_fairness as differential
 from app.statistics.group_labels import IntArray, Role, as_groups
 from app.statistics.intervals import draws as drawing

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.statistics.figure_values import Measured, Undefined, Value
+from app.statistics.intervals.verdicts import Measured, Undefined, Value
 from app.statistics.formulas.score_distances import EQUALIZED_ODDS, GAPS, QUANTILES
 from app.statistics.group_labels import FloatArray, as_groups
 from app.statistics.measures.measure import measure_as_logged

@@ -8,7 +8,7 @@ from statsmodels.stats.contingency_tables import StratifiedTable
 from syrupy.assertion import SnapshotAssertion
 
 from app.library.frame_report import judged_figure
-from app.statistics.figure_values import Measured
+from app.statistics.intervals.verdicts import Measured
 from app.statistics.formulas.conditional_disparity import StrataOutcomes
 from app.statistics.formulas.strata_odds import (
     adjusted_odds_limits,

@@ -14,7 +14,7 @@ from app.sources.arrays.association import (
     CorrelationRatio,
     CramersV,
 )
-from app.statistics.figure_values import Undefined
+from app.statistics.intervals.verdicts import Undefined
 from app.statistics.group_labels import MISSING, Codes
 from app.statistics.group_labels import FloatArray as Numbers
 

@@ -22,7 +22,7 @@ from app.sources.arrays.association import (
     shape_of_categories,
     shape_of_quantity,
 )
-from app.statistics.figure_values import Undefined
+from app.statistics.intervals.verdicts import Undefined
 from app.statistics.group_labels import Codes
 from app.statistics.group_labels import FloatArray as Numbers
 
