@@ -13,8 +13,7 @@ from ..domain.groups import GroupWords
 from ..evidence.words import rank_gravity, say_state
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.catalogue.metric import ComparedRate
-from ..statistics.intervals.verdicts import Value
-from ..statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Verdict
+from ..statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Value, Verdict
 from ..statistics.measures.worst_group import (
     Disadvantaged,
     disadvantaged,

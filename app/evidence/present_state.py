@@ -35,7 +35,6 @@ from ..statistics.e_values.state_words import (
     say_guarantee,
     say_start,
 )
-from .summarise import EndedHours, tell_figure
 from ..statistics.group_labels import IntArray
 from ..statistics.intervals.verdicts import Verdict
 from ..statistics.measures.measure_scores import LabelCounts
@@ -53,7 +52,16 @@ from .figure_state import (
 from .queries.eras import Era, FollowedDeployment, count_corrections, followed_deployment
 from .queries.figure_states import Alarm, EraFigures, LimitSummary, StoredFigure, find_era_figures
 from .queries.hour_counts import Cells, CountedPlace, PlaceHours, hours_of_places, sum_cells
-from .summarise import Budget, choose_counted_end, count_lag_hours, explain_vanished, sum_records, summarise
+from .summarise import (
+    Budget,
+    EndedHours,
+    choose_counted_end,
+    count_lag_hours,
+    explain_vanished,
+    sum_records,
+    summarise,
+    tell_figure,
+)
 from .watched_figures import FollowedEra, WatchedMetric
 
 RECENT_HOURS = 168

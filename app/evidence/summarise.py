@@ -2,7 +2,8 @@
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import accumulate
 from typing import Any
@@ -15,10 +16,24 @@ from ..base.values import frozen
 from ..domain.check import DataSet, FigureKey
 from ..domain.groups import GroupWords
 from ..domain.monitor import Monitor, list_comparisons
-from ..statistics.e_values.follow import Episode
-from ..statistics.e_values.onset import Onset
-from ..statistics.e_values.state_words import MINUTE, State
+from ..statistics.e_values.confidence import stack_counts
+from ..statistics.e_values.follow import Episode, Follower, find_blocks, find_evidence
+from ..statistics.e_values.nulls import FloatArray, Hours, Limit
+from ..statistics.e_values.onset import EvidenceProgress, Onset
+from ..statistics.e_values.state_words import (
+    MINUTE,
+    Ends,
+    EvidenceState,
+    FigureFacts,
+    FigureStatement,
+    RatesCompared,
+    State,
+    describe_figure,
+    judge_hour,
+    say_more_records,
+)
 from ..statistics.group_labels import ComparedGroup, Groups, union
+from ..statistics.intervals.rate_estimates import DIFFERENCE, RATIO, REVERSED_DIFFERENCE
 from ..statistics.sentences.left_out import UNCLASSIFIED, CountedRecords
 from ..statistics.tables.count_table import OUTCOMES
 from .figure_state import Closed, FigureState, find_hour_start, number_hour
@@ -26,27 +41,6 @@ from .queries.eras import Era
 from .queries.figure_states import Alarm, Closure, EndedFigure, KnownFigure, LimitSummary
 from .queries.hour_counts import COUNTED
 from .watched_figures import FollowedEra, WatchedMetric
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-
-import numpy as np
-
-from ..base.values import frozen
-from ..statistics.intervals.rate_estimates import DIFFERENCE, RATIO, REVERSED_DIFFERENCE
-from ..statistics.e_values.confidence import stack_counts
-from ..statistics.e_values.follow import Follower, find_blocks, find_evidence
-from ..statistics.e_values.nulls import FloatArray, Hours, Limit
-from ..statistics.e_values.onset import EvidenceProgress, Onset
-from ..statistics.e_values.state_words import (
-    Ends,
-    EvidenceState,
-    FigureFacts,
-    FigureStatement,
-    RatesCompared,
-    describe_figure,
-    judge_hour,
-    say_more_records,
-)
 
 
 def summarise(watched: WatchedMetric, state: FigureState) -> list[LimitSummary]:

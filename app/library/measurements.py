@@ -10,8 +10,8 @@ from pandas import DataFrame
 from ..base.errors import InvalidInput, refuse
 from ..base.values import name_value
 from ..statistics.catalogue import CATALOGUE, metrics_on
-from ..statistics.intervals.verdicts import Measured
 from ..statistics.group_labels import NEITHER, FloatArray, Groups, as_groups
+from ..statistics.intervals.verdicts import Measured
 from ..statistics.measures.measure import measure_as_logged, measure_labelled, measure_training
 from ..statistics.measures.measure_scores import judge_labels
 from ..statistics.records.measure_rows import RowData, measure_rows

@@ -3,8 +3,8 @@
 import numpy as np
 
 from app.statistics.catalogue import CATALOGUE, Data
-from app.statistics.intervals.verdicts import Measured
 from app.statistics.group_labels import as_groups
+from app.statistics.intervals.verdicts import Measured
 from app.statistics.records.measure_rows import RowData, measure_rows
 
 ROWS = ["counterfactual_flip_test", "consistency", "prediction_consistency", "rich_subgroup_false_positive", "rich_subgroup_false_negative"]

@@ -16,8 +16,7 @@ from ...domain.groups import GroupWords
 from ...evidence.past_states import NO_EVIDENCE, PastState
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.e_values.state_words import State
-from ...statistics.intervals.verdicts import Undefined, Value
-from ...statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Limits
+from ...statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Limits, Undefined, Value
 from ...statistics.measures.period_figures import FAR_APART, RATIO, HeadFacts, PeriodFigure, PeriodHead
 from ...statistics.measures.worst_group import widen_for_choice
 from ...statistics.sentences.figure_sentences import write_minus

@@ -1,16 +1,16 @@
-"""Verdicts, from a number, its interval and its limits; cautions for too few records for the interval."""
+"""Results of measures: numbers with intervals or the reason why there is none, verdicts, and cautions.
 
-import math
-from enum import StrEnum
+A verdict comes from a number, its interval and its limits; a caution from too few records for the interval.
+"""
 
-from ..formulas.conditional_disparity import StrataOutcomes
 import math
 from dataclasses import field
+from enum import StrEnum
 from typing import Literal
 
 from ...base.values import frozen, frozen_by_name
 from ...domain.check import Details
-
+from ..formulas.conditional_disparity import StrataOutcomes
 
 Scope = Literal["group", "worst", "pooled", "worst_pair", "reference", "attribute", "overall"]
 """The two furthest apart are `worst_pair`. `worst` only asks for the group marked as furthest out."""

@@ -11,9 +11,9 @@ from scipy.sparse import csr_array
 from ...base.values import frozen_arrays
 from ...domain.check import Details
 from ..catalogue import CATALOGUE, Data
-from ..intervals.verdicts import Measured, Undefined, Value
 from ..group_labels import NEITHER, BoolArray, FloatArray, Groups, IntArray, check_codes
 from ..intervals.intervals import Interval, wilson_limits
+from ..intervals.verdicts import Measured, Undefined, Value
 from ..measures.measure_rates import (
     Member,
     build_result,
