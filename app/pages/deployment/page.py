@@ -1,5 +1,6 @@
 """Fairness of one deployment: the worst group in words, over time, and every group in numbers."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated
 
@@ -8,6 +9,7 @@ from starlette.responses import Response
 
 from ...access.gate.caller import NowIn, SessionIn
 from ...alerts.queries import present_alerts
+from ...base.values import Range, frozen_by_name, join_first, name_value
 from ...charts.forest import STRIP_CHECKS, build_forest, choose_metric
 from ...charts.time_ranges import RangeChoice
 from ...charts.timeline import choose_range
@@ -18,12 +20,15 @@ from ...checks.views.view_source import notes_of_check, read_present
 from ...deployments.deployment_in_address import Watched
 from ...deployments.monitor.queries import missing_sides
 from ...domain.alert import AlertKind
+from ...domain.check import DataSet, Measurement, Scope
+from ...domain.deployment import Deployment
+from ...domain.groups import GroupWords
+from ...domain.monitor import Monitor, MonitoredAttribute, list_comparisons, split_group
 from ...evidence.attribution.queries import newest_of_gaps
 from ...evidence.present_state import look_at_era
 from ...evidence.queries.eras import FollowedDeployment
 from ...evidence.words import describe_evidence
 from ...overview.fleet import look_at_deployment
-from ...records.second_look.words import say_effect
 from .. import check_words
 from ..range_bar import KEEPS_RANGE, build_bar, find_kept_range
 from ..render import make_header, page, people
@@ -126,3 +131,107 @@ def fairness_page(
         "now": now,
     }
     return page(request, "fairness.html", values)
+
+
+FLIPS = "flip_rate"
+
+
+MOST_REFERENCES = 3
+
+
+@frozen_by_name
+class FlipTotal:
+    """`records` of a group whose outcome a copy would make favourable; `query` lists exactly these."""
+
+    sentence: str
+    records: int
+    query: Mapping[str, str]
+
+
+def say_effect(
+    measured: Sequence[Measurement],
+    deployment: Deployment,
+    monitor: Monitor,
+    *,
+    figure: tuple[str, str],
+    check_id: str,
+) -> FlipTotal | None:
+    """Says what the model does to a group because of the attribute, by the copies of a check.
+
+    `figure` is the attribute and the group; of several attributes the sentence is about the one that changes
+    most. None where nothing is known of it.
+    """
+    names = GroupWords.of(monitor)
+    features = {column.name for column in deployment.schema.features}
+    totals = []
+    comparisons = (pair for pair in list_comparisons(monitor) if pair.label == figure[0])
+    members = next((pair.members(monitor) for pair in comparisons), [])
+    groups = [(figure[1],)] if len(members) == 1 else split_group(figure[1], members)
+    for attribute, group in zip(members, groups[0] if groups else (), strict=False):
+        name = attribute.feature
+        if name not in features:
+            totals.append(FlipTotal(sentence=f"The model does not see {name}.", records=0, query={}))
+            continue
+        counts = next(
+            (
+                measurement.details.counts
+                for measurement in measured
+                if (measurement.metric, measurement.data, measurement.scope)
+                == (FLIPS, DataSet.COUNTERFACTUAL, Scope.GROUP)
+                and (measurement.attribute, measurement.group) == (name, group)
+            ),
+            {},
+        )
+        gained, lost, records = (counts.get(kind) for kind in ("gained", "lost", "n"))
+        if gained is None or lost is None or not records:
+            continue
+        change = "lost" if lost > gained else "gained"
+        sentence = word_total(attribute, group, int(gained), int(records), names)
+        if lost > gained:
+            outcome = names.names.favourable
+            present, other = (
+                ("got the favourable outcome", "not have got it")
+                if outcome is None
+                else (f"{'were' if lost > 1 else 'was'} {outcome}", "not have been")
+            )
+            sentence = (
+                f"{int(lost):,} of {int(records):,} {names.subject(name, group)} {present}, "
+                f"and would {other} {_word_change(attribute, names)}."
+            )
+        elif not gained:
+            sentence = (
+                f"The outcome of none of {int(records):,} {names.subject(name, group)} would be another "
+                f"{_word_change(attribute, names)}."
+            )
+        query = {"check": check_id, "attribute": name, "group": group, "changed": change}
+        totals.append(FlipTotal(sentence=sentence, records=int(max(gained, lost)), query=query))
+    return max(totals, key=lambda total: total.records, default=None)
+
+
+def word_total(
+    attribute: MonitoredAttribute, group: str, gained: int, records: int, names: GroupWords
+) -> str:
+    name = names.names.favourable
+    groups = names.subject(attribute.feature, group)
+    change = _word_change(attribute, names)
+    present = f"{'were' if gained > 1 else 'was'} not {name}"
+    otherwise = "have been"
+    if name is None and gained:
+        present = "did not get the favourable outcome"
+        otherwise = "have got it"
+    elif name is None:
+        present = "got another outcome"
+        otherwise = "have got the favourable one"
+    if not gained:
+        return f"Of {records:,} {groups}, none that {present} would {otherwise} {change}."
+    return f"{gained:,} of {records:,} {groups} {present}, and would {otherwise} {change}."
+
+
+def _word_change(attribute: MonitoredAttribute, names: GroupWords) -> str:
+    reference = attribute.reference
+    if reference is not None and len(reference) == 1 and not isinstance(reference[0], Range):
+        return f"as {names.subject(attribute.feature, name_value(reference[0]))}"
+    if reference is None:
+        return f"with another value of {attribute.feature}"
+    named = [names.label(attribute.feature, name_value(value)) for value in reference]
+    return f"with {attribute.feature} as in the reference ({join_first(named, MOST_REFERENCES)})"
