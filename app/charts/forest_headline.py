@@ -13,6 +13,7 @@ from ..domain.groups import GroupWords
 from ..evidence.words import rank_gravity, say_state
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.catalogue.metric import ComparedRate
+from ..statistics.e_values.state_words import capitalise
 from ..statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Value, Verdict
 from ..statistics.measures.worst_group import (
     Disadvantaged,
@@ -265,10 +266,6 @@ def say_windows(forest: Forest, row: ForestRow) -> Iterator[str]:
         )
     if row.evidence is not None:
         yield f"State: {say_state(row.evidence)}"
-
-
-def capitalise(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def format_day(at: datetime, year: int | None = None) -> str:

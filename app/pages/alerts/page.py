@@ -29,7 +29,7 @@ from ...domain.paging import Paging
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.e_values.state_words import SINGLE_CHECKS_ALARM
 from ...web.route_declarations import NumberCursor, cut
-from ..range_bar import KEEPS_RANGE, build_bar, chosen_span, find_kept_range
+from ..range_bar import RangeIn, build_bar, chosen_span
 from ..render import offer_assignees, page, people
 from .alert_page import REASONS, AlertsOfDeployment, ListedFigure, format_figure, group_alerts
 
@@ -97,19 +97,20 @@ def channels_page(request: Request, principal: Reader, session: SessionIn, now: 
     return page(request, "channels.html", values)
 
 
-@router.get("/deployments/{deployment_id}/alerts", dependencies=[KEEPS_RANGE])
+@router.get("/deployments/{deployment_id}/alerts")
 def deployment_alerts_page(
     request: Request,
     principal: Reader,
     watched: Watched,
     session: SessionIn,
+    *,
     now: NowIn,
     before_no: NumberCursor,
+    time_range: RangeIn,
     chosen: Annotated[ChosenAlerts, Query()],
 ) -> Response:
     deployment = watched.deployment
     monitor = watched.monitor
-    time_range = find_kept_range(request)
     span = chosen_span(time_range, now)
     query = AlertFilter(deployment_no=deployment.no, state=chosen.state, span=span)
     rules = rules_page(session, deployment.no, Paging(SHOWN))

@@ -11,7 +11,6 @@ from ...access.gate.caller import NowIn, SessionIn
 from ...alerts.queries import present_alerts
 from ...base.values import Range, frozen_by_name, join_first, name_value
 from ...charts.forest import STRIP_CHECKS, build_forest, choose_metric
-from ...charts.time_ranges import RangeChoice
 from ...charts.timeline import choose_range
 from ...checks.advice.advice import Cause, advice_on_check
 from ...checks.result_queries import RecentFigures, recent_figures
@@ -30,7 +29,7 @@ from ...evidence.queries.eras import FollowedDeployment
 from ...evidence.words import describe_evidence
 from ...overview.fleet import look_at_deployment
 from .. import check_words
-from ..range_bar import KEEPS_RANGE, build_bar, find_kept_range
+from ..range_bar import RangeIn, build_bar
 from ..render import make_header, page, people
 from .forest_rows import choose_row, live_alerts, show_forest
 from .over_time import ChosenCharts, draw_groups
@@ -55,12 +54,13 @@ CONFIGURED = frozenset(
 """Causes whose next step is on Configure."""
 
 
-@router.get("/deployments/{deployment_id}", dependencies=[KEEPS_RANGE])
+@router.get("/deployments/{deployment_id}")
 def fairness_page(
     request: Request,
     watched: Watched,
     session: SessionIn,
     now: NowIn,
+    choice: RangeIn,
     chosen: Annotated[ChosenCharts, Query()],
 ) -> Response:
     """Each thing is read once: a test counts the statements."""
@@ -69,7 +69,6 @@ def fairness_page(
     status = look_at_deployment(session, deployment.no, now=now)
     measured = status.measured
     success = status.entry.success
-    choice = find_kept_range(request) or RangeChoice()
     shown = choose_range(choice, oldest=status.entry.first_start, now=now)
     checks = read_present(session, deployment.no, None if success is None else success.no)
     evidence = None
@@ -101,11 +100,9 @@ def fairness_page(
         attributions = newest_of_gaps(session, deployment.no, features=features)
     rows = [row for row in (worst, opened) if row is not None]
     charts = draw_groups(session, watched, rows, span=shown.span, zone=choice.zone, alerts=alerts)
-    askers = () if busy is None else (busy.created_by,)
-    names = people(session, [*(alert.acknowledged_by for alert in live), *askers])
-    header = make_header(
-        status, now, busy=busy, advice=advice, asker=next((names[asker] for asker in askers), "")
-    )
+    asker_id = None if busy is None else busy.created_by
+    names = people(session, [*(alert.acknowledged_by for alert in live), asker_id])
+    header = make_header(status, now, busy=busy, advice=advice, asker=names.get(asker_id or "", ""))
     values = {
         "deployment": deployment,
         "monitor": monitor,
