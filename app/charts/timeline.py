@@ -40,6 +40,7 @@ from .series import SeriesPoint, SeriesWanted, build_series
 from .time_ranges import Earlier, RangeChoice, RangePreset, period_before, preset_holding, step_of_picture
 
 MAX_STEPS = 400
+MAX_PANELS = 60
 
 LONGEST_OF_FIGURES = timedelta(days=35)
 """A longer time has days."""
@@ -48,7 +49,7 @@ ACCURACY = FiguresWanted(metric="accuracy", data=DataSet.LABELLED, of_all=True)
 _LEAST = timedelta(microseconds=1)
 # In the order of the counts that `_join` reads from a step; `_order` takes the first three.
 _COUNTS = ("unfair", "suspected", "unwatched", "undecided", "fair", "insufficient", "absent")
-_SCOPE_NAMES = {
+SCOPE_NAMES = {
     Scope.REFERENCE: "the reference",
     Scope.ATTRIBUTE: "all groups",
     Scope.OVERALL: "all records",
@@ -104,6 +105,11 @@ class TimePanel:
     @property
     def figures(self) -> int:
         return sum(step.figures for step in self.steps)
+
+    @property
+    def absence(self) -> str:
+        """Why there is no figure."""
+        return next((step.reason for step in reversed(self.steps) if step.reason), "no reason is known")
 
     def key(self, timeline: "Timeline") -> FigureKey:
         return FigureKey(
@@ -431,7 +437,7 @@ def _is_further_out(highest: float, lowest: float, metric: str, limits: Limits) 
 def _name(key: FigureKey, names: GroupWords) -> str:
     if key.attribute is None or key.group is None:
         of_attribute = "" if key.attribute is None else f" of {key.attribute}"
-        return f"{_SCOPE_NAMES.get(key.scope, key.scope.value)}{of_attribute}"
+        return f"{SCOPE_NAMES.get(key.scope, key.scope.value)}{of_attribute}"
     return names.label(key.attribute, key.group) or "(blank)"
 
 

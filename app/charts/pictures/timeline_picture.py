@@ -151,6 +151,10 @@ class PanelPicture:
         )
 
 
+def say_panel(metric: str, panel: TimePanel, picture: PanelPicture, unit: str = "check") -> str:
+    return "; ".join(filter(None, (say_steps(metric, panel.steps, unit), picture.beyond_note)))
+
+
 @frozen
 class TimeAxis:
     """Moments outside are placed beyond the ends."""
@@ -184,10 +188,7 @@ def level_axis(metric: str, panels: Sequence[TimePanel], *, height: float = HEIG
     steps = (step for panel in panels for step in (*panel.steps, *panel.earlier))
     values = [value for step in steps for value in (step.lowest, step.highest) if value is not None]
     chosen = choose_axis(metric, values, limits, distance=_TEXT_HEIGHT / height)
-    ticks = (
-        LevelTick(text, round((1 - chosen.axis.place(level)) * height, 1))
-        for text, level in zip(chosen.texts, chosen.levels, strict=True)
-    )
+    ticks = (LevelTick(text, round((1 - place) * height, 1)) for text, place in chosen.ticks)
     return UprightAxis(chosen.axis, height, tuple(ticks))
 
 
