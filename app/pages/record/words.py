@@ -169,12 +169,15 @@ def changing(changes: Mapping[str, Change]) -> list[tuple[str, Change]]:
 
 
 def mitigated_outcome(mitigated: Mapping[str, Any], monitor: Monitor | None) -> OutcomeWord | None:
-    answer = mitigated.get("prediction") if mitigated.get("label") is None else mitigated["label"]
-    return None if monitor is None else WORDS[monitor.outcomes.classify(answer)]
+    return None if monitor is None else WORDS[monitor.outcomes.classify(_find_answer(mitigated))]
 
 
 def mitigated_text(mitigated: Mapping[str, Any]) -> str:
-    return text(mitigated.get("prediction") if mitigated.get("label") is None else mitigated["label"])
+    return text(_find_answer(mitigated))
+
+
+def _find_answer(mitigated: Mapping[str, Any]) -> Any:  # noqa: ANN401 - as it was logged
+    return mitigated.get("prediction") if mitigated.get("label") is None else mitigated["label"]
 
 
 def copies(details: RecordDetails, *, is_present: bool) -> list[Counterfactual]:

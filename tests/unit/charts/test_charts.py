@@ -12,9 +12,10 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from app.charts.pictures.drawing import LOOKS, PAGE, Chart, Theme, ThemeLook, as_png
-from app.charts.pictures.period_charts import MOST_PANELS, series_chart, volume_chart
+from app.charts.pictures.period_charts import series_chart, volume_chart
 from app.charts.pictures.twin_tables import MOST_BARS, ranges_chart, series_twin, shares_chart
 from app.charts.series import Volume
+from app.charts.timeline import MAX_PANELS
 from app.checks.days.roll_up import Period
 from app.checks.views.view_shapes import ViewKind
 from app.domain.check import DataSet, Span
@@ -176,8 +177,8 @@ def test_no_more_is_drawn_than_can_be_read_and_the_chart_says_so() -> None:
 
     assert len(titles(chart)) == MOST_BARS
     assert f"The first {MOST_BARS} of 300." in chart.notes
-    assert letters(many).count("group ") == MOST_PANELS
-    assert f"The first {MOST_PANELS} of 70 groups." in many.notes
+    assert letters(many).count("group ") == MAX_PANELS
+    assert f"The first {MAX_PANELS} of 70 groups." in many.notes
 
 
 def test_each_group_has_a_panel_in_words_and_the_bars_have_the_colours_of_their_verdicts(snapshot: SnapshotAssertion) -> None:
