@@ -35,6 +35,7 @@ from ..statistics.e_values.state_words import (
     say_guarantee,
     say_start,
 )
+from ..statistics.e_values.tell_figure import EndedHours, tell_figure
 from ..statistics.group_labels import IntArray
 from ..statistics.intervals.verdicts import Verdict
 from ..statistics.measures.measure_scores import LabelCounts
@@ -54,13 +55,11 @@ from .queries.figure_states import Alarm, EraFigures, LimitSummary, StoredFigure
 from .queries.hour_counts import Cells, CountedPlace, PlaceHours, hours_of_places, sum_cells
 from .summarise import (
     Budget,
-    EndedHours,
     choose_counted_end,
     count_lag_hours,
     explain_vanished,
     sum_records,
     summarise,
-    tell_figure,
 )
 from .watched_figures import FollowedEra, WatchedMetric
 

@@ -16,7 +16,6 @@ from ..base.strict_json import JsonObject
 from ..base.values import frozen_arrays, frozen_by_name, is_number, name_value
 from ..domain.monitor import POOLED_GROUP, UNSAID_DIVISOR
 from ..domain.record_times import LeftOutTimes
-from ..evidence.summarise import EndedHours, tell_figure
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.e_values.confidence import RunningInterval, add_hours
 from ..statistics.e_values.follow import (
@@ -41,6 +40,7 @@ from ..statistics.e_values.state_words import (
     say_some_group,
     say_start,
 )
+from ..statistics.e_values.tell_figure import EndedHours, tell_figure
 from ..statistics.group_labels import BoolArray, FloatArray, IntArray, of_role
 from ..statistics.intervals.verdicts import Verdict
 from ..statistics.measures.measure_scores import LabelCounts

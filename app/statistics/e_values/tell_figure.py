@@ -1,0 +1,147 @@
+"""A figure after its last hour: its evidence at each limit, and its one statement."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ...base.values import frozen
+from ..intervals.rate_estimates import DIFFERENCE, RATIO, REVERSED_DIFFERENCE
+from .confidence import stack_counts
+from .follow import Follower, find_blocks, find_evidence
+from .nulls import FloatArray, Hours, Limit
+from .onset import EvidenceProgress, Onset
+from .state_words import (
+    Ends,
+    EvidenceState,
+    FigureFacts,
+    FigureStatement,
+    RatesCompared,
+    describe_figure,
+    judge_hour,
+    say_more_records,
+)
+
+
+@frozen(kw_only=True, eq=False)
+class EndedHours:
+    """Followers for each of `limits`, before the hour `end`.
+
+    `counts` [4] and `ends` are of its interval since `chapter`. `recent` are its last hours, from the number
+    `first` on; `paired`, of the last one, the records favourable on both sides, of those on both. `say` and
+    `say_onset` write an hour and a start. `restarted` says what began the first chapter.
+    """
+
+    followers: Sequence[Follower]
+    limits: Sequence[Limit]
+    counts: FloatArray
+    ends: Ends
+    chapter: int
+    recent: Hours
+    first: int
+    end: int
+    divisor: float
+    say: Callable[[int], str]
+    say_onset: Callable[[Onset], str]
+    is_some_group: bool
+    restarted: str | None = None
+    closed_by: str | None = None
+    corrected: int = 0
+    paired: float | None = None
+
+
+ExpectHours = Callable[[Limit, Hours, EvidenceProgress], int | None]
+
+
+def tell_figure(
+    hours: EndedHours, facts: FigureFacts, levels: Sequence[float], expect: ExpectHours
+) -> tuple[FigureStatement, list[EvidenceState], list[int | None]]:
+    """Statement; for each limit the evidence, and the hours until it is decided.
+
+    `levels` are ln A.
+    """
+    begin = max(hours.first, *(follower.chapter for follower in hours.followers))
+    chapter = hours.recent.between(min(begin, hours.end) - hours.first, hours.end - hours.first)
+    episodes = (follower.open_episode for follower in hours.followers)
+    opened = next((episode for episode in episodes if episode is not None), None)
+    evidence = [
+        find_evidence(
+            follower,
+            hours.counts.tolist(),
+            end=hours.end,
+            blocks=len(find_blocks(chapter)),
+            is_restarted=hours.restarted is not None,
+            is_some_group=hours.is_some_group,
+        )
+        for follower in hours.followers
+    ]
+    more = [
+        expect(
+            limit,
+            chapter,
+            EvidenceProgress(
+                level, max(follower.watching.log_best, 0.0), follower.log_fairness, hours.divisor
+            ),
+        )
+        if opened is None and follower.proof.since is None and len(chapter)
+        else None
+        for limit, follower, level in zip(hours.limits, hours.followers, levels, strict=True)
+    ]
+    order = list(EvidenceState)
+    leading = min(range(len(evidence)), key=lambda number: order.index(evidence[number]))
+    counts = stack_counts(hours.recent)
+    filled = np.flatnonzero(counts[:, 1] + counts[:, 3])
+    lower, upper = hours.ends
+    if facts.is_reversed:
+        lower, upper = None if upper is None else -upper, None if lower is None else -lower
+    part, whole, other_part, other_whole = hours.counts.tolist()
+    compared = RatesCompared(
+        monitored=(part, whole),
+        reference=(other_part, other_whole),
+        interval=(lower, upper),
+        since=hours.say(hours.chapter),
+    )
+    judged = judge_hour(
+        counts[filled[-1]].tolist() if filled.size else None,
+        RATIO if facts.is_ratio else REVERSED_DIFFERENCE if facts.is_reversed else DIFFERENCE,
+        (facts.lower_limit, facts.upper_limit),
+        both=hours.paired,
+    )
+    facts = replace(facts, evidence=evidence[leading])
+    if opened is None:
+        facts = _say_event(facts, hours, hours.followers[leading])
+    else:
+        facts = replace(facts, since=hours.say_onset(opened.since), event=hours.say(opened.alarm))
+    needed = more[leading]
+    if needed is not None:
+        # The hours are expected at the traffic of the chapter.
+        records = float(chapter.monitored.records.sum() + chapter.reference.records.sum())
+        sides = 1 if hours.paired is None else 2
+        facts = replace(facts, more=say_more_records(needed * records / sides / len(chapter)))
+    statement = describe_figure(
+        replace(
+            facts,
+            verdict=judged.verdict,
+            reason=judged.reason,
+            is_alert_open=opened is not None,
+            hour=judged.compared,
+            chapter=compared if opened is None else None,
+            onset=None if opened is None else compared,
+            corrected=hours.corrected,
+        )
+    )
+    return statement, evidence, more
+
+
+def _say_event(facts: FigureFacts, hours: EndedHours, leading: Follower) -> FigureFacts:
+    last = leading.episodes[-1] if leading.episodes else None
+    if facts.evidence is EvidenceState.CONFIRMED_FAIR and leading.proof.since is not None:
+        return replace(facts, since=hours.say(leading.proof.since))
+    if last is None:
+        return replace(facts, event=hours.restarted or "")
+    event = ""
+    if last.closed is not None:
+        event = f"{hours.say(last.closed)} by {hours.closed_by or 'somebody'}"
+    elif last.fair_since is not None:
+        event = hours.say(last.fair_since.hour)
+    return replace(facts, since=hours.say_onset(last.since), event=event)
