@@ -18,7 +18,7 @@ from app.charts.series import Volume
 from app.charts.timeline import MAX_PANELS
 from app.checks.days.roll_up import Period
 from app.checks.views.view_shapes import ViewKind
-from app.domain.check import DataSet, Span
+from app.domain.check import DataSet
 from app.pages import render
 from tests.builders.chart_data import HOSTILE, HOUR, START, group, outcomes, point, series, view
 from tests.builders.page_words import says
@@ -37,9 +37,7 @@ YEAR = [point(hour, 0.1 if hour == 4321 else 0.8 + hour % 7 / 100, carried_forwa
 
 CHARTS: dict[str, Draw] = {
     "a day": lambda look: series_chart(series(("female", DAY)), look),
-    "odd points and gaps": lambda look: series_chart(
-        series(("female", ODD), (None, DAY), gaps=3), look, span=Span(start=START, end=START + 9 * HOUR)
-    ),
+    "odd points and gaps": lambda look: series_chart(series(("female", ODD), (None, DAY), gaps=3), look),
     "one point": lambda look: series_chart(series(("female", DAY[:1])), look),
     "no point": lambda look: series_chart(series(("female", [])), look),
     "no group": lambda look: series_chart(series(), look),
