@@ -14,7 +14,6 @@ from ...base.values import frozen_by_name
 from ...charts.series import rename_gap
 from ...charts.timeline import choose_range
 from ...checks.days.roll_up import Period
-from ...checks.schedule.worker_queries import choose_notice
 from ...deployments.deployment_in_address import Watched
 from ...deployments.queries import WatchedDeployment
 from ...domain.groups import GroupWords
@@ -152,7 +151,7 @@ def explore_page(
         "deployment": deployment,
         "monitor": monitor,
         "header": make_header(status, now),
-        "worker_notice": choose_notice(status.outlook.workers),
+        "worker_notice": status.worker_notice,
         "newest": status.entry.success,
         "compared": list_limits(comparisons),
         "notes_of": list_notes,

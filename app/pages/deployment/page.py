@@ -14,7 +14,6 @@ from ...charts.forest import STRIP_CHECKS, build_forest, choose_metric
 from ...charts.timeline import choose_range
 from ...checks.advice.advice import Cause, advice_on_check
 from ...checks.result_queries import RecentFigures, recent_figures
-from ...checks.schedule.worker_queries import choose_notice
 from ...checks.views.view_source import notes_of_check, read_present
 from ...deployments.deployment_in_address import Watched
 from ...deployments.monitor.queries import missing_sides
@@ -108,7 +107,7 @@ def fairness_page(
         "monitor": monitor,
         "header": header,
         "state": status.state,
-        "worker_notice": choose_notice(outlook.workers),
+        "worker_notice": status.worker_notice,
         "newest": newest and newest.check,
         "missing_records": () if newest is None else notes_of_check(session, newest, forest.attribute),
         **show_forest(forest, chosen, live, attributions.done if attributions else None),
