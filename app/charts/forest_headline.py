@@ -237,7 +237,7 @@ def word_figure(
 
 
 def _find_disadvantaged(figure: ForestFigure) -> Disadvantaged | None:
-    """By the check's value, also where the figure is of all hours."""
+    """Side at a disadvantage by the check's value, also where the figure is of all hours."""
     measurement = figure.measurement
     return disadvantaged(CATALOGUE[measurement.metric], measurement.value, figure.limits, measurement.verdict)
 

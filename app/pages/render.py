@@ -1,4 +1,4 @@
-"""What every page has: its template, its style and scripts, and the header of a deployment.
+"""Template, style and scripts of every page, and the header of a deployment.
 
 Everything is escaped, and an unknown name is an error. An address of a file holds a digest of all files, so that
 browsers may keep it; files refer to each other by relative addresses.
