@@ -13,8 +13,8 @@ from ..domain.groups import GroupWords
 from ..evidence.words import rank_gravity, say_state
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.catalogue.metric import ComparedRate
-from ..statistics.figure_values import Value
-from ..statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Verdict
+from ..statistics.e_values.state_words import capitalise
+from ..statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Value, Verdict
 from ..statistics.measures.worst_group import (
     Disadvantaged,
     disadvantaged,
@@ -237,7 +237,7 @@ def word_figure(
 
 
 def _find_disadvantaged(figure: ForestFigure) -> Disadvantaged | None:
-    """By the check's value, also where the figure is of all hours."""
+    """Side at a disadvantage by the check's value, also where the figure is of all hours."""
     measurement = figure.measurement
     return disadvantaged(CATALOGUE[measurement.metric], measurement.value, figure.limits, measurement.verdict)
 
@@ -266,10 +266,6 @@ def say_windows(forest: Forest, row: ForestRow) -> Iterator[str]:
         )
     if row.evidence is not None:
         yield f"State: {say_state(row.evidence)}"
-
-
-def capitalise(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def format_day(at: datetime, year: int | None = None) -> str:

@@ -5,7 +5,7 @@ joined when stored; only the ends of the time, which are parts of a day, are rea
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from operator import attrgetter
@@ -40,6 +40,7 @@ from .series import SeriesPoint, SeriesWanted, build_series
 from .time_ranges import Earlier, RangeChoice, RangePreset, period_before, preset_holding, step_of_picture
 
 MAX_STEPS = 400
+MAX_PANELS = 60
 
 LONGEST_OF_FIGURES = timedelta(days=35)
 """A longer time has days."""
@@ -48,7 +49,7 @@ ACCURACY = FiguresWanted(metric="accuracy", data=DataSet.LABELLED, of_all=True)
 _LEAST = timedelta(microseconds=1)
 # In the order of the counts that `_join` reads from a step; `_order` takes the first three.
 _COUNTS = ("unfair", "suspected", "unwatched", "undecided", "fair", "insufficient", "absent")
-_SCOPE_NAMES = {
+SCOPE_NAMES = {
     Scope.REFERENCE: "the reference",
     Scope.ATTRIBUTE: "all groups",
     Scope.OVERALL: "all records",
@@ -87,10 +88,7 @@ class TimeStep(NamedTuple):
     @property
     def gravest(self) -> Verdict | None:
         """None where no limit is set, or all were carried forward."""
-        for verdict in GRAVEST:  # a generator takes twice as long, and a year has a thousand steps
-            if self.verdicts.get(verdict):
-                return verdict
-        return None
+        return next((verdict for verdict in GRAVEST if self.verdicts.get(verdict)), None)
 
 
 @frozen_by_name
@@ -107,6 +105,11 @@ class TimePanel:
     @property
     def figures(self) -> int:
         return sum(step.figures for step in self.steps)
+
+    @property
+    def absence(self) -> str:
+        """Why there is no figure."""
+        return next((step.reason for step in reversed(self.steps) if step.reason), "no reason is known")
 
     def key(self, timeline: "Timeline") -> FigureKey:
         return FigureKey(
@@ -264,8 +267,11 @@ def _pool(point: SeriesPoint, span: Span) -> TimeStep:
 
 def join_points(points: Iterable[SeriesPoint], span: Span, step: timedelta) -> tuple[TimeStep, ...]:
     """Oldest first; figures carried forward count apart."""
+    by_start: dict[datetime, list[SeriesPoint]] = {}
+    for point in points:
+        by_start.setdefault(find_step_start(point.at, step), []).append(point)
     steps = []
-    for start, members in group_by_step(points, step):
+    for start, members in sorted(by_start.items()):
         fresh = [point for point in members if not point.carried_forward]
         measured = [point for point in members if point.value is not None]
         values = [point.value for point in members if point.value is not None]
@@ -293,13 +299,6 @@ def join_points(points: Iterable[SeriesPoint], span: Span, step: timedelta) -> t
             )
         )
     return tuple(steps)
-
-
-def group_by_step(points: Iterable[SeriesPoint], step: timedelta) -> list[tuple[datetime, list[SeriesPoint]]]:
-    by_start: dict[datetime, list[SeriesPoint]] = {}
-    for point in points:
-        by_start.setdefault(find_step_start(point.at, step), []).append(point)
-    return sorted(by_start.items())
 
 
 def find_step_start(at: datetime, step: timedelta) -> datetime:
@@ -438,7 +437,7 @@ def _is_further_out(highest: float, lowest: float, metric: str, limits: Limits) 
 def _name(key: FigureKey, names: GroupWords) -> str:
     if key.attribute is None or key.group is None:
         of_attribute = "" if key.attribute is None else f" of {key.attribute}"
-        return f"{_SCOPE_NAMES.get(key.scope, key.scope.value)}{of_attribute}"
+        return f"{SCOPE_NAMES.get(key.scope, key.scope.value)}{of_attribute}"
     return names.label(key.attribute, key.group) or "(blank)"
 
 
@@ -447,9 +446,3 @@ def _order(panel: TimePanel) -> tuple[object, ...]:
     judged = max(panel.figures, 1)
     shares = [-sum(step.verdicts.get(verdict, 0) for step in panel.steps) / judged for verdict in GRAVEST[:3]]
     return (panel.scope is not Scope.GROUP, *shares, panel.attribute or "", panel.name)
-
-
-def list_values(panels: Iterable[TimePanel]) -> Iterator[float]:
-    for panel in panels:
-        for step in (*panel.steps, *panel.earlier):
-            yield from (value for value in (step.lowest, step.highest) if value is not None)

@@ -17,9 +17,9 @@ from ..domain.check import DataSet, Details, Measurement, Progress, Scope
 from ..domain.monitor import Comparison, Monitor, MonitoredAttribute, list_comparisons
 from ..sources.arrays.read_records import RecordTable
 from ..statistics.catalogue import CATALOGUE, Metric
-from ..statistics.figure_values import Measured, Undefined, Value
-from ..statistics.figure_values import Scope as FigureScope
 from ..statistics.group_labels import FloatArray, IntArray, as_groups
+from ..statistics.intervals.verdicts import Measured, Undefined, Value
+from ..statistics.intervals.verdicts import Scope as FigureScope
 from ..statistics.measures.measure import measure_as_logged, measure_labelled, measure_training
 from ..statistics.measures.measure_scores import judge_labels
 from ..statistics.measures.perturbed_data import (

@@ -53,7 +53,14 @@ from .figure_state import (
 from .queries.eras import Era, FollowedDeployment, count_corrections, followed_deployment
 from .queries.figure_states import Alarm, EraFigures, LimitSummary, StoredFigure, find_era_figures
 from .queries.hour_counts import Cells, CountedPlace, PlaceHours, hours_of_places, sum_cells
-from .summarise import Budget, choose_counted_end, count_lag_hours, explain_vanished, sum_records, summarise
+from .summarise import (
+    Budget,
+    choose_counted_end,
+    count_lag_hours,
+    explain_vanished,
+    sum_records,
+    summarise,
+)
 from .watched_figures import FollowedEra, WatchedMetric
 
 RECENT_HOURS = 168

@@ -17,7 +17,10 @@ from ..domain.groups import GroupWords
 from ..domain.monitor import Monitor, list_comparisons
 from ..statistics.e_values.follow import Episode
 from ..statistics.e_values.onset import Onset
-from ..statistics.e_values.state_words import MINUTE, State
+from ..statistics.e_values.state_words import (
+    MINUTE,
+    State,
+)
 from ..statistics.group_labels import ComparedGroup, Groups, union
 from ..statistics.sentences.left_out import UNCLASSIFIED, CountedRecords
 from ..statistics.tables.count_table import OUTCOMES

@@ -11,8 +11,7 @@ from ..database.binary_rows import plain_json
 from ..deployments.monitor.queries import picked_on, strictest_limits
 from ..domain.check import DataSet
 from ..domain.monitor import Comparison, Limits, Monitor, MonitoredAttribute, list_comparisons
-from ..statistics.e_values.nulls import Limit, Scale, UnfairSide
-from ..statistics.e_values.tell_figure import own_side
+from ..statistics.e_values.nulls import Limit, Scale, UnfairSide, own_side
 from .queries.eras import Era, FollowedDeployment
 from .queries.figure_states import KnownFigure
 from .queries.hour_counts import CountedPlace

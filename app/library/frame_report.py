@@ -22,9 +22,8 @@ from ..domain.monitor import Outcome, OutcomeTests, ValueTest, is_numeric, outco
 from ..library import frame_columns as columns
 from ..sources.arrays.favourable_scores import in_ranges
 from ..statistics.catalogue import CATALOGUE
-from ..statistics.figure_values import Measured, Undefined, Value
 from ..statistics.group_labels import BoolArray, FloatArray, Role
-from ..statistics.intervals.verdicts import Verdict
+from ..statistics.intervals.verdicts import Measured, Undefined, Value, Verdict
 from ..statistics.measures.measure_scores import LabelCounts
 from ..statistics.measures.worst_group import judge
 from ..statistics.sentences.left_out import CountedRecords, Marks, count_records

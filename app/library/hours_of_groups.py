@@ -25,7 +25,7 @@ from ..statistics.e_values.follow import (
     begin_comparison,
     follow_together,
 )
-from ..statistics.e_values.nulls import HOURS_OF_A_YEAR, Hours, Limit, Scale, Side, UnfairSide
+from ..statistics.e_values.nulls import HOURS_OF_A_YEAR, Hours, Limit, Scale, Side, UnfairSide, own_side
 from ..statistics.e_values.onset import Onset, expect_more_hours
 from ..statistics.e_values.state_words import (
     DAY,
@@ -40,7 +40,7 @@ from ..statistics.e_values.state_words import (
     say_some_group,
     say_start,
 )
-from ..statistics.e_values.tell_figure import EndedHours, own_side, tell_figure
+from ..statistics.e_values.tell_figure import EndedHours, tell_figure
 from ..statistics.group_labels import BoolArray, FloatArray, IntArray, of_role
 from ..statistics.intervals.verdicts import Verdict
 from ..statistics.measures.measure_scores import LabelCounts

@@ -12,6 +12,7 @@ from ..base.values import name_value
 from ..statistics.catalogue import CATALOGUE, metrics_on
 from ..statistics.figure_values import Measured
 from ..statistics.group_labels import FloatArray
+from ..statistics.intervals.verdicts import Measured
 from ..statistics.measures.measure import measure_as_logged, measure_labelled, measure_training
 from ..statistics.measures.measure_scores import judge_labels
 from ..statistics.records.measure_rows import RowData, measure_rows

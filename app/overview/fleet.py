@@ -24,7 +24,7 @@ from ..checks.advice.advice import (
 )
 from ..checks.advice.deployment_facts import EndedCheck, OverviewEntry, Unacknowledged
 from ..checks.result_queries import read_measurements
-from ..checks.schedule.worker_queries import WorkersSeen
+from ..checks.schedule.worker_queries import WorkerNotice, WorkersSeen, choose_notice
 from ..database.binary_rows import read_row
 from ..domain.check import CheckState, Measurement
 from ..domain.groups import GroupWords
@@ -199,6 +199,11 @@ class DeploymentStatus:
     state: DeploymentOverview
     measured: Sequence[Measurement]
     outlook: Outlook
+
+    @property
+    def worker_notice(self) -> WorkerNotice | None:
+        workers = self.outlook.workers
+        return None if workers.answering else choose_notice(workers)
 
 
 def look_at_deployment(session: Session, deployment_no: int, *, now: datetime) -> DeploymentStatus:

@@ -13,8 +13,7 @@ from ..domain.check import DataSet, Details, Measurement, Scope
 from ..evidence.queries.figure_states import LeadingFigure
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.e_values.state_words import IntervalKind
-from ..statistics.figure_values import Value
-from ..statistics.intervals.verdicts import GRAVEST, ON_FAIRNESS, Limits, Verdict, verdict
+from ..statistics.intervals.verdicts import GRAVEST, ON_FAIRNESS, Limits, Value, Verdict, verdict
 from ..statistics.measures.worst_group import Disadvantaged, distance_under, widen_for_choice
 from ..statistics.sentences.statements import JudgedFigure, other_side
 from .queries import RankedFigure, RankedKey, group_figures, ranked_figures

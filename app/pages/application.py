@@ -21,12 +21,15 @@ from .range_bar import known_page_parameters_only
 from .record import page as records_page
 from .record import second_look_page
 
-_PAGES = (
-    *(steps, configure_page, check_page, overview_page, fairness_page, explore_page, records_page),
-    *(intake_page, report_page, retention_page, second_look_page),
-    # The address of an alert has a place for any id, so the lists come first.
-    *(alerts_page, alert_page),
-    *(activity_page, manual, settings_page, login_page, issuer_page, render),
+_ROUTERS = tuple(
+    module.router
+    for module in (
+        *(steps, configure_page, check_page, overview_page, fairness_page, explore_page, records_page),
+        *(intake_page, report_page, retention_page, second_look_page),
+        # The address of an alert has a place for any id, so the lists come first.
+        *(alerts_page, alert_page),
+        *(activity_page, manual, settings_page, login_page, issuer_page, render),
+    )
 )
 
 
@@ -42,8 +45,8 @@ def create_pages() -> FastAPI:
         dependencies=[Depends(known_page_parameters_only)],
     )
     problems.install(pages, _answer)
-    for module in _PAGES:
-        pages.include_router(module.router)
+    for router in _ROUTERS:
+        pages.include_router(router)
     return pages
 
 

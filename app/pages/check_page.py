@@ -1,6 +1,5 @@
 """Pages of checks and of the explanation of figures."""
 
-import re
 from collections.abc import Sequence
 from functools import partial
 from typing import Annotated
@@ -14,7 +13,6 @@ from starlette.responses import Response
 
 from ..access.gate.caller import NowIn, Reader, SessionIn
 from ..alerts.queries import present_alerts
-from ..base.errors import NotFound
 from ..charts.forest import build_past_forest
 from ..charts.pictures.drawing import PAGE
 from ..charts.pictures.twin_tables import ranges_chart, shares_chart
@@ -45,7 +43,7 @@ from ..web.route_declarations import NumberCursor, cut
 from . import check_words
 from .deployment.forest_rows import ChosenRow, Label, figure_query, live_alerts, show_forest
 from .range_bar import KEEPS_RANGE, RangeIn, build_bar, chosen_span
-from .render import page, people
+from .render import page, people, require_id
 from .words import format_measurement, format_share, round_change
 
 router = APIRouter(
@@ -56,7 +54,6 @@ SHOWN = 30
 MOST_MEASUREMENTS = 500
 """Max measurements on the page of a check."""
 
-_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _HEADLINES = frozenset({DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL})
 
 State = Annotated[CheckState | None, BeforeValidator(lambda sent: sent or None), Query()]
@@ -247,8 +244,7 @@ def figure_page(
 
 
 def _get_check(session: Session, deployment: Deployment, check_id: str) -> CheckRun:
-    if not _ID.fullmatch(check_id):
-        raise NotFound("check", check_id)
+    require_id("check", check_id)
     return checks.get(session, deployment.no, check_id)
 
 

@@ -14,6 +14,7 @@ from ..checks.views.view_shapes import (
 )
 from ..domain.check import CheckRun, CheckState, Measurement, Scope, Span, Trigger
 from ..domain.mitigation import Mode
+from ..statistics.e_values.state_words import capitalise
 from ..statistics.sentences.figure_sentences import write_minus
 from .words import count
 
@@ -110,11 +111,7 @@ def step(check: CheckRun, advice: Advice) -> str:
     """Step of a running check; of another what it waits for, with advice."""
     if advice.cause is not Cause.CHECK_RUNNING:
         return " ".join(text for text in (advice.reason, advice.next_step) if text)
-    return (
-        "A worker has started it."
-        if check.progress is None
-        else f"{check.progress.step[:1].upper()}{check.progress.step[1:]}."
-    )
+    return "A worker has started it." if check.progress is None else f"{capitalise(check.progress.step)}."
 
 
 def duration(check: CheckRun) -> str | None:

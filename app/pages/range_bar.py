@@ -142,7 +142,7 @@ class RangeBar:
 
 def build_bar(
     request: Request,
-    choice: RangeChoice | None,
+    choice: RangeChoice,
     span: Span | None,
     *,
     usual: RangePreset,
@@ -154,7 +154,6 @@ def build_bar(
     Where a preset that the page is `without` was chosen, `usual` is shown as chosen. The place in a list
     is dropped from the address.
     """
-    choice = choice or RangeChoice()
     left_out = {*_TIMES, "compare", "zone", "clock", "cursor", *_OF_FILTERS}
     remaining = tuple(
         (name, value) for name, value in request.query_params.multi_items() if name not in left_out and value
@@ -194,13 +193,13 @@ def build_bar(
     )
 
 
-def chosen_span(choice: RangeChoice | None, now: datetime) -> Span | None:
+def chosen_span(choice: RangeChoice, now: datetime) -> Span | None:
     """Time that a list is cut to; None where no range is chosen, or all of it.
 
     Raises:
         InvalidInput: the start is not before the end, which is now where none is chosen.
     """
-    if choice is None or not choice.is_chosen or (choice.preset is not None and choice.preset not in LENGTHS):
+    if not choice.is_chosen or (choice.preset is not None and choice.preset not in LENGTHS):
         return None
     return choice.span(now)
 

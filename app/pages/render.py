@@ -1,10 +1,11 @@
-"""What every page has: its template, its style and scripts, and the header of a deployment.
+"""Template, style and scripts of every page, and the header of a deployment.
 
 Everything is escaped, and an unknown name is an error. An address of a file holds a digest of all files, so that
 browsers may keep it; files refer to each other by relative addresses.
 """
 
 import hashlib
+import re
 import secrets
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
@@ -35,6 +36,7 @@ from ..domain.check import CheckRun
 from ..domain.deployment import NOT_READ, Deployment
 from ..overview.fleet import DeploymentState, DeploymentStatus, look_at_state
 from ..web.compress import file_response
+from ..web.route_declarations import UUID_PATTERN
 from . import words as wording
 from .check_words import origin as word_origin
 from .check_words import step as word_step
@@ -177,6 +179,12 @@ def _read(request: Request, read: Callable[[Session], _Read]) -> _Read | None:
             return read(session)
     except (Unavailable, SQLAlchemyError):
         return None
+
+
+def require_id(kind: str, text: str) -> None:
+    """Raises NotFound for a text that is no id: the database would refuse some."""
+    if not re.fullmatch(UUID_PATTERN, text):
+        raise NotFound(kind, text)
 
 
 _SCHEDULE = "schedule"

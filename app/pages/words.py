@@ -10,13 +10,13 @@ from zoneinfo import ZoneInfo
 from markupsafe import Markup, escape
 
 from ..base.values import frozen, isolate
-from ..charts.forest_headline import capitalise
 from ..checks.views.headlines import VERDICT_WORDS
 from ..checks.views.logged_view import QUALITY
 from ..checks.views.view_shapes import Change, Outcomes, SubRange
 from ..domain.check import Measurement
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.catalogue.metric import CountOf, RateOf
+from ..statistics.e_values.state_words import capitalise
 from ..statistics.sentences.figure_sentences import (
     MOST_OF_GAP,
     digits_apart,
@@ -288,23 +288,9 @@ def format_share(outcomes: Outcomes | SubRange) -> Number:
 
 
 FILTERS = {
-    "whole": whole,
-    "percent": percent,
-    "figure": figure,
-    "count": count,
-    "interval": interval,
-    "limits": limits,
-    "minus": write_minus,
-    "moment": moment,
-    "moment_of_text": moment_of_text,
-    "plain_json": plain_json,
-    "iso": iso,
-    "ago": ago,
-    "verdict": verdict,
-    "data_set": data_set,
-    "decoded_query": decoded_query,
-    "words": words,
-    "capitalised": capitalise,
-    "isolated": isolate,
-    "unbroken": unbroken,
-}
+    function.__name__: function
+    for function in (
+        *(whole, percent, figure, count, interval, limits, moment, moment_of_text, plain_json, iso, ago),
+        *(verdict, data_set, decoded_query, words, unbroken),
+    )
+} | {"minus": write_minus, "capitalised": capitalise, "isolated": isolate}

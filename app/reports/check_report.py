@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from ..base.clock import floor_to_hour
 from ..base.spreadsheets import write_cell
 from ..charts.forest import ForestRow, is_on_ratios
-from ..charts.forest_headline import capitalise, word_forest
+from ..charts.forest_headline import word_forest
 from ..charts.pictures.ratio_pictures import RatioMark, axis_svg, row_svg
 from ..charts.series import rename_evidence, rename_view
 from ..checks.views.build_views import CARRIED, check_view
@@ -21,6 +21,7 @@ from ..database.binary_rows import read_row
 from ..domain.check import CheckRun, CheckState, Measurement, Span
 from ..records.second_look.flagged_csv import csv_lines
 from ..statistics.catalogue import CATALOGUE
+from ..statistics.e_values.state_words import capitalise
 from ..statistics.intervals.verdicts import Limits
 from ..statistics.measures.worst_group import both_sides
 from .authors import say_author

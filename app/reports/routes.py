@@ -24,7 +24,7 @@ from ..checks.days.measurement_queries import Point, SeriesFilter
 from ..checks.queries import get
 from ..checks.result_queries import read_measurements
 from ..checks.routes import CheckId
-from ..checks.views.measurement_bodies import derive_members
+from ..checks.views.measurement_bodies import list_members
 from ..deployments.deployment_in_address import ReadableDeployment, exported
 from ..domain.check import Measurement, Span
 from ..domain.paging import Paging
@@ -238,7 +238,7 @@ def export_measurements(
 
 
 def _write_row(measurement: Measurement, check_id: str) -> tuple[Cell, ...]:
-    derived = {"check_id": check_id, **derive_members(measurement)}
+    derived = {"check_id": check_id, **list_members(measurement)}
     return tuple(derived[name] if name in derived else getattr(measurement, name) for name in _COLUMNS)
 
 

@@ -146,7 +146,7 @@ class In(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, frozen=True, strict=True)
 
     def read_as(self, form: type[Form], **members: object) -> Form:
-        return msgspec.convert(_Joined(self, members) if members else self, form, from_attributes=True)
+        return msgspec.convert(Joined(self, members) if members else self, form, from_attributes=True)
 
 
 def _drop_defaults(schema: JsonObject) -> None:
@@ -182,7 +182,7 @@ class Out(BaseModel):
 
     @classmethod
     def from_object(cls, source: object, **members: object) -> Self:
-        return cls.model_validate(_Joined(source, members) if members else source)
+        return cls.model_validate(Joined(source, members) if members else source)
 
 
 def read_from(path: str, **options: Any) -> Any:  # noqa: ANN401 - a field's default
@@ -190,7 +190,7 @@ def read_from(path: str, **options: Any) -> Any:  # noqa: ANN401 - a field's def
 
 
 @frozen
-class _Joined:
+class Joined:
     _source: object
     _members: Mapping[str, object]
 

@@ -18,8 +18,8 @@ import numpy as np
 
 from app.statistics.catalogue import CATALOGUE, Metric
 from app.statistics.catalogue.metric import Across, ComparedRate, CountOf, FromScores, OfPair, OfSet, OverStrata, RateOf
-from app.statistics.figure_values import Measured, Value
 from app.statistics.group_labels import FloatArray, Groups, IntArray, as_groups
+from app.statistics.intervals.verdicts import Measured, Value
 from app.statistics.measures.measure import measure_as_logged, measure_labelled, measure_training
 from app.statistics.measures.perturbed_data import measure_counterfactual, measure_openscale
 from app.statistics.tables.count_table import GroupCounts, LabelledCells

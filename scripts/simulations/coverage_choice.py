@@ -23,8 +23,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from app.statistics.catalogue import CATALOGUE
-from app.statistics.figure_values import Measured, Value
 from app.statistics.group_labels import FloatArray, Groups, as_groups
+from app.statistics.intervals.verdicts import Measured, Value
 from app.statistics.measures.measure import measure_as_logged
 from app.statistics.measures.perturbed_data import measure_counterfactual
 from app.statistics.measures.worst_group import rank, widen_for_choice

@@ -14,8 +14,8 @@ from itertools import product
 
 import numpy as np
 
-from app.statistics.figure_values import Value
 from app.statistics.group_labels import FloatArray, Groups, as_groups
+from app.statistics.intervals.verdicts import Value
 from app.statistics.measures.perturbed_data import measure_counterfactual
 from app.statistics.tables.record_kinds import CounterfactualCells
 

@@ -13,8 +13,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from app.statistics.figure_values import Measured, Value
 from app.statistics.group_labels import FloatArray, IntArray, as_groups
+from app.statistics.intervals.verdicts import Measured, Value
 from app.statistics.measures.measure import measure_as_logged, measure_labelled
 from app.statistics.measures.perturbed_data import measure_counterfactual
 from app.statistics.tables.count_table import GroupCounts, LabelledCells

@@ -43,7 +43,6 @@ SHARED_BY_ROUTES = {
     "access/authenticator.py",
     "access/gate/caller.py",
     "access/gate/gate.py",
-    "charts/routes.py",
     "deployments/deployment_in_address.py",
     "deployments/validate_only.py",
     "intake/hot_routes/hot_route.py",

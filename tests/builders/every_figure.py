@@ -1,7 +1,7 @@
 """Every figure of random records."""
 
 from app.statistics.catalogue import Data
-from app.statistics.figure_values import Measured
+from app.statistics.intervals.verdicts import Measured
 from app.statistics.measures.measure import measure_as_logged, measure_labelled, measure_training
 from app.statistics.measures.perturbed_data import measure_counterfactual, measure_mitigated, measure_mitigated_labelled, measure_openscale
 from tests.builders.random_records import Records

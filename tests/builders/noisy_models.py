@@ -15,8 +15,8 @@ from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.groups import Group
 from app.domain.monitor import Monitor, OutcomeRule
 from app.sources.arrays.read_records import Grouping
-from app.statistics.figure_values import Value
 from app.statistics.group_labels import as_groups
+from app.statistics.intervals.verdicts import Value
 from app.statistics.measures.perturbed_data import measure_counterfactual
 from app.statistics.tables.record_kinds import CounterfactualCells
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from app.domain.check import Measurement
-from app.statistics.figure_values import Measured, Undefined, Value
+from app.statistics.intervals.verdicts import Measured, Undefined, Value
 
 
 def only_group(results: Iterable[Measured] | Iterable[Measurement], scope: str) -> str | None:

@@ -1,10 +1,11 @@
 """Records for the metrics that are measured record by record."""
 
 import numpy as np
+from app.statistics.figure_values import Measured
 
 from app.statistics.catalogue import CATALOGUE
-from app.statistics.figure_values import Measured
 from app.statistics.group_labels import as_groups
+from app.statistics.intervals.verdicts import Measured
 from app.statistics.records.measure_rows import RowData, measure_rows
 
 ROWS = ["counterfactual_flip_test", "consistency", "prediction_consistency", "rich_subgroup_false_positive", "rich_subgroup_false_negative"]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from app.statistics.figure_values import Measured, Undefined, Value
+from app.statistics.intervals.verdicts import Measured, Undefined, Value
 from app.statistics.measures.measure import measure_as_logged, measure_labelled, measure_training
 from app.statistics.tables.count_table import GroupCounts, LabelledCells
 from tests.builders.results import only_group

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from app.statistics.catalogue import CATALOGUE
-from app.statistics.figure_values import Undefined, Value
 from app.statistics.formulas import differential_fairness as differential
 from app.statistics.formulas import generalised_entropy as entropy
 from app.statistics.group_labels import FloatArray
+from app.statistics.intervals.verdicts import Undefined, Value
 from app.statistics.tables.count_table import LabelledCells
 from tests.contract.aif360_quirks import QUIRKS
 from tests.contract.metric_names import entries, key_of

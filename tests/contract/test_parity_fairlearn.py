@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.statistics.figure_values import Undefined, Value
+from app.statistics.intervals.verdicts import Undefined, Value
 from tests.contract.metric_names import entries, key_of
 from tests.contract.parity import (
     CASES,

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from app.statistics.figure_values import Measured
 from app.statistics.group_labels import Role
+from app.statistics.intervals.verdicts import Measured
 from app.statistics.measures.perturbed_data import measure_mitigated, measure_mitigated_labelled
 from app.statistics.tables.count_table import MitigatedLabelledCells
 from app.statistics.tables.record_kinds import MitigatedCells

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.statistics.figure_values import Measured, Value
 from app.statistics.group_labels import Role
-from app.statistics.intervals.verdicts import verdict
+from app.statistics.intervals.verdicts import Measured, Value, verdict
 from app.statistics.measures.measure import measure_as_logged
 from app.statistics.measures.perturbed_data import measure_openscale
 from app.statistics.tables.count_table import GroupCounts

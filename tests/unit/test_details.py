@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from app.domain.check import Details
 from app.statistics.catalogue import CATALOGUE
-from app.statistics.figure_values import Measured
+from app.statistics.intervals.verdicts import Measured
 from tests.builders.every_figure import everything
 from tests.builders.random_records import Records, records
 from tests.builders.row_data import measured, window

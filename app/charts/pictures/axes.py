@@ -88,13 +88,17 @@ class LevelAxis:
     levels: tuple[float, ...]
 
     @property
-    def texts(self) -> tuple[str, ...]:
+    def ticks(self) -> list[tuple[str, float]]:
+        """Texts, and places from 0 to 1."""
+        return [(self._write(level), self.axis.place(level)) for level in self.levels]
+
+    def _write(self, level: float) -> str:
         match CATALOGUE[self.metric].measure:
             case RateOf():
-                return tuple(f"{100 * level:.0f} %" for level in self.levels)
+                return f"{100 * level:.0f} %"
             case CountOf():
-                return tuple(f"{level:,.0f}" for level in self.levels)
-        return tuple(write_minus(f"{level:g}") for level in self.levels)
+                return f"{level:,.0f}"
+        return write_minus(f"{level:g}")
 
 
 def choose_axis(

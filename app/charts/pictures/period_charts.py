@@ -10,13 +10,15 @@ from zoneinfo import ZoneInfo
 from ...base.clock import HOUR
 from ...checks.days.day_queries import DAY, ORIGIN, CheckStep
 from ...checks.days.roll_up import Period
+from ...checks.views.explain_figure import DATA_WORDS
 from ...domain.alert import Alert
-from ...domain.check import DataSet, Scope, Span
+from ...domain.check import Span
 from ...statistics.catalogue import CATALOGUE
+from ...statistics.e_values.state_words import capitalise
 from ...statistics.sentences.figure_sentences import limits_in_words
 from ..series import GroupSeries, Series, Volume
 from ..time_ranges import step_of_picture
-from ..timeline import MAX_STEPS, TimePanel, find_step_start, join_points
+from ..timeline import MAX_PANELS, MAX_STEPS, SCOPE_NAMES, TimePanel, find_step_start, join_points
 from .axes import time_ticks
 from .drawing import LINE, Chart, Drawing, ThemeLook, clip_name, write_text
 from .timeline_picture import (
@@ -30,32 +32,12 @@ from .timeline_picture import (
     draw_stretches,
     draw_volume,
     level_axis,
+    say_panel,
     say_steps,
 )
 
 MOST_ALERTS = 200
 
-MOST_PANELS = 60
-
-DATA_TITLES = {
-    DataSet.AS_LOGGED: "logged records",
-    DataSet.OPENSCALE: "logged records and their copies, each copy counted as a record",
-    DataSet.COUNTERFACTUAL: "logged records, each once on either side, with their copies",
-    DataSet.LABELLED: "labelled records",
-    DataSet.TRAINING: "training data",
-    DataSet.MITIGATED: "before and after mitigation",
-    DataSet.MITIGATED_LABELLED: "labelled records, before and after mitigation",
-}
-
-_SCOPES = {
-    Scope.GROUP: "group",
-    Scope.WORST: "group furthest out",
-    Scope.POOLED: "all monitored",
-    Scope.WORST_PAIR: "two groups furthest apart",
-    Scope.REFERENCE: "reference",
-    Scope.ATTRIBUTE: "all groups",
-    Scope.OVERALL: "everybody",
-}
 _LENGTHS = {Period.DAY: DAY, Period.WEEK: 7 * DAY, Period.MONTH: 30 * DAY}
 _GUTTER = 48
 _GAP_HEIGHT = 5
@@ -65,10 +47,8 @@ _MARGIN = 0.015
 _UTC = ZoneInfo("UTC")
 
 
-def series_chart(
-    series: Series, look: ThemeLook, *, alerts: Sequence[Alert] = (), span: Span | None = None
-) -> Chart:
-    """Without `span` the axis has the time of points and alerts."""
+def series_chart(series: Series, look: ThemeLook, *, alerts: Sequence[Alert] = ()) -> Chart:
+    """The axis has the time of points and alerts."""
     marks = sorted(
         (
             alert
@@ -80,10 +60,10 @@ def series_chart(
     moments = [point.at for group in series.groups for point in group.points] + [
         gap.at for gap in series.gaps
     ]
-    shown = span or _reach(moments, series.rollup, [mark.opened_at for mark in marks])
+    shown = _reach(moments, series.rollup, [mark.opened_at for mark in marks])
     step = step_of_picture(shown, MAX_STEPS) if series.rollup is None else HOUR
     axis = _axis(shown)
-    panels = [_panel(group, series, shown, step) for group in series.groups[:MOST_PANELS]]
+    panels = [_panel(group, series, shown, step) for group in series.groups[:MAX_PANELS]]
     levels = level_axis(series.metric, panels)
     pictures = [draw_panel(panel, series.metric, axis, levels) for panel in panels]
 
@@ -106,11 +86,9 @@ def series_chart(
     unit = _name_unit(series.rollup)
     sentences = []
     for panel, picture in zip(panels, pictures, strict=True):
-        text = "; ".join(
-            phrase for phrase in (say_steps(series.metric, panel.steps, unit), picture.beyond_note) if phrase
-        )
+        text = say_panel(series.metric, panel, picture, unit)
         if not picture.places:
-            text += f": {next((past.reason for past in reversed(panel.steps) if past.reason), 'no reason is known')}"
+            text += f": {panel.absence}"
         drawing.write(panel.name, is_bold=True)
         drawing.write(text, fill=look.muted)
         drawing.height += 2
@@ -122,11 +100,8 @@ def series_chart(
     return drawing.finish(_describe(series, sentences))
 
 
-def volume_chart(
-    volumes: Sequence[Volume], look: ThemeLook, *, span: Span | None = None, rollup: Period | None = None
-) -> Chart:
-    """Without `span` the axis has the time of the volumes."""
-    shown = span or _reach([volume.at for volume in volumes], rollup)
+def volume_chart(volumes: Sequence[Volume], look: ThemeLook, *, rollup: Period | None = None) -> Chart:
+    shown = _reach([volume.at for volume in volumes], rollup)
     step = step_of_picture(shown, MAX_STEPS) if rollup is None else _LENGTHS[rollup]
     logged: Counter[datetime] = Counter()
     for volume in volumes:
@@ -181,7 +156,7 @@ def _axis(span: Span) -> TimeAxis:
 def _panel(group: GroupSeries, series: Series, span: Span, step: timedelta) -> TimePanel:
     # A bar of a roll-up is in the middle of its period.
     points = [point._replace(at=point.at + _find_middle(series.rollup)) for point in group.points]
-    name = clip_name(_SCOPES[group.scope] if group.group is None else group.group) or "(blank)"
+    name = clip_name(SCOPE_NAMES[group.scope] if group.group is None else group.group) or "(blank)"
     return TimePanel(
         attribute=series.attribute,
         group=group.group,
@@ -196,21 +171,18 @@ def _find_middle(rollup: Period | None) -> timedelta:
 
 
 def _notes(series: Series, step: timedelta, pictures: Sequence[PanelPicture], *, has_alerts: bool) -> str:
-    data_title = DATA_TITLES[series.data]
     per = f"one bar a {_name_unit(series.rollup)}"
     if step > HOUR:
         per = f"each bar from the lowest to the highest check of {count_step(step)}"
     notes = (
         (
-            f"{data_title[0].upper()}{data_title[1:]}; {per}, in the colour of the verdict. Grey: 95 % "
+            f"{capitalise(DATA_WORDS[series.data])}; {per}, in the colour of the verdict. Grey: 95 % "
             "intervals; shaded: the fair range."
         ),
         "Hollow: carried forward." if any(picture.carried for picture in pictures) else "",
         "Dark at the bottom: checks without figures." if series.gaps else "",
         "Triangle: alert opened." if has_alerts else "",
-        f"The first {MOST_PANELS} of {len(series.groups)} groups."
-        if len(series.groups) > MOST_PANELS
-        else "",
+        f"The first {MAX_PANELS} of {len(series.groups)} groups." if len(series.groups) > MAX_PANELS else "",
         "Time in UTC.",
     )
     return " ".join(filter(None, notes))
@@ -224,7 +196,7 @@ def _describe(series: Series, sentences: Sequence[str]) -> str:
         if pair != (None, None)
     ]
     description = (
-        f"{heading(series)} on {DATA_TITLES[series.data]}",
+        f"{heading(series)} on {DATA_WORDS[series.data]}",
         f"fair range {', then '.join(map(limits_in_words, limits))}" if limits else "",
         *sentences,
         f"{len(series.gaps):,} checks without figures" if series.gaps else "",

@@ -21,7 +21,7 @@ from ...statistics.catalogue.metric import CountOf, RateOf
 from ...statistics.intervals.verdicts import GRAVEST, Limits, Verdict
 from ...statistics.measures.worst_group import both_sides
 from ...statistics.sentences.figure_sentences import digits_apart, write_minus
-from ..timeline import TimePanel, TimeStep, list_values
+from ..timeline import TimePanel, TimeStep
 from .axes import Axis, choose_axis, time_ticks
 from .ratio_pictures import BAND, FONT, LINE, SHADES, TEXT, UNJUDGED, write_svg
 
@@ -151,6 +151,10 @@ class PanelPicture:
         )
 
 
+def say_panel(metric: str, panel: TimePanel, picture: PanelPicture, unit: str = "check") -> str:
+    return "; ".join(filter(None, (say_steps(metric, panel.steps, unit), picture.beyond_note)))
+
+
 @frozen
 class TimeAxis:
     """Moments outside are placed beyond the ends."""
@@ -181,11 +185,10 @@ class UprightAxis:
 
 def level_axis(metric: str, panels: Sequence[TimePanel], *, height: float = HEIGHT) -> UprightAxis:
     limits = [limit for panel in panels for step in panel.steps[-1:] for limit in step.limits]
-    chosen = choose_axis(metric, list(list_values(panels)), limits, distance=_TEXT_HEIGHT / height)
-    ticks = (
-        LevelTick(text, round((1 - chosen.axis.place(level)) * height, 1))
-        for text, level in zip(chosen.texts, chosen.levels, strict=True)
-    )
+    steps = (step for panel in panels for step in (*panel.steps, *panel.earlier))
+    values = [value for step in steps for value in (step.lowest, step.highest) if value is not None]
+    chosen = choose_axis(metric, values, limits, distance=_TEXT_HEIGHT / height)
+    ticks = (LevelTick(text, round((1 - place) * height, 1)) for text, place in chosen.ticks)
     return UprightAxis(chosen.axis, height, tuple(ticks))
 
 

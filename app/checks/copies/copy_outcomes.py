@@ -29,10 +29,9 @@ from ...domain.record import Prediction
 from ...sources.arrays.favourable_scores import format_value, outcome_codes
 from ...sources.arrays.read_records import Grouping, typed_value
 from ...sources.stored.copy_answers import TargetKey
-from ...statistics.figure_values import Measured, Undefined, Value
 from ...statistics.group_labels import NEITHER, IntArray
 from ...statistics.intervals.intervals import newcombe
-from ...statistics.intervals.verdicts import MINIMUM_GROUP_SIZE
+from ...statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Measured, Undefined, Value
 from ..subject import EQUAL_CHECKS, Subject
 from ..window.window import BoolArray
 

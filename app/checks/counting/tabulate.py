@@ -20,10 +20,10 @@ from ...database.binary_rows import list_column_values
 from ...domain.check import DataSet, Measurement
 from ...domain.monitor import Comparison, Monitor, list_comparisons
 from ...sources.arrays.read_records import Divided, Grouping, RecordTable
-from ...statistics import figure_values as metrics
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.catalogue.metric import ComparedRate, OfPair, RateOf
 from ...statistics.group_labels import FloatArray, Groups, IntArray, as_groups
+from ...statistics.intervals import verdicts as metrics
 from ...statistics.measures.measure_rates import members, reference
 from ...statistics.tables.count_table import GroupCounts, LabelledCells, MitigatedLabelledCells
 from ...statistics.tables.record_kinds import CounterfactualCells, MitigatedCells

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from ...domain.check import DataSet, Measurement, Scope
 from ...statistics.measures.worst_group import Disadvantaged
 from ...statistics.sentences.statements import gap_statement, limit_statement
-from ...web.body import FollowingCursor, Out, PageOut, example
+from ...web.body import FollowingCursor, Joined, Out, PageOut, example
 from .explain_figure import describe_measurement, judged_figure
 
 VERDICT = (
@@ -34,9 +34,11 @@ GAP = (
 BEYOND_LIMIT = "Whether the value is beyond a limit, and how sure that is."
 
 
-def derive_members(measurement: Measurement) -> dict[str, Any]:
+def list_members(measurement: Measurement) -> dict[str, Any]:
+    """Members that are not the measurement's own."""
     figure = judged_figure(measurement)
     return {
+        "details": measurement.details.to_json(),
         "disadvantaged": figure.disadvantaged,
         "disadvantaged_group": figure.disadvantaged_group,
         "sentence": describe_measurement(measurement),
@@ -200,16 +202,7 @@ class MeasurementOut(Out):
     @model_validator(mode="before")
     @classmethod
     def _add_statements(cls, source: object) -> object:
-        if not isinstance(source, Measurement):
-            return source
-        members = {
-            name: getattr(source, name) for name in Measurement.__dataclass_fields__ if name != "comparison"
-        }
-        return (
-            members
-            | {"attribute": source.attribute, "details": source.details.to_json()}
-            | derive_members(source)
-        )
+        return Joined(source, list_members(source)) if isinstance(source, Measurement) else source
 
 
 class CheckMeasurementPage(PageOut):
@@ -243,8 +236,7 @@ class SeriesMeasurementOut(MeasurementOut, _MomentFirst):
         cls, measurement: Measurement, *, check_id: str | None = None, hours: int | None = None
     ) -> "SeriesMeasurementOut":
         """Body of a measurement of that check, or of a roll-up of so many hours."""
-        members = derive_members(measurement) | {"details": measurement.details.to_json()}
-        return cls.from_object(measurement, **members, check_id=check_id, hours=hours)
+        return cls.from_object(measurement, **list_members(measurement), check_id=check_id, hours=hours)
 
 
 class MeasurementPage(Out):

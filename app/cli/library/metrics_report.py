@@ -11,8 +11,7 @@ from rich.table import Table
 from ...domain.groups import collapse_blanks
 from ...library.frame_report import Report, describe_measured, judged, judged_figure
 from ...statistics.catalogue import CATALOGUE
-from ...statistics.figure_values import Measured, Undefined, Value
-from ...statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Verdict
+from ...statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Measured, Undefined, Value, Verdict
 from ...statistics.sentences.figure_sentences import as_text, format_figure, format_to, write_minus
 from ...statistics.sentences.statements import UNBADGED, find_unbadged, format_p
 

@@ -8,8 +8,8 @@ import numpy as np
 from ...base.values import GroupValue, Range, Scalar, canonical
 from ...domain.deployment import Column, FieldType, RecordSchema
 from ...sources.arrays.association import AbsolutePearson, AssociationCounts, CorrelationRatio, CramersV
-from ...statistics.figure_values import Undefined
 from ...statistics.group_labels import MISSING, Codes
+from ...statistics.intervals.verdicts import Undefined
 from ...statistics.tables.strata_counts import count_keys
 from .queries import MOST_CELLS, MOST_PAIR_CELLS, MOST_PAIRS, Association, AssociationMeasure, Cell
 from .read_pieces import Layout, Part, Piece, Survey

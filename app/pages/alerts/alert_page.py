@@ -1,6 +1,5 @@
 """Page of one alert: its figures in text and over time, and the records it is about."""
 
-import re
 import uuid
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -35,7 +34,7 @@ from ..deployment.over_time import ShownTimeline, keep_group, show_group
 from ..range_bar import RangeIn
 from ..record import words as record_words
 from ..record.filter_form import write_query
-from ..render import offer_assignees, page, people
+from ..render import offer_assignees, page, people, require_id
 
 router = APIRouter(include_in_schema=False)
 
@@ -48,8 +47,6 @@ REASONS = {
     ClosingReason.DATA_ERROR: "records or labels were wrong",
     ClosingReason.OTHER: "another reason",
 }
-
-_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def say_affected(listed: int, count: RecordCount, query: RecordsWanted) -> str:
@@ -70,8 +67,7 @@ def say_affected(listed: int, count: RecordCount, query: RecordsWanted) -> str:
 def alert_page(
     request: Request, principal: Reader, session: SessionIn, now: NowIn, time_range: RangeIn, alert_id: str
 ) -> Response:
-    if not _ID.fullmatch(alert_id):
-        raise NotFound("alert", alert_id)
+    require_id("alert", alert_id)
     alert = get_alert(session, alert_id)
     # In the words of a missing one: whether it exists is not for everybody.
     if not principal.sees(alert.deployment_no):

@@ -1,8 +1,6 @@
 """Lists of alerts, rules and channels."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
 from typing import Annotated
 from urllib.parse import urlencode
 
@@ -19,19 +17,18 @@ from ...alerts.channels.channel import ChannelKind, channel_page
 from ...alerts.channels.notification_queries import Unsent, notification_page
 from ...alerts.queries import AlertFilter
 from ...alerts.rules.rules import rules_page
-from ...base.values import frozen
 from ...charts.time_ranges import RangePreset
 from ...deployments.deployment_in_address import Watched
-from ...domain.alert import AlertFigure, AlertState, ClosingReason, RuleKind
+from ...domain.alert import AlertState, RuleKind
 from ...domain.check import DataSet
 from ...domain.monitor import list_comparisons
 from ...domain.paging import Paging
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.e_values.state_words import SINGLE_CHECKS_ALARM
 from ...web.route_declarations import NumberCursor, cut
-from ..range_bar import KEEPS_RANGE, build_bar, chosen_span, find_kept_range
+from ..range_bar import RangeIn, build_bar, chosen_span
 from ..render import offer_assignees, page, people
-from .alert_page import REASONS, AlertsOfDeployment, ListedFigure, format_figure, group_alerts
+from .alert_page import REASONS, format_figure, group_alerts
 
 router = APIRouter(include_in_schema=False)
 
@@ -97,19 +94,20 @@ def channels_page(request: Request, principal: Reader, session: SessionIn, now: 
     return page(request, "channels.html", values)
 
 
-@router.get("/deployments/{deployment_id}/alerts", dependencies=[KEEPS_RANGE])
+@router.get("/deployments/{deployment_id}/alerts")
 def deployment_alerts_page(
     request: Request,
     principal: Reader,
     watched: Watched,
     session: SessionIn,
+    *,
     now: NowIn,
     before_no: NumberCursor,
+    time_range: RangeIn,
     chosen: Annotated[ChosenAlerts, Query()],
 ) -> Response:
     deployment = watched.deployment
     monitor = watched.monitor
-    time_range = find_kept_range(request)
     span = chosen_span(time_range, now)
     query = AlertFilter(deployment_no=deployment.no, state=chosen.state, span=span)
     rules = rules_page(session, deployment.no, Paging(SHOWN))
@@ -154,22 +152,10 @@ def deployment_alerts_page(
     return page(request, "deployment_alerts.html", values)
 
 
-@frozen
-class Listed:
-    """Alerts by deployment, the query of older ones, names of the people who work on them, and who may."""
-
-    deployments: Sequence[AlertsOfDeployment]
-    older: str | None
-    names: Mapping[str, str]
-    assignees: Mapping[str, str]
-    format_figure: Callable[[AlertFigure], ListedFigure] = format_figure
-    reasons: Mapping[ClosingReason, str] = field(default_factory=lambda: REASONS)
-
-
 def _list_alerts(
     session: Session, principal: Principal, filters: AlertFilter, chosen: ChosenAlerts, before_no: int
-) -> Listed:
-    """The gravest first; pages go on by age."""
+) -> dict[str, object]:
+    """The gravest first; pages go on by age. With the query of older ones, and who works on them or may."""
     paging = Paging(SHOWN + 1, before_no)
     newest, cursor = cut(alerts.alerts_page(session, filters, paging), paging)
     names = people(session, (who for alert in newest for who in (alert.assignee, alert.acknowledged_by)))
@@ -178,4 +164,11 @@ def _list_alerts(
     if cursor is not None:
         query = {"deployment": chosen.deployment, "cursor": cursor}
         older = f"?{urlencode(query | ({} if chosen.state is None else {'state': chosen.state.value}))}"
-    return Listed(group_alerts(newest), older, names, assignees)
+    return {
+        "deployments": group_alerts(newest),
+        "older": older,
+        "names": names,
+        "assignees": assignees,
+        "format_figure": format_figure,
+        "reasons": REASONS,
+    }

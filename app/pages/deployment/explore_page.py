@@ -12,10 +12,8 @@ from ...access.gate.caller import NowIn, SessionIn
 from ...alerts.queries import present_alerts
 from ...base.values import frozen_by_name
 from ...charts.series import rename_gap
-from ...charts.time_ranges import RangeChoice
 from ...charts.timeline import choose_range
 from ...checks.days.roll_up import Period
-from ...checks.schedule.worker_queries import choose_notice
 from ...deployments.deployment_in_address import Watched
 from ...deployments.queries import WatchedDeployment
 from ...domain.groups import GroupWords
@@ -31,7 +29,7 @@ from ...evidence.words import list_figures, list_notes, name_figure, say_limit
 from ...overview.fleet import look_at_deployment
 from ...statistics.scan.scan_results import SearchResult
 from ...statistics.scan.search_subgroup import MAX_FEATURES, MIN_RECORDS
-from ..range_bar import KEEPS_RANGE, build_bar, find_kept_range
+from ..range_bar import RangeIn, build_bar
 from ..render import make_header, page
 from .forest_rows import draw_drivers
 from .over_time import ChosenCharts, read_over_time
@@ -129,18 +127,18 @@ ROLLUPS = {
 }
 
 
-@router.get("/deployments/{deployment_id}/explore", dependencies=[KEEPS_RANGE])
+@router.get("/deployments/{deployment_id}/explore")
 def explore_page(
     request: Request,
     watched: Watched,
     session: SessionIn,
     now: NowIn,
+    choice: RangeIn,
     chosen: Annotated[ChosenCharts, Query()],
 ) -> Response:
     deployment = watched.deployment
     monitor = watched.monitor
     status = look_at_deployment(session, deployment.no, now=now)
-    choice = find_kept_range(request) or RangeChoice()
     shown = choose_range(choice, oldest=status.entry.first_start, now=now)
     evidence = None
     if monitor is not None:
@@ -153,7 +151,7 @@ def explore_page(
         "deployment": deployment,
         "monitor": monitor,
         "header": make_header(status, now),
-        "worker_notice": choose_notice(status.outlook.workers),
+        "worker_notice": status.worker_notice,
         "newest": status.entry.success,
         "compared": list_limits(comparisons),
         "notes_of": list_notes,

@@ -136,10 +136,7 @@ def draw_forest(forest: Forest) -> ForestPicture:
                 band_high=100.0 if high is None else _percent(axis.place(high)),
             )
         )
-    ticks = (
-        Tick(text, _percent(axis.place(level)))
-        for text, level in zip(chosen.texts, chosen.levels, strict=True)
-    )
+    ticks = (Tick(text, _percent(place)) for text, place in chosen.ticks)
     ideal = metric.ideal
     equal = _percent(axis.place(ideal)) if ideal is not None and axis.holds(ideal) else None
     return ForestPicture(lines=tuple(lines), ticks=tuple(ticks), equal=equal)
@@ -331,17 +328,12 @@ def show_forest(
         "worst_query": "" if worst is None else query_of(worst),
         "worst_records": "" if worst is None else find_records(forest, worst, outcome="unfavourable"),
         "alert_of_worst": next(iter(about_worst), None),
-        "effect": None,
-        "chart": None,
-        "drawer_chart": None,
-        "guarantee": "",
         "clause_of": lambda row, figure: word_figure(row, figure, forest.words),
         "query_of": query_of,
         "without_row": f"?{urlencode(sent)}",
         "drawer": None if row is None else open_drawer(forest, row, alerts, attribution),
         "attribution_words": attribution_words,
         "draw_drivers": draw_drivers,
-        "attributions": None,
         "notes_of": list_notes,
     }
 

@@ -28,10 +28,11 @@ from ...charts.pictures.timeline_picture import (
     draw_volume,
     level_axis,
     name_step,
+    say_panel,
     say_steps,
 )
 from ...charts.time_ranges import RangeChoice
-from ...charts.timeline import ACCURACY, Timeline, TimePanel, pool_panels, read_timeline
+from ...charts.timeline import ACCURACY, MAX_PANELS, Timeline, TimePanel, pool_panels, read_timeline
 from ...checks.days.day_queries import FiguresWanted
 from ...checks.days.roll_up import Period
 from ...deployments.queries import WatchedDeployment
@@ -61,7 +62,6 @@ POOLED_FROM = timedelta(days=7)
 
 NO_ONSETS: Mapping[FigureKey, datetime] = {}
 
-MAX_PANELS = 60
 MAX_EVENTS = 100
 _NONE_OF_THEM = (0,) * len(GRAVEST)
 
@@ -338,10 +338,8 @@ def _show_panel(
     return ShownPanel(
         panel=panel,
         picture=picture,
-        words="; ".join(text for text in (say_steps(metric, panel.steps), picture.beyond_note) if text),
-        absent=""
-        if picture.places
-        else next((step.reason for step in reversed(panel.steps) if step.reason), "no reason is known"),
+        words=say_panel(metric, panel, picture),
+        absent="" if picture.places else panel.absence,
         earlier_words=say_steps(metric, panel.earlier)
         if timeline.earlier is not None and panel is not timeline.accuracy
         else "",
@@ -424,13 +422,9 @@ def _list_tables(
     )
     tables = []
     for attribute in attributes:
-        name = CATALOGUE[metric].title
-        title = (
-            f"{name} by {attribute}, {data_set(data.value)}"
-            if attribute
-            else f"{name}, {data_set(data.value)}"
-        )
+        by = f" by {attribute}" if attribute else ""
         of_attribute = {} if attribute is None else {"attribute": attribute}
+        title = f"{CATALOGUE[metric].title}{by}, {data_set(data.value)}"
         tables.append(table(title, "series", metric=metric, data=data.value, **of_attribute))
     if measured:
         tables.append(table("Records logged", "volume"))

@@ -1,5 +1,6 @@
 """Fairness of one deployment: the worst group in words, over time, and every group in numbers."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated
 
@@ -8,24 +9,26 @@ from starlette.responses import Response
 
 from ...access.gate.caller import NowIn, SessionIn
 from ...alerts.queries import present_alerts
+from ...base.values import Range, frozen_by_name, join_first, name_value
 from ...charts.forest import STRIP_CHECKS, build_forest, choose_metric
-from ...charts.time_ranges import RangeChoice
 from ...charts.timeline import choose_range
 from ...checks.advice.advice import Cause, advice_on_check
 from ...checks.result_queries import RecentFigures, recent_figures
-from ...checks.schedule.worker_queries import choose_notice
 from ...checks.views.view_source import notes_of_check, read_present
 from ...deployments.deployment_in_address import Watched
 from ...deployments.monitor.queries import missing_sides
 from ...domain.alert import AlertKind
+from ...domain.check import DataSet, Measurement, Scope
+from ...domain.deployment import Deployment
+from ...domain.groups import GroupWords
+from ...domain.monitor import Monitor, MonitoredAttribute, list_comparisons, split_group
 from ...evidence.attribution.queries import newest_of_gaps
 from ...evidence.present_state import look_at_era
 from ...evidence.queries.eras import FollowedDeployment
 from ...evidence.words import describe_evidence
 from ...overview.fleet import look_at_deployment
-from ...records.second_look.words import say_effect
 from .. import check_words
-from ..range_bar import KEEPS_RANGE, build_bar, find_kept_range
+from ..range_bar import RangeIn, build_bar
 from ..render import make_header, page, people
 from .forest_rows import choose_row, live_alerts, show_forest
 from .over_time import ChosenCharts, draw_groups
@@ -50,12 +53,13 @@ CONFIGURED = frozenset(
 """Causes whose next step is on Configure."""
 
 
-@router.get("/deployments/{deployment_id}", dependencies=[KEEPS_RANGE])
+@router.get("/deployments/{deployment_id}")
 def fairness_page(
     request: Request,
     watched: Watched,
     session: SessionIn,
     now: NowIn,
+    choice: RangeIn,
     chosen: Annotated[ChosenCharts, Query()],
 ) -> Response:
     """Each thing is read once: a test counts the statements."""
@@ -64,7 +68,6 @@ def fairness_page(
     status = look_at_deployment(session, deployment.no, now=now)
     measured = status.measured
     success = status.entry.success
-    choice = find_kept_range(request) or RangeChoice()
     shown = choose_range(choice, oldest=status.entry.first_start, now=now)
     checks = read_present(session, deployment.no, None if success is None else success.no)
     evidence = None
@@ -96,17 +99,15 @@ def fairness_page(
         attributions = newest_of_gaps(session, deployment.no, features=features)
     rows = [row for row in (worst, opened) if row is not None]
     charts = draw_groups(session, watched, rows, span=shown.span, zone=choice.zone, alerts=alerts)
-    askers = () if busy is None else (busy.created_by,)
-    names = people(session, [*(alert.acknowledged_by for alert in live), *askers])
-    header = make_header(
-        status, now, busy=busy, advice=advice, asker=next((names[asker] for asker in askers), "")
-    )
+    asker_id = None if busy is None else busy.created_by
+    names = people(session, [*(alert.acknowledged_by for alert in live), asker_id])
+    header = make_header(status, now, busy=busy, advice=advice, asker=names.get(asker_id or "", ""))
     values = {
         "deployment": deployment,
         "monitor": monitor,
         "header": header,
         "state": status.state,
-        "worker_notice": choose_notice(outlook.workers),
+        "worker_notice": status.worker_notice,
         "newest": newest and newest.check,
         "missing_records": () if newest is None else notes_of_check(session, newest, forest.attribute),
         **show_forest(forest, chosen, live, attributions.done if attributions else None),
@@ -126,3 +127,107 @@ def fairness_page(
         "now": now,
     }
     return page(request, "fairness.html", values)
+
+
+FLIPS = "flip_rate"
+
+
+MOST_REFERENCES = 3
+
+
+@frozen_by_name
+class FlipTotal:
+    """`records` of a group whose outcome a copy would make favourable; `query` lists exactly these."""
+
+    sentence: str
+    records: int
+    query: Mapping[str, str]
+
+
+def say_effect(
+    measured: Sequence[Measurement],
+    deployment: Deployment,
+    monitor: Monitor,
+    *,
+    figure: tuple[str, str],
+    check_id: str,
+) -> FlipTotal | None:
+    """Says what the model does to a group because of the attribute, by the copies of a check.
+
+    `figure` is the attribute and the group; of several attributes the sentence is about the one that changes
+    most. None where nothing is known of it.
+    """
+    names = GroupWords.of(monitor)
+    features = {column.name for column in deployment.schema.features}
+    totals = []
+    comparisons = (pair for pair in list_comparisons(monitor) if pair.label == figure[0])
+    members = next((pair.members(monitor) for pair in comparisons), [])
+    groups = [(figure[1],)] if len(members) == 1 else split_group(figure[1], members)
+    for attribute, group in zip(members, groups[0] if groups else (), strict=False):
+        name = attribute.feature
+        if name not in features:
+            totals.append(FlipTotal(sentence=f"The model does not see {name}.", records=0, query={}))
+            continue
+        counts = next(
+            (
+                measurement.details.counts
+                for measurement in measured
+                if (measurement.metric, measurement.data, measurement.scope)
+                == (FLIPS, DataSet.COUNTERFACTUAL, Scope.GROUP)
+                and (measurement.attribute, measurement.group) == (name, group)
+            ),
+            {},
+        )
+        gained, lost, records = (counts.get(kind) for kind in ("gained", "lost", "n"))
+        if gained is None or lost is None or not records:
+            continue
+        change = "lost" if lost > gained else "gained"
+        sentence = word_total(attribute, group, int(gained), int(records), names)
+        if lost > gained:
+            outcome = names.names.favourable
+            present, other = (
+                ("got the favourable outcome", "not have got it")
+                if outcome is None
+                else (f"{'were' if lost > 1 else 'was'} {outcome}", "not have been")
+            )
+            sentence = (
+                f"{int(lost):,} of {int(records):,} {names.subject(name, group)} {present}, "
+                f"and would {other} {_word_change(attribute, names)}."
+            )
+        elif not gained:
+            sentence = (
+                f"The outcome of none of {int(records):,} {names.subject(name, group)} would be another "
+                f"{_word_change(attribute, names)}."
+            )
+        query = {"check": check_id, "attribute": name, "group": group, "changed": change}
+        totals.append(FlipTotal(sentence=sentence, records=int(max(gained, lost)), query=query))
+    return max(totals, key=lambda total: total.records, default=None)
+
+
+def word_total(
+    attribute: MonitoredAttribute, group: str, gained: int, records: int, names: GroupWords
+) -> str:
+    name = names.names.favourable
+    groups = names.subject(attribute.feature, group)
+    change = _word_change(attribute, names)
+    present = f"{'were' if gained > 1 else 'was'} not {name}"
+    otherwise = "have been"
+    if name is None and gained:
+        present = "did not get the favourable outcome"
+        otherwise = "have got it"
+    elif name is None:
+        present = "got another outcome"
+        otherwise = "have got the favourable one"
+    if not gained:
+        return f"Of {records:,} {groups}, none that {present} would {otherwise} {change}."
+    return f"{gained:,} of {records:,} {groups} {present}, and would {otherwise} {change}."
+
+
+def _word_change(attribute: MonitoredAttribute, names: GroupWords) -> str:
+    reference = attribute.reference
+    if reference is not None and len(reference) == 1 and not isinstance(reference[0], Range):
+        return f"as {names.subject(attribute.feature, name_value(reference[0]))}"
+    if reference is None:
+        return f"with another value of {attribute.feature}"
+    named = [names.label(attribute.feature, name_value(value)) for value in reference]
+    return f"with {attribute.feature} as in the reference ({join_first(named, MOST_REFERENCES)})"

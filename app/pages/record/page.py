@@ -20,7 +20,7 @@ from ...domain.paging import Paging
 from ...records.corrections.correct import page as page_corrections
 from ...records.one_record import record_details
 from ...records.record_list import Records, list_matching_records
-from ...records.second_look.words import list_flip_totals, pick_labels
+from ...records.second_look.words import pick_labels
 from ...sources.stored.record_conditions import GapPlace, RecordSort
 from ...sources.stored.record_queries import SCANNED, SCANNED_WITH_COPIES
 from ...web.route_declarations import encode_place
@@ -30,6 +30,7 @@ from ..render import page
 from . import words as record_words
 from .files_page import page_without_records
 from .filter_form import CHECK_ID, ChosenRecords, encode_group_choice, list_choices, local, write_query
+from .words import list_flip_totals
 
 router = APIRouter(
     prefix="/deployments/{deployment_id}/transactions", include_in_schema=False, dependencies=[KEEPS_RANGE]

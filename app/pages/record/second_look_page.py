@@ -13,13 +13,14 @@ from ...domain.groups import GroupWords
 from ...domain.mitigation import ONLY_DIRECT
 from ...domain.monitor import outcome_label
 from ...mitigation.window.flag_queries import FlaggedFilter, FlagPlace, count_flags, flagged_page
-from ...records.second_look.words import known_gap, list_flip_totals, pick_labels, why
+from ...records.second_look.words import known_gap, pick_labels, why
 from ...sources.stored.record_queries import read_record_labels
 from ..range_bar import KEEPS_RANGE
 from ..render import page
 from . import words as record_words
 from .files_page import page_without_records
 from .filter_form import Text
+from .words import list_flip_totals
 
 router = APIRouter(prefix="/deployments/{deployment_id}", include_in_schema=False, dependencies=[KEEPS_RANGE])
 

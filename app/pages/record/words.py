@@ -6,14 +6,22 @@ from itertools import groupby
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from ...base.values import TOGETHER, canonical, frozen
-from ...domain.deployment import Column, RecordSchema
-from ...domain.groups import Role
+from sqlalchemy.orm import Session
+
+from ...base.values import TOGETHER, canonical, frozen, name_value
+from ...checks import queries as checks
+from ...checks.result_queries import read_measurements
+from ...checks.views.view_source import counted_check
+from ...domain.check import CheckRun, CheckState, DataSet, Scope
+from ...domain.deployment import Column, Deployment, RecordSchema
+from ...domain.groups import GroupWords, Role
 from ...domain.monitor import Monitor, Outcome
+from ...domain.paging import Paging
 from ...records.bodies import CounterfactualOut as Counterfactual
 from ...records.one_record import RecordDetails
 from ...records.record_list import WORDS, Change, OutcomeWord, RecordGroup, RecordSummary
 from ...sources.stored.record_queries import StoredRecord
+from ..deployment.page import FLIPS, FlipTotal, word_total
 from ..words import ABSENT
 
 OUTCOMES = {
@@ -161,12 +169,15 @@ def changing(changes: Mapping[str, Change]) -> list[tuple[str, Change]]:
 
 
 def mitigated_outcome(mitigated: Mapping[str, Any], monitor: Monitor | None) -> OutcomeWord | None:
-    answer = mitigated.get("prediction") if mitigated.get("label") is None else mitigated["label"]
-    return None if monitor is None else WORDS[monitor.outcomes.classify(answer)]
+    return None if monitor is None else WORDS[monitor.outcomes.classify(_find_answer(mitigated))]
 
 
 def mitigated_text(mitigated: Mapping[str, Any]) -> str:
-    return text(mitigated.get("prediction") if mitigated.get("label") is None else mitigated["label"])
+    return text(_find_answer(mitigated))
+
+
+def _find_answer(mitigated: Mapping[str, Any]) -> Any:  # noqa: ANN401 - as it was logged
+    return mitigated.get("prediction") if mitigated.get("label") is None else mitigated["label"]
 
 
 def copies(details: RecordDetails, *, is_present: bool) -> list[Counterfactual]:
@@ -251,3 +262,49 @@ def _once(texts: Iterable[str]) -> list[str]:
 
 def _join(texts: Sequence[str], last: str) -> str:
     return " ".join([", ".join(texts[:-1]), last, texts[-1]]) if len(texts) > 1 else "".join(texts)
+
+
+MAX_SENTENCES = 5
+
+
+def list_flip_totals(
+    session: Session, deployment: Deployment, monitor: Monitor | None, check: CheckRun | None
+) -> tuple[CheckRun | None, list[FlipTotal]]:
+    """Sentences such as `71 of 222 women were not rated No Risk, and would have been as men`, and their
+    check.
+
+    By default of the newest that succeeded. There is no sentence without copies, and none on an attribute
+    that the model does not see, whose copies change other columns.
+    """
+    if check is None:
+        check = next(iter(checks.page(session, deployment.no, Paging(1), state=CheckState.SUCCEEDED)), None)
+    if check is None or monitor is None or check.state is not CheckState.SUCCEEDED:
+        return check, []
+    names = GroupWords.of(monitor)
+    features = {column.name for column in deployment.schema.features}
+    attributes = {
+        attribute.feature: attribute for attribute in monitor.attributes if attribute.feature in features
+    }
+    totals = []
+    for measurement in read_measurements(session, counted_check(session, check).origin.no, metrics=[FLIPS]):
+        attribute = attributes.get(measurement.attribute or "")
+        group = measurement.group
+        details = measurement.details
+        gained = details.counts.get("gained")
+        records = details.counts.get("n")
+        if (
+            measurement.data is not DataSet.COUNTERFACTUAL
+            or measurement.scope is not Scope.GROUP
+            or group is None
+            or attribute is None
+            or gained is None
+            or not records
+            or group not in map(name_value, attribute.monitored)
+        ):
+            continue
+        sentence = word_total(attribute, group, int(gained), int(records), names)
+        if "repeats" in details.counts:
+            sentence += f" Caution: the flip rate {details.caution}."
+        query = {"check": check.id, "attribute": attribute.feature, "group": group, "changed": "gained"}
+        totals.append(FlipTotal(sentence=sentence, records=int(gained), query=query))
+    return check, sorted(totals, key=lambda total: -total.records)[:MAX_SENTENCES]

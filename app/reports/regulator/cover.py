@@ -8,7 +8,7 @@ from importlib.resources import files
 import msgspec
 
 from ...base.values import frozen
-from ...charts.forest_headline import capitalise
+from ...statistics.e_values.state_words import capitalise
 from ...statistics.sentences.left_out import list_lines
 from ..document import Block, Bullets, Fact, FirstPage, Json, Made, Paragraph, ReportTable, Section, count
 from ..sections.configuration_sections import shorten_names

@@ -16,8 +16,8 @@ from ...domain.monitor import Outcome
 from ...sources.arrays.association import associate
 from ...sources.arrays.favourable_scores import outcome_codes, stored_cells
 from ...sources.stored.window_queries import WindowQuery, name_values, sample_period
-from ...statistics.figure_values import Undefined
 from ...statistics.group_labels import MISSING, Codes, FloatArray
+from ...statistics.intervals.verdicts import Undefined
 from ..document import ABSENT, Block, Json, Paragraph, count, number
 from .sheet_parts import SheetParts, categorise, cut_table, map_categories
 

@@ -15,7 +15,7 @@ from ...charts.pictures.timeline_picture import (
     level_axis,
     name_step,
     print_panel,
-    say_steps,
+    say_panel,
     time_axis_svg,
 )
 from ...charts.series import rename_gap
@@ -281,8 +281,7 @@ def time_rows(source: ReportSource, histories: list[History], span: Span) -> tup
         ]
         drawn = draw_panel(panel, IMPACT, axis, levels)
         picture = print_panel(drawn, PrintedMarks(changes=changes, gaps=gaps, alerts=alerts))
-        summary = "; ".join(filter(None, (say_steps(IMPACT, panel.steps), drawn.beyond_note)))
-        rows.append(TimeRow(panel.name, picture, summary))
+        rows.append(TimeRow(panel.name, picture, say_panel(IMPACT, panel, drawn)))
     return tuple(rows)
 
 

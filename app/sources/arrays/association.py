@@ -23,8 +23,8 @@ import numpy as np
 from scipy.special import betaincinv
 
 from ...base.values import frozen, frozen_by_name
-from ...statistics.figure_values import Undefined
 from ...statistics.group_labels import MISSING, Codes, FloatArray
+from ...statistics.intervals.verdicts import Undefined
 
 SHARE_BELOW = 0.95
 

@@ -9,10 +9,10 @@ from typing import Literal
 import numpy as np
 
 from ...base.values import frozen
-from ..figure_values import Scope
 from ..formulas.conditional_disparity import StrataOutcomes
 from ..group_labels import AnyArray, FloatArray
 from ..intervals.rate_estimates import PARTS, ShareComparison
+from ..intervals.verdicts import Scope
 
 Data = Literal[
     "as_logged", "openscale", "counterfactual", "labelled", "training", "mitigated", "mitigated_labelled"

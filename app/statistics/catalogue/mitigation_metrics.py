@@ -2,10 +2,10 @@
 
 from functools import partial
 
-from ..figure_values import Scope
 from ..formulas import paired_cells as pairs
 from ..group_labels import AnyArray
 from ..intervals.rate_estimates import LABELLED, PARTS, RATIO
+from ..intervals.verdicts import Scope
 from .metric import (
     ComparedRate,
     Data,

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from functools import partial
 
-from ..figure_values import Scope
 from ..formulas import paired_cells as pairs
+from ..intervals.verdicts import Scope
 from .metric import CountOf, Direction, Metric, Need, OfSet, RateOf, SetFunction, judged, parts
 from .selection_metrics import GROUPS
 

@@ -2,10 +2,9 @@
 
 from functools import partial
 
-from ..figure_values import Scope
 from ..formulas import strata_odds
 from ..intervals.rate_estimates import DIFFERENCE, RATIO, REVERSED_DIFFERENCE
-from ..intervals.verdicts import caution_of_terms
+from ..intervals.verdicts import Scope, caution_of_terms
 from .metric import (
     PREDICTIONS,
     ComparedRate,

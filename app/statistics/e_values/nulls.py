@@ -324,3 +324,9 @@ QUIET_HOURS = 168
 def is_quiet(unfair: FloatArray, fair: FloatArray) -> bool:
     """Ln E [H, A] of less than 20 to 1 either way."""
     return all(log_mean(np.nansum(side, axis=0).tolist()) < LOG_SHOWN_FAIR for side in (unfair, fair))
+
+
+def own_side(limit: Limit, *, is_reversed: bool) -> UnfairSide:
+    """A reversed metric's limit is above where monitored - reference is below."""
+    is_below = (limit.direction is UnfairSide.BELOW) is not is_reversed
+    return UnfairSide.BELOW if is_below else UnfairSide.ABOVE

@@ -9,7 +9,7 @@ from ...base.values import frozen
 from ..intervals.rate_estimates import DIFFERENCE, RATIO, REVERSED_DIFFERENCE
 from .confidence import stack_counts
 from .follow import Follower, find_blocks, find_evidence
-from .nulls import FloatArray, Hours, Limit, UnfairSide
+from .nulls import FloatArray, Hours, Limit
 from .onset import EvidenceProgress, Onset
 from .state_words import (
     Ends,
@@ -145,9 +145,3 @@ def _say_event(facts: FigureFacts, hours: EndedHours, leading: Follower) -> Figu
     elif last.fair_since is not None:
         event = hours.say(last.fair_since.hour)
     return replace(facts, since=hours.say_onset(last.since), event=event)
-
-
-def own_side(limit: Limit, *, is_reversed: bool) -> UnfairSide:
-    """A reversed metric's limit is above where monitored - reference is below."""
-    is_below = (limit.direction is UnfairSide.BELOW) is not is_reversed
-    return UnfairSide.BELOW if is_below else UnfairSide.ABOVE

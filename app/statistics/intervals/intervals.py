@@ -130,7 +130,7 @@ def _exponential(logarithm: float) -> float | None:
     return None if logarithm > LARGEST else math.exp(logarithm)
 
 
-def paired_ratio(both: float, first: float, second: float) -> Interval:
+def paired_ratio(both: float, first: float, second: float, _neither: float = 0) -> Interval:
     """Ratio of two proportions of the same records; the second must not be zero.
 
     `both` records have both outcomes, `first` and `second` only that one. Wilson limits of each at a quantile

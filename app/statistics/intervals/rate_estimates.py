@@ -113,7 +113,7 @@ RATIO = ShareComparison(
     divides=True,
     of_rates=divide,
     interval=log_ratio,
-    paired=lambda both, monitored, reference, _: paired_ratio(both, monitored, reference),
+    paired=paired_ratio,
     # A rate of zero has no logarithm; the other rate alone decides.
     slopes=lambda monitored, reference: (1 / monitored if monitored > 0 else 0.0, -1 / reference),
 )

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from ...domain.check import Details
 from ..catalogue.metric import Across, Metric, Need, OfPair, OfSet, Over, OverStrata, PairFunction
-from ..figure_values import Measured, Undefined, Value
 from ..formulas.conditional_disparity import StrataOutcomes
 from ..formulas.strata_odds import measure_homogeneity, odds_ratio
 from ..group_labels import AnyArray, FloatArray, IntArray
@@ -24,7 +23,7 @@ from ..intervals.draws import (
     sum_of_squares_interval,
 )
 from ..intervals.intervals import Interval
-from ..intervals.verdicts import MINIMUM_GROUP_SIZE
+from ..intervals.verdicts import MINIMUM_GROUP_SIZE, Measured, Undefined, Value
 from ..tables.strata_counts import Strata
 from .measure_rates import (
     Member,

@@ -6,9 +6,9 @@ from functools import cache
 
 from ..catalogue import Data, FromScores, Metric, metrics_on
 from ..catalogue.metric import Across, ComparedRate, CountOf, OfPair, OfSet, Over, OverStrata, RateOf
-from ..figure_values import Measured
 from ..intervals.draws import TableEvidence, build_cells, build_counted
 from ..intervals.rate_estimates import DRAWS, LABELLED, PARTS, RATES, Words
+from ..intervals.verdicts import Measured
 from ..tables.count_table import GroupCounts, LabelledCells
 from ..tables.score_table import ScoreTable
 from .composites import measure_across, measure_cells, measure_strata

@@ -11,12 +11,11 @@ from scipy.special import ndtri
 from ...base.values import frozen
 from ...domain.check import SIDES, Details
 from ..catalogue.metric import ComparedRate, CountOf, Metric, RateOf
-from ..figure_values import Measured, Scope, Undefined, Value
 from ..group_labels import Groups, Role, of_role
 from ..intervals.draws import Estimate, TableEvidence
 from ..intervals.intervals import Interval, proportion
 from ..intervals.rate_estimates import PARTS, RATES, Counted, Share
-from ..intervals.verdicts import MINIMUM_GROUP_SIZE, caution
+from ..intervals.verdicts import MINIMUM_GROUP_SIZE, Measured, Scope, Undefined, Value, caution
 
 NAMED = 3
 """Values that name a pooled group; the others become `…`."""

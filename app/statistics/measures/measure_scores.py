@@ -12,12 +12,12 @@ from ...base.values import frozen
 from ...domain.check import Details
 from ..catalogue import CATALOGUE, Metric
 from ..catalogue.metric import ComparedRate, CountOf, RateOf
-from ..figure_values import Measured, Undefined, Value
 from ..formulas.score_distances import EQUALIZED_ODDS, GAPS
 from ..formulas.score_figures import COUNTS, FIGURES, MOST_ERROR, TOO_CLOSE, Figures
 from ..group_labels import AnyArray, Groups, IntArray
 from ..intervals.intervals import Interval, IntervalEnds
 from ..intervals.rate_estimates import Share
+from ..intervals.verdicts import Measured, Undefined, Value
 from ..tables.count_table import LabelledCells
 from ..tables.score_table import ScoreTable
 from .measure_rates import (

@@ -13,10 +13,18 @@ from ...base.values import frozen, frozen_by_name
 from ...domain.check import Counts
 from ..catalogue import CATALOGUE
 from ..e_values.state_words import State
-from ..figure_values import Measured, Undefined, Value
 from ..group_labels import divide_or
 from ..intervals.intervals import Z, wilson_limits
-from ..intervals.verdicts import MINIMUM_GROUP_SIZE, Limits, is_inside, keeps_to, reaches
+from ..intervals.verdicts import (
+    MINIMUM_GROUP_SIZE,
+    Limits,
+    Measured,
+    Undefined,
+    Value,
+    is_inside,
+    keeps_to,
+    reaches,
+)
 from ..tables.count_table import GroupCounts
 from .measure import measure_as_logged
 from .worst_group import how_far_out

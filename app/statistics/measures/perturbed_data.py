@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ..figure_values import Measured, Undefined
 from ..group_labels import BoolArray, IntArray, of_role
 from ..intervals.draws import PRIOR, Estimate, TableEvidence, build_cells
 from ..intervals.rate_estimates import DRAWS, Counted, Resampled, Words, resample
+from ..intervals.verdicts import Measured, Undefined
 from ..tables.count_table import MitigatedLabelledCells
 from ..tables.record_kinds import CounterfactualCells, MitigatedCells
 from .measure import CORRECT, FAVOURABLE, Keys, measure_all

@@ -9,9 +9,19 @@ from scipy.special import ndtri
 
 from ...base.values import frozen
 from ..catalogue.metric import Direction, Metric
-from ..figure_values import Measured, Undefined, Value
 from ..intervals.intervals import LARGEST, Z
-from ..intervals.verdicts import MINIMUM_GROUP_SIZE, ON_FAIRNESS, Limits, Verdict, is_inside, reaches, verdict
+from ..intervals.verdicts import (
+    MINIMUM_GROUP_SIZE,
+    ON_FAIRNESS,
+    Limits,
+    Measured,
+    Undefined,
+    Value,
+    Verdict,
+    is_inside,
+    reaches,
+    verdict,
+)
 
 
 class Disadvantaged(StrEnum):

@@ -14,6 +14,7 @@ from ..catalogue import CATALOGUE
 from ..figure_values import Measured, Undefined, Value
 from ..group_labels import NEITHER, BoolArray, FloatArray, Groups, IntArray, check_codes
 from ..intervals.intervals import Interval, wilson_limits
+from ..intervals.verdicts import Measured, Undefined, Value
 from ..measures.measure_rates import (
     Member,
     build_result,

@@ -17,8 +17,7 @@ from app.checks.result_queries import join_day
 from app.database.engine import Database
 from app.database.migrations import upgrade
 from app.statistics.catalogue import CATALOGUE
-from app.statistics.figure_values import Measured, Value
-from app.statistics.intervals.verdicts import Limits, Verdict, is_inside
+from app.statistics.intervals.verdicts import Limits, Measured, Value, Verdict, is_inside
 from app.statistics.measures.worst_group import judge
 from tests.builders.commit_7ba08965 import create_filled
 

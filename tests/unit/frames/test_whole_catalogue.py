@@ -10,8 +10,8 @@ from syrupy.assertion import SnapshotAssertion
 from app.library.frame_report import Report
 from app.library.measurements import measure_frame
 from app.statistics.catalogue import CATALOGUE, Data
-from app.statistics.figure_values import Undefined
 from app.statistics.group_labels import ComparedGroup
+from app.statistics.intervals.verdicts import Undefined
 from tests.builders.page_words import says
 from tests.builders.whole_catalogue import every_row
 

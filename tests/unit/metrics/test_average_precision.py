@@ -9,8 +9,8 @@ pytest.importorskip("sklearn", reason="scikit-learn, which figures are compared 
 
 from sklearn.metrics import average_precision_score
 
-from app.statistics.figure_values import Undefined, Value
 from app.statistics.formulas.score_figures import retrieval
+from app.statistics.intervals.verdicts import Undefined, Value
 from app.statistics.measures.measure_scores import measure_scores
 from app.statistics.tables.score_table import ScoreTable
 from tests.builders.results import found

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.statistics.figure_values import Measured, Value
 from app.statistics.group_labels import Role
+from app.statistics.intervals.verdicts import Measured, Value
 from app.statistics.measures.measure import measure_as_logged, measure_training
 from app.statistics.tables.count_table import GroupCounts
 from tests.builders.count_tables import count_groups

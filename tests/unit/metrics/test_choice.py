@@ -6,9 +6,8 @@ from scipy.stats import binom, norm
 
 from app.library.frame_report import judged_figure
 from app.statistics.catalogue import CATALOGUE
-from app.statistics.figure_values import Measured, Value
 from app.statistics.group_labels import as_groups
-from app.statistics.intervals.verdicts import Verdict
+from app.statistics.intervals.verdicts import Measured, Value, Verdict
 from app.statistics.measures.measure import measure_as_logged
 from app.statistics.measures.perturbed_data import measure_counterfactual
 from app.statistics.measures.worst_group import widen_for_choice

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.statistics.figure_values import Measured, Value
 from app.statistics.formulas.conditional_disparity import StrataOutcomes, conditional_demographic_disparity, limits
 from app.statistics.group_labels import FloatArray, IntArray, Role
-from app.statistics.intervals.verdicts import verdict
+from app.statistics.intervals.verdicts import Measured, Value, verdict
 from app.statistics.measures.composites import NO_STRATA
 from app.statistics.measures.measure import measure_as_logged
 from app.statistics.tables.count_table import GroupCounts

@@ -7,12 +7,11 @@ import pytest
 from scipy.stats import beta, binom, ncx2
 from syrupy.assertion import SnapshotAssertion
 
-from app.statistics.figure_values import Measured, Undefined, Value
 from app.statistics.formulas import differential_fairness as differential
 from app.statistics.group_labels import IntArray, Role, as_groups
 from app.statistics.intervals import draws as drawing
 from app.statistics.intervals.draws import DrawnCells, build_intervals, intervals_of_parts, sum_of_squares_interval
-from app.statistics.intervals.verdicts import Verdict, verdict
+from app.statistics.intervals.verdicts import Measured, Undefined, Value, Verdict, verdict
 from app.statistics.measures.measure import measure_as_logged, measure_labelled, measure_training
 from app.statistics.tables.count_table import GroupCounts, LabelledCells
 from tests.builders.page_words import says

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.statistics.figure_values import Undefined, Value
 from app.statistics.group_labels import as_groups
+from app.statistics.intervals.verdicts import Undefined, Value
 from app.statistics.measures.measure import measure_labelled
 from app.statistics.measures.measure_scores import LabelCounts, LabelState
 from app.statistics.sentences.figure_sentences import sentence

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from app.statistics.catalogue import CATALOGUE, Data, Direction, Metric, metrics_on
 from app.statistics.catalogue.metric import CountOf
-from app.statistics.figure_values import Measured, Undefined, Value
 from app.statistics.group_labels import Groups, Role, as_groups, of_role
+from app.statistics.intervals.verdicts import Measured, Undefined, Value
 from app.statistics.measures.measure import measure_as_logged, measure_labelled, measure_training
 from app.statistics.measures.perturbed_data import measure_counterfactual, measure_mitigated
 from app.statistics.sentences.figure_sentences import sentence

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.statistics.figure_values import Measured, Undefined, Value
 from app.statistics.intervals.intervals import paired_difference, paired_ratio
+from app.statistics.intervals.verdicts import Measured, Undefined, Value
 from app.statistics.measures.perturbed_data import measure_counterfactual
 from app.statistics.sentences.figure_sentences import sentence
 from app.statistics.tables.record_kinds import CounterfactualCells

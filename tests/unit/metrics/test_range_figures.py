@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from app.statistics.e_values.state_words import State
-from app.statistics.figure_values import Measured, Value
 from app.statistics.group_labels import as_groups
+from app.statistics.intervals.verdicts import Measured, Value
 from app.statistics.measures.measure import measure_as_logged, measure_labelled
 from app.statistics.measures.period_figures import (
     HeadFacts,

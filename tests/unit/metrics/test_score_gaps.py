@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.statistics.figure_values import Measured, Undefined, Value
 from app.statistics.formulas.score_distances import EQUALIZED_ODDS, GAPS, QUANTILES
 from app.statistics.group_labels import FloatArray, as_groups
+from app.statistics.intervals.verdicts import Measured, Undefined, Value
 from app.statistics.measures.measure import measure_as_logged
 from app.statistics.selections.lending_sheet import quantile_ratios, score_gap
 from app.statistics.sentences.figure_sentences import sentence

@@ -14,10 +14,10 @@ pytest.importorskip("sklearn", reason="scikit-learn, which figures are compared 
 
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
-from app.statistics.figure_values import Measured, Value
 from app.statistics.formulas.score_distances import EQUALIZED_ODDS
 from app.statistics.formulas.score_figures import COUNTS, FIGURES
 from app.statistics.group_labels import FloatArray, IntArray, Role, align
+from app.statistics.intervals.verdicts import Measured, Value
 from app.statistics.measures.measure_scores import measure_scores
 from app.statistics.tables import score_bins
 from app.statistics.tables.count_table import LabelledCells

@@ -4,7 +4,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from app.domain.check import Details
-from app.statistics.figure_values import Measured, Value
+from app.statistics.intervals.verdicts import Measured, Value
 from app.statistics.sentences.figure_sentences import sentence
 from tests.builders.page_words import says
 from tests.builders.results import found

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.statistics.catalogue import CATALOGUE
-from app.statistics.figure_values import Value
-from app.statistics.intervals.verdicts import Limits, Verdict, verdict
+from app.statistics.intervals.verdicts import Limits, Value, Verdict, verdict
 from app.statistics.measures.worst_group import Disadvantaged, both_sides, disadvantaged, how_far_out, mirror_limits, rank, turned
 
 

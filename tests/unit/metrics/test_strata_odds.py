@@ -8,7 +8,6 @@ from statsmodels.stats.contingency_tables import StratifiedTable
 from syrupy.assertion import SnapshotAssertion
 
 from app.library.frame_report import judged_figure
-from app.statistics.figure_values import Measured
 from app.statistics.formulas.conditional_disparity import StrataOutcomes
 from app.statistics.formulas.strata_odds import (
     adjusted_odds_limits,
@@ -18,6 +17,7 @@ from app.statistics.formulas.strata_odds import (
     measure_homogeneity,
 )
 from app.statistics.group_labels import FloatArray, IntArray, as_groups
+from app.statistics.intervals.verdicts import Measured
 from app.statistics.measures.measure import measure_as_logged
 from app.statistics.sentences.figure_sentences import sentence
 from app.statistics.sentences.statements import figure_sentence, strata_statement

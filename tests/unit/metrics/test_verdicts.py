@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 
 from app.statistics.catalogue import CATALOGUE
 from app.statistics.catalogue.metric import ComparedRate
-from app.statistics.figure_values import Measured, Undefined, Value
 from app.statistics.intervals.intervals import Z
-from app.statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Limits, Verdict, verdict
+from app.statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Limits, Measured, Undefined, Value, Verdict, verdict
 from app.statistics.measures.worst_group import judge, mirror_limits
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.statistics.figure_values import Measured
 from app.statistics.group_labels import Role
+from app.statistics.intervals.verdicts import Measured
 from app.statistics.measures.composites import FEW_GROUPS, FEW_WEIGHING
 from app.statistics.measures.measure import measure_labelled
 from app.statistics.tables.count_table import LabelledCells

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from app.statistics.figure_values import Measured
 from app.statistics.group_labels import Role, as_groups
+from app.statistics.intervals.verdicts import Measured
 from app.statistics.measures.measure import measure_as_logged, measure_labelled
 from app.statistics.tables.count_table import GroupCounts, LabelledCells
 

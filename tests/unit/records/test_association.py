@@ -14,9 +14,9 @@ from app.sources.arrays.association import (
     CorrelationRatio,
     CramersV,
 )
-from app.statistics.figure_values import Undefined
 from app.statistics.group_labels import MISSING, Codes
 from app.statistics.group_labels import FloatArray as Numbers
+from app.statistics.intervals.verdicts import Undefined
 
 CODES = st.integers(MISSING, 3)
 NUMBERS = st.integers(-50, 50).map(float) | st.just(float("nan"))

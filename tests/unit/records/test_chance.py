@@ -22,9 +22,9 @@ from app.sources.arrays.association import (
     shape_of_categories,
     shape_of_quantity,
 )
-from app.statistics.figure_values import Undefined
 from app.statistics.group_labels import Codes
 from app.statistics.group_labels import FloatArray as Numbers
+from app.statistics.intervals.verdicts import Undefined
 
 Column = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 Squared = Callable[[Column, Column], float]

@@ -12,8 +12,7 @@ from app.checks.views.explain_figure import DATA_WORDS, INTERVAL_WORDS, describe
 from app.checks.views.headlines import VERDICT_WORDS
 from app.domain.check import DataSet, Details, Measurement, Scope
 from app.domain.monitor import Comparison
-from app.statistics.figure_values import Value
-from app.statistics.intervals.verdicts import Verdict, verdict
+from app.statistics.intervals.verdicts import Value, Verdict, verdict
 from app.statistics.sentences.statements import NO_VERDICT
 from tests.builders.page_words import says
 

@@ -16,7 +16,7 @@ from app.domain.monitor import DisplayNames, GroupName
 from app.overview.fleet import DeploymentOverview, DeploymentState, Overview
 from app.overview.judge import WorstGroup
 from app.overview.needs import MOST_LINES, STEPS, Needs, lasting, list_needs
-from app.statistics.figure_values import Value
+from app.statistics.intervals.verdicts import Value
 from tests.builders.page_words import says
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
