@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import Row
 from sqlalchemy.orm import Session
 
 from ..base.errors import Conflict, InvalidInput
@@ -40,6 +39,7 @@ from ..sources.stored.record_conditions import (
 )
 from ..sources.stored.record_queries import (
     RecordCount,
+    StoredCopy,
     StoredRecord,
     count_records,
     find_by_gap,
@@ -92,7 +92,7 @@ class Lens:
     targets: Mapping[int, TargetKey]
     kinds: Mapping[int, CopyKind]
 
-    def outcome(self, answer: StoredRecord | Row[Any]) -> Outcome | None:
+    def outcome(self, answer: StoredRecord | StoredCopy) -> Outcome | None:
         """None without a monitor, which says what is favourable."""
         return (
             None
@@ -116,7 +116,7 @@ class Lens:
             groups.append(RecordGroup(attribute.feature, *(group or (None, None))))
         return groups
 
-    def changes(self, record: StoredRecord, copies: Iterable[Row[Any]]) -> dict[str, Change]:
+    def changes(self, record: StoredRecord, copies: Iterable[StoredCopy]) -> dict[str, Change]:
         outcome = self.outcome(record)
         changes = dict[str, Change]()
         roles = {group.attribute: group.role for group in self.groups(record)}
@@ -194,15 +194,20 @@ def _read_kind(
     is_range = column is not None and column.kind is FieldKind.NUMERIC and target.startswith("[")
     value = Range(*json.loads(target)) if is_range else target
     kind = CopyKind(key.feature, name_value(value), value, None, donated, digest)
-    attributes = () if monitor is None else monitor.attributes
-    attribute = next((attribute for attribute in attributes if attribute.feature == key.feature), None)
-    if monitor is None or column is None or attribute is None:
+    if monitor is None or column is None:
+        return kind
+    attribute = next(
+        (attribute for attribute in monitor.attributes if attribute.feature == key.feature), None
+    )
+    if attribute is None:
         return kind
     # Of a single value there is nothing to draw.
     drawn = (monitor.draws, monitor.seed) if is_range else (1, 0)
-    is_drawn = key.seed == monitor.seed if is_donated else (key.draws, key.seed) == drawn
-    donors = digests.get(key.feature) if is_donated else None
-    if not is_drawn or digest != donors or {*donated} != {*attribute.correlated_features}:
+    if key.seed != monitor.seed if is_donated else (key.draws, key.seed) != drawn:
+        return kind
+    if digest != (digests.get(key.feature) if is_donated else None):
+        return kind
+    if set(donated) != set(attribute.correlated_features):
         return kind
     groups = list_groups(attribute, column, [] if isinstance(value, Range) else [value])
     return replace(kind, role=next((group.role for group in groups if group.label == kind.group), None))
@@ -300,7 +305,7 @@ def summaries(
 ) -> list[RecordSummary]:
     """Two statements."""
     numbers = [record.record_no for record in records]
-    copies = defaultdict[int, list[Row[Any]]](list)
+    copies = defaultdict[int, list[StoredCopy]](list)
     for copy in read_copies(session, numbers, lens.asked_for()):
         copies[copy.record_no].append(copy)
     flags = defaultdict[int, list[FlaggedRecord]](list)
