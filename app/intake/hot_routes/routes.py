@@ -182,10 +182,6 @@ class RecordTestOut(Out):
     rejections: list[RefusedRecordOut]
     """A reason for each record that would be refused."""
 
-    @classmethod
-    def of(cls, receipt: Receipt) -> "RecordTestOut":
-        return cls.from_object(receipt, sent=receipt.accepted + receipt.rejected)
-
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/record-tests", tags=["records"])
 
@@ -209,4 +205,5 @@ async def test_records(
     plan = await ingestion.current_plan(deployment_id)
     principal.require_sight(plan.target.no, deployment_id)
     request = LogRequest(body=json.dumps(body).encode("ascii"), actor=principal.actor)
-    return RecordTestOut.of(await ingestion.try_payload(deployment_id, request, now=now))
+    receipt = await ingestion.try_payload(deployment_id, request, now=now)
+    return RecordTestOut.from_object(receipt, sent=receipt.accepted + receipt.rejected)

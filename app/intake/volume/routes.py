@@ -26,6 +26,7 @@ from ...web.route_declarations import (
 from .arrival_queries import MissingTotals, intake_hours, missing_hours, put_missing
 from .bodies import (
     IngestionOut,
+    IntakeCountOut,
     IntakeHourOut,
     IntakeHoursPage,
     MissingHourOut,
@@ -146,5 +147,11 @@ def list_intake_counts(
     """
     counts = intake_hours(session, deployment.no, **asdict(period))
     page, next_cursor = cut_at_place(list(counts), period.limit - 1, lambda hour: hour.astimezone(UTC))
-    hours = [IntakeHourOut.of(hour, counts[hour], shows_reasons=principal.may_read_records) for hour in page]
+    hidden = {} if principal.may_read_records else {"reason": None}
+    hours = [
+        IntakeHourOut(
+            hour=hour, counts=[IntakeCountOut.from_object(count, **hidden) for count in counts[hour]]
+        )
+        for hour in page
+    ]
     return IntakeHoursPage(hours=hours, next_cursor=next_cursor)
