@@ -58,6 +58,8 @@ class MissingHourOut(Out):
     """The lowest sample rate of the senders that left records out; null where none did."""
 
     highest_rate: float | None
+    """The highest one; null where none did."""
+
     senders: int
     """Processes that counted them."""
 
@@ -191,7 +193,7 @@ class IngestionOut(Out):
     """Labels whose payload record has not arrived: at most 1,000 are counted."""
 
     has_more_waiting_labels: bool
-    """Whether there are more than that."""
+    """Whether more than 1,000 labels wait."""
 
     signs: list[str]
     """Sentences about what a person should look at; empty where nothing seems wrong."""
