@@ -58,7 +58,11 @@ class IngestionRoute(HotRoute):
         principal.require_sight(plan.target.no, request.deployment_id)
         is_feedback = self._name == FEEDBACK
         content_type = request.header(b"content-type").strip().lower()
-        is_csv = _is_csv(content_type, may_be=is_feedback)
+        media_type = content_type.partition(";")[0].strip()
+        is_csv = is_feedback and media_type == _CSV
+        if not is_csv and media_type not in _JSON and not is_json(media_type):
+            expected = f"application/json{' or text/csv' if is_feedback else ''}"
+            raise UnsupportedMediaType(f"Send the content type {expected}; found {media_type!r}.")
         options = _read_options(request.scope["query_string"], PARAMETERS[self._name])
         source = RecordSource.REST
         if SOURCE_HEADER in request.headers:
@@ -129,16 +133,6 @@ def refuse_all(
     return build_problem_response(
         KINDS[error], detail, request_id, problems=faults[:_MOST_ERRORS], **receipt_members(receipt, stored)
     )
-
-
-def _is_csv(content_type: str, *, may_be: bool) -> bool:
-    media_type = content_type.partition(";")[0].strip()
-    if may_be and media_type == _CSV:
-        return True
-    if media_type not in _JSON and not is_json(media_type):
-        expected = f"application/json{' or text/csv' if may_be else ''}"
-        raise UnsupportedMediaType(f"Send the content type {expected}; found {media_type!r}.")
-    return False
 
 
 def _read_options(query: bytes, parameters: Mapping[str, bool]) -> JsonObject:
