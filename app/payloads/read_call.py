@@ -1,5 +1,5 @@
-"""A call of a model with its answer, `{request, response, scoring_id?, scoring_timestamp?}`, read in the first format that
-fits both bodies.
+"""A call of a model, `{request, response, scoring_id?, scoring_timestamp?}` where it is logged, read in the
+first format that fits both bodies.
 """
 
 import re

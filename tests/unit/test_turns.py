@@ -119,6 +119,7 @@ def test_slow_bodies_of_one_key_leave_room_for_those_of_another() -> None:
             return {"type": "http.request", "body": parts[-1], "more_body": len(parts) < 4}
 
         sent, parts = [b"x" * 25, b"x" * 25], list[bytes]()
+
         async def read(receive: Receive, actor: str) -> bytes:
             async with bodies.hold(receive, b"", actor) as body:
                 return body

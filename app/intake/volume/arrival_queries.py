@@ -201,7 +201,7 @@ def put_missing(
 def missing_hours(
     session: Session, deployment_no: int, *, since: datetime | None, until: datetime | None, limit: int
 ) -> Sequence[Row[Any]]:
-    """Hours in [since, until), newest first: hour, senders, not_received, left_out, lowest_rate, highest_rate."""
+    """Hours in [since, until), newest first, with senders, sums and rates of `_SUMS`."""
     statement = select(MissingRecordRow.hour, func.count().label("senders"), *_SUMS)
     missing = statement.where(
         MissingRecordRow.deployment_no == deployment_no, *within(MissingRecordRow.hour, since, until)

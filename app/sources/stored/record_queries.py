@@ -58,8 +58,8 @@ class StoredRecord:
 
 @frozen_by_name
 class RecordPage:
-    """Records in order. A page may be short, or empty, and have a `next_place`: a request reads a bounded part
-    of the log.
+    """Records in order. A page may be short, or empty, and have a `next_place`: a request reads a bounded
+    part of the log.
     """
 
     records: list[StoredRecord]
@@ -78,7 +78,8 @@ def find_records(
     stop = _stop_within(session, statement, filters)
     add_filters(statement, filters)
     query = text(
-        f"SELECT {RECORD_COLUMNS} FROM payload_records r WHERE {statement.where} {_NEWEST_FIRST} LIMIT :most"  # noqa: S608 - constants
+        f"SELECT {RECORD_COLUMNS} FROM payload_records r "  # noqa: S608 - constants
+        f"WHERE {statement.where} {_NEWEST_FIRST} LIMIT :most"
     )
     page = _read_page(session, query, statement.values | {"most": limit + 1})
     records = [read_row(StoredRecord, row) for row in page.items[:limit]]
